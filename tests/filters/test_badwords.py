@@ -17,6 +17,7 @@ from dataprep.store.key import key
 ATOMS = [
     "a", "b", "ab", "ba", "A", "aB", " ", "-", "--", "_", "7", "é", "É", "e\u0301", "\u0301", "Σ", "ς", "σ", "\u0130",
     "i", "\u212a", "k", "Ⱥ", "語", "日", "日本", "سلام", "🙂", "\n", "\0", "|",
+    "ال", "لل", "و", "ب", "كلب", "كلاب", "ـ", "\u064b", "ا", "\u0651", "\u0654", "\u05b0", "א",
 ]  # fmt: skip
 words = st.lists(st.sampled_from([a for a in ATOMS if a != "\n"]), min_size=1, max_size=4).map("".join)
 entries = st.lists(words, min_size=1, max_size=6).filter(lambda ws: any(w.strip() for w in ws))
@@ -29,12 +30,13 @@ def reasons(stage, *some):
 
 
 @settings(max_examples=400)
-@given(entries, st.booleans(), st.lists(texts, max_size=5))
-def test_kernel_equals_the_twin(listed, whole, some):
+@given(entries, st.booleans(), st.sampled_from([None, "fa"]), st.lists(texts, max_size=5))
+def test_kernel_equals_the_twin(listed, whole, language, some):
     """As many matches as the plain twin finds, by both rules, whatever the entries hold."""
-    stage = BadWords(listed, whole_words=whole)
-    found = stage.score(laws.batch_of(some))["badwords"].to_pylist()
-    assert found == [twins.badwords.bad_words(t, stage.entries, whole) for t in some]
+    stage = BadWords(listed, whole_words=whole, language=language)
+    found = next(iter(stage.score(laws.batch_of(some)).values())).to_pylist()
+    clitics = whole and language is None
+    assert found == [twins.badwords.bad_words(t, stage.entries, whole, clitics) for t in some]
 
 
 def test_word_boundaries_and_substrings():
@@ -46,6 +48,42 @@ def test_word_boundaries_and_substrings():
     assert reasons(BadWords(("馬鹿",), language="fr"), "彼は馬鹿だ") == [False]
     assert reasons(BadWords(("كلب",), language="ar"), "هذا كلب.", "كلبك هنا") == [True, False]
     assert reasons(BadWords(("คำ",), language="th-TH"), "มีคำนี้") == [True]
+
+
+# Arabic texts with one of ARABIC in them, however it is written, and texts that only look like it.
+ARABIC = ("كلب", "حمار", "لوط", "نيك", "خنزير", "ابن الكلب", "حمّام")
+HELD = [
+    "كلبٌ", "كلبًا", "كلباً", "بحماراً", "كلبٍ", "كَلْب", "كـلـب", "كـــلب", "هذا الكلب.",
+    "والكلب", "فالكلب", "بالكلب", "كالكلب", "للكلب", "وللكلب", "وبالكلب", "وكلب", "وَكَلْبٌ", "الكَلْبُ",
+    "بحمار", "لحمار", "كحمار", "فحمار", "وبحمار", "فلخنزير",
+    "الخنازير خنزيرُ", "يا ابن الكلب!", "وابن الكلب", "دخل حمّام", "«الحمار»", "والـحـمـار",
+]  # fmt: skip
+CLEAN = [
+    "كلبك", "كلاب", "أكلب", "تكلب", "مكلب", "كلبة", "كلبي", "بلوط", "شجر البلوط", "فنيك", "كلام", "قلب", "الكلبة",
+    "حمارة", "محمار", "حمام", "الحمام", "حمَام", "سيلوط", "كل ب", "وكلبك", "بالكلبين", "خنازير", "فكلبهم",
+    "ليلوط", "تكنيك", "تكنيكي", "كلٌبة", "لوطي", "الفنيك", "كلثوم", "وبلوط", "ال كلبي", "كلباه", "كلبات",
+]  # fmt: skip
+
+
+def test_arabic_as_it_is_written():
+    """Vowel signs, the tatweel and clitics do not hide a word, and no longer word is taken for one."""
+    stage = BadWords(ARABIC, language="ar")
+    assert [text for text, hit in zip(HELD, reasons(stage, *HELD), strict=True) if not hit] == []
+    assert [text for text, hit in zip(CLEAN, reasons(stage, *CLEAN), strict=True) if hit] == []
+    assert reasons(BadWords(("כלב",), language="he"), "כֶּלֶב", "כלבה") == [True, False]
+    assert reasons(BadWords(("نمک",), language="fa"), "ونمک", "نمک") == [False, True]  # clitics are Arabic
+    assert reasons(BadWords(("أسد",), language="ar"), "ا\u0654سد") == [False]  # the hamza makes another letter
+
+
+def test_a_share_is_kept():
+    """Of documents with bad words, the given share is kept; equal texts have equal fates."""
+    some = [f"bad {n}" for n in range(2000)]
+    rows, drops, _ = laws.apply(BadWords(("bad",), keep_fraction=0.1), [laws.batch_of([*some, *some, "good"])])
+    kept = [r["text"] for r in rows]
+    assert 300 < len(kept) < 500
+    assert kept[: len(kept) // 2] == kept[len(kept) // 2 : -1]
+    assert {d["reason"] for d in drops} == {"bad_words"}
+    assert key(BadWords(("bad",))) != key(BadWords(("bad",), keep_fraction=0.1))
 
 
 def test_the_threshold_and_the_name():
@@ -89,6 +127,7 @@ def test_laws(some):
         (lambda _: BadWords((1,)), "must have an entry"),
         (lambda _: BadWords(("a\nb",)), "has a line break"),
         (lambda _: BadWords(("a",), max_matches=-1), "a number of at least 0"),
+        (lambda _: BadWords(("a",), keep_fraction=2), "keep_fraction=2 must be at most 1"),
         (lambda _: BadWords(("a",), language=3), "language=3 must be a code"),
     ],
 )

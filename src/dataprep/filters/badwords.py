@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
 from dataprep.core.score import ScoredFilter
+from dataprep.core.stage import drop_rows
 from dataprep.errors import PlanError
+from dataprep.unicode.hashes import text_hashes
 from dataprep.unicode.text import LINE, classes, lowered
 
 from . import word_automaton as K
 from .thresholds import Threshold, check_numbers, read_list, reasons
 
 UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")  # scripts that do not set words apart
+ARABIC = ("aeb", "afb", "ajp", "apc", "apd", "ar", "arb", "arq", "ars", "ary", "arz")  # languages with these clitics
 
 
 @dataclass(frozen=True)
@@ -35,20 +40,28 @@ class BadWords(ScoredFilter):
         mark (in the published code a mark ends a word); False: an entry may occur anywhere, for scripts without spaces
         between words; None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
     max_matches: a document with more is dropped (`bad_words`). Entries that end at the same offset count once.
+    keep_fraction: this share of such documents is kept, chosen by a hash of the text (multilingual C4: 0.001).
 
-    Case is ignored, character by character; everything else, white space too, must be equal. All entries are found in
-    one pass (Aho-Corasick) and compared byte by byte. Changed entries make a run repeat the work, a changed
-    path of their file does not.
+    Case is ignored, character by character, and so are the tatweel and the vowel signs of Arabic, Hebrew and Syriac,
+    except in entries that have them; everything else, white space too, must be equal. An Arabic entry is also found
+    after the clitics that are written before a word: the article (`ال`, `وال`, `بال`, `لل` ...) and `و` before an entry
+    of three letters or more; `ف`, `ب`, `ك` and `ل` without the article before one of four or more, since shorter words
+    too often begin with these letters. This holds if `language` is Arabic or None, and entries are whole words.
+
+    All entries are found in one pass (Aho-Corasick) and compared byte by byte. Changed entries make a run repeat the
+    work, a changed path of their file does not.
 
     Raises PlanError if a list is missing, not UTF-8 or empty, or an entry has a line break.
     """
 
     compiled: ClassVar[bool] = True
+    VERSION: ClassVar[int] = 2
 
     words: str | Sequence[str]
     language: str | None = field(default=None, kw_only=True)
     whole_words: bool | None = field(default=None, kw_only=True)
     max_matches: int | None = field(default=0, kw_only=True)
+    keep_fraction: float = field(default=0.0, kw_only=True)
     entries: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +71,7 @@ class BadWords(ScoredFilter):
             msg = f"BadWords: language={self.language!r} must be a code such as 'fr', or None"
             raise PlanError(msg)
         check_numbers(self, ["max_matches"])
+        check_numbers(self, ["keep_fraction"], most=1)
         entries = read_list(self.name, self.words).splitlines() if isinstance(self.words, str) else self.words
         if not all(isinstance(e, str) for e in entries) or not any(e.strip() for e in entries):
             msg = f"BadWords: words={self.words!r} must have an entry; give a file with one per line, or a tuple"
@@ -79,10 +93,16 @@ class BadWords(ScoredFilter):
         return (Threshold("max_matches", self._column, ">", "bad_words"),)
 
     @property
+    def _code(self) -> str:
+        return (self.language or "").lower().replace("_", "-").split("-")[0]
+
+    @property
     def _edges(self) -> bool:
-        if self.whole_words is None:
-            return (self.language or "").lower().replace("_", "-").split("-")[0] not in UNSPACED
-        return self.whole_words
+        return self._code not in UNSPACED if self.whole_words is None else self.whole_words
+
+    @property
+    def _clitics(self) -> bool:
+        return self._edges and (self.language is None or self._code in ARABIC)
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
@@ -91,17 +111,27 @@ class BadWords(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: the entries, and whether they must be whole words."""
-        return self.entries, self._edges
+        """The values that decide the scores: entries, whether they must be whole words, whether they have clitics."""
+        return self.entries, self._edges, self._clitics
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: entries (not the file's path), matching rule, max_matches."""
-        return self.VERSION, self.measure, self._column, self.max_matches
+        """Return the values that identify this stage: entries (not their file's path), matching rule, numbers."""
+        return self.VERSION, self.measure, self._column, self.max_matches, self.keep_fraction
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return the column of the number of matches in each text, by its name."""
-        found = K.matches(*B.buffers(batch), K.build(self.entries, edges=self._edges), classes(), lowered())
-        return {self._column: pa.array(found)}
+        searches = K.searches(self.entries, edges=self._edges, clitics=self._clitics)
+        found = (K.matches(*B.buffers(batch), *search, lowered()) for search in searches)
+        return {self._column: pa.array(sum(found, np.zeros(batch.num_rows, np.int64)))}
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Yield the documents without bad words, and the share `keep_fraction` of the others."""
+        for batch in batches:
+            reasons = self.decide(self.scores_of(batch))
+            if self.keep_fraction:
+                kept = text_hashes(*B.buffers(batch))[:, 0] / 2.0**64 < self.keep_fraction
+                reasons = pa.array(np.where(kept, None, reasons.to_numpy(zero_copy_only=False)), pa.string())
+            yield drop_rows(batch, reasons, stats)
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return "bad_words" for each document with more matches than allowed, null for the others.

@@ -19,7 +19,7 @@ from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, LINE, SPACE, U8, U16, U64, Int, classes, code_point
 
-from .packed_strings import Packed, ends_with_one, pack
+from .packed_strings import Marks, ends_with_mark, pack_marks
 from .repeats import STEP, HashCounts, count_repeats, hash_counts
 from .thresholds import Threshold, check_numbers, reasons, share, tuple_of_words
 from .word_lists import END_MARKS
@@ -85,7 +85,7 @@ class FineWeb(ScoredFilter):
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return a column of shares or ratios for each rule, by name, with a value per text."""
-        rules = FineWebRules(pack(self.end_marks), int(self.short_line_chars), classes())
+        rules = FineWebRules(pack_marks(self.end_marks), int(self.short_line_chars), classes())
         n = dict(zip(COUNTS, count_lines(*B.buffers(batch), rules).T, strict=True))
         parts = {"ended": "lines", "short": "lines", "repeated_line_chars": "chars", "breaks": "words"}
         return {r.score: share(n[part], n[parts[part]]) for r, part in zip(RULES, parts, strict=True)}
@@ -105,7 +105,7 @@ class FineWebRules(NamedTuple):
     each code point.
     """
 
-    end_marks: Packed
+    end_marks: Marks
     short_chars: int  # a line is short up to these many characters
     classes: U16
 
@@ -177,7 +177,7 @@ def _count_document(data: U8, start: int, stop: int, rules: FineWebRules, buffer
             if n > line:
                 buffers.lines[lines] = line
                 lines, line = lines + 1, n
-                out[ENDED] += ends_with_one(data, first, last, rules.end_marks)
+                out[ENDED] += ends_with_mark(data, first, last, rules.end_marks)
                 out[SHORT] += width <= rules.short_chars
             out[BREAKS] += i < stop
         i += size

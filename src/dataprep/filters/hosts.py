@@ -20,7 +20,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.errors import PlanError
 from dataprep.store import files
-from dataprep.unicode.text import classes, lowered
+from dataprep.unicode.text import lowered
 
 from . import word_automaton as K
 from .thresholds import read_list
@@ -111,7 +111,8 @@ class Hosts(Stage):
             verdicts[~(by_host | by_path)] = 3
         if self.substrings:
             words = K.build(self.substrings, edges=False)
-            verdicts[K.matches(*B.buffers(_decoded(found.urls)), words, classes(), lowered()) > 0] = 2
+            part = K.parts(edges=False, signs=False)
+            verdicts[K.matches(*B.buffers(_decoded(found.urls)), words, part, lowered()) > 0] = 2
         if self.blocked:
             by_host, by_path = _matches(found, self.blocked)
             verdicts[by_path] = 2

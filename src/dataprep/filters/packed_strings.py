@@ -6,12 +6,13 @@ Slow reference for the tests: tests/twins/c4.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, POINT, U8, U32, Int, lowered
+from dataprep.unicode.text import I64, POINT, U8, U32, Int, code_point, lowered, step_back
 
 
 class Packed(NamedTuple):
@@ -26,6 +27,26 @@ def pack(strings: Sequence[bytes | str]) -> Packed:
     raw = [s.encode() if isinstance(s, str) else s for s in strings]
     data = np.frombuffer(b"".join(raw) or b"\0", np.uint8).copy()
     return Packed(data, np.cumsum([0, *map(len, raw)], dtype=np.int64))
+
+
+class Marks(NamedTuple):
+    """Marks that can end a line or a sentence, for kernels.
+
+    single: uint8[0x110000], 1 for each code point that is a mark. longer: marks of several characters. n: the number of
+    marks.
+    """
+
+    single: U8
+    longer: Packed
+    n: int
+
+
+@lru_cache(maxsize=16)
+def pack_marks(marks: tuple[str, ...]) -> Marks:
+    """Return the marks in the form that kernels read."""
+    single = np.zeros(0x110000, np.uint8)
+    single[[ord(mark) for mark in marks if len(mark) == 1]] = 1
+    return Marks(single, pack([mark for mark in marks if len(mark) > 1]), len(marks))
 
 
 def fold_chars(text: str) -> str:
@@ -75,3 +96,14 @@ def ends_with_one(line: U8, a: int, b: int, strings: Packed) -> bool:
         if size <= b - a and starts_with(line, b - size, b, strings, k) == size:
             return True
     return False
+
+
+@kernel(_nrt=False)
+def ends_with_mark(line: U8, a: int, b: int, marks: Marks) -> bool:
+    """Return True if line[a:b] ends with one of `marks`."""
+    if a >= b:
+        return False
+    last: Int = np.int64(line[b - 1])
+    if last >= 0x80:
+        last, _ = code_point(line, step_back(line, b))
+    return marks.single[last] != 0 or ends_with_one(line, a, b, marks.longer)

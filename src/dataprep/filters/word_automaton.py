@@ -4,6 +4,8 @@ Words are found whole: "ass" in "an ass." but not in "class". For this, a symbol
 and of the text, and on both sides of each character that is not part of a word. So "ass" is EDGE a s s EDGE, which is
 in "an ass." (... EDGE a s s EDGE . EDGE ...), and a match of the symbols is a match of whole words.
 
+The vowel signs of Arabic, Hebrew and Syriac and the tatweel are skipped: the text is read as if it did not have them.
+
 Slow reference for the tests: tests/twins/badwords.py.
 """
 
@@ -17,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.errors import PlanError
+from dataprep.unicode import tables
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, MARK, POINT, U8, U16, U32, WORD, Int, classes, code_point, put
 
@@ -25,6 +28,19 @@ from .packed_strings import fold_char, fold_chars
 EDGE = 256
 MAX_CELLS = 1 << 28  # of the table: 1 GB
 I32 = npt.NDArray[np.int32]
+
+SKIP = 1 << 14  # of the classes that `matches` reads: a sign to skip
+# Vowel signs that are rarely written, and the tatweel; not the hamza and the madda, which make other letters, nor the
+# fathatan, which ends a word with or without an alef: see ENDINGS.
+SIGNS = (
+    "591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 640 64c-652 656-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed 711 730-74a "
+    "898-89f 8ca-8e1 8e3-8ff"
+)
+ARABIC_LETTERS = range(0x620, 0x64B)
+# What can be written before an Arabic word without a space: "and", "so", "with", "like", "for" and the article.
+ARTICLES = tuple(a + b for a in ("", "و", "ف") for b in ("ال", "بال", "كال", "لل"))
+ENDINGS = ("", "\u064b", "\u064b\u0627", "\u0627\u064b")
+PARTICLES = ("ف", "ب", "ك", "ل", *(a + b for a in "وف" for b in "بكل"))
 
 
 class Automaton(NamedTuple):
@@ -39,6 +55,37 @@ class Automaton(NamedTuple):
     symbols: I64  # [257]: the column of each byte, and of the edge; 0 for those of no entry
     width: int
     edges: bool  # entries are whole words
+
+
+@lru_cache(maxsize=4)
+def parts(*, edges: bool, signs: bool) -> U16:
+    """Return the classes that `matches` reads, uint16[0x110000]: WORD or MARK, SKIP, or 0.
+
+    edges: False makes every character a part of a word. signs: True if those of SIGNS are skipped.
+    """
+    table = classes() & np.uint16(WORD | MARK) if edges else np.full(0x110000, WORD, np.uint16)
+    if signs:
+        table[tables.points(SIGNS)] = SKIP
+    table.flags.writeable = False
+    return table
+
+
+def has_signs(entry: str) -> bool:
+    """Return whether an entry has vowel signs or a tatweel."""
+    return any(parts(edges=True, signs=True)[ord(c)] == SKIP or c in ENDINGS for c in entry)
+
+
+def with_clitics(entry: str) -> list[str]:
+    """Return an entry, and if it is Arabic also with the clitics that can be written before it, and with ENDINGS.
+
+    The article, alone or after other clitics, and "and" stand before an entry of three letters or more; the other
+    clitics without the article before one of four or more, since shorter words more often begin with these letters.
+    """
+    if ord(entry[0]) not in ARABIC_LETTERS:
+        return [entry]
+    letters = sum(bool(classes()[ord(c)] & WORD) and not has_signs(c) for c in entry)
+    before = ("و", *ARTICLES) * (letters > 2) + PARTICLES * (letters > 3)
+    return [clitic + entry + ending for clitic in ("", *before) for ending in ENDINGS]
 
 
 def encode(entry: str, *, edges: bool) -> list[int]:
@@ -56,12 +103,13 @@ def encode(entry: str, *, edges: bool) -> list[int]:
 
 
 @lru_cache(maxsize=8)
-def build(entries: tuple[str, ...], *, edges: bool) -> Automaton:
+def build(entries: tuple[str, ...], *, edges: bool, clitics: bool = False) -> Automaton:
     """Return the table that finds these entries in a text (the automaton of Aho and Corasick, 1975).
 
-    edges: True if entries must be whole words. Raises PlanError if there are too many entries.
+    edges: True if entries must be whole words; with `clitics`, Arabic ones may also have clitics before them. Raises
+    PlanError if there are too many entries.
     """
-    codes = [encode(e, edges=edges) for e in entries]
+    codes = [encode(e, edges=edges) for entry in entries for e in (with_clitics(entry) if clitics else [entry])]
     used = sorted({s for code in codes for s in code})
     symbols = np.zeros(257, np.int64)
     symbols[used] = np.arange(1, len(used) + 1)
@@ -101,11 +149,25 @@ def _resolved(children: list[dict[int, int]], ends: list[bool], width: int) -> I
     return (goto * width + marks[goto]).astype(np.int32).ravel()
 
 
+@lru_cache(maxsize=8)
+def searches(entries: tuple[str, ...], *, edges: bool, clitics: bool) -> list[tuple[Automaton, U16]]:
+    """Return the pairs (automaton, classes) with which `matches` finds all entries; the parameters are as for `build`.
+
+    Entries without vowel signs are found in texts with and without them, the others as they are written.
+    """
+    kinds = {signs: tuple(e for e in entries if has_signs(e) != signs) for signs in (True, False)}
+    return [
+        (build(some, edges=edges, clitics=clitics), parts(edges=edges, signs=signs))
+        for signs, some in kinds.items()
+        if some
+    ]
+
+
 @kernel
 def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U32) -> I64:
     """Return the number of matches of the automaton's entries in each of n texts, int64[n].
 
-    offsets, data: the texts in UTF-8. classes, lower: class and lower case of each code point.
+    offsets, data: the texts in UTF-8. classes: from `parts`. lower: the lower case of each code point.
     """
     goto, symbols, edges = automaton.goto, automaton.symbols, automaton.edges
     out = np.zeros(len(offsets) - 1, np.int64)
@@ -113,7 +175,7 @@ def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U
     columns, inside = np.zeros(128, np.int64), np.zeros(128, np.bool_)
     for b in range(128):
         columns[b] = symbols[lower[b] & POINT]
-        inside[b] = not edges or classes[b] & WORD != 0
+        inside[b] = classes[b] & WORD != 0
     for d in range(len(out)):
         i, stop, found = offsets[d], offsets[d + 1], 0
         state: Int = goto[edge] if edges else np.int32(0)
@@ -133,8 +195,10 @@ def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U
                 continue
             c, size = code_point(data, i)
             i += size
-            within = not edges or classes[c] & (WORD | MARK) != 0
+            within = classes[c] & (WORD | MARK) != 0
             if not within:
+                if classes[c] & SKIP:
+                    continue
                 state = goto[(state & -2) + edge]
                 found += state & 1
             n = put(room, 0, fold_char(c, lower))

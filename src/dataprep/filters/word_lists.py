@@ -8,6 +8,8 @@ lists have words that occur without prefixes.
 
 from __future__ import annotations
 
+from dataprep.unicode import tables
+
 STOP_WORDS: dict[str, tuple[str, ...]] = {
     "en": ("the", "be", "to", "of", "and", "that", "have", "with"),
     "fr": (
@@ -44,9 +46,10 @@ STOP_WORDS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-# Marks that end a sentence in the scripts of the world, and the quotation marks that close with it.
-SENTENCE_MARKS = tuple(".?!…؟۔。？！．｡।॥။።፧፨։܀᠃᠉‼⁇⁈⁉")
-END_MARKS = (*SENTENCE_MARKS, *"'\"”’»」』")
+# Marks that end a sentence in all scripts (Unicode's Sentence_Terminal), and those with which a line of text can end:
+# the same, the ellipsis and closing quotation marks.
+SENTENCE_MARKS = tuple(map(chr, tables.points(tables.CLASSES["SENTENCE"])))
+END_MARKS = (*SENTENCE_MARKS, *"…'\"”’»›」』｣﹂﹄〞〟")
 
 # Counters of a page ("3 likes"): the line is a number and one of these.
 COUNTERS = (

@@ -184,7 +184,7 @@ def test_sentences(line, n):
 def test_world_marks():
     """With the marks of other scripts, Arabic and Chinese sentences count, with or without white space."""
     stage = C4(end_marks=C4.WORLD_END_MARKS, sentence_marks=C4.WORLD_SENTENCE_MARKS, min_words=1)
-    texts = ["كيف الحال؟ بخير. شكرا؟", "你好。再见。谢谢！"]
+    texts = ["كيف الحال؟ بخير. شكرا؟", "你好。再见。谢谢！", "សួស្តី។ អរគុណ។ លា៕", "မင်္ဂလာပါ။ ကျေးဇူး။ ပြီ။"]
     assert run(stage, texts)[0] == dict(enumerate(texts))
     assert run(C4(min_words=1), texts)[0] == {}
 

@@ -19,7 +19,7 @@ from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher.stage import RULES, Gopher
 from dataprep.filters.word_lists import STOP_WORDS
 from dataprep.store.key import key
-from dataprep.unicode.text import classes
+from dataprep.unicode.text import SENTENCE, classes
 
 SPACES = [chr(c) for c in np.flatnonzero(classes() & 1).tolist()]
 PIECES = [
@@ -149,6 +149,16 @@ def test_fineweb_at_its_thresholds(rules, stays, goes, reason):
     off = dict.fromkeys(["min_end_mark_lines", "max_short_lines", "max_dup_line_chars", "max_breaks"])
     stage = FineWeb(**off | {own: getattr(FineWeb(), own)} | rules)
     assert reasons(stage, stays, goes) == [None, reason]
+
+
+def test_end_marks_of_every_script():
+    """Each mark with which Unicode ends sentences ends a line, alone or before a closing quotation mark."""
+    marks = [chr(c) for c in np.flatnonzero(classes() & SENTENCE)]
+    assert len(marks) > 150
+    assert set("។៕။॥؟۔።") < set(marks)
+    for close in ("", "”", "」"):
+        rows = scores(FineWeb(), [f"a line{mark}{close}\nand more of it" for mark in marks])
+        assert {row["fineweb_end_mark_lines"] for row in rows} == {0.5}
 
 
 def test_repeats_that_overlap_count_once():

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dataprep.filters.packed_strings import Packed, ends_with_one, starts_with_one
+from dataprep.filters.packed_strings import Marks, Packed, ends_with_mark, ends_with_one, starts_with_one
 from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U16, U32
@@ -41,14 +41,14 @@ class C4Rules(NamedTuple):
 
     max_word_chars: int
     citations: bool
-    end_marks: Packed
+    end_marks: Marks
     not_end_marks: Packed
     may_end: U8  # [256]: this byte can be the last of a kept line, with or without white space after it
     min_words: int
     curly_bracket: bool
     fold_all: bool  # phrases have cased letters beyond ASCII: every line is lower-cased whole
     min_sentences: int
-    sentence_marks: Packed
+    sentence_marks: Marks
     sentence_leads: U8  # [256]: this byte can begin a sentence mark
     phrases: Phrases
     bracketed: Packed  # contents of a citation other than digits
@@ -185,9 +185,9 @@ def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_char
 @kernel(_nrt=False)
 def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
     """Return True if line[a:b] ends with an end mark that is not an ellipsis, or if this rule is off."""
-    if len(rules.end_marks.starts) == 1:
+    if rules.end_marks.n == 0:
         return True
-    return ends_with_one(line, a, b, rules.end_marks) and not ends_with_one(line, a, b, rules.not_end_marks)
+    return ends_with_mark(line, a, b, rules.end_marks) and not ends_with_one(line, a, b, rules.not_end_marks)
 
 
 @kernel(_nrt=False)
@@ -230,15 +230,15 @@ def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
 @kernel(_nrt=False)
 def count_sentences(line: U8, a: int, b: int, rules: C4Rules, enough: int) -> int:
     """Return the number of sentences in the line line[a:b], or `enough` if there are at least so many."""
-    marks, leads, classes = rules.sentence_marks, rules.sentence_leads, rules.classes
+    marks, leads, classes = rules.sentence_marks.single, rules.sentence_leads, rules.classes
     a, b = T.strip(line, a, b, classes)
     found = 1 if a < b else 0
     i = a
     while i < b and found < enough:
         run = i
         while run < b and leads[line[run]]:
-            size = starts_with_one(line, run, b, marks)
-            if size == 0:
+            c, size = T.code_point(line, run)
+            if not marks[c]:
                 break
             run += size
         if run == i:

@@ -14,7 +14,8 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.filters.line_rules import rewritten
-from dataprep.filters.packed_strings import pack
+from dataprep.filters.packed_strings import pack, pack_marks
+from dataprep.filters.word_lists import END_MARKS, SENTENCE_MARKS
 from dataprep.unicode.text import LINE, POINT, SPACE, U8, classes, lowered
 
 from . import kernel as K
@@ -83,8 +84,8 @@ class C4(Stage):
 
     compiled: ClassVar[bool] = True
 
-    WORLD_SENTENCE_MARKS: ClassVar[tuple[str, ...]] = tuple(".?!؟۔。？！।॥။።፧։܀᠃")
-    WORLD_END_MARKS: ClassVar[tuple[str, ...]] = (*WORLD_SENTENCE_MARKS, *'"”»…」』')
+    WORLD_SENTENCE_MARKS: ClassVar[tuple[str, ...]] = SENTENCE_MARKS
+    WORLD_END_MARKS: ClassVar[tuple[str, ...]] = END_MARKS
 
     preset: str = "tfds"
     max_word_chars: int | None = PRESET
@@ -126,14 +127,14 @@ class C4(Stage):
         return K.C4Rules(
             max_word_chars=1 << 62 if self.max_word_chars is None else self.max_word_chars,
             citations=bool(self.citations),
-            end_marks=pack(self.end_marks or ()),
+            end_marks=pack_marks(self.end_marks or ()),
             not_end_marks=pack(self.not_end_marks or ()),
             may_end=self._may_end(),
             min_words=self.min_words or 0,
             curly_bracket=bool(self.curly_bracket),
             fold_all=_has_case_beyond_ascii([p for p, _ in phrases]),
             min_sentences=self.min_sentences or 0,
-            sentence_marks=pack(self.sentence_marks or ()),
+            sentence_marks=pack_marks(self.sentence_marks or ()),
             sentence_leads=leads,
             phrases=pack_phrases(phrases),
             bracketed=pack(("edit]", "citation needed]")),
