@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import datetime as dt
 import json
+import math
 import random
 import re
 
@@ -123,6 +124,37 @@ def test_habits_are_learned_and_forwards_are_not(tmp_path):
     assert (result.held_out, result.repeated) == (len(rows["val"]), repeated)
     assert repeated > 5
     assert f"{repeated} of {len(rows['val'])} held-out windows have the words of a training window" in str(result)
+
+
+def test_repeated_exchanges_are_capped(tmp_path, dataprep):
+    """With --cap-repeats an exchange that is in training n times is learned sqrt(n) times; held-out ones all stay."""
+    rng, said = random.Random(4), []
+    habits = {f"{word}?": f"{word} as always" for word in WORDS[:6]}
+    for number in range(240):
+        habit = rng.choice([*habits.items()]) if number % 4 else (f"news {number}", f"no, {number * 7}")
+        said += zip(NAMES, habit, strict=False)
+    place = write_chat(tmp_path, said, gap=dt.timedelta(minutes=20))  # several exchanges per window
+    given = (place, "--as", NAMES[1], "--vocab-size", 400, "--block", 128, "--val", 0.2)
+    seen = {}
+    for name, more in (("all", ()), ("capped", ("--cap-repeats",))):
+        code, _, err = dataprep("persona", *given, "--out", tmp_path / name, *more)
+        assert code == 0, err
+        for side in ("train", "val"):
+            rows = lines_of(tmp_path / name / f"{side}.jsonl")
+            pairs = [(row[k - 1]["content"], m["content"]) for row in rows for k, m in enumerate(row)
+                     if m["role"] == "assistant" and m.get("weight") != 0]  # fmt: skip
+            seen[name, side] = collections.Counter(pairs)
+    assert {pair: math.ceil(n**0.5) for pair, n in seen["all", "train"].items()} == seen["capped", "train"]
+    assert seen["all", "val"] == seen["capped", "val"]
+    assert max(seen["all", "train"].values()) > 16
+    words = {name: collections.Counter() for name in ("all", "capped")}
+    for name, fates in words.items():
+        for _, _, fate, n in json.loads((tmp_path / name / "learned.json").read_text())["words"]:
+            fates[fate] += n
+    learned = sum(n * len(re.findall(r"\w+", answer)) for (_, answer), n in seen["capped", "train"].items())
+    assert words["capped"]["learned"] == learned
+    assert words["capped"]["said often"] == words["all"]["learned"] - learned > 0
+    assert words["capped"].total() == words["all"].total()
 
 
 def test_every_word_of_the_person_is_accounted_for(tmp_path):

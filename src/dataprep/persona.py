@@ -42,6 +42,7 @@ from .core.trial import current
 from .dedup.minhash import MinHash
 from .errors import PlanError
 from .messages.clean import CleanMessages
+from .messages.conversations.cap import CapRepeats
 from .messages.conversations.stage import Conversations
 from .messages.conversations.turns import ANSWERS, MAX_BYTES, Turns
 from .messages.learned import LearnedWords, learned_words
@@ -124,6 +125,7 @@ def persona(
     names: str | Sequence[str] | None = None,
     pii: bool = True,
     common: str | Sequence[str] | None = None,
+    cap_repeats: bool = False,
     transcripts: bool = False,
     run: Runner | None = None,
     replace: bool = True,
@@ -147,6 +149,7 @@ def persona(
     key_file, names, refused: see `Pseudonyms` and `Consent`.
     pii: mask personal data.
     common: words of names to leave in texts, or a file with one per line; see `Pseudonyms`.
+    cap_repeats: learn an exchange that occurs n times sqrt(n) times, rounded up; see `CapRepeats`.
     transcripts: also write shards of all conversations as plain text, to train a base model on.
     options: parameters of `dp.read`, such as date_order="dmy".
 
@@ -196,7 +199,8 @@ def persona(
             log.warning("the tokenizer gets %s at its end, which the template uses", ", ".join(missing))
         tok.save(home)
     size = TokenSize(tokenizer=files.join(home, "tokenizer.json"), hash=tok.hash, template=written, block=block)
-    windows = Pipeline(Turns(gap=gap, context=context, size=size, openings="empty"), split).run(
+    cut = Turns(gap=gap, context=context, size=size, openings="empty")
+    windows = Pipeline(cut, split, *([CapRepeats()] if cap_repeats else [])).run(
         messages, out=f"{folder}/windows", run=runner, replace=replace
     )
     lines = write_jsonl(windows, folder, specials_of(written, known=(), pattern=ANY))
@@ -218,7 +222,7 @@ def persona(
     def count() -> dict[str, Any]:
         return {"files": [], "words": learned_words(docs, [person], messages, windows, runner).rows()}
 
-    words = receipts.once(f"{folder}/learned.json", key([1, docs.key, windows.key]), count)["words"]
+    words = receipts.once(f"{folder}/learned.json", key([2, docs.key, windows.key]), count)["words"]
     more = [given for given in (names, refused) if given]
     of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
     work = key([3, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, person])

@@ -195,6 +195,9 @@ def persona(
     refused: Annotated[str | None, typer.Option(help="File of people who did not agree, one per line.")] = None,
     names: Annotated[str | None, typer.Option(help="File of more names to replace, one per line.")] = None,
     common: Annotated[str | None, typer.Option(help="File of words of names to leave in texts, one per line.")] = None,
+    cap_repeats: Annotated[
+        bool, typer.Option("--cap-repeats", help="Learn an exchange that occurs n times only sqrt(n) times.")
+    ] = False,
     keep_pii: Annotated[bool, typer.Option("--keep-pii", help="Keep phone numbers and other personal data.")] = False,
     platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
     date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
@@ -221,7 +224,7 @@ def persona(
         return make(
             exports, person, out, template=template, block=window, tokenizer=tokenizer, vocab_size=vocab_size, gap=gap,
             context=context, val=val, test=test, key_file=key, refused=refused, names=names, common=common,
-            pii=not keep_pii, transcripts=train, run=run, **options,
+            pii=not keep_pii, cap_repeats=cap_repeats, transcripts=train, run=run, **options,
         )  # fmt: skip
 
     how = _tuning(train=train, base=base, preset=preset, settings=tuple(settings or ()), replay=replay)

@@ -22,6 +22,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.part import Part
 from dataprep.core.runner import Runner
 
+from .conversations.cap import CAPPED
 from .conversations.turns import ANSWERS
 from .language.stage import MessageLanguage
 
@@ -29,7 +30,10 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}
 _LINK = r"(?i)\b(?:https?://|www\.)\S+"
 _WORD = rf"[{_UNSPACED}]|[^\P{{L}}{_UNSPACED}]+|\p{{N}}+"
 LEARNED, HELD_OUT, REMOVED, CUT = "learned", "held out", "removed from texts", "longer than the block"
-IN_WORDS = {"near_duplicate": "copy of a long message", "opening": "no question before it", "empty": REMOVED}
+OFTEN = "said often"
+IN_WORDS = {
+    "near_duplicate": "copy of a long message", "opening": "no question before it", "empty": REMOVED, CAPPED: OFTEN,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,8 @@ def learned_words(
     clean, sent = _cleaned(ids, messages)
     windows_of, lost = _windows_of(ids, windows)
     fates.update({row: lost[row] for row in lost if sent[row]})
-    per_window, held_out = _learned_by_window(windows)
-    missing = {window: -n for window, n in per_window.items()}
+    per_window, often, held_out = _learned_by_window(windows)
+    missing = {window: -n - often[window] for window, n in per_window.items()}
     for row in np.flatnonzero(sent).tolist():
         if row not in fates:
             missing[windows_of[row]] = missing.get(windows_of[row], 0) + int(clean[row])
@@ -110,10 +114,12 @@ def learned_words(
             counts[platform, language, IN_WORDS.get(fates[row], fates[row])] += kept
             continue
         window = windows_of[row]
-        cut = min(kept, max(0, missing.get(window, 0)))
-        missing[window] -= cut
-        counts[platform, language, CUT] += cut
-        counts[platform, language, HELD_OUT if window in held_out else LEARNED] += kept - cut
+        for reason, left in ((CUT, missing), (OFTEN, often)):
+            n = min(kept, max(0, left.get(window, 0)))
+            left[window] = left.get(window, 0) - n
+            counts[platform, language, reason] += n
+            kept -= n
+        counts[platform, language, HELD_OUT if window in held_out else LEARNED] += kept
     return LearnedWords({names: n for names, n in counts.items() if n})
 
 
@@ -163,26 +169,36 @@ def _windows_of(ids: Any, windows: Dataset) -> tuple[dict[int, int], dict[int, s
     drops = windows.drops()
     at = pc.index_in(pa.array(ids), drops["id"].combine_chunks())
     found, lost = {}, {}
+    gone = set(drops.filter(pc.equal(drops["reason"], CAPPED))["id"].to_pylist())
     named = zip(ids.tolist(), drops["reason"].take(at).to_pylist(), drops["kept"].take(at).to_pylist(), strict=True)
     for row, (number, reason, kept) in enumerate(named):
-        if reason in (None, "joined"):
+        if reason == "joined" and kept in gone:
+            lost[row] = CAPPED
+        elif reason in (None, "joined"):
             found[row] = number if reason is None else kept
         else:
             lost[row] = reason
     return found, lost
 
 
-def _learned_by_window(windows: Dataset) -> tuple[dict[int, int], set[int]]:
-    """Return the number of words to be learned of each window, and the windows that are held out, by id."""
+def _learned_by_window(windows: Dataset) -> tuple[dict[int, int], dict[int, int], set[int]]:
+    """Return, by id, the words to be learned of each window, those that `CapRepeats` left out, and held-out windows."""
     learned: dict[int, int] = {}
+    often: dict[int, int] = {}
     held_out: set[int] = set()
-    for batch in windows.batches(["id", "messages", "side"]):
+    capped = [CAPPED] if CAPPED in windows.columns else []
+    for batch in windows.batches(["id", "messages", "side", *capped]):
         turns = batch.column("messages").flatten()
         counted = np.asarray(pc.fill_null(pc.struct_field(turns, "weight"), 0).to_numpy())
-        words = _words(pc.struct_field(turns, "content")).to_numpy() * counted
+        words = _words(pc.struct_field(turns, "content")).to_numpy()
         rows = pc.list_parent_indices(batch.column("messages")).to_numpy()
-        sums = np.bincount(rows, words, batch.num_rows).astype(np.int64)
+        left_out = np.zeros(len(words), np.int64)
+        if capped:
+            at = pc.list_parent_indices(batch.column(CAPPED)).to_numpy()
+            left_out[np.searchsorted(rows, at) + batch.column(CAPPED).flatten().to_numpy()] = 1
         numbers = batch.column("id").to_pylist()
-        learned.update(zip(numbers, sums.tolist(), strict=True))
+        for into, which in ((learned, counted), (often, left_out)):
+            sums = np.bincount(rows, words * which, batch.num_rows).astype(np.int64)
+            into.update(zip(numbers, sums.tolist(), strict=True))
         held_out.update(n for n, side in zip(numbers, batch.column("side").to_pylist(), strict=True) if side)
-    return learned, held_out
+    return learned, often, held_out
