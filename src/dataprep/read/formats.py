@@ -141,6 +141,8 @@ FORMATS: dict[str, Format] = {
                "chats.whatsapp.archives:sniff_whatsapp", is_chat=True),
         Format("signal", "chats.signal:Signal", _SIGNAL_FILES, is_signal, is_chat=True),
         Format("line", "chats.line.reader:LineChat", (".txt",), "chats.line.reader:is_line", is_chat=True),
+        Format("imessage", "chats.imessage.reader:IMessage", (".db", ".txt"), "chats.imessage.reader:is_imessage",
+               is_chat=True),
         Format("sms", "chats.sms.reader:Sms", (".xml",), "chats.sms.reader:is_sms", is_chat=True),
         Format("discord", "chats.discord:Discord", _CHAT_FILES, is_discord, is_chat=True),
         Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, is_telegram, is_chat=True),
@@ -237,5 +239,5 @@ def sniffed(url: str) -> Format | None:
 
 
 def may_be_chat(url: str) -> bool:
-    """Return whether the suffix of `url` is one that chat exports have (.txt .json .html .csv .xml .zip)."""
+    """Return whether the suffix of `url` is one that chat exports have (.txt .json .html .csv .xml .db .zip)."""
     return any(f.is_chat and f.claims(url) for f in FORMATS.values())

@@ -1,0 +1,1 @@
+"""Apple's Messages: the database `chat.db`, and the text files of imessage-exporter."""
