@@ -76,6 +76,10 @@ def train(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
     ] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw the loss curve on the terminal.")] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Also write the metrics for TensorBoard, to OUT/tensorboard.")
+    ] = False,
     start_over: Annotated[bool, typer.Option("--start-over", help="Remove the run in --out, and start again.")] = False,
 ) -> None:
     """Train a GPT on token shards; `python -m dataprep.train` does the same with only torch and numpy installed."""
@@ -87,8 +91,11 @@ def train(
 
         begin = beginning(init_from)
     config = trainer.starting_config(preset, begin).override(*(settings or []))
-    resume, sets = not start_over, trainer.named(shards)
-    print(trainer.train(sets, out=out, config=config, init_from=begin, lora=lora, resume=resume))
+    made = trainer.train(
+        trainer.named(shards), out=out, config=config, init_from=begin, lora=lora, resume=not start_over, plot=plot,
+        tensorboard=tensorboard,
+    )  # fmt: skip
+    print(made)
 
 
 def clean(

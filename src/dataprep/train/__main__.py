@@ -19,12 +19,17 @@ def main() -> int:
     p.add_argument("--from", dest="init_from", metavar="DIR", help="begin with the weights of this run or checkpoint")
     p.add_argument("--lora", type=int, metavar="RANK", help="train only low-rank changes of the model of --from")
     p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
+    p.add_argument("--plot", action="store_true", help="draw the loss curve on the terminal")
+    p.add_argument("--tensorboard", action="store_true", help="also write the metrics for TensorBoard")
     p.add_argument("--start-over", action="store_true", help="remove the run in --out first")
     args = p.parse_args()
     try:
         config = starting_config(args.preset, args.init_from).override(*args.set)
         shards, resume = named(args.shards), not args.start_over
-        result = train(shards, out=args.out, config=config, init_from=args.init_from, lora=args.lora, resume=resume)
+        result = train(
+            shards, out=args.out, config=config, init_from=args.init_from, lora=args.lora, resume=resume,
+            plot=args.plot, tensorboard=args.tensorboard,
+        )  # fmt: skip
     except DataprepError as e:
         sys.stderr.write(f"{e}\n")
         return 1

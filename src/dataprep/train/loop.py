@@ -19,15 +19,17 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
 from .config import TrainConfig, positive
+from .curve import Curve
 from .data import Sets
 from .device import memory_named
 from .evaluate import evaluate
-from .metrics import Metrics, Progress, peak_flops
+from .metrics import Metrics, Progress, Watcher, peak_flops
 from .optim import step_once
 from .rows import Rows
 from .run import Result, Run, begin, cut_windows, describe
 from .schedule import lr_at
 from .start import Loaded, starting_config
+from .tensorboard import TensorBoard
 
 
 def train(
@@ -40,6 +42,8 @@ def train(
     resume: bool = True,
     stop_at: int | None = None,
     quiet: bool = False,
+    plot: bool = False,
+    tensorboard: bool = False,
 ) -> Result:
     """Train a GPT on token shards, and write checkpoints, metrics.jsonl and the tokenizer to `out`; return the Result.
 
@@ -58,7 +62,8 @@ def train(
 
     `resume=False` removes the files of the run in `out` and starts over. Ctrl-C and SIGTERM save a checkpoint after the
     current step and then end the program as usual. `stop_at=n` saves a checkpoint and returns when the run has done n
-    steps in all. With `quiet`, no progress is printed.
+    steps in all. With `quiet`, no progress is printed. With `plot`, the loss curve is drawn on the terminal. With
+    `tensorboard`, the metrics are also written to `out`/tensorboard, which needs the extra `tensorboard`.
 
     Raises PlanError if the config is invalid, there are too few tokens for one row or the sets cannot be mixed;
     StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint;
@@ -70,17 +75,20 @@ def train(
     config = starting_config(config, init_from)
     config = config if lora is None else replace(config, lora=lora)
     with lease.held(str(out)), memory_named(config):
-        return _train(begin(shards, out, config, resume=resume, init_from=init_from), stop_at, quiet=quiet)
+        watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard else []
+        run = begin(shards, out, config, resume=resume, init_from=init_from)
+        return _train(run, stop_at, watchers, quiet=quiet, plot=plot)
 
 
-def _train(run: Run, stop_at: int | None, *, quiet: bool) -> Result:
+def _train(run: Run, stop_at: int | None, watchers: list[Watcher], *, quiet: bool, plot: bool) -> Result:
     last = min(run.steps, stop_at or run.steps)
     if run.step >= last and checkpoint.path_of(run.out, run.step).exists():
         return run.result()
-    progress = Progress(run.steps, run.step, quiet=quiet)
+    curve = Curve() if plot and not quiet else None
+    progress = Progress(run.steps, run.step, quiet=quiet, curve=curve)
     for line in [describe(run), *cut_windows(run)]:
         progress.say(line)
-    metrics = Metrics(run.out / "metrics.jsonl", run.step)
+    metrics = Metrics(run.out / "metrics.jsonl", run.step, [*watchers, *([] if curve is None else [curve])])
     with closing(metrics), closing(progress), closing(run.writer), asked_to_stop() as asked:
         if run.step == 0:
             validate(run, metrics, progress)

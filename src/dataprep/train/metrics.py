@@ -6,12 +6,15 @@ import contextlib
 import json
 import math
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import torch
 
 from dataprep.store.atomic import whole
+
+from .curve import Curve
 
 PEAK_FLOPS = {
     "B200": 2250e12, "H200": 989e12, "H100 PCIe": 756e12, "H100": 989e12, "A100": 312e12,
@@ -28,11 +31,27 @@ def peak_flops(device: torch.device) -> float | None:
     return next((flops for part, flops in PEAK_FLOPS.items() if part in name), None)
 
 
-class Metrics:
-    """The JSONL file of a training run's metrics, open for appending; rows of steps after `step` are removed first."""
+class Watcher(Protocol):
+    """An object that receives the rows of metrics, too: a curve on the terminal, or files of another program."""
 
-    def __init__(self, path: Path, step: int) -> None:
-        self.path = path
+    def restart(self, rows: list[dict[str, Any]]) -> None:
+        """Take `rows`, those of a run so far, in place of all earlier ones."""
+
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        """Take new rows."""
+
+    def close(self) -> None:
+        """Close files, if there are any."""
+
+
+class Metrics:
+    """The JSONL file of a training run's metrics, open for appending; rows of steps after `step` are removed first.
+
+    watchers: receive the same rows.
+    """
+
+    def __init__(self, path: Path, step: int, watchers: Sequence[Watcher] = ()) -> None:
+        self.path, self.watchers = path, watchers
         self._file: IO[str] = self._cut(step)
 
     def rewind(self, step: int) -> None:
@@ -41,10 +60,13 @@ class Metrics:
         self._file = self._cut(step)
 
     def _cut(self, step: int) -> IO[str]:
+        kept: list[str] = []
         if self.path.exists():
             kept = [line for line in self.path.read_text().splitlines() if _is_before(line, step)]
             with whole(self.path) as f:
                 f.write("".join(f"{line}\n" for line in kept).encode())
+        for watcher in self.watchers:
+            watcher.restart([json.loads(line) for line in kept])
         return self.path.open("a")
 
     def add(self, rows: list[dict[str, Any]]) -> None:
@@ -55,10 +77,14 @@ class Metrics:
         rows = [{k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in r.items()} for r in rows]
         self._file.write("".join(json.dumps(row) + "\n" for row in rows))
         self._file.flush()
+        for watcher in self.watchers:
+            watcher.add(rows)
 
     def close(self) -> None:
-        """Close the metrics file."""
+        """Close the metrics file and the watchers."""
         self._file.close()
+        for watcher in self.watchers:
+            watcher.close()
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -74,10 +100,13 @@ def _is_before(line: str, step: int) -> bool:
 
 
 class Progress:
-    """Shows the progress of training on the terminal: a bar if rich is installed, else a line from time to time."""
+    """Shows the progress of training on the terminal: a bar if rich is installed, else a line from time to time.
 
-    def __init__(self, steps: int, done: int, *, quiet: bool = False) -> None:
-        self.steps, self.quiet, self._bar = steps, quiet, None
+    curve: the loss curve, which is drawn again above the bar with each update, and at last printed; None: none.
+    """
+
+    def __init__(self, steps: int, done: int, *, quiet: bool = False, curve: Curve | None = None) -> None:
+        self.steps, self.quiet, self._bar, self.curve = steps, quiet, None, curve
         self._every = max(1, steps // 10)
         self._next = done
         if not quiet and sys.stdout.isatty():
@@ -88,6 +117,7 @@ class Progress:
         """Show the step, loss, tokens per second, and `mfu`, the share of the GPU's peak FLOP/s in use."""
         speed = f"{tokens_per_s:,.0f} tokens/s" + ("" if mfu is None else f", MFU {mfu:.1%}")
         if self._bar is not None:
+            self._bar.drawing = self._drawn()
             self._bar.update(self._bar.task_ids[0], completed=step, note=f"loss {loss:.3f}  {speed}")
         elif step >= self._next or step == self.steps:
             self._next = step + self._every
@@ -101,17 +131,36 @@ class Progress:
             print(line, flush=True)  # noqa: T201 - without rich, too
 
     def close(self) -> None:
-        """Stop the progress bar, if there is one, so that the terminal is as before."""
+        """Stop the progress bar, if there is one, so that the terminal is as before; print the curve, if there is one.
+
+        On a terminal the last drawing of the curve remains.
+        """
         if self._bar is not None:
+            self._bar.drawing = self._drawn()
             self._bar.stop()
+        elif self.curve is not None:
+            self.say(self._drawn())
+
+    def _drawn(self) -> str:
+        width = 80 if self._bar is None else int(self._bar.console.width) - 1
+        return "" if self.curve is None else "\n".join(self.curve.lines(width))
 
 
 def _bar(steps: int, done: int) -> Any:
-    """Return a bar of rich, started. Raises ImportError without rich."""
+    """Return a bar of rich, started, with text above it (`drawing`). Raises ImportError without rich."""
     from rich import progress
+    from rich.text import Text
+
+    class Bar(progress.Progress):
+        drawing = ""
+
+        def get_renderables(self) -> Iterator[Any]:
+            if self.drawing:
+                yield Text(self.drawing)
+            yield from super().get_renderables()
 
     columns = (progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeRemainingColumn())
-    bar = progress.Progress("train", *columns, progress.TextColumn("{task.fields[note]}"))
+    bar = Bar("train", *columns, progress.TextColumn("{task.fields[note]}"))
     bar.add_task("train", total=steps, completed=done, note="")
     bar.start()
     return bar

@@ -10,7 +10,6 @@ import torch
 
 from dataprep.errors import PlanError
 
-from . import checkpoint
 from .config import TrainConfig
 from .data import Loader
 from .device import is_memory, memory_named
@@ -37,12 +36,11 @@ def find_micro_batch(model: GPT, loader: Loader, config: TrainConfig) -> int:
         msg = "micro_batch='auto' measures the memory of a GPU, and this run is on the CPU; set a number, or None"
         raise PlanError(msg)
     weights = {name: tensor.to("cpu", copy=True) for name, tensor in model.state_dict().items()}
-    state = checkpoint.rng_state()
-    try:
-        return largest(divisors(config.batch), lambda n: _fits(model, loader, replace(config, micro_batch=n)))
-    finally:
-        model.load_state_dict(weights)
-        checkpoint.set_rng_state(state)
+    cards = [model.device] if model.device.type == "cuda" else []
+    with torch.random.fork_rng(cards):
+        found = largest(divisors(config.batch), lambda n: _fits(model, loader, replace(config, micro_batch=n)))
+    model.load_state_dict(weights)
+    return found
 
 
 def divisors(n: int) -> list[int]:
