@@ -16,7 +16,7 @@ from dataprep.core.batch import show_id
 from dataprep.core.runner import WORKER_BYTES, machine_memory, parse_bytes
 from dataprep.errors import PlanError
 from dataprep.history.trials import StageChanges, estimate, rehearse
-from dataprep.messages.counts import STAGE
+from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
 from dataprep.unicode.valid import printable
 
 from .look import print_messages
@@ -24,6 +24,7 @@ from .options import Memory, Screen, Workers, table_of
 
 CONTEXT_CHARS = 30  # shown before the first difference
 VALUES_SHOWN = 6  # of a column that a stage adds
+WORDS_SHOWN = 20  # of names
 
 
 def plan(
@@ -107,7 +108,11 @@ def _table(stages: Sequence[StageChanges]) -> Table:
         rows = [(f"- {reason}", k) for reason, k in one.stats.reasons.items()]
         rows += [(f"~ {column} changed", k) for column, k in sorted(one.changed.items())]
         counts = {} if one.stats.name.startswith(STAGE) else one.stats.counts
-        rows += [(f". {name}", k) for name, k in sorted(counts.items())]
+        rest = (pair for pair in sorted(counts.items()) if pair[0].partition(".")[0] not in (WORD, ORDINARY))
+        rows += [(f". {name}", k) for name, k in rest]
+        words = costliest(counts)
+        rows += [(f". {WORD}.{word}, {n:,} times as an ordinary word", k) for word, k, n in words[:WORDS_SHOWN]]
+        rows += [(". other words of names", sum(k for _, k, _ in words[WORDS_SHOWN:]))] if words[WORDS_SHOWN:] else []
         for what, k in rows:
             table.add_row(f"  {what}", f"{k:,}", "" if what[0] == "." else f"{k / n:.1%}", style="dim")
         for column, values in sorted(one.added.items()):

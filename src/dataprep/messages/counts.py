@@ -1,4 +1,4 @@
-"""The counts of `MessageStats`: their names, and tables of them for the report and the terminal.
+"""The counts of `MessageStats`, and those of `Pseudonyms` in a dry run: names, and tables for report and terminal.
 
 This module loads no kernels.
 """
@@ -19,6 +19,8 @@ CONVERSATION_MESSAGES, CONVERSATION_SECONDS, REPLY_SECONDS, CHARS = (
     "messages per conversation", "seconds per conversation", "seconds to a reply", "characters per message",
 )  # fmt: skip
 OTHERS = "others"
+WORD, ORDINARY = "word", "ordinary"
+"""Families of `Pseudonyms` in a dry run: how often a word of a name is replaced, and how often as an ordinary word."""
 MOST_MONTHS = 2_400
 
 I64 = npt.NDArray[np.int64]
@@ -61,6 +63,19 @@ def clock_of(counts: Mapping[str, int]) -> I64:
             day, hour = map(int, name.split("."))
             table[day - 1, hour] = n
     return table
+
+
+def costliest(counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
+    """Return (word of a name, times replaced, of these as an ordinary word), those with most ordinary uses first.
+
+    counts: the counts of `Pseudonyms` in a dry run.
+
+    >>> costliest({"word.ilse": 9, "word.rose": 7, "ordinary.rose": 5})
+    [('rose', 7, 5), ('ilse', 9, 0)]
+    """
+    ordinary = of_family(counts, ORDINARY)
+    found = [(word, n, ordinary[word]) for word, n in of_family(counts, WORD).items()]
+    return sorted(found, key=lambda row: (-row[2], -row[1], row[0]))
 
 
 def month_name(number: int) -> str:

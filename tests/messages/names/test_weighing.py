@@ -38,6 +38,27 @@ def test_a_word_is_weighed_by_its_uses(tmp_path):
         assert name not in text or name == "سعيد"
 
 
+def test_a_dry_run_shows_what_costs_most_first(tmp_path, dataprep):
+    """Words of names by their ordinary uses, then by all uses; a word that is always a name comes last."""
+    said = [("Rose Dufour", f"a rose and a rose {k}") for k in range(5)]
+    said += [("Baker Sol", f"the baker came, hi @Rose {k}") for k in range(3)]
+    said += [*[("Tom", "ask Ilse, or Ilse, or Ilse")] * 9, ("Ilse", "me")]
+    now = dt.datetime(2024, 3, 1, 9)
+    lines = [f"{now + dt.timedelta(minutes=k):%d/%m/%Y, %H:%M} - {who}: {text}" for k, (who, text) in enumerate(said)]
+    (tmp_path / "WhatsApp Chat with Tea.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "hide.py").write_text(
+        "import dataprep as dp\n"
+        "def hide(out, run):\n"
+        f"    docs = dp.read({str(tmp_path / 'WhatsApp Chat with Tea.txt')!r})\n"
+        "    return dp.Pipeline(dp.Pseudonyms(common=())).run(docs, out=out, run=run)\n"
+    )
+    code, table, err = dataprep("run", tmp_path / "hide.py", "--dry-run")
+    assert code == 0, err
+    rows = [line.split() for line in table.splitlines() if " word." in line]
+    shown = [(row[1], row[2], row[-1]) for row in (line[line.index("."):] for line in rows)]
+    assert shown == [("word.rose,", "10", "13"), ("word.baker,", "3", "3"), ("word.ilse,", "0", "27")]
+
+
 def test_words_that_are_given_stay(tmp_path):
     """A word in common= is left whatever its use, a name that no list has is replaced whatever its use."""
     said = [("Nora Bakery", "the bakery is open"), ("Nora Bakery", "nora came"), ("Ali", "bakery bakery bakery")] * 3

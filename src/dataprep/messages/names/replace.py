@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -17,9 +17,11 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.core.trial import current
+from dataprep.messages.counts import ORDINARY, WORD
 from dataprep.pii.kernel import byte_kinds, suspects
 from dataprep.pii.rules import KINDS
 from dataprep.store import files
+from dataprep.unicode.text import I64, U8
 
 from . import kernel as K
 from .consent import Consent
@@ -28,6 +30,7 @@ from .known import KnownPeople
 from .matching import common_words, folded, words
 from .numbers import with_numbers
 from .pseudonyms import CHAT, NAMING, NameTables, is_group_name, name_tables, one_word
+from .weighing import uses_as_name
 
 NEEDS = ("chat", "author", "kind")
 
@@ -110,9 +113,8 @@ class Pseudonymised(Stage):
         spans = with_numbers(offsets, data, spans, known.phones, first_kind if self.pii else -1)
         if not len(spans):
             return batch
-        if current():  # which words cost most, for --dry-run
-            for term, n in zip(*np.unique(hits[:, 3], return_counts=True), strict=True):
-                stats.count(f"word.{known.terms[term]}", int(n), private=True)
+        if current():
+            _count_words(offsets, data, hits, known.terms, stats)
         counts = np.bincount(np.maximum(spans[:, 3] - first_kind + 1, 0), minlength=len(KINDS) + 1).tolist()
         for name, n in zip(("names.replaced", *(f"pii.{kind}" for kind in KINDS)), counts, strict=True):
             stats.count(name, n)
@@ -142,6 +144,15 @@ class Pseudonymised(Stage):
         coded = meta.dictionary_encode()
         kept = [_only(text, self.keep_meta) for text in coded.dictionary.to_pylist()]
         return pa.array(kept, pa.large_string()).take(coded.indices)
+
+
+def _count_words(offsets: I64, data: U8, hits: I64, terms: Sequence[str], stats: Ledger) -> None:
+    """Count how often each word is replaced, and how often as an ordinary word: what names cost, for --dry-run."""
+    name, unclear = uses_as_name(offsets, data, hits)
+    for family, which in ((WORD, hits), (ORDINARY, hits[~name & ~unclear])):
+        for term, n in zip(*np.unique(which[:, 3], return_counts=True), strict=True):
+            if " " not in terms[term]:
+                stats.count(f"{family}.{terms[term]}", int(n), private=True)
 
 
 def _short(names: Iterable[str], min_chars: int) -> Iterator[str]:

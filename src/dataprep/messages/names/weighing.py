@@ -51,15 +51,18 @@ def _uses(asked: tuple[str, ...], part: Part) -> Counter[tuple[str, bool]]:
     for batch in part.batches(["text"]):
         offsets, data = B.buffers(batch)
         hits = K.find_names(offsets, data, folded(), *trie, no_prefixes)
-        name, unclear = _as_name(offsets, data, hits)
+        name, unclear = uses_as_name(offsets, data, hits)
         for is_name in (False, True):
             counts = np.bincount(hits[(name == is_name) & ~unclear, 3], minlength=len(asked)).tolist()
             found.update({(word, is_name): n for word, n in zip(asked, counts, strict=True) if n})
     return found
 
 
-def _as_name(offsets: I64, data: U8, hits: I64) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each hit whether it is used as a name, and whether that cannot be told, bool[m] each."""
+def uses_as_name(offsets: I64, data: U8, hits: I64) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each hit whether it is used as a name, and whether that cannot be told, bool[m] each.
+
+    offsets, data: the texts in UTF-8. hits: int64[m, 5], as `kernel.find_names` returns them.
+    """
     start, low = hits[:, 1], offsets[hits[:, 0]]
     before, two = data[np.maximum(start - 1, 0)], data[np.maximum(start - 2, 0)]
     begins = (start == low) | _STARTS[before] | ((before == 32) & ((start - 1 == low) | _STARTS[two]))
