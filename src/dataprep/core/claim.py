@@ -33,7 +33,7 @@ from .folder import (
 )  # fmt: skip
 from .inputs import work_key
 from .stage import spelled
-from .unread import BAD, EMPTY
+from .unread import BAD, BAD_DIGEST, EMPTY
 
 log = logging.getLogger("dataprep")
 
@@ -162,5 +162,6 @@ def _unread_files(out: str) -> set[str]:
         url = home.path(UNREAD)
         if files.exists(url):
             with files.open_raw(url) as f:
-                found |= {row["file"] for row in pq.read_table(f).to_pylist() if row["reason"] in (BAD, EMPTY)}
+                rows = pq.read_table(f).to_pylist()
+            found |= {row["file"] for row in rows if row["reason"] in (BAD, EMPTY, BAD_DIGEST)}
     return found

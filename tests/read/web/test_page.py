@@ -255,7 +255,7 @@ def test_missing_packages(tmp_path, monkeypatch) -> None:
 def test_what_is_no_warc(tmp_path) -> None:
     """Other files are refused with what was found."""
     for data, says in ((b"<html>", "begin here"), (b"\x89PNG" * 99, "begin"), (gzip.compress(b"text"), "begin here"),
-                       (record("conversion", b"x"), "only conversion")):  # fmt: skip
+                       (record("metadata", b"x"), "only metadata")):  # fmt: skip
         with pytest.raises(ReadError, match=says):
             read_bytes(tmp_path, data)
 

@@ -15,14 +15,18 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
+from dataprep.core.unread import BAD_DIGEST, Unread
 from dataprep.errors import PlanError, ReadError, a_or_an
 from dataprep.read.json.columns import KINDS
 from dataprep.read.text import Record, documents
 from dataprep.read.trust import LimitedReader, Trust
 
+from .digests import is_wrong
+from .members import has_no_checksum
 from .records import Entry, read_records
 from .response import Refused, refuse
 
+CHANGED = "the bytes of the record differ from its WARC digest; fetch the file again, or read it with digests=False"
 FLUSH = 1_024  # dropped records that are added to the statistics together
 
 
@@ -33,14 +37,17 @@ class Crawl(LimitedReader):
     columns: pairs (name, type); these entries of FIELDS become columns of their own, the others are stored in `meta`.
     max_doc_bytes: largest payload of a record in bytes, decompressed. max_bad: the largest share of broken records;
     above it the file is rejected. strict: raise ReadError at the first broken record; otherwise broken records are
-    dropped with reason and position.
+    dropped with reason and position. digests: whether records are compared with their WARC digests; None: only in
+    archives whose compression has no checksum of its own, that is, all but gzip and xz.
     """
 
     columns: tuple[tuple[str, str], ...] = ()
     strict: bool = False
+    digests: bool | None = None
 
     NAME: ClassVar[str]
     HOLDS: ClassVar[str]  # the record type of documents
+    ALSO: ClassVar[frozenset[str]] = frozenset()  # other types that may be documents
     OTHERS: ClassVar[frozenset[str]] = frozenset()  # other types that are left out one by one, with a reason
     FIELDS: ClassVar[Mapping[str, str]]  # name: type
 
@@ -85,7 +92,9 @@ class Crawl(LimitedReader):
         types: Counter[str] = Counter()
         refused: list[tuple[int, str, int]] = []
         seen: set[Any] = set()
-        wanted = frozenset({self.HOLDS})
+        wanted = frozenset({self.HOLDS, *self.ALSO})
+        checks = has_no_checksum(piece.url) if self.digests is None else self.digests
+        changed: list[int] = []
         for entry in read_records(piece.url, wanted, self.max_block(), strict=self.strict):
             if len(refused) >= FLUSH:
                 _record_drops(refused, piece, stats)
@@ -93,13 +102,20 @@ class Crawl(LimitedReader):
                 refused.append((entry.position, entry.lost, entry.n_bytes))
                 archive.count((), (entry.position,), lambda e=entry: e.message)  # type: ignore[misc]
                 continue
+            if checks and entry.body is not None and is_wrong(entry.headers, entry.body, self.max_doc_bytes):
+                if self.strict:
+                    raise ReadError(CHANGED, piece.url, entry.position)
+                changed.append(entry.position)
+                refused.append((entry.position, BAD_DIGEST, entry.n_bytes))
+                archive.count((), (entry.position,), lambda: CHANGED)
+                continue
             archive.good += 1
             kind = entry.headers.get("warc-type", "").lower() or "without a type"
             types[kind] += 1
-            if kind != self.HOLDS and kind not in self.OTHERS:
+            if kind not in wanted and kind not in self.OTHERS:
                 continue
             try:
-                if kind != self.HOLDS:
+                if kind not in wanted:
                     refuse(kind)
                 if entry.body is None:
                     refuse("too_long")
@@ -111,9 +127,12 @@ class Crawl(LimitedReader):
                 yield Record(entry.position, found[0], len(found[0]), orjson.dumps(found[1]).decode())
         _record_drops(refused, piece, stats)
         for kind, n in types.items():
-            stats.count(f"records.{kind}", n if kind != self.HOLDS and kind not in self.OTHERS else 0)
+            stats.count(f"records.{kind}", n if kind not in wanted and kind not in self.OTHERS else 0)
+        if changed:
+            detail = f"{len(changed):,} of {archive.good + archive.bad:,} records were dropped, since {CHANGED}"
+            stats.unread.append(Unread(piece.url, BAD_DIGEST, changed[0], detail))
         archive.close()
-        if not types[self.HOLDS]:
+        if not any(types[kind] for kind in wanted):
             broken = f" and {archive.bad:,} broken" if archive.bad else ""
             msg = (
                 f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {', '.join(types)}{broken}; "

@@ -129,6 +129,11 @@ class ArchiveMembers(io.RawIOBase):
         super().close()
 
 
+def has_no_checksum(url: str) -> bool:
+    """Return whether a changed byte of the file `url` cannot be noticed by its compression: unless it is gzip or xz."""
+    return magic_of(url) != GZIP and not url.lower().endswith(".xz")
+
+
 def dictionary(raw: BinaryIO) -> zstandard.ZstdCompressionDict | None:
     """Return the zstd dictionary at the start of a .warc.zst file `raw`, or None if there is none.
 

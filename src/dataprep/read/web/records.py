@@ -13,18 +13,22 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dataprep.errors import ReadError
 from dataprep.store import files
 
+from .digests import agrees
 from .members import ARC_LINE, BEGINS, CHUNK, ArchiveMembers, Broken, find_line, find_member, magic_of
 
 MAX_HEADER = 1 << 16  # bytes of one header line
 MAX_HEADERS = 1_000  # lines
 MAX_REWINDS = 20  # times that one gzip stream is read again from its start to find the record after a broken one
-EMPTY = (b"\r\n", b"\n")
+EMPTY = (b"\r\n", b"\n", b"\r\r\n")
+NAMED = re.compile(rb"(WARC-[\w-]+|Content-[\w-]+)[ \t]*:", re.IGNORECASE)
+UNNAMED = re.compile(r"(WARC-|Content-)", re.IGNORECASE)
 FAST = importlib.util.find_spec("fastwarc") is not None
 
 
@@ -72,6 +76,7 @@ class _Archive:
         self.finished = self.ended = self.is_arc = False
         self.inside = False  # whether a record has begun and not ended
         self.rewinds = 0
+        self.blanks = 2  # the smallest number of empty lines between two records so far
         self.stream: Any = None
         self.open(0)
 
@@ -86,6 +91,7 @@ class _Archive:
         self.at = 0 if self.magic else at
         self.mark = self.start = at  # start of the current record: stored offset, offset in decompressed bytes
         self.line = b""  # a line read ahead
+        self.lead = -1  # the decompressed offset of a member that begins with empty lines
         raw = files.open_raw(self.url)
         if self.magic:
             self.members = ArchiveMembers(raw, self.url, self.magic, at)
@@ -117,7 +123,7 @@ class _Archive:
                 break
             except ReadError as e:
                 reason, position = getattr(e, "reason", "damaged"), self._broken_at()
-                if held is not None and reason == "no_record":  # this may be the rest of the record before
+                if held is not None and reason == "no_record" and not self._is_apart(held):
                     reason, position = "wrong_length", held.position
                 elif held is not None and position != held.position:
                     yield held
@@ -130,6 +136,12 @@ class _Archive:
         if held is not None:
             yield held
         self.finished = True
+
+    def _is_apart(self, held: Entry) -> bool:
+        """Return whether a line at which no record begins cannot be the rest of `held`, the record before."""
+        if self.members is not None and self.apart and self.start in self.members.starts:
+            return True
+        return held.body is not None and agrees(held.headers.get("warc-block-digest", ""), held.body) is True
 
     def _suits_fastwarc(self) -> bool:
         """Return whether FastWARC reports right offsets from here on and has not reached the end before."""
@@ -190,6 +202,8 @@ class _Archive:
         while line := self.line or self._line():
             self.line = b""
             if line in EMPTY:
+                if self.members is not None and self.at - len(line) in self.members.starts:
+                    self.lead = self.at - len(line)
                 continue
             self.start = self.at - len(line)
             self.line = line
@@ -218,18 +232,37 @@ class _Archive:
                 self._fail("cut_archive", "the file ends where empty lines should follow a record; fetch it again")
             self._fail("wrong_length", f"no empty line follows the record's {n} bytes; its Content-Length is wrong")
         if self.apart and self.members is not None:
-            inside = [s for s in self.members.starts if self.start < s < self.at]
+            inside = [s for s in self.members.starts if self.start < s < self.at - len(self.line)]
             if inside:
                 self._fail("wrong_length", f"the {n} bytes of the record's Content-Length lead into another record")
         return Entry(self.mark, headers if kind in self.wanted else {"warc-type": kind}, n, body if is_wanted else None)
 
     def _ends(self) -> bool:
-        """Return whether a record ends here: with two empty lines, in an ARC with one or none."""
+        """Return whether a record ends here.
+
+        It ends with two empty lines; with fewer, if its member ends, or the next record or the end of the file follows
+        (this only if other records had as few). In an ARC, one or none are enough.
+        """
         if not self.is_arc:
-            return self._line() in EMPTY and self._line() in EMPTY
+            for blanks in (0, 1):
+                if self._at_member_end():
+                    return True
+                line = self._line()
+                if line in EMPTY:
+                    continue
+                if not line.startswith(b"WARC/"):
+                    return not line and blanks >= self.blanks
+                self.line, self.blanks = line, min(blanks, self.blanks)
+                return True
+            return True
         line = self._line()
         self.line = b"" if line in EMPTY else line
         return not self.line or ARC_LINE.match(line) is not None
+
+    def _at_member_end(self) -> bool:
+        """Return whether a compressed member ends here; False if its end is not known before more bytes are read."""
+        found = self.members
+        return found is not None and found.member is None and not found.ready and found.given == self.at
 
     def _block(self, n: int, *, keep: bool) -> bytes:
         """Return the block of a record, or b"" if it is not wanted, in bounded memory."""
@@ -250,13 +283,19 @@ class _Archive:
         return line
 
     def _headers(self) -> dict[str, str]:
-        """Return the headers, names in lower case; a line that begins with white space continues the one before."""
+        """Return the headers, names in lower case.
+
+        A line that begins with white space continues the one before; a line without a name is ignored, as is an empty
+        line before Content-Length, if another WARC header follows (both occur in ClueWeb09).
+        """
         found: dict[str, str] = {}
         name = ""
         for _ in range(MAX_HEADERS):
             line = self._line()
             if line in EMPTY:
-                return found
+                if "content-length" in found or not NAMED.match(self.stream.peek(64)):
+                    return found
+                continue
             if not line.endswith(b"\n"):
                 self._fail("cut_archive", "the record's headers have no end; fetch the file again")
             text = line.decode("utf-8", "replace").rstrip("\r\n")
@@ -264,6 +303,8 @@ class _Archive:
                 found[name] += " " + text.strip()
                 continue
             name, colon, value = text.partition(":")
+            if not colon and found and not UNNAMED.match(text):
+                continue
             if not colon:
                 self._fail("bad_header", f"a header should be here, not {text[:40]!r}")
             name = name.strip().lower()
@@ -286,7 +327,7 @@ class _Archive:
         """Return the stored offset of the record at `start` if each record has a member of its own."""
         if self.members is None:
             return self.start
-        stored = self.members.starts.get(self.start)
+        stored = self.members.starts.get(self.start, self.members.starts.get(self.lead))
         self.members.starts = {given: at for given, at in self.members.starts.items() if given >= self.start}
         if self.start and self.apart is None:
             self.apart = stored is not None

@@ -1,9 +1,10 @@
 """Reader of WARC and the older ARC: the pages of a crawl as the text of their main content.
 
-Response records with an accepted status and content type become documents: transfer and content encodings are
-removed, the charset is found, and Resiliparse (extra `warc`) extracts the text. The position of a document is the
-offset of its record in the stored file. Revisits, and repeated records (same id, or same URL and date), are dropped
-with a reason; request, metadata, warcinfo and other records are ignored, but counted in the statistics.
+Response, resource and conversion records with an accepted status and content type become documents: transfer and
+content encodings are removed, the charset is found, and Resiliparse (extra `warc`) extracts the text. The position of a
+document is the offset of its record in the stored file. Revisits, repeated records (same id, or same URL and date),
+conversions of records that were read, and segments of records are dropped with a reason; request, metadata, warcinfo,
+continuation and other records are ignored, but counted in the statistics.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataprep.errors import PlanError, need
 from .crawl import Crawl
 from .page import HTML, text_of
 from .records import Entry
-from .response import charset, decoded, media_type, parse, refuse
+from .response import STATUS, Response, charset, decoded, media_type, parse, refuse
 
 MAX_PAGE_BYTES = 16 << 20  # of a page, unpacked: parsing takes up to 25 times its size in memory
 MAX_HTTP_HEADERS = 1 << 20  # a block may be so much longer than a page
@@ -47,9 +48,10 @@ class Warc(Crawl):
     form_fields: bool = False
     noscript: bool = False
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     NAME: ClassVar[str] = "warc"
     HOLDS: ClassVar[str] = "response"
+    ALSO: ClassVar[frozenset[str]] = frozenset({"resource", "conversion"})
     OTHERS: ClassVar[frozenset[str]] = frozenset({"revisit"})
     FIELDS: ClassVar[Mapping[str, str]] = {
         "url": "string", "date": "string", "record_id": "string", "status": "int64", "content_type": "string",
@@ -74,24 +76,27 @@ class Warc(Crawl):
         return self.max_doc_bytes + MAX_HTTP_HEADERS
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
-        """Return (text in UTF-8, fields as {name: value}) of the page in `entry`, a response record.
+        """Return (text in UTF-8, fields as {name: value}) of the page in `entry`, a record with a page.
 
         None if its URL is not http. seen: records of the same file so far, to drop repeated ones. Raises Refused with
         the reason if the page is to be dropped.
         """
         headers = entry.headers
         url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # Wget writes <URL>
-        if not url.startswith(("http:", "https:", "HTTP")):
+        if not url[:6].lower().startswith(("http:", "https:")):
             stats.count("records.not http")
             return None
         fields: dict[str, Any] = {"url": url}
         for name, header in (("date", "warc-date"), ("record_id", "warc-record-id"), ("truncated", "warc-truncated")):
             if header in headers:
                 fields[name] = headers[header]
+        if "warc-segment-number" in headers:
+            refuse("segmented")
+        if headers["warc-type"].lower() == "conversion" and headers.get("warc-refers-to") in seen:
+            refuse("duplicate_record")
         self._refuse_twin(fields, seen)
-        assert entry.body is not None
-        response = parse(entry.body)
-        if response.status not in self.status:
+        response = _response(entry)
+        if response.status is not None and response.status not in self.status:
             stats.count(f"status.{response.status}")
             refuse("status")
         kind = media_type(response.headers) or ("text/html" if response.payload[:64].lstrip().startswith(b"<") else "")
@@ -101,7 +106,8 @@ class Warc(Crawl):
         options = {name: getattr(self, name) for name in self.EXTRACTS}
         is_html = kind in HTML
         text, used, agreed = text_of(data, charset(response.headers), is_html=is_html, options=options)
-        fields |= {"status": response.status, "content_type": kind, "charset": used}
+        fields |= {"status": response.status} if response.status is not None else {}
+        fields |= {"content_type": kind, "charset": used}
         fields |= {"charset_agreed": agreed} if agreed < 1 else {}
         return text.encode("utf-8", "replace"), fields
 
@@ -113,3 +119,20 @@ class Warc(Crawl):
         if marks & seen:
             refuse("duplicate_record")
         seen |= marks
+
+
+def _response(entry: Entry) -> Response:
+    """Return the HTTP response in a record, or its payload with the type that the record itself states.
+
+    Raises Refused with the reason "bad_http" if a record that must have an HTTP head has none, and is not HTML.
+    """
+    assert entry.body is not None
+    headers = entry.headers
+    is_response = headers["warc-type"].lower() == "response"
+    if is_response and STATUS.match(entry.body):
+        return parse(entry.body)
+    stated = headers.get("content-type") or headers.get("warc-identified-payload-type", "")
+    is_http = stated.lower().startswith("application/http")
+    if is_response and (is_http or not stated) and not entry.body[:64].lstrip().startswith(b"<"):
+        refuse("bad_http")
+    return Response(None, {} if is_http else {"content-type": stated}, entry.body)
