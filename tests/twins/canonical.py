@@ -5,16 +5,22 @@ from __future__ import annotations
 import unicodedata
 from functools import cache
 
-from dataprep.unicode.canonical import ACCENTS, TATWEEL
 from twins.unicode import points
+
+TATWEEL = "\u0640"
+# The blocks whose marks are accents and vowel signs: combining marks and their extensions, supplement, those for
+# symbols, and halves; Cyrillic, Hebrew, Arabic, Syriac, and the extensions of Arabic.
+BLOCKS = [
+    (0x300, 0x36F), (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF), (0x20D0, 0x20FF), (0xFE20, 0xFE2F),
+    (0x400, 0x4FF), (0x590, 0x5FF), (0x600, 0x6FF), (0x700, 0x74F), (0x870, 0x89F), (0x8A0, 0x8FF),
+]  # fmt: skip
 
 
 @cache
 def dropped_marks(drop: str) -> frozenset[str]:
     """The marks that do not count."""
-    spans = [span.partition("-") for span in ACCENTS.split()]
-    accents = {chr(c) for a, _, b in spans for c in range(int(a, 16), int(b or a, 16) + 1)} | {chr(TATWEEL)}
-    return frozenset({"": set(), "diacritics": accents, "marks": points("NONSPACING")}[drop])
+    accents = {chr(c) for a, b in BLOCKS for c in range(a, b + 1) if unicodedata.category(chr(c)).startswith("M")}
+    return frozenset({"": set(), "diacritics": accents | {TATWEEL}, "marks": points("NONSPACING")}[drop])
 
 
 def canonical(text: str, drop: str = "") -> str:
