@@ -6,16 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-import threading
 import time
 
 import pytest
 
 pytest.importorskip("torch")
-
-from dataprep.train import Sampling
-from dataprep.voice.voice import Voice
-from dataprep.voice.web import ChatServer
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
@@ -78,17 +73,6 @@ def browser(tmp_path):
     yield made
     made.process.kill()
     made.process.wait()
-
-
-@pytest.fixture
-def server(trained):
-    """A server of the small model, in a thread."""
-    with ChatServer(Voice.load(trained["chatml"]), Sampling(temperature=0), 20, port=0) as made:
-        thread = threading.Thread(target=made.serve_forever, daemon=True)
-        thread.start()
-        yield made
-        made.shutdown()
-        thread.join()
 
 
 def test_a_conversation(browser, server):

@@ -8,27 +8,13 @@ import http.client
 import json
 import re
 import socket
-import threading
 
 import pytest
 
 pytest.importorskip("torch")
 
 from dataprep.errors import PlanError
-from dataprep.train import Sampling
-from dataprep.voice.voice import Voice
 from dataprep.voice.web import ChatServer, policy
-
-
-@pytest.fixture(scope="module")
-def server(trained):
-    """A server on any free port, in a thread."""
-    with ChatServer(Voice.load(trained["chatml"]), Sampling(temperature=0), 20, port=0) as made:
-        thread = threading.Thread(target=made.serve_forever, daemon=True)
-        thread.start()
-        yield made
-        made.shutdown()
-        thread.join()
 
 
 def ask(server, method="GET", path="/", body=None, **headers):
