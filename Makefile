@@ -12,6 +12,9 @@ PIP      := $(BIN)/python -m pip --disable-pip-version-check
 UV       := $(BIN)/python -m uv
 CXX_THERE = $(shell command -v c++ || command -v g++ || command -v clang++)
 comma    := ,
+# Python keeps what it compiles even if the environment says PYTHONDONTWRITEBYTECODE: the tests start hundreds of
+# processes, and each would compile its imports anew, which doubles its start.
+export PYTHONDONTWRITEBYTECODE =
 STEPS    := ingest filter dedup-exact dedup-minhash dedup-suffix tokenizer encode train report
 COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats

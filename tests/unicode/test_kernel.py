@@ -46,6 +46,7 @@ def run_package(folder: Path, factor: int) -> tuple[str, set[str]]:
     """Call `f(10)` of a small package in a new process; the answer and the compiled files that then exist."""
     (folder / "dataprep" / "helper.py").write_text(HELPER.format(factor=factor))
     env = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
+    env["PYTHONDONTWRITEBYTECODE"] = "1"  # Python takes a file changed within a second for the same
     command = "from dataprep.caller import f; print(f(10), sum(f.stats.cache_hits.values()))"
     python = [sys.executable, "-c", command]
     done = subprocess.run(python, env=env, capture_output=True, text=True, check=True)
