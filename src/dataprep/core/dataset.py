@@ -70,7 +70,11 @@ class Dataset:
         def named(piece: Slice) -> Slice:
             return replace(piece, fingerprint=self.fingerprints[piece.url])
 
-        return [key((p.reader, [named(s) for s in p.slices], p.stages)) for p in self.parts]
+        def beside(part: Part) -> list[Any]:
+            urls = {url: None for s in part.slices if s.unread is None for url in part.reader.companions(s.url)}
+            return [[hashes.fingerprint(url) for url in urls]] if urls else []
+
+        return [key((p.reader, [named(s) for s in p.slices], p.stages, *beside(p))) for p in self.parts]
 
     @property
     def tasks(self) -> list[Part]:

@@ -66,6 +66,13 @@ class Reader:
         """The columns that the reader yields in addition to id, text, source and meta, as {name: type}."""
         return {}
 
+    def companions(self, url: str) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the other files that are read with the file `url`, such as one with the names of people.
+
+        Work on `url` is done again if they change.
+        """
+        return ()
+
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """Return (name, type) of each field in `names`, which becomes a column, as found in the file `url`.

@@ -36,17 +36,17 @@ def read_messages(
     """Return the messages of chats as a table, one row per message.
 
     path: a file, a folder, a glob, or a list of them; platforms may be mixed.
-    platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "line", "sms", "imessage", "chat";
-    None: detected per file.
+    platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "line", "sms", "imessage", "slack",
+    "chat"; None: detected per file.
     date_order: "dmy", "mdy" or "ymd", for files whose dates could be read in several orders.
     merge: if two exports of one chat contain the same message, keep it once (`match_exports.py`, `overlaps.py`).
     options: parameters of the platform's reader.
 
     Columns: chat, author (null for the platform's own lines), time (timestamp[s], the clock as written; UTC for
-    Messenger, Instagram, SMS and chat.db), kind, text, and reply_to (int64, the row of the message that is answered, or
-    null). Chats are in the order of their first messages, the messages of each by time; a message without a time
-    follows the message before it. The numbers of merged messages and of records that are not messages are logged.
-    Memory: twice the size of the messages.
+    Messenger, Instagram, Slack, SMS and chat.db), kind, text, and reply_to (int64, the row of the message that is
+    answered, or null). Chats are in the order of their first messages, the messages of each by time; a message without
+    a time follows the message before it. The numbers of merged messages and of records that are not messages are
+    logged. Memory: twice the size of the messages.
 
     Raises PlanError if a file is not a chat export, ReadError if it is damaged.
 

@@ -53,8 +53,8 @@ def read(
 
     format: None detects it per file. By suffix: jsonl (.jsonl .ndjson .json), parquet, text (.txt .md .rst, one
     document per file), wet, warc, arc, wat; .gz, .zst and .xz may follow. By their first bytes: exports of whatsapp,
-    telegram, discord, messenger, instagram, signal, line, sms and imessage (.txt .json .html .csv .xml .db .zip; a
-    .json only if it is local). By name only: paragraphs, lines, chat (any `time - author: text`, see `line=`), hf. A
+    telegram, discord, messenger, instagram, signal, line, sms, imessage and slack (.txt .json .html .csv .xml .db .zip;
+    a .json only if it is local). By name only: paragraphs, lines, chat (any `time - author: text`, see `line=`), hf. A
     `Reader` or its class reads files of your own format; `dp.register` adds it under a name.
 
     text: the field that holds the text.

@@ -143,6 +143,7 @@ FORMATS: dict[str, Format] = {
         Format("line", "chats.line.reader:LineChat", (".txt",), "chats.line.reader:is_line", is_chat=True),
         Format("imessage", "chats.imessage.reader:IMessage", (".db", ".txt"), "chats.imessage.reader:is_imessage",
                is_chat=True),
+        Format("slack", "chats.slack.reader:Slack", (".json", ".zip"), "chats.slack.reader:is_slack", is_chat=True),
         Format("sms", "chats.sms.reader:Sms", (".xml",), "chats.sms.reader:is_sms", is_chat=True),
         Format("discord", "chats.discord:Discord", _CHAT_FILES, is_discord, is_chat=True),
         Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, is_telegram, is_chat=True),

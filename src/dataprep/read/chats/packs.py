@@ -1,0 +1,133 @@
+"""Exports of several files: a folder, or a zip that is read without unpacking it; and lists of messages as streams.
+
+A file of messages needs others of the export for names, such as users.json; `Pack` opens both in the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+from dataprep.errors import ReadError
+from dataprep.read.text import BOM
+from dataprep.store import files, hashes
+
+MAX_NAMES = 256 << 20  # bytes of a file of names
+BEFORE, AFTER = b'{"messages":', b"}"  # around a list of messages, for `JsonStream`
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The folder `root` of an export; archive: the open zip that contains it, or None if it is in the file system."""
+
+    url: str
+    root: str
+    archive: zipfile.ZipFile | None = None
+
+    def open(self, name: str) -> BinaryIO | None:
+        """Return a stream of a file's bytes, `name` relative to the root; None if there is no such file."""
+        path = f"{self.root}{name}"
+        if self.archive is None:
+            return files.open_read(path) if files.exists(path) else None
+        try:
+            return cast("BinaryIO", self.archive.open(path))
+        except KeyError:
+            return None
+        except (RuntimeError, NotImplementedError, zipfile.BadZipFile) as e:
+            msg = f"'{path}' in the zip cannot be opened ({e}); unpack the zip and read its folder"
+            raise ReadError(msg, self.url) from e
+
+    def document(self, *names: str) -> Any:
+        """Return the first of the JSON files `names` that exists as Python objects; None if there is none.
+
+        Raises ReadError if it is damaged.
+        """
+        for name in names:
+            stream = self.open(name)
+            if stream is None:
+                continue
+            with stream:
+                try:
+                    return json.loads(stream.read(MAX_NAMES).removeprefix(BOM))
+                except (ValueError, RecursionError, zipfile.BadZipFile, zlib.error, EOFError) as e:
+                    msg = f"{name}, which has the names of this export, is damaged ({e}); export again, or remove it"
+                    raise ReadError(msg, self.url) from e
+        return None
+
+
+@contextlib.contextmanager
+def opened_zip(url: str) -> Iterator[zipfile.ZipFile]:
+    """Yield a zip, open for reading. Raises ReadError if it is damaged."""
+    with files.open_raw(url) as raw:
+        try:
+            archive = zipfile.ZipFile(raw)
+        except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as e:
+            msg = f"the zip is truncated or damaged ({e}); fetch the file again"
+            raise ReadError(msg, url) from e
+        with archive:
+            yield archive
+
+
+def names_in(url: str, head: bytes) -> list[str]:
+    """Return the names of the files in a zip, which begins with `head`; [] for another or a damaged file."""
+    if not head.startswith(b"PK"):
+        return []
+    with contextlib.suppress(ReadError), opened_zip(url) as archive:
+        return [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+    return []
+
+
+def folder_of(url: str, levels: int) -> str:
+    """Return the folder that is `levels` above a file, with a slash at its end; "" for the working folder."""
+    for _ in range(levels):
+        url = url.rstrip("/").rpartition("/")[0]
+    return f"{url}/" if url else ""
+
+
+def state_of(urls: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return (URL, hash of the content) of files: what a function that caches their content is called with."""
+    return tuple((url, hashes.fingerprint(url)) for url in urls)
+
+
+class ListStream(io.RawIOBase):
+    """A stream of a JSON list as the list `messages` of a JSON object; its errors of a zip become ReadError.
+
+    A byte at the offset n of the file (without its byte order mark) has the offset n + len(BEFORE) in the stream.
+    """
+
+    def __init__(self, inner: BinaryIO, url: str) -> None:
+        super().__init__()
+        self.inner, self.url, self.held, self.ended = inner, url, b"", False
+        self.held = BEFORE + self._read(len(BOM)).removeprefix(BOM)
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self.inner.read(size)
+        except (zipfile.BadZipFile, EOFError, zlib.error) as e:
+            msg = f"the zip ends early or is damaged ({e}); fetch the file again"
+            raise ReadError(msg, self.url) from e
+
+    def readable(self) -> bool:
+        """Return True: the stream can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into `buffer`; return their number."""
+        if not self.held and not self.ended:
+            self.held = self._read(max(len(buffer), 1))
+            self.ended = not self.held
+            self.held = self.held or AFTER
+        n = min(len(buffer), len(self.held))
+        buffer[:n], self.held = self.held[:n], self.held[n:]
+        return n
+
+    def close(self) -> None:
+        """Close the stream and its file."""
+        self.inner.close()
+        super().close()

@@ -1,0 +1,1 @@
+"""Slack's exports of a workspace."""

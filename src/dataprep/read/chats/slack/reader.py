@@ -1,0 +1,199 @@
+"""Reader of Slack's exports, a zip or its folder: a file per channel and day, one document per message.
+
+People are called by their display names in users.json (`author=`), else by the profile in the message, else by id. A
+channel is called by its name, a direct message by its members. Markup becomes what people saw. Messages of Slack
+itself (members join, a topic is set) are `system`, their author null. An answer in a thread replies to the thread's
+first message; in a folder, only to one of the same day, which is the same file. The position is the byte offset of the
+message in its file; in a zip, that in all its files of messages one after another. Times are UTC.
+"""
+
+from __future__ import annotations
+
+import itertools
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, BinaryIO, cast
+
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.reader import Slice
+from dataprep.errors import PlanError, ReadError
+from dataprep.read.chats.discord import listed
+from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, number, refuse, sort_out
+from dataprep.read.chats.messages import ChatReader, files_of, kind_of_file, utc_text
+from dataprep.read.chats.packs import BEFORE, ListStream, Pack, folder_of, names_in, opened_zip, state_of
+from dataprep.read.json.stream import JsonStream, warm
+from dataprep.read.trust import Trust
+from dataprep.store import files
+
+from .names import CHATS, FIELDS, USERS, SlackNames, cached_names, name_of
+from .names import names_in as slack_names
+from .text import plain
+
+DAY = re.compile(r"((?:[^/]+/)*?)([^/]+)/(\d{4}-\d\d-\d\d\.json)\Z")
+WRITTEN = {None, "", "me_message", "thread_broadcast", "reply_broadcast", "file_share", "file_comment", "bot_message"}
+BOTS = {"bot_message", "slackbot_response"}
+DELETED = {"tombstone", "message_deleted"}
+CALLS = {"huddle_thread", "sh_room_created", "sh_room_shared"}
+BEGINS = re.compile(rb"\s*\[\s*\{")
+MARKS = (re.compile(rb'"type"\s*:\s*"message"'), re.compile(rb'"ts"\s*:\s*"\d{9,11}\.\d{1,6}"'))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slack(ChatReader):
+    """Reads Slack's exports. author: what people are called: "display" (name), "real" (name), "name" or "id"."""
+
+    author: str = "display"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.author not in FIELDS:
+            msg = f"author={self.author!r} must be one of {', '.join(FIELDS)}"
+            raise PlanError(msg)
+
+    def companions(self, url: str) -> tuple[str, ...]:
+        """Return the files with the names of people and chats that belong to the file `url` of messages."""
+        if files.suffix(url) == ".zip":
+            return ()
+        root = folder_of(url, 2)
+        return tuple(found for name in (*USERS, *CHATS) if files.exists(found := f"{root}{name}"))
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """Yield the messages of a day or of a zip as batches, one row per message."""
+        trust = Trust(piece.url, self.max_bad, remedy="name another reader with format=")
+        reading = _Reading(self, piece, stats, trust)
+        if files.suffix(piece.url) == ".zip":
+            yield from self._zip(reading)
+        else:
+            root = folder_of(piece.url, 2)
+            names = cached_names(root, state_of(self.companions(piece.url)), self.author)
+            stream = ListStream(files.open_read(piece.url), piece.url)
+            yield from reading.day(stream, files.name_of(folder_of(piece.url, 1).rstrip("/")), Known(), names)
+        trust.close()
+
+    def warm(self) -> None:
+        """Compile the kernels (compiled functions); called once, before workers start."""
+        warm()
+
+    def _zip(self, reading: _Reading) -> Iterator[Batch]:
+        url = reading.piece.url
+        with opened_zip(url) as archive:
+            found = sorted(m.groups() for name in archive.namelist() if (m := DAY.match(name)))
+            days = [day for day in found if not day[0].startswith("__MACOSX/")]
+            if not days:
+                msg = "the zip is not an export of Slack: it has no files such as general/2024-05-03.json"
+                raise ReadError(msg, url, reason="not_a_chat")
+            for root, in_root in itertools.groupby(days, itemgetter(0)):
+                pack = Pack(url, root, archive)
+                names = slack_names(pack, self.author)
+                for folder, in_folder in itertools.groupby(in_root, itemgetter(1)):
+                    known = Known()
+                    for _, _, day in in_folder:
+                        inner = cast("BinaryIO", pack.open(f"{folder}/{day}"))
+                        yield from reading.day(ListStream(inner, url), folder, known, names)
+
+    def row(self, message: Mapping[str, Any], names: SlackNames) -> MessageRow:
+        """Return the columns of one message; message: its object in the export's JSON."""
+        sort = message.get("subtype")
+        author = self._author(message, names)
+        text = plain(str(message.get("text") or ""), names.users, names.channels)
+        time = utc_text(str(message.get("ts")).partition(".")[0])
+        if sort in CALLS or message.get("room"):
+            return MessageRow(text, author, time, "call")
+        if sort in DELETED:
+            return MessageRow(text, author, time, "deleted")
+        if sort not in WRITTEN and sort not in BOTS:
+            who = author and not text.startswith(("@", author))
+            return MessageRow(f"{author} {text}" if who else text.removeprefix("@"), None, time, "system")
+        attached = listed(message.get("files")) or ([message["file"]] if isinstance(message.get("file"), dict) else [])
+        if not text and not attached:
+            text = "\n".join(_attachments(message, names))
+        kind = kind_of_file(attached[0].get("name"), attached[0].get("mimetype")) if attached else "text"
+        return MessageRow(text, author, time, kind, _meta(message, attached))
+
+    def _author(self, message: Mapping[str, Any], names: SlackNames) -> str | None:
+        id_ = message.get("user") or message.get("bot_id")
+        if self.author == "id" and id_:
+            return str(id_)
+        profile = message.get("user_profile")
+        stated = name_of(profile, self.author) if isinstance(profile, dict) else None
+        bot = message.get("bot_profile")
+        bot_name = message.get("username") or (bot.get("name") if isinstance(bot, dict) else None)
+        return names.users.get(str(id_)) or stated or bot_name or (str(id_) if id_ else None)
+
+
+@dataclass
+class _Reading:
+    """The reading of one slice: what counts its messages, and the position of the next file's first byte."""
+
+    reader: Slack
+    piece: Slice
+    stats: Ledger
+    trust: Trust
+    start: int = 0
+
+    def day(self, stream: ListStream, folder: str, known: Known, names: SlackNames) -> Iterator[Batch]:
+        """Yield the messages of a file as batches; known: the messages before it in its channel."""
+        url, limit, start = self.piece.url, self.reader.max_doc_bytes, self.start - len(BEFORE)
+        with stream:
+            walk = JsonStream(cast("BinaryIO", stream), url, limit)
+            for group in walk.groups():
+                offsets, messages, faults = sort_out(group, limit)
+                bad = [one._replace(position=one.position + start) for one in faults]
+                good = [k for k, one in enumerate(messages) if "ts" in one]
+                others = sorted(set(range(len(messages))) - set(good))
+                bad += [Bad(int(offsets[k]) + start, 0, "not_a_message", str(messages[k])[:60]) for k in others]
+                positions, kept = offsets[good] + start, [messages[k] for k in good]
+                refuse(sorted(bad), self.piece, self.stats, self.trust, positions)
+                if kept:
+                    known.add([_stamp(m["ts"]) for m in kept], positions)
+                    answered = known.find([_answers(m) for m in kept], self.piece.file)
+                    rows = [self.reader.row(m, names) for m in kept]
+                    yield batch_of(rows, names.folders.get(folder, folder), positions, self.piece, answered)
+            if walk.document() != {"messages": [0]}:
+                msg = "the file is not a list of messages, as Slack writes per day; name another reader with format="
+                raise ReadError(msg, url, 0)
+            self.start += walk.base + walk.n
+
+
+def _attachments(message: Mapping[str, Any], names: SlackNames) -> Iterator[str]:
+    """Yield the texts that a program attached to its message."""
+    for one in listed(message.get("attachments")):
+        parts = [one.get(name) for name in ("pretext", "title", "text")]
+        said = [plain(str(part), names.users, names.channels) for part in parts if part]
+        yield from said or ([str(one["fallback"])] if one.get("fallback") else [])
+
+
+def _meta(message: Mapping[str, Any], attached: list[dict[str, Any]]) -> dict[str, Any]:
+    meta: dict[str, Any] = files_of([str(one["name"]) for one in attached if one.get("name")])
+    if message.get("edited"):
+        meta["edited"] = True
+    if message.get("bot_id") or message.get("subtype") in BOTS:
+        meta["bot"] = True
+    given = {str(r.get("name")): r.get("count", 1) for r in listed(message.get("reactions"))}
+    if given:
+        meta["reactions"] = given
+    return meta
+
+
+def _stamp(value: Any) -> int | None:
+    """Return a message's time, which is its number in the channel, as microseconds since 1970."""
+    seconds, _, rest = str(value).partition(".")
+    return number(seconds + rest.ljust(6, "0")) if len(seconds) < 12 and len(rest) <= 6 else None
+
+
+def _answers(message: Mapping[str, Any]) -> int | None:
+    thread = message.get("thread_ts")
+    return _stamp(thread) if thread and thread != message.get("ts") else None
+
+
+def is_slack(head: bytes, url: str) -> bool:
+    """Return whether a file is a day of a Slack export, or a zip of one; head: its first bytes."""
+    if files.suffix(url) == ".zip":
+        names = names_in(url, head)
+        bare = {posixpath.basename(name) for name in names}
+        return bool(bare & {*USERS, *CHATS}) and any(DAY.match(name) for name in names)
+    return bool(BEGINS.match(head)) and all(mark.search(head) for mark in MARKS)
