@@ -90,9 +90,16 @@ def is_signal(head: bytes, url: str) -> bool:
     return bool(SIGNAL[files.suffix(url)].match(head))
 
 
-def is_discord(head: bytes, url: str) -> bool:  # noqa: ARG001 - every sniffer is called so
-    """Return whether `head`, a file's first bytes, is the beginning of DiscordChatExporter's JSON or CSV."""
-    return _is_json(head, *DISCORD) if head.lstrip().startswith(b"{") else bool(CSV.match(head))
+def is_discord(head: bytes, url: str) -> bool:
+    """Return whether a file is DiscordChatExporter's JSON or CSV, or a data package; head: its first bytes."""
+    from .chats.discord_package import CHANNEL, is_package
+    from .chats.packs import names_in
+
+    if files.suffix(url) == ".zip":
+        return any(CHANNEL.match(name) for name in names_in(url, head))
+    if head.lstrip().startswith(b"{"):
+        return _is_json(head, *DISCORD)
+    return bool(CSV.match(head)) or is_package(head)
 
 
 def is_telegram(head: bytes, url: str) -> bool:  # noqa: ARG001
@@ -145,7 +152,7 @@ FORMATS: dict[str, Format] = {
                is_chat=True),
         Format("slack", "chats.slack.reader:Slack", (".json", ".zip"), "chats.slack.reader:is_slack", is_chat=True),
         Format("sms", "chats.sms.reader:Sms", (".xml",), "chats.sms.reader:is_sms", is_chat=True),
-        Format("discord", "chats.discord:Discord", _CHAT_FILES, is_discord, is_chat=True),
+        Format("discord", "chats.discord:Discord", (*_CHAT_FILES, ".zip"), is_discord, is_chat=True),
         Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, is_telegram, is_chat=True),
         Format("instagram", "chats.messenger:Instagram", _CHAT_FILES, is_instagram, is_chat=True),
         Format("messenger", "chats.messenger:Messenger", _CHAT_FILES, is_messenger, is_chat=True),

@@ -1,4 +1,4 @@
-"""Readers of DiscordChatExporter's JSON (streamed) and CSV files: one document per message.
+"""Readers of DiscordChatExporter's JSON (streamed) and CSV files, and of data packages (`discord_package.py`).
 
 The author is the nickname, which differs from server to server; `author="name"` selects the account's name, "id" its
 number. Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned) the text
@@ -32,6 +32,7 @@ from dataprep.read.text import BOM
 from dataprep.read.trust import Trust
 from dataprep.store import files
 
+from .discord_package import companions_of, is_package, package_messages
 from .json_export import Bad, JsonExport, MessageRow, batch_of, number, refuse
 from .messages import ChatReader, files_of, kind_of_file, names_of
 
@@ -42,14 +43,16 @@ NAMES = {"nickname": ("nickname", "name", "id"), "name": ("name", "id"), "id": (
 
 @dataclass(frozen=True, kw_only=True)
 class Discord(JsonExport):
-    """Reads DiscordChatExporter's exports of a channel, JSON or CSV.
+    """Reads DiscordChatExporter's exports of a channel, JSON or CSV, and Discord's own data package.
 
     author: what identifies an author: "nickname", the account's "name", or "id". date_order: order of day, month and
-    year ("dmy", "mdy" or "ymd") in a CSV whose dates are not ISO 8601; None: found from the dates.
+    year ("dmy", "mdy" or "ymd") in a CSV whose dates are not ISO 8601; None: found from the dates. me: the name of a
+    data package's owner; None: that of the account.
     """
 
     author: str = "nickname"
     date_order: str | None = None
+    me: str | None = None
     PLATFORM: ClassVar[str] = "Discord"
 
     def __post_init__(self) -> None:
@@ -60,11 +63,21 @@ class Discord(JsonExport):
         if self.date_order not in {None, "dmy", "mdy", "ymd"}:
             msg = f"date_order={self.date_order!r} must be one of dmy, mdy, ymd"
             raise PlanError(msg)
+        if self.me is not None and not self.me.strip():
+            msg = f"me={self.me!r} must be the name of the package's owner, or None for that of the account"
+            raise PlanError(msg)
+
+    def companions(self, url: str) -> tuple[str, ...]:
+        """Return the files with names that belong to the file `url` of a data package."""
+        return companions_of(url)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of a file as batches, one row per message; JSON begins with a brace, CSV does not."""
         with files.open_read(piece.url) as stream:
-            is_json = stream.read(64).removeprefix(BOM).lstrip().startswith(b"{")
+            head = stream.read(256).removeprefix(BOM)
+        if files.suffix(piece.url) == ".zip" or is_package(head):
+            return package_messages(self, piece, stats, self.me)
+        is_json = head.lstrip().startswith(b"{")
         if is_json:
             return super().__call__(piece, stats)
         return csv_messages(self, piece, stats, self.author, self.date_order)
