@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataprep.unicode.assigned import assigned, normalized, over_assigned
+from dataprep.unicode.assigned import assigned, normalized, over_assigned, without_newer
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 KNOWN = [c for c in POINTS if assigned()[c]]
@@ -62,3 +62,10 @@ def test_each_run_of_known_characters_is_changed(text, form) -> None:
     assert normalized(form, text) == made
     if not set(text) & set(LATER):
         assert normalized(form, text) == unicodedata.normalize(form, text)
+
+
+def test_newer_characters_are_replaced() -> None:
+    """Characters of Unicode 14.0 and later become U+FFFD; all others stay, emoji and Chinese beyond U+FFFF too."""
+    assert without_newer("a\U00010570b\u061d") == "a\ufffdb\ufffd"
+    for same in ("abc", "é 王 𠮷 😂 \u0301", ""):
+        assert without_newer(same) == same

@@ -49,6 +49,15 @@ def over_assigned(change: Callable[[str], str], text: str) -> str:
     return "".join(change(part) if is_known else part for is_known, part in parts)
 
 
+def without_newer(text: str) -> str:
+    """Return the text with U+FFFD in place of each character that is not in Unicode 13.0."""
+    if text.isascii():
+        return text
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    known = assigned()[points]
+    return text if known.all() else np.where(known, points, 0xFFFD).astype("<u4").tobytes().decode("utf-32-le")
+
+
 def normalized(form: NormalForm, text: str) -> str:
     """Return the text in a normal form of Unicode 13.0."""
     return over_assigned(lambda part: unicodedata.normalize(form, part), text)

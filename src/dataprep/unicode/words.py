@@ -18,6 +18,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from . import tables
 from . import text as T
@@ -37,6 +38,7 @@ KINDS = {
     "MID_NUMBER": MID_NUMBER, "MID_BOTH": MID_BOTH, "EXTEND": EXTEND,
 }  # fmt: skip
 NARROW_SPACE = 0x202F
+ITERATIONS = (0x3005, 0x303B)  # letters of UAX #29 that repeat a Chinese character
 APOSTROPHES = (0x2018, 0x2019, 0xFF07)
 OUTSIDE, INSIDE, SINGLE = 0, 1, 2  # states: outside of words, in a word, in a word of one character
 OTHERWISE = 3  # in an entry, from bit SURE on: the state after this character depends on more than its class
@@ -63,6 +65,15 @@ def word_table(split: str = "unicode") -> U32:
         table[0x130] = ord("i")
     table |= kinds << np.uint32(KIND)
     table |= np.where(kinds == OTHER, OUTSIDE, np.where(kinds <= JOINER, INSIDE, OTHERWISE)).astype(np.uint32) << SURE
+    table.flags.writeable = False
+    return table
+
+
+@cache
+def unspaced() -> npt.NDArray[np.bool_]:
+    """Return for each code point whether it is a letter of a script without spaces, bool[0x110000]; signs are not."""
+    table: npt.NDArray[np.bool_] = (word_table() >> KIND & 15 == ALONE) & (T.classes() & T.ALPHA != 0)
+    table[list(ITERATIONS)] = True
     table.flags.writeable = False
     return table
 

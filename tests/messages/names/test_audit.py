@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,8 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.audit import audit
+import twins.known as twin
+from dataprep.core.audit import BYTES, CELL, FRAGMENT, TEXT, Strings, audit
 from dataprep.errors import Leak
 from dataprep.messages.names.consent import Consent
 from dataprep.messages.names.known import KnownPeople
@@ -65,6 +67,31 @@ def test_each_planted_leak_is_found(tmp_path, place, spelling):
     PLACES[place](tmp_path / "file", spelling)
     with pytest.raises(Leak, match=r"left in file\.\w+, .*value \d"):
         audit(str(tmp_path), PEOPLE, dp.Serial())
+
+
+SURNAMES, GIVEN = "王李张刘陈杨赵黄周吴", "伟芳娜敏静强磊洋艳勇军杰"
+
+
+@pytest.mark.parametrize("how", [CELL, TEXT, FRAGMENT, BYTES])
+def test_the_search_equals_trying_every_name(how):
+    """Of 400 people of several scripts, all that occur in made texts are found, as by a loop over all of them."""
+    rng = random.Random(6)
+    chinese = [rng.choice(SURNAMES) + "".join(rng.choices(GIVEN, k=rng.choice((1, 2)))) for _ in range(150)]
+    apart = [f"{name[0]} {name[1:]}" for name in chinese[::5]]
+    words = ["Ilse", "Zoé", "Marek", "sol", "ماريك", "أحمد", "Борис", "Ann", "Jo"]
+    western = [" ".join(rng.choices(words, k=k % 3 + 1)) for k in range(100)]
+    thai = ["สมชาย", "สมชาย ใจดี", "山田太郎", "スズキハナコ"]
+    mails = [f"{name}.{k}@example.org" for k, name in enumerate(["ilse", "sol", "marek", "_ann", "王伟"])]
+    names = [*chinese, *apart, *western, *thai, *mails, "+212 6 11 22 33 44", "☺@☺"]
+    people = KnownPeople(tuple(names), frozenset({"sol", "ilse"}), ("Marek Sol", "王伟"))
+    pieces = [*names, *SURNAMES, *GIVEN, " ", " ", ", ", "-", "_", "a", "x7", "Person-hsjb", "0611223344", "ILSE", "é"]
+    values = ["".join(rng.choices(pieces, k=rng.randrange(12))) for _ in range(400)]
+    hits = [tuple(hit) for hit in people(Strings("a column", how, values))]
+    expected = set(twin.found(people, Strings("a column", how, values)))
+    assert set(hits) == expected
+    assert len(expected) > 40
+    nothing = ["Person-hsjb said", "说不来", ""] * 5
+    assert not list(people(Strings("a column", how, nothing)))
 
 
 def test_names_of_files_and_bytes(tmp_path):

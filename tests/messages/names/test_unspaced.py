@@ -40,6 +40,16 @@ def test_a_name_is_found_anywhere(tmp_path, name, sentence):
         assert not any(one in text for one in spelled)
 
 
+@pytest.mark.parametrize(
+    ("name", "enough"),
+    [("佐々木", True), ("張", False), ("張偉", True), ("はな", False), ("ハナコ", True), ("กข", False), ("ใจดี", True),
+     ("𠮷野", True), ("김민수", False), ("ilse", False), ("張a", False), ("", False), ("123", False), ("ﾊﾅｺ", True)],
+)  # fmt: skip
+def test_which_names_are_found_inside_words(name, enough):
+    """Three letters of scripts without spaces, or two with a Chinese character; not Korean, which has spaces."""
+    assert is_unspaced(name) == enough
+
+
 @pytest.mark.parametrize(("name", "sentence"), [s for s in SENTENCES if is_unspaced(s[0].replace(" ", ""))])
 def test_the_audit_finds_a_name_that_is_left(name, sentence):
     """A full name between letters of its own script is a leak."""

@@ -2,21 +2,23 @@
 
 Names are compared without case, accents, vowel signs, invisible signs and compatibility forms, at word boundaries, with
 at most four spaces or signs between two words. This search is independent of the one in `kernel.py`, so that it finds
-spellings that `kernel.py` misses.
+spellings that `kernel.py` misses. Characters newer than Unicode 13.0 are compared as signs, on every Python.
+
+Slow reference for the tests: tests/twins/known.py, which tries every name on every text
 """
 
 from __future__ import annotations
 
 import functools
 import re
-import sys
-import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dataprep.core.audit import BYTES, FRAGMENT, TEXT, Finding, Strings
+from dataprep.unicode import tables
+from dataprep.unicode.assigned import normalized, over_assigned, without_newer
 
 from .matching import words
 from .phones import Phones, phone
@@ -50,17 +52,19 @@ def folded_text(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    plain = _marks().sub("", unicodedata.normalize("NFKD", text)).casefold()
-    return plain.translate(_SAME)
+    plain = over_assigned(str.casefold, _marks().sub("", normalized("NFKD", without_newer(text))))
+    for letter, same in _SAME.items():
+        plain = plain.replace(letter, same)
+    return plain
 
 
-_SAME = {0x629: 0x647, 0x649: 0x64A, 0x6CC: 0x64A, 0x6A9: 0x643, 0x131: 0x69}
+_SAME = {"\u0629": "\u0647", "\u0649": "\u064a", "\u06cc": "\u064a", "\u06a9": "\u0643", "\u0131": "i"}
 
 
 @functools.cache
 def _marks() -> re.Pattern[str]:
-    points = (chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) in ("Mn", "Cf") or c == 0x640)
-    return re.compile("[" + "".join(map(re.escape, points)) + "]")
+    points = {0x640, *tables.points(tables.CLASSES["NONSPACING"]), *tables.points(tables.CLASSES["FORMAT"])}
+    return re.compile("[" + "".join(re.escape(chr(c)) for c in sorted(points)) + "]")
 
 
 def parts(name: str) -> tuple[str, ...]:
@@ -82,30 +86,29 @@ class KnownPeople:
 
     def __call__(self, strings: Strings) -> Iterator[Finding]:
         """Yield a Finding for each name or number in `strings`; in bytes of other files, names only."""
-        tables = _tables(self)
+        known = _tables(self)
         raw = BETWEEN.join(strings.values)
         text = folded_text(raw)
-        found = tables.words.keys() & set(_WORD.findall(text))
-        for word in sorted(found):
-            for name, pattern in tables.words[word]:
-                yield from self._hits(name, pattern, text, strings)
-        for name, pattern in tables.anywhere:
-            if pattern.search(text):
-                yield from self._hits(name, pattern, text, strings, least=1)
+        found = {"", *_WORD.findall(text)}
+        for word in sorted(known.words.keys() & found):
+            for one in known.words[word]:
+                if one.words <= found:
+                    yield from self._hits(one, text, strings)
+        for one in known.inside(text):
+            yield from self._hits(one, text, strings, least=1)
         if strings.how != BYTES:
-            for start, end, number in tables.phones.find(raw):
+            for start, end, number in known.phones.find(raw):
                 if not (raw[start - 1 : start].isalpha() or raw[end : end + 1].isalpha()):
-                    yield Finding(number, raw.count(BETWEEN, 0, start), number in tables.own)
+                    yield Finding(number, raw.count(BETWEEN, 0, start), number in known.own)
 
-    def _hits(
-        self, name: str, pattern: re.Pattern[str], text: str, strings: Strings, least: int = _LETTERS
-    ) -> Iterator[Finding]:
+    def _hits(self, one: _Name, text: str, strings: Strings, least: int = _LETTERS) -> Iterator[Finding]:
+        name = one.spelled
         single = _WORD.fullmatch(name) is not None
         if single and (strings.how in (FRAGMENT, TEXT) or (strings.how == BYTES and len(name.encode()) < _SURE_BYTES)):
             return
         stays = name in _tables(self).own or (single and (len(name) < least or name in self.stay))
         row, at = 0, 0
-        for m in pattern.finditer(text):
+        for m in one.pattern.finditer(text):
             row, at = row + text.count(BETWEEN, at, m.start()), m.start()
             if not (single and not stays and self._is_own(strings.values[row], text, m.end())):
                 yield Finding(name, row, stays)
@@ -120,33 +123,80 @@ class KnownPeople:
 
 
 @dataclass(frozen=True)
-class _Tables:
-    """What is searched: names by their first word, addresses and names of scripts without spaces, phone numbers."""
+class _Name:
+    """A name to search: its spelling, the pattern that finds it, and the words that a text with it has."""
 
-    words: dict[str, list[tuple[str, re.Pattern[str]]]]
-    anywhere: list[tuple[str, re.Pattern[str]]]
+    spelled: str
+    pattern: re.Pattern[str]
+    words: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """What is searched: names and addresses by their first word, names of scripts without spaces, phone numbers."""
+
+    words: dict[str, list[_Name]]
+    unspaced: list[_Name]
+    begins: re.Pattern[str] | None  # the first letter of one of `unspaced` where it occurs
     phones: Phones
     own: frozenset[str]
+
+    def inside(self, text: str) -> list[_Name]:
+        """Return the names of scripts without spaces that occur in a text."""
+        if self.begins is None:
+            return []
+        at = [m.start() for m in self.begins.finditer(text)]
+        return [one for one in self.unspaced if any(one.pattern.match(text, i) for i in at)]
 
 
 @functools.lru_cache(maxsize=4)
 def _tables(people: KnownPeople) -> _Tables:
-    by_word: dict[str, list[tuple[str, re.Pattern[str]]]] = defaultdict(list)
-    anywhere: list[tuple[str, re.Pattern[str]]] = []
+    by_word: dict[str, list[_Name]] = defaultdict(list)
+    anywhere: dict[tuple[str, ...], _Name] = {}
     for name in sorted({*people.names, *people.own}):
         found = parts(name)
         if "@" in name.strip()[1:]:
             address = folded_text(name.strip())
-            anywhere.append((address, re.compile(rf"(?<![^\W_]){re.escape(address)}(?![^\W_])")))
+            one = _Name(address, _whole(re.escape(address)), frozenset(_WORD.findall(address)))
+            by_word[next(iter(_WORD.findall(address)), "")].append(one)
         elif found and not phone(name) and not "".join(found).isdecimal():
-            spelled = " ".join(found)
             if is_unspaced("".join(words(name))):
-                anywhere.append(("".join(found), re.compile(f"(?:{_GAP})?".join(map(re.escape, found)))))
-            pattern = re.compile(rf"(?<![^\W_]){_GAP.join(map(re.escape, found))}(?![^\W_])")
-            if all(spelled != other for other, _ in by_word[found[0]]):
-                by_word[found[0]].append((spelled, pattern))
+                pattern = re.compile(f"(?:{_GAP})?".join(map(re.escape, found)))
+                anywhere[found] = _Name("".join(found), pattern, frozenset())
+            spelled = " ".join(found)
+            if all(spelled != other.spelled for other in by_word[found[0]]):
+                pattern = _whole(_GAP.join(map(re.escape, found)))
+                by_word[found[0]].append(_Name(spelled, pattern, frozenset(found)))
     numbers = {number for name in people.names if (number := phone(name))}
-    return _Tables(dict(by_word), anywhere, Phones(numbers), _spelled(people.own))
+    begins = re.compile(_begins(anywhere)) if anywhere else None
+    return _Tables(dict(by_word), list(anywhere.values()), begins, Phones(numbers), _spelled(people.own))
+
+
+def _whole(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_]){pattern}(?![^\W_])")
+
+
+def _begins(names: Iterable[Sequence[str]]) -> str:
+    """Return a pattern that matches the first letter of each place where one of the names begins; names: their words.
+
+    Names that begin alike share the pattern of their beginning, so that the time hardly grows with their number.
+    """
+    tree: dict[str, Any] = {}
+    for name in names:
+        node = tree
+        for part in name:
+            for letter in (*([f"(?:{_GAP})?"] if node is not tree else []), *map(re.escape, part)):
+                node = node.setdefault(letter, {})
+        node[""] = {}
+    return "|".join(f"{letter}(?={_rest(node)})" for letter, node in tree.items())
+
+
+def _rest(node: Mapping[str, Any]) -> str:
+    """Return a pattern of the ways to go on from a node; a name that ends there is enough."""
+    if "" in node:
+        return ""
+    ways = [letter + _rest(child) for letter, child in node.items()]
+    return ways[0] if len(ways) == 1 else f"(?:{'|'.join(ways)})"
 
 
 def _spelled(names: Iterable[str]) -> frozenset[Any]:

@@ -98,7 +98,7 @@ class Pseudonyms(Estimator):
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     needs: ClassVar[tuple[str, ...]] = NEEDS
     hides: ClassVar[bool] = True
 

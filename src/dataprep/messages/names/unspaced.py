@@ -3,33 +3,41 @@
 `kernel.py` finds names as whole words. These scripts write no spaces between words, so that a name is followed by
 letters of its own script: "王小明来了", "山田太郎さん". A name is searched for here if all its letters are of such
 scripts.
+
+Slow reference for the tests: tests/messages/names/test_unspaced.py, each name tried at each character
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
-from dataprep.unicode.text import I64, U8
+from dataprep.unicode.text import I64, U8, U32
+from dataprep.unicode.words import EXTEND, KIND, unspaced, word_table
 
 from .kernel import SKIPPED
 from .matching import folded
 
-_HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_OTHERS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-_NAME = re.compile(f"[{_HAN}{_OTHERS}]{{3,}}|(?=.*[{_HAN}])[{_HAN}{_OTHERS}]{{2}}")
-_FIRST_BYTES = np.zeros(256, np.bool_)  # of the UTF-8 of these letters
-_FIRST_BYTES[[0xE0, 0xE1, *range(0xE3, 0xEB), 0xEF, 0xF0]] = True
+_HAN = re.compile("[\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_LEADS = 0xE0  # the first byte of every letter of these scripts is this one or a larger one
+_LAST = 0x10FFFF
 
 
 def is_unspaced(name: str) -> bool:
     """Return whether all letters of a name are of scripts without spaces, and are enough to search for it inside words.
 
-    Two letters are enough if one is a Chinese character, else three are.
+    Two letters are enough if one is a Chinese character, else three are. Vowel signs count.
     """
-    return _NAME.fullmatch(name) is not None
+    if name.isascii():
+        return False
+    points = _points(name)
+    letters = unspaced()[points]
+    if not letters.any() or not (letters | (word_table()[points] >> KIND & 15 == EXTEND)).all():
+        return False
+    return len(name) > 2 or (len(name) == 2 and _HAN.search(name) is not None)
 
 
 class UnspacedNames:
@@ -39,24 +47,48 @@ class UnspacedNames:
         self.terms = {term: number for term, number in terms.items() if is_unspaced(term)}
         longest_first = sorted(self.terms, key=len, reverse=True)
         self.pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        self.begins = _beginnings({term[0] for term in self.terms})
 
     def find(self, offsets: I64, data: U8) -> I64:
         """Return the names in n texts, int64[m, 5], as `kernel.find_names` does; of overlapping names, the longer one.
 
         offsets, data: the texts in UTF-8.
         """
-        found: list[tuple[int, int, int, int, int]] = []
-        if self.pattern is None:
-            return np.array(found, np.int64).reshape(-1, 5)
-        at = np.flatnonzero(_FIRST_BYTES[data[offsets[0] : offsets[-1]]]) + offsets[0]
-        for row in np.unique(np.searchsorted(offsets, at, side="right") - 1).tolist():
-            text = data[offsets[row] : offsets[row + 1]].tobytes().decode("utf-8")
-            kinds = folded()[[ord(c) for c in text]].tolist()
-            letters = [i for i, kind in enumerate(kinds) if kind != SKIPPED]
-            plain = "".join(chr(min(kinds[i], 0x10FFFF)) for i in letters)
-            starts = np.cumsum([int(offsets[row]), *(len(c.encode()) for c in text)])
-            for m in self.pattern.finditer(plain):
-                first, last = letters[m.start()], letters[m.end() - 1]
-                mentioned = text[first - 1 : first] == "@"
-                found.append((row, int(starts[first]), int(starts[last + 1]), self.terms[m[0]], mentioned))
-        return np.array(found, np.int64).reshape(-1, 5)
+        rows = self._rows(offsets, data) if self.pattern is not None else np.zeros(0, np.int64)
+        if self.pattern is None or not len(rows):
+            return np.zeros((0, 5), np.int64)
+        text = b"\n".join(data[a:b].tobytes() for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)).decode()
+        points = _points(text)
+        kinds = folded()[points]
+        letters = np.flatnonzero(kinds != SKIPPED)
+        plain = np.minimum(kinds[letters], _LAST).astype("<u4").tobytes().decode("utf-32-le")
+        hits = np.array([(*m.span(), self.terms[m[0]]) for m in self.pattern.finditer(plain)], np.int64).reshape(-1, 3)
+        first, last = letters[hits[:, 0]], letters[hits[:, 1] - 1]
+        ends = np.cumsum(1 + (points > 0x7F) + (points > 0x7FF) + (points > 0xFFFF).astype(np.int64))  # in bytes
+        begins = np.append(0, np.cumsum(offsets[rows + 1] - offsets[rows] + 1)[:-1])  # of the rows in `text`
+        start = np.append(0, ends)[first]
+        row = np.searchsorted(begins, start, side="right") - 1
+        shift = offsets[rows[row]] - begins[row]
+        mentioned = (first > 0) & (points[np.maximum(first - 1, 0)] == ord("@"))
+        return np.column_stack([rows[row], start + shift, ends[last] + shift, hits[:, 2], mentioned]).astype(np.int64)
+
+    def _rows(self, offsets: I64, data: U8) -> I64:
+        """Return the texts that may have the first letter of a term, by its first two bytes in UTF-8."""
+        text = data[offsets[0] : offsets[-1]]
+        at = np.flatnonzero(text >= _LEADS)
+        at = at[self.begins[text[at].astype(np.int64) << 8 | text[at + 1]]] + offsets[0]
+        return np.unique(np.searchsorted(offsets, at, side="right") - 1)
+
+
+def _points(text: str) -> U32:
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+
+
+def _beginnings(letters: Iterable[str]) -> npt.NDArray[np.bool_]:
+    """Return the first two bytes of all characters that are compared as one of the letters, bool[65536]."""
+    points = np.flatnonzero(np.isin(folded(), [ord(c) for c in letters]))
+    wide = points > 0xFFFF
+    table = np.zeros(1 << 16, np.bool_)
+    lead = np.where(wide, 0xF0 | points >> 18, 0xE0 | points >> 12)
+    table[lead << 8 | 0x80 | np.where(wide, points >> 12, points >> 6) & 0x3F] = True
+    return table
