@@ -140,6 +140,23 @@ def test_a_reader_books_what_never_was_a_row():
     assert ledger.drop_table().column("id").to_pylist() == [7, 9]
 
 
+def test_a_stage_that_keeps_nothing_names_itself():
+    """However few the documents, the alarm states their number and the most frequent reasons."""
+
+    def none(batches, stats):
+        for batch in batches:
+            ids = B.ids(batch)
+            stats.drop(ids, [("few_stop_words", "few_stop_words", "short", "list", "symbols")[i % 5] for i in ids])
+            yield batch.slice(0, 0)
+
+    ledger = Ledger("filter")
+    list(watch(none, iter([batch_of(["x"] * 12)]), ledger))
+    says = "filter kept 0 of 12 documents, 6 for few_stop_words, 2 for list, 2 for short, 1 other reasons"
+    assert Stats([ledger.record]).alarms() == [says]
+    assert Stats([Ledger("other").record, ledger.record]).emptied == says
+    assert Stats([Ledger("other").record]).emptied == ""
+
+
 def test_a_source_nearly_wiped_out_raises_an_alarm():
     """A stage that removes 99 % of a source says so."""
 

@@ -40,7 +40,7 @@ def read(home):
     "stages", [(), (dp.C4(),), (dp.Filter(keep), dp.Exact())], ids=["copy", "C4", "Exact"]
 )
 def test_a_restored_file_is_read(folder, tmp_path, stages) -> None:
-    """The rerun gives what a first run of the intact files gives, and its table has no row left."""
+    """The rerun gives what a first run of the intact files gives, its table has no row left, and no old step stays."""
     out = str(tmp_path / "out")
     assert len(dp.Pipeline(*stages).run(read(folder), out=out).unread()) == 1
     (folder / "b.jsonl.gz").write_bytes(WHOLE)
@@ -50,6 +50,9 @@ def test_a_restored_file_is_read(folder, tmp_path, stages) -> None:
     assert again.drops().equals(fresh.drops())
     assert len(again.unread()) == 0
     assert not (tmp_path / "out" / "unread.parquet").exists()
+    names = [sorted(p.relative_to(home) for p in home.rglob("*") if p.name != ".dataprep-hashes") for home in (
+        tmp_path / "out", tmp_path / "fresh")]  # fmt: skip
+    assert names[0] == names[1]
 
 
 def test_only_its_part_is_made_again(folder, tmp_path) -> None:

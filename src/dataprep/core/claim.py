@@ -64,14 +64,14 @@ def is_finished(out: str, recipe: dict[str, Any]) -> bool:
 def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: Sequence[Any]) -> None:
     """Mark `out` as unfinished if the input differs only in files that the earlier run could not read; else do nothing.
 
-    To mark means to delete the manifest and write `recipe`. Then `claim` continues the work, and only the parts with
-    these files are made again.
+    To mark means to delete the manifest and the saved steps, whose keys are of the old input, and to write `recipe`.
+    Then `claim` continues the work, and only the parts with these files are made again.
     """
     found = Folder(out).recipe
     if found.get("key") in (None, recipe["key"]) or found.get("forgotten") != recipe.get("forgotten"):
         return
     if _only_unread_changed(out, docs, stages):
-        owned.remove(out, [MANIFEST, REPORT, UNREAD])
+        owned.remove(out, [MANIFEST, REPORT, UNREAD, STEPS])
         files.write_json(Folder(out).path(RECIPE), recipe)
 
 

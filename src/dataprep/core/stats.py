@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.table import Table
 
+REASONS_SHOWN = 3  # in a sentence
 HIDDEN = "hidden"  # the source if statistics may not name it
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
@@ -121,8 +122,22 @@ class StageStats:
         """The number of dropped documents."""
         return sum(self.reasons.values())
 
+    @property
+    def emptied(self) -> str:
+        """A sentence with the most frequent reasons if this stage kept none of its documents, else ""."""
+        if not self.docs_in or self.docs_out or self.moved:
+            return ""
+        shown = [f"{n:,} for {reason}" for reason, n in self.reasons.items()]
+        more = [f"{len(shown) - REASONS_SHOWN} other reasons"] if len(shown) > REASONS_SHOWN else []
+        return f"{self.name} kept 0 of {self.docs_in:,} documents, {', '.join(shown[:REASONS_SHOWN] + more)}"
+
     def alarms(self) -> list[str]:
-        """Return a warning for each source of at least 100 documents of which this stage removed over 99 %."""
+        """Return a warning for each source of at least 100 documents of which this stage removed over 99 %.
+
+        If it removed all documents, however few, the only warning is `emptied`.
+        """
+        if self.emptied:
+            return [self.emptied]
         found = []
         for source, came in self.into.items():
             left = self.out.get(source, Amount()).docs
@@ -242,6 +257,11 @@ class Stats:
         for part in parts:
             total += part
         return total
+
+    @property
+    def emptied(self) -> str:
+        """The sentence of the first stage that kept none of its documents, else ""."""
+        return next((stage.emptied for stage in self.stages if stage.emptied), "")
 
     def alarms(self) -> list[str]:
         """Return the warnings of all stages about sources of which nearly all documents were removed."""

@@ -159,6 +159,8 @@ def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amoun
     sources: (amount read, amount kept) by source. Sources of fewer than 100 documents cause no alarm.
     """
     found = Stats(stages).alarms()
+    if Stats(stages).emptied:
+        return found
     for name, (read, kept) in sources.items():
         joined = sum(stage.docs_moved(name) for stage in stages)
         lost = read.docs - kept.docs - joined

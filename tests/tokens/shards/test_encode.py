@@ -248,6 +248,17 @@ def test_nothing_to_encode(tok, tmp_path, caplog):
     assert "no documents to encode" in caplog.text
 
 
+def test_what_emptied_the_input(tok, tmp_path, caplog):
+    """After a step that kept nothing, encoding and training name the step."""
+    done = dp.Pipeline(dp.Gopher()).run(dp.read([{"text": "two words"}], out=str(tmp_path)), out=str(tmp_path / "in"))
+    says = "Gopher kept 0 of 1 documents, 1 for too_few_words"
+    with caplog.at_level(logging.WARNING, "dataprep"):
+        dp.encode(done, tok, out=tmp_path / "s")
+    assert f"no documents to encode; {says}" in caplog.text
+    with pytest.raises(PlanError, match=f"no text to learn a vocabulary from; {says}"):
+        dp.train_bpe(done)
+
+
 def test_object_store_is_refused(tok, tmp_path):
     """Shards are memory-mapped, so they are written to a disk."""
     with pytest.raises(PlanError, match="is not a local folder"):

@@ -137,7 +137,7 @@ def _encode(
         **noted,
     )
     shards = swept(Shards.open(folder))
-    _check_sides(shards, layout)
+    _check_sides(shards, layout, docs.stats.emptied)
     return shards
 
 
@@ -316,9 +316,9 @@ def _check_split(tok: Tokenizer, split: Split) -> None:
         )
 
 
-def _check_sides(shards: Shards, layout: ShardLayout) -> None:
+def _check_sides(shards: Shards, layout: ShardLayout, emptied: str) -> None:
     if not len(shards):
-        log.warning("%s: the input has no documents to encode", shards.path)
+        log.warning("%s: the input has no documents to encode%s", shards.path, f"; {emptied}" if emptied else "")
     for side, share in (("val", layout.split.val), ("test", layout.split.test)):
         if len(shards) and share and not len(shards.split(side)):
             log.warning(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, require
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.tokens.sample import Sample
@@ -103,6 +103,7 @@ def train_bpe(
     regex = regex_of(pattern, digits)
 
     def train() -> Tokenizer:
+        require(not docs.stats.emptied, f"there is no text to learn a vocabulary from; {docs.stats.emptied}")
         merges = learn_from_sample(plan.draw(docs, run), n_merges, regex, min_count)
         return Tokenizer.from_merges(merges, names, regex)
 
