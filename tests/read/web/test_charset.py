@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dataprep.read.web.page import characters
+from dataprep.read.web.page import characters, is_binary
 
 NEWS = {
     "ar": "كانت المدينة القديمة هادئة في الصباح، وكان الناس يذهبون إلى السوق"
@@ -29,12 +29,15 @@ NEWS = {
     " Gemüse. Die Straße gehört Käthe, schön für Jürgen.",
     "pt": "A situação da educação e a organização das informações são questões"
     " da administração e da população; não há soluções.",
+    "ko": "아침에 오래된 도시는 조용했고 사람들은 빵과 채소를 사러 시장에 갔다. 남자는 길이 멀지만 아름답다고 말했다.",
+    "uk": "Вранці старе місто було тихим, і люди йшли на ринок по хліб та їжу. Її ґанок був гарний, сказав чоловік.",
     "is": "Um morguninn var gamli bærinn kyrr og fólkið fór á markaðinn að"
     " kaupa brauð og grænmeti. Það er gott að búa hér.",
 }
 CHARSETS = {
     "ar": ["windows-1256", "iso-8859-6"], "ru": ["windows-1251", "koi8-r", "iso-8859-5"],
     "el": ["iso-8859-7", "windows-1253"], "ja": ["shift_jis", "euc-jp"], "zh": ["gb18030", "gb2312"], "tw": ["big5"],
+    "ko": ["euc-kr"], "uk": ["koi8-u", "windows-1251"],
     "th": ["windows-874"], "he": ["windows-1255"], "tr": ["windows-1254", "iso-8859-9"],
     "fr": ["iso-8859-1", "windows-1252"], "de": ["iso-8859-1"], "pt": ["iso-8859-1"], "is": ["iso-8859-1"],
 }  # fmt: skip
@@ -80,6 +83,26 @@ def test_accuracy(evidence, capsys) -> None:
         assert sum(found.values()) / len(found) >= 0.9
     latin = {name for name in wrong if name[:2] in {"fr", "de", "pt", "is"}}
     assert not latin or evidence == "nothing"
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("declared", ["", "utf-8", "ISO-8859-1", "utf-16"])
+def test_utf16(codec, declared) -> None:
+    """UTF-16 is told by its byte order mark or by its zeros, whatever header and meta say."""
+    for text in NEWS.values():
+        for meta in ("", "<meta charset='utf-8'>", "<meta charset='iso-8859-1'>"):
+            page = PAGE.format(meta=meta, title=text[:20], text=text)
+            assert characters(page.encode(codec), declared, is_html=True)[0] == page
+    assert not is_binary("plain text without marks".encode(codec))
+
+
+def test_few_bytes_are_not_korean() -> None:
+    """Letters of Latin pages whose bytes are Hangul syllables by chance are not read as such."""
+    texts = {"cp1252": "Âge, À la carte, Âme", "cp1250": "żółta łódka, dąb, żaba, ślad", "cp1257": "Šalis ąžuolų"}
+    for codec, text in texts.items():
+        for n in (1, 20):
+            data = (f"<p>{text} and more words </p>" * n).encode(codec)
+            assert characters(data, "", is_html=True)[1] != "cp949"
 
 
 @pytest.mark.parametrize("language", NEWS)

@@ -39,12 +39,17 @@ TAG = re.compile(rb"<[^>]*>")
 RUNS = re.compile(rb"[\x80-\x9f\xa1-\xff]{3,}")
 HIGH = bytes(b for b in range(128, 256) if b != 0xA0)  # not the no-break space, which stands next to all letters
 FEW_HIGH = 16
+ASCII = bytes(range(128))
+UKRAINIAN = b"\xa4\xa6\xa7\xad\xb4\xb6\xb7\xbd"  # letters of KOI8-U, lines of tables in KOI8-R
+HANGUL = re.compile("[가-힣]")
+FEW_HANGUL, HANGUL_SHARE = 8, 0.8  # characters, and their share of those beyond ASCII
 TURKISH, ICELANDIC = b"\xf0\xfd\xfe\xdd\xde", b"\xe1\xed\xfa\xe6"  # the letters g, i, s of Turkish; a, i, u, ae
 DEFAULT = "cp1252"  # what browsers read as ISO-8859-1
 LATIN = {DEFAULT, "utf-8", "mac-roman", *(f"cp125{n}" for n in (0, 4, 7, 8)),
          *(f"iso8859-{n}" for n in (1, 2, 3, 4, 9, 10, 13, 14, 15, 16))}  # fmt: skip
 SAME = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-8": "cp1255", "iso8859-11": "cp874", "gbk": "gb18030",
-        "gb2312": "gb18030", "big5hkscs": "big5", "shift_jis": "cp932", "euc_kr": "cp949"}  # fmt: skip
+        "gb2312": "gb18030", "big5hkscs": "big5", "shift_jis": "cp932", "euc_kr": "cp949",
+        "koi8-r": "koi8-u"}  # fmt: skip
 ASCII_DIFFERS = ("utf-16", "utf-32", "iso2022", "hz")  # bytes that may be valid UTF-8 and mean something else
 
 
@@ -73,20 +78,21 @@ def is_binary(data: bytes) -> bool:
         return True
     if len(head) - len(head.translate(None, CONTROLS)) <= MAX_CONTROLS * len(head):
         return False
-    return not (head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"<\0" in head or b"\0<" in head)
+    return not (head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or _utf16(head))
 
 
 def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, float]:
     """Decode a page; return (text, charset that decoded it, share of the evidence that names this charset, 0 to 1).
 
-    data: the page's bytes. declared: the charset in the HTTP headers, or "". A byte order mark decides; else, valid
-    UTF-8 is UTF-8. Otherwise the candidates are the charset of HTTP, that of `meta`, and that which Resiliparse
-    detects: the first that decodes every character is used, else the first that decodes 99 % of them.
+    data: the page's bytes. declared: the charset in the HTTP headers, or "". A byte order mark decides; else, bytes of
+    which every other is zero are UTF-16, and valid UTF-8 is UTF-8. Otherwise the candidates are the charset of HTTP,
+    that of `meta`, and that which Resiliparse detects: the first that decodes every character is used, else the first
+    that decodes 99 % of them.
 
     Raises Refused with the reason "charset" if none does.
     """
-    for mark, name in BOMS:
-        if data.startswith(mark):
+    for mark, name in (*BOMS, (b"", _utf16(data[:SAMPLE]))):
+        if name and data.startswith(mark):
             return data[len(mark) :].decode(name, "replace"), name, 1.0
     first = codec_of(declared)
     if not first.startswith(ASCII_DIFFERS) and b"\x1b" not in data:
@@ -100,6 +106,7 @@ def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, 
         text = data.decode(found, "replace")
         if text.count("\ufffd") * 10 < len(text) - len(text.encode("ascii", "ignore")):
             return text, found, _share(found, evidence)
+    evidence[2] = found = _corrected(data, found)
     names = _ranked(data, *evidence)
     for name in names:
         with contextlib.suppress(UnicodeDecodeError):
@@ -110,6 +117,26 @@ def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, 
         if text.count("\ufffd") <= MAX_WRONG * len(text):
             return text, name, _share(name, evidence)
     return refuse("charset")
+
+
+def _utf16(head: bytes) -> str:
+    """Return which UTF-16 the first bytes of a page without a byte order mark are, by the position of zeros, or ""."""
+    zeros = head[::2].count(0), head[1::2].count(0)
+    if 10 * max(zeros) < len(head) or 20 * min(zeros) > max(zeros):
+        return ""
+    return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+
+
+def _corrected(data: bytes, detected: str) -> str:
+    """Return the detected charset, or one that the detector does not know: EUC-KR (it says UTF-8) and KOI8-U."""
+    if detected == "koi8-r" and len(data) != len(data.translate(None, UKRAINIAN)):
+        return "koi8-u"
+    if detected == "utf-8" and sum(map(len, RUNS.findall(data))) > len(data.translate(None, ASCII)) / 2:
+        text = data.decode("cp949", "replace")
+        hangul = len(HANGUL.findall(text))
+        if hangul >= FEW_HANGUL and hangul > HANGUL_SHARE * (len(text) - len(text.encode("ascii", "ignore"))):
+            return "cp949"
+    return detected
 
 
 def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:

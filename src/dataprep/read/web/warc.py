@@ -48,7 +48,7 @@ class Warc(Crawl):
     form_fields: bool = False
     noscript: bool = False
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     NAME: ClassVar[str] = "warc"
     HOLDS: ClassVar[str] = "response"
     ALSO: ClassVar[frozenset[str]] = frozenset({"resource", "conversion"})
