@@ -38,6 +38,7 @@ ORDER = {
     "tokens": "Tokens",
     "loader": "Loading rows, packing plans",
     "train": "Training",
+    "shakespeare": "tinyshakespeare beside a plain PyTorch loop",
     "persona": "Planted answers",
 }
 HEAD = """# Results

@@ -34,11 +34,18 @@ RULES = {
 }  # fmt: skip
 
 
+@pytest.fixture(params=["rope", "learned"])
+def positions(request):
+    """The kinds of positions."""
+    return request.param
+
+
 @pytest.fixture(params=RULES.values(), ids=RULES.keys())
-def model(request):
-    """An untrained model of each rule, with scores that differ enough to see a leak."""
+def model(request, positions):
+    """An untrained model of each rule and kind of positions, with scores that differ enough to see a leak."""
     torch.manual_seed(0)
-    made = GPT(ModelConfig(n_layers=2, n_heads=4, n_kv_heads=2, d_model=32, context=16), 50).eval()
+    shape = ModelConfig(n_layers=2, n_heads=4, n_kv_heads=2, d_model=32, context=16, positions=positions)
+    made = GPT(shape, 50).eval()
     torch.nn.init.normal_(made.embedding.weight, std=0.5)
     made.rule = request.param
     return made

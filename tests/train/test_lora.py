@@ -52,6 +52,24 @@ def test_merged_scores_are_those_of_the_changes(targets):
 
 
 @torch.no_grad()
+def test_gelu_has_no_gate():
+    """Its feed-forward layer has two matrices, and both are changed and merged."""
+    shape = replace(SHAPE, feed_forward="gelu")
+    model = GPT(shape, 97).eval()
+    before = model(ids())
+    lora.add(model, TrainConfig(model=shape, lora=3))
+    assert torch.equal(model(ids()), before)
+    named = [name for block, _, name, _ in lora.changes(model) if block == 0]
+    assert named == [name for name in PROJECTIONS if name != "gate_proj"]
+    for *_, change in lora.changes(model):
+        torch.nn.init.normal_(change.b, std=0.1)
+    changed = model(ids())
+    lora.merge(model)
+    assert not torch.allclose(changed, before, atol=1e-3)
+    torch.testing.assert_close(model(ids()), changed, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
 def test_a_change_is_of_the_named_rows_only():
     """The weight of a fused layer plus scale * b @ a in the rows of the projection, and nowhere else."""
     model = made(lora_targets=("k_proj",), lora_alpha=6.0)

@@ -1,3 +1,4 @@
+import importlib.util
 import math
 
 import pytest
@@ -19,6 +20,9 @@ SHAPES = {
     "grouped": ModelConfig(n_layers=2, n_heads=4, n_kv_heads=2, d_model=32, context=24),
     "one kv head": ModelConfig(n_layers=2, n_heads=4, n_kv_heads=1, d_model=32, context=24),
     "untied": ModelConfig(n_layers=2, n_heads=4, d_model=32, context=24, tied=False, norm_eps=1e-6),
+    "nanogpt": ModelConfig(
+        n_layers=2, n_heads=4, d_model=32, context=24, positions="learned", norm="layer", feed_forward="gelu"
+    ),
 }
 
 
@@ -102,10 +106,40 @@ def test_bfloat16_is_close(model):
     assert {p.dtype for p in model.parameters()} == {torch.float32}
 
 
-@pytest.mark.parametrize("tied", [True, False])
-def test_flops_are_those_that_torch_counts(tied):
+def test_the_nanogpt_shape_is_the_plain_model(root):
+    """With learned positions, LayerNorm and GELU, scores and loss are those of the plain loop's model."""
+    spec = importlib.util.spec_from_file_location("bench_shakespeare", root / "benchmarks" / "bench_shakespeare.py")
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    model = GPT(SHAPES["nanogpt"], VOCAB)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    plain = bench.PlainGPT(VOCAB, SHAPES["nanogpt"])
+    names = {
+        "embedding": "tokens", "positions": "positions", "norm": "norm", "norm_1": "ln_1", "norm_2": "ln_2",
+        "attention.qkv": "attn", "attention.out": "proj", "feed_forward.up": "mlp.0", "feed_forward.down": "mlp.2",
+    }  # fmt: skip
+    state = {}
+    for name, weight in model.state_dict().items():
+        layer = name.removesuffix(".weight")
+        home = layer[: len("blocks.0.")] if layer.startswith("blocks.") else ""
+        state[f"{home}{names[layer.removeprefix(home)]}.weight"] = weight[:VOCAB] if layer == "embedding" else weight
+    plain.load_state_dict({**state, "head.weight": state["tokens.weight"]})
+    x = ids()
+    loss = token_nats(model, x[:, :-1], x[:, 1:]).mean()
+    torch.testing.assert_close(loss, plain(x[:, :-1], x[:, 1:]), rtol=1e-5, atol=1e-5)
+    loss.backward()
+    plain(x[:, :-1], x[:, 1:]).backward()
+    torch.testing.assert_close(model.positions.weight.grad, plain.positions.weight.grad, rtol=1e-3, atol=1e-5)
+
+
+GPT2 = {"positions": "learned", "norm": "layer", "feed_forward": "gelu"}
+
+
+@pytest.mark.parametrize("parts", [{"tied": True}, {"tied": False}, GPT2], ids=["tied", "untied", "gpt2"])
+def test_flops_are_those_that_torch_counts(parts):
     """The closed form is what torch counts for one pass forward and back, attention in plain products."""
-    model = GPT(ModelConfig(n_layers=2, n_heads=4, d_model=64, context=32, tied=tied), 128)
+    model = GPT(ModelConfig(n_layers=2, n_heads=4, d_model=64, context=32, **parts), 128)
     x = ids(2, 32)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         token_nats(model, x, x).sum().backward()
@@ -130,6 +164,9 @@ def test_presets_have_the_size_of_their_name():
         ({"n_layers": 0}, "n_layers=0 must be a whole number above 0"),
         ({"context": 1.5}, "context=1.5"),
         ({"tied": 1}, "tied=1 must be True or False"),
+        ({"positions": "absolute"}, "positions='absolute' must be rope or learned"),
+        ({"norm": []}, r"norm=\[\] must be rms or layer"),
+        ({"feed_forward": None}, "feed_forward=None must be swiglu or gelu"),
         ({"norm_eps": 0}, "norm_eps=0 must be a number from 1e-12 to 0.1"),
     ],
 )

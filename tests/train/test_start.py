@@ -98,6 +98,17 @@ def test_a_longer_context_is_no_other_shape(shards, config, base, tmp_path):
     assert train(shards, out=tmp_path, config=longer, init_from=base, quiet=True).steps == 1
 
 
+def test_learned_positions_fix_the_context(shards, config, tmp_path):
+    """There is a vector for each position, so another context is another shape."""
+    config = replace(config.override("model.positions=learned"), steps=1)
+    train(shards, out=tmp_path / "a", config=config, quiet=True)
+    with pytest.raises(PlanError, match=r"another shape \(model.context was 24, is 48\)"):
+        train(
+            shards, out=tmp_path / "b", config=config.override("model.context=48"), init_from=tmp_path / "a", quiet=True
+        )
+    assert train(shards, out=tmp_path / "b", config=config, init_from=tmp_path / "a", quiet=True).steps == 1
+
+
 WSD = {"schedule": "wsd", "decay": 0.25, "save_every": 7, "keep": 1, "warmup": 4}
 
 

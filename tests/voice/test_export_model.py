@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -264,3 +265,13 @@ def test_extra_tensors_of_old_files_are_left_out(tmp_path):
     tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
     write_tensors(tmp_path / "hf" / "model.safetensors", tensors)
     assert torch.equal(open_model(tmp_path / "hf")[0](ids()), before)
+
+
+def test_what_llama_has_not_is_refused(tmp_path):
+    """Learned positions, LayerNorm and GELU, with their names; nothing is written."""
+    shape = replace(SHAPES["tied"], positions="learned", norm="layer", feed_forward="gelu")
+    run = save(tmp_path / "run", shape)
+    said = "run has positions='learned', norm='layer', feed_forward='gelu', which Llama has not; export a model without"
+    with pytest.raises(PlanError, match=said):
+        export_model(run, tmp_path / "hf")
+    assert not (tmp_path / "hf").exists()

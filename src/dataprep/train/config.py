@@ -22,6 +22,9 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 EMBEDDING = "embedding"
 """A target of LoRA that is trained in full: the matrix of the vocabulary, and that of the scores if it is another."""
 
+SHAPES = {"positions": ("rope", "learned"), "norm": ("rms", "layer"), "feed_forward": ("swiglu", "gelu")}
+"""The parts of a model of which there is a choice; the first are Llama's (see `ModelConfig`)."""
+
 RUN_ONLY = {
     "micro_batch", "recompute", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "device", "dtype",
     "compile",
@@ -54,9 +57,13 @@ class ModelConfig:
     n_layers: number of blocks. n_heads: query heads per block. d_model: width. context: most tokens that the model
     sees. n_kv_heads: heads of keys and values; None: n_heads; fewer mean grouped-query attention. d_ff: hidden width of
     the feed-forward layers; None: 8/3 of d_model, rounded up to a multiple of 64, so that SwiGLU's three matrices have
-    as many parameters as an ordinary layer of four times the width (Shazeer 2020). rope_base: base of the rotary
-    positions. tied: one matrix both embeds tokens and scores the next one. norm_eps: added to the mean square in
-    RMSNorm.
+    as many parameters as an ordinary layer of four times the width (Shazeer 2020), which "gelu" has. rope_base: base of
+    the rotary positions. tied: one matrix both embeds tokens and scores the next one. norm_eps: added to the mean
+    square in RMSNorm, or to the variance in LayerNorm.
+
+    positions: "rope" (rotary), or "learned", a vector per position. norm: "rms" (RMSNorm), or "layer" (LayerNorm
+    without bias). feed_forward: "swiglu", or "gelu": two matrices with GELU between them. The second choices are those
+    of GPT-2 and nanoGPT.
     """
 
     n_layers: int = 4
@@ -71,15 +78,19 @@ class ModelConfig:
     """Score the next token with the matrix that embeds tokens; False: with one of its own."""
     norm_eps: float = 1e-5
     """Added to the mean square before its root is taken."""
+    positions: str = "rope"
+    norm: str = "rms"
+    feed_forward: str = "swiglu"
 
     def __post_init__(self) -> None:
         for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff"):
             positive(name, getattr(self, name))
         _in_range(self, "rope_base", 1, 1e12)
         _in_range(self, "norm_eps", 1e-12, 0.1)
-        if not isinstance(self.tied, bool):
-            msg = f"tied={self.tied!r} must be True or False"
-            raise PlanError(msg)
+        for name, allowed in {"tied": (True, False), **SHAPES}.items():
+            if getattr(self, name) not in allowed or (name == "tied" and not isinstance(self.tied, bool)):
+                msg = f"{name}={getattr(self, name)!r} must be {' or '.join(map(str, allowed))}"
+                raise PlanError(msg)
         if self.d_model % (2 * self.n_heads):
             msg = (
                 f"d_model={self.d_model} with n_heads={self.n_heads}: each head must have an even width; "
@@ -103,7 +114,7 @@ class ModelConfig:
     @property
     def ff_width(self) -> int:
         """The hidden width of the feed-forward layers: `d_ff`, or its default if it is None."""
-        return self.d_ff or -(-8 * self.d_model // (3 * 64)) * 64
+        return self.d_ff or (4 * self.d_model if self.feed_forward == "gelu" else -(-8 * self.d_model // (3 * 64)) * 64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,6 +336,17 @@ PRESETS: dict[str, TrainConfig] = {
         schedule="wsd",
         decay=0.4,
         eval_blocks=64,
+    ),
+    # nanoGPT's settings for a CPU, config/train_shakespeare_char.py: 0.8M parameters with 65 characters.
+    "nanogpt": TrainConfig(
+        model=ModelConfig(
+            n_layers=4, n_heads=4, d_model=128, context=64, positions="learned", norm="layer", feed_forward="gelu"
+        ),
+        steps=2000,
+        batch=12,
+        warmup=100,
+        betas=(0.9, 0.99),
+        eval_blocks=400,
     ),
     "11m": _gpu(4, 5, 320, batch=64, rows=64, lr=1e-3),
     "42m": _gpu(8, 8, 576, batch=128, rows=64, lr=1e-3),

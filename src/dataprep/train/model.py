@@ -1,5 +1,7 @@
 """The model: a decoder-only GPT with RoPE, RMSNorm before each layer, SwiGLU, and tied embeddings (or not).
 
+Instead of these, a `ModelConfig` may choose learned positions, LayerNorm and GELU.
+
 Shape letters at the end of a name: B batch, T tokens, S tokens attended to, D width of the model, H heads of
 queries, K of keys and values, C width of a head, F hidden width of the feed-forward layer, V vocabulary.
 
@@ -74,6 +76,38 @@ class RMSNorm(nn.Module):
         return F.rms_norm(x_BTD, self.weight.shape, self.weight.to(x_BTD.dtype), eps=self.eps)
 
 
+class LayerNorm(nn.Module):
+    """A layer that subtracts the mean, divides by the standard deviation, and multiplies each channel by a factor.
+
+    Source: Ba, Kiros and Hinton 2016; without their bias.
+    """
+
+    role = "norm"
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.weight, self.eps = nn.Parameter(torch.ones(config.d_model)), config.norm_eps
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        """Return the normalised input, of the same shape (B rows, T tokens, D channels) and type."""
+        return F.layer_norm(x_BTD, self.weight.shape, self.weight.to(x_BTD.dtype), eps=self.eps)
+
+
+def norm_of(config: ModelConfig) -> RMSNorm | LayerNorm:
+    """Return a new layer of the norm that `config` names."""
+    return LayerNorm(config) if config.norm == "layer" else RMSNorm(config)
+
+
+class Positions(nn.Embedding):
+    """A matrix with a learned vector per position, which is added to the token's."""
+
+    role = "embedding"
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config.context, config.d_model)
+        nn.init.normal_(self.weight, std=_STD)
+
+
 def rope_table(context: int, d_head: int, base: float) -> Tensor:
     """Return the cosines and sines of rotary positions (Su et al. 2021), float32 (2, context, d_head / 2)."""
     frequency = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
@@ -106,15 +140,19 @@ class Attention(nn.Module):
         """Return an empty cache of this layer's keys and values for `batch` rows."""
         return KeyValues((batch, self.heads[1], self.context, self.d_head), device, dtype)
 
-    def forward(self, x_BTD: Tensor, rope: Tensor, allowed: Any, cache: tuple[KeyValues, Slots] | None) -> Tensor:
+    def forward(
+        self, x_BTD: Tensor, rope: Tensor | None, allowed: Any, cache: tuple[KeyValues, Slots] | None
+    ) -> Tensor:  # fmt: skip
         """Return the attention layer's output, (B, T, D), for an input (B rows, T tokens, D channels).
 
-        rope: rotary positions (see `rotate`). allowed: attention mask (see `masks.attend`). cache: this layer's cache
-        and the slots of the new tokens, which then attend to the tokens in the cache too; None: there is no cache.
+        rope: rotary positions (see `rotate`); None: none. allowed: attention mask (see `masks.attend`). cache: this
+        layer's cache and the slots of the new tokens, which then attend to the tokens in the cache too; None: there is
+        no cache.
         """
         x_BTHC = self.qkv(x_BTD).unflatten(-1, (-1, self.d_head))
         q_BHTC, k_BKTC, v_BKTC = x_BTHC.transpose(1, 2).split(self.heads, dim=1)
-        q_BHTC, k_BKTC = rotate(q_BHTC, rope), rotate(k_BKTC, rope)
+        if rope is not None:
+            q_BHTC, k_BKTC = rotate(q_BHTC, rope), rotate(k_BKTC, rope)
         if cache is not None:
             own, slots = cache
             k_BKTC, v_BKTC = own.add(k_BKTC, v_BKTC, slots)
@@ -136,6 +174,19 @@ class SwiGLU(nn.Module):
         return self.down(F.silu(gate_BTF) * x_BTF)
 
 
+class GELU(nn.Module):
+    """The feed-forward layer of GPT-2: two matrices with the activation GELU between them (Hendrycks 2016)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.up = Linear(config.d_model, config.ff_width)
+        self.down = Linear(config.ff_width, config.d_model, n_residual=2 * config.n_layers)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        """Return the feed-forward layer's output, (B, T, D), for an input (B, T, D)."""
+        return self.down(F.gelu(self.up(x_BTD)))
+
+
 class Block(nn.Module):
     """One block of the GPT: attention, then feed-forward.
 
@@ -144,10 +195,13 @@ class Block(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.norm_1, self.attention = RMSNorm(config), Attention(config)
-        self.norm_2, self.feed_forward = RMSNorm(config), SwiGLU(config)
+        self.norm_1, self.attention = norm_of(config), Attention(config)
+        self.norm_2 = norm_of(config)
+        self.feed_forward = GELU(config) if config.feed_forward == "gelu" else SwiGLU(config)
 
-    def forward(self, x_BTD: Tensor, rope: Tensor, allowed: Any, cache: tuple[KeyValues, Slots] | None) -> Tensor:
+    def forward(
+        self, x_BTD: Tensor, rope: Tensor | None, allowed: Any, cache: tuple[KeyValues, Slots] | None
+    ) -> Tensor:  # fmt: skip
         """Return the residual stream after this block, (B, T, D); the arguments are those of `Attention.forward`."""
         x_BTD = x_BTD + self.attention(self.norm_1(x_BTD), rope, allowed, cache)
         return x_BTD + self.feed_forward(self.norm_2(x_BTD))
@@ -169,7 +223,8 @@ class GPT(nn.Module):
         self.recompute = False  # whether blocks are computed again for the gradient, instead of being stored
         self.embedding = Embedding(vocab_size, config.d_model)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
-        self.norm = RMSNorm(config)
+        self.norm = norm_of(config)
+        self.positions = Positions(config) if config.positions == "learned" else None
         self.head = None if config.tied else Linear(config.d_model, self.embedding.num_embeddings)
         if self.head is not None:
             nn.init.normal_(self.head.weight, std=_STD)
@@ -191,9 +246,13 @@ class GPT(nn.Module):
         stored before too. Without both, attention is causal.
         """
         how = slots if mask is None else mask
-        rope = self.rope[:, : ids_BT.shape[1]] if how is None else self.rope[:, how.position].unsqueeze(2)
         allowed = None if how is None else how.allowed
-        x_BTD = self.embedding(ids_BT).to(self.compute_dtype)
+        x_BTD, rope = self.embedding(ids_BT), None
+        if self.positions is not None:
+            x_BTD = x_BTD + (self.positions.weight[: ids_BT.shape[1]] if how is None else self.positions(how.position))
+        else:
+            rope = self.rope[:, : ids_BT.shape[1]] if how is None else self.rope[:, how.position].unsqueeze(2)
+        x_BTD = x_BTD.to(self.compute_dtype)
         for i, block in enumerate(self.blocks):
             if self.recompute and slots is None and torch.is_grad_enabled():
                 x_BTD = checkpoint(block, x_BTD, rope, allowed, None, use_reentrant=False)
@@ -242,6 +301,6 @@ class GPT(nn.Module):
         """
         role_of = roles(self)
         multiplied = {"matrix", "embedding"} if self.config.tied else {"matrix"}
-        matrices = [p for n, p in self.named_parameters() if role_of[n] in multiplied]
+        matrices = [p for n, p in self.named_parameters() if role_of[n] in multiplied and not n.startswith("positions")]
         products = sum((6 if p.requires_grad else 4) * p.numel() for p in matrices)
         return products + 12 * self.config.n_layers * self.config.d_model * self.config.context

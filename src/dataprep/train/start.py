@@ -18,7 +18,7 @@ from .model import GPT
 
 Loaded = tuple[GPT, dict[str, Any]]
 """A model and the other content of its checkpoint, as `load_model` returns them."""
-_FREE = {"context", "rope_base"}  # no weight depends on them
+_FREE = {"context", "rope_base"}  # no weight depends on them, if positions are rotary
 
 
 def starting_config(config: TrainConfig | str | None, init_from: str | Path | Loaded | None = None) -> TrainConfig:
@@ -86,7 +86,8 @@ def _check_tokenizer(where: Any, saved: Mapping[str, Any], sets: Mapping[str, Sh
 
 def _check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> None:
     before, now = ({**asdict(c), "d_ff": c.ff_width, "n_kv_heads": c.kv_heads} for c in (earlier, config))
-    differences = [f"model.{n} was {before[n]}, is {now[n]}" for n in now if n not in _FREE and before[n] != now[n]]
+    free = _FREE if config.positions == "rope" else set()
+    differences = [f"model.{n} was {before[n]}, is {now[n]}" for n in now if n not in free and before[n] != now[n]]
     if differences:
         msg = (
             f"the model in {where} has another shape ({'; '.join(differences)}); take its shape with "

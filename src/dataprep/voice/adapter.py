@@ -16,7 +16,7 @@ from dataprep.train.config import EMBEDDING
 from dataprep.train.lora import changes, projections
 from dataprep.train.start import hash_of
 
-from .llama import name_of
+from .llama import check_shape, name_of
 from .model_files import new_folder, read_json, read_tensors, write_json, write_tensors
 
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
@@ -47,6 +47,7 @@ def export_adapter(
     if EMBEDDING in config.lora_targets:
         msg = f"{model} also trained its embedding, which an adapter does not hold; export the model itself"
         raise PlanError(msg)
+    check_shape(config.model, model)
     folder = new_folder(out, CONFIG)
     tensors = {}
     for n, layer, projection, change in changes(loaded):

@@ -44,6 +44,7 @@ def export_model(
     if loaded[0].rule.prefix:
         msg = f"{model} was trained with another objective than 'next', and sees its whole prompt; Llama does not"
         raise PlanError(msg)
+    llama.check_shape(loaded[0].config, model)
     if adapter is not None:
         add_adapter(loaded[0], adapter)
     folder = new_folder(out, CONFIG)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.train import GPT, ModelConfig
+from dataprep.train.config import SHAPES
 from dataprep.train.lora import projections
 
 OF_VOCABULARY = ("model.embed_tokens.weight", "lm_head.weight")
@@ -77,6 +78,14 @@ def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
             msg = f"has {name} of shape {tuple(given.shape)} and must have {tuple(weight.shape)}, as config.json states"
             raise ReadError(msg, where)
         weight.copy_(given)
+
+
+def check_shape(config: ModelConfig, where: object) -> None:
+    """Raise PlanError unless Llama has all parts of a model of this shape; `where` names the model in the message."""
+    unlike = [f"{name}={value!r}" for name, (ours, _) in SHAPES.items() if (value := getattr(config, name)) != ours]
+    if unlike:
+        msg = f"{where} has {', '.join(unlike)}, which Llama has not; export a model without these settings"
+        raise PlanError(msg)
 
 
 def config_of(model: GPT) -> dict[str, Any]:
