@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("resiliparse")
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
-from dataprep.read.web.records import FAST, read_records
+from dataprep.read.web.records import FAST, MAX_FAILURES, read_records
 from dataprep.read.web.warc import Warc
 
 HTML = b"<html><body><p>A page that is whole and has some words in it.</p></body></html>"
@@ -179,3 +179,21 @@ def test_a_damaged_header_is_told(tmp_path) -> None:
     """A colon that is lost from a header that matters is damage, not a line without a name."""
     (tmp_path / "a.warc").write_bytes(record(http(), i=1) + record(http(), i=2).replace(b"WARC-Type:", b"WARC-Type "))
     assert list(texts(tmp_path / "a.warc")[1].values()) == ["bad_header"]
+
+
+def test_archives_that_fastwarc_does_not_read(tmp_path, monkeypatch) -> None:
+    """FastWARC is tried a few times and not for each record; all records are read at their offsets."""
+    warc = pytest.importorskip("fastwarc.warc")
+    tries = []
+
+    def counted(*given, **options):
+        tries.append(given)
+        return opened(*given, **options)
+
+    opened = warc.ArchiveIterator
+    monkeypatch.setattr(warc, "ArchiveIterator", counted)
+    stored = [gzip.compress(record(http(HTML, b"\n"), i=i, **OLD)) for i in range(60)]
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(stored))
+    found = list(read_records(str(tmp_path / "a.warc.gz"), ALL, 1 << 20, strict=False))
+    assert [entry.position for entry in found] == [sum(map(len, stored[:i])) for i in range(60)]
+    assert len(tries) == MAX_FAILURES

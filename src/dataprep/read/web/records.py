@@ -25,6 +25,7 @@ from .members import ARC_LINE, BEGINS, CHUNK, ArchiveMembers, Broken, find_line,
 
 MAX_HEADER = 1 << 16  # bytes of one header line
 MAX_HEADERS = 1_000  # lines
+MAX_FAILURES = 8  # then FastWARC is not used for the rest of the file, such as one with LF at the end of all lines
 MAX_REWINDS = 20  # times that one gzip stream is read again from its start to find the record after a broken one
 EMPTY = (b"\r\n", b"\n", b"\r\r\n")
 NAMED = re.compile(rb"(WARC-[\w-]+|Content-[\w-]+)[ \t]*:", re.IGNORECASE)
@@ -57,11 +58,14 @@ def read_records(
     strict: raise ReadError at a broken record instead. fast: use FastWARC for intact records.
     """
     archive = _Archive(url, wanted, max_bytes, strict=strict)
+    failures = 0  # times in a row that FastWARC read no record
     try:
         while not archive.finished:
-            yield from archive.careful(fast=fast)
+            yield from archive.careful(fast=fast and failures < MAX_FAILURES)
             if not archive.finished:
+                before = archive.mark
                 yield from archive.fast()
+                failures = failures + 1 if archive.mark == before else 0
     finally:
         archive.close()
 
