@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from dataprep.unicode.text import I64, U8, U32
 
@@ -35,11 +36,17 @@ def glued_names(offsets: I64, data: U8, trie: K.Trie, words: Mapping[str, int]) 
     offsets, data: the texts in UTF-8. trie: the terms. words: number of each term that is one word and sure to be a
     name, by its folded text.
     """
-    found = [*_next_to_digits(offsets, data, trie, frozenset(words.values())), *_in_tokens(offsets, data, words)]
+    sure = np.zeros(len(trie.terms), np.bool_)  # there are fewer terms than nodes
+    sure[list(words.values())] = True
+    rows, signs, starts, stops = _tokens(offsets, data)
+    ends = (trie.terms != K.EMPTY) & sure[trie.terms]
+    some = K.with_terms(data, signs, starts, stops, folded(), trie.keys, trie.children, ends)
+    in_tokens = _in_tokens(offsets, data, rows[some], signs[some], words)
+    found = [*_next_to_digits(offsets, data, trie, sure), *in_tokens]
     return np.array(sorted(set(found)), np.int64).reshape(-1, 5)
 
 
-def _next_to_digits(offsets: I64, data: U8, trie: K.Trie, sure: frozenset[int]) -> Iterator[Hit]:
+def _next_to_digits(offsets: I64, data: U8, trie: K.Trie, sure: npt.NDArray[np.bool_]) -> Iterator[Hit]:
     """Yield names with digits before or after them, of texts in which a digit is next to a letter."""
     text = data[offsets[0] : offsets[-1]]
     digit = (text - np.uint8(48)) < 10
@@ -47,11 +54,17 @@ def _next_to_digits(offsets: I64, data: U8, trie: K.Trie, sure: frozenset[int]) 
     at = np.flatnonzero((digit[1:] & letter[:-1]) | (letter[1:] & digit[:-1])) + offsets[0]
     if not len(at):
         return
-    hits = K.find_names(offsets, data, _digits_are_gaps(), *trie, _NO_PREFIXES)
+    rows = np.unique(np.searchsorted(offsets, at, side="right") - 1)
+    some = np.append(0, np.cumsum(offsets[rows + 1] - offsets[rows]))
+    text = np.concatenate([data[a:b] for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)])
+    hits = K.find_names(some, text, _digits_are_gaps(), *trie, _NO_PREFIXES)
+    hits = hits[sure[hits[:, 3]]]
+    hits[:, 1:3] += (offsets[rows] - some[:-1])[hits[:, :1]]
+    hits[:, 0] = rows[hits[:, 0]]
     for row, start, end, term, mentioned in hits.tolist():
         before = _digits(data, start, int(offsets[row]), -1)
         after = _digits(data, end, int(offsets[row + 1]), 1)
-        if term in sure and (before or after) and _is_name(data[start:end].tobytes(), before, after):
+        if (before or after) and _is_name(data[start:end].tobytes(), before, after):
             yield row, start, end, term, mentioned
 
 
@@ -59,16 +72,15 @@ def with_glued(hits: I64, glued: I64) -> I64:
     """Return all rows (see `find_names`) of `hits`, and the rows of `glued` that overlap none of them, in order."""
     if not len(glued):
         return hits
+    glued = glued[np.argsort(glued[:, 1], kind="stable")]
+    nearest = np.searchsorted(hits[:, 1], glued[:, 1], side="right")  # the hit after it
+    starts, ends = np.append(hits[:, 1], np.iinfo(np.int64).max), np.append(0, hits[:, 2])
     kept: list[list[int]] = []
-    last = 0
-    both = sorted([*((*h, 0) for h in hits.tolist()), *((*g, 1) for g in glued.tolist())], key=lambda h: (h[1], h[5]))
-    ends = np.append(hits[:, 1], np.iinfo(np.int64).max)
-    for *hit, is_glued in both:
-        if is_glued and (hit[1] < last or hit[2] > ends[np.searchsorted(ends, hit[1])]):
-            continue
-        kept.append(hit)
-        last = hit[2]
-    return np.array(kept, np.int64)
+    for hit in glued[(ends[nearest] <= glued[:, 1]) & (glued[:, 2] <= starts[nearest])].tolist():
+        if not kept or hit[1] >= kept[-1][2]:
+            kept.append(hit)
+    both = np.concatenate([hits, np.array(kept, np.int64).reshape(-1, 5)])
+    return both[np.argsort(both[:, 1], kind="stable")]
 
 
 _NO_PREFIXES = np.zeros(0, np.uint32)
@@ -99,13 +111,22 @@ def _is_name(name: bytes, before: str, after: str) -> bool:
     return len(after) != 1 or n > MIN_LETTERS or not ARABIZI.fullmatch(after)
 
 
-def _in_tokens(offsets: I64, data: U8, words: Mapping[str, int]) -> Iterator[Hit]:
-    """Yield names in hashtags, handles, parts of links and the part of addresses before the @."""
+def _tokens(offsets: I64, data: U8) -> tuple[I64, I64, I64, I64]:
+    """Return of each #, @ and / (after a letter): text, byte, and first byte and end of what may have a name."""
     low = int(offsets[0])
     text = data[low : offsets[-1]]
     signs = np.flatnonzero((text == SIGNS[0]) | (text == SIGNS[1]) | (text == SIGNS[2])) + low
     rows = np.searchsorted(offsets, signs, side="right") - 1
-    for sign, row in zip(signs.tolist(), rows.tolist(), strict=True):
+    first = offsets[rows]
+    is_part = (data[signs] != SIGNS[2]) | ((signs > first) & (data[np.maximum(signs - 1, 0)] > ord("@")))
+    rows, signs, first = rows[is_part], signs[is_part], first[is_part]
+    start = np.where(data[signs] == SIGNS[1], np.maximum(first, signs - MAX_TOKEN), signs + 1)
+    return rows, signs, start, np.minimum(offsets[rows + 1], signs + 1 + MAX_TOKEN)
+
+
+def _in_tokens(offsets: I64, data: U8, rows: I64, signs: I64, words: Mapping[str, int]) -> Iterator[Hit]:
+    """Yield names in hashtags, handles, parts of links and the part of addresses before the @, for some signs."""
+    for row, sign in zip(rows.tolist(), signs.tolist(), strict=True):
         start, stop = int(offsets[row]), int(offsets[row + 1])
         kind = data[sign]
         before = data[max(start, sign - MAX_TOKEN) : sign].tobytes().decode("utf-8", "ignore")

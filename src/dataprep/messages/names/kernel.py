@@ -246,6 +246,44 @@ def find_names(
 
 
 @kernel
+def with_terms(
+    data: U8, signs: I64, starts: I64, stops: I64, fold: U32, keys: I64, children: I32, ends: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Return for each sign whether a term may be next to it, also inside a word, bool[n]; some have none.
+
+    Searched are the bytes from starts[d] or the last space before the sign to stops[d] or the first space after it.
+    Characters that are not letters are ignored. data: UTF-8. signs, starts, stops: int64[n]. fold, keys, children: as
+    in `find_names`. ends: for each node, whether a term that is searched ends there.
+    """
+    out = np.zeros(len(signs), np.bool_)
+    for d in range(len(signs)):
+        i, stop = max(signs[d], starts[d]), signs[d] + 1
+        while i > starts[d] and data[i - 1] > 0x20:
+            i -= 1
+        while stop < stops[d] and data[stop] > 0x20:
+            stop += 1
+        while i < stop and not out[d]:
+            if data[i] & 0xC0 == 0x80:  # inside a character
+                i += 1
+                continue
+            node, j = np.int64(0), i
+            while j < stop:
+                c, size = code_point(data, j)
+                kind = np.int64(fold[c])
+                j += size
+                if kind in (SKIPPED, GAP, BREAK):
+                    continue
+                node = _step(node, kind, keys, children)
+                if node == EMPTY:
+                    break
+                if ends[node]:
+                    out[d] = True
+                    break
+            i += 1
+    return out
+
+
+@kernel
 def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -> tuple[I64, U8]:
     """Return n texts with ranges of bytes replaced by words: (offsets int64[n + 1] from 0, UTF-8 bytes).
 

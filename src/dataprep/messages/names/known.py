@@ -16,6 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from dataprep.core.audit import BYTES, FRAGMENT, TEXT, Finding, Strings
 from dataprep.unicode import tables
 from dataprep.unicode.assigned import normalized, over_assigned, without_newer
@@ -52,7 +55,8 @@ def folded_text(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    plain = over_assigned(str.casefold, _marks().sub("", normalized("NFKD", without_newer(text))))
+    points = np.frombuffer(normalized("NFKD", without_newer(text)).encode("utf-32-le"), "<u4")
+    plain = over_assigned(str.casefold, points[~_marks()[points]].tobytes().decode("utf-32-le"))
     for letter, same in _SAME.items():
         plain = plain.replace(letter, same)
     return plain
@@ -62,9 +66,11 @@ _SAME = {"\u0629": "\u0647", "\u0649": "\u064a", "\u06cc": "\u064a", "\u06a9": "
 
 
 @functools.cache
-def _marks() -> re.Pattern[str]:
-    points = {0x640, *tables.points(tables.CLASSES["NONSPACING"]), *tables.points(tables.CLASSES["FORMAT"])}
-    return re.compile("[" + "".join(re.escape(chr(c)) for c in sorted(points)) + "]")
+def _marks() -> npt.NDArray[np.bool_]:
+    """Return for each code point whether it is left out: accents, invisible signs and the tatweel, bool[0x110000]."""
+    table = np.zeros(0x110000, np.bool_)
+    table[[0x640, *tables.points(tables.CLASSES["NONSPACING"]), *tables.points(tables.CLASSES["FORMAT"])]] = True
+    return table
 
 
 def parts(name: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ _GAP = rf"{_BETWEEN}{{0,4}}"
 _CODE = re.compile(rf"(?:[+\uff0b]|(?<!\d)00){_GAP}((?:\d{_BETWEEN}?){{0,3}}){_GAP}(?:0{_GAP})?\Z")
 _ZERO = re.compile(rf"(?<!\d)\(?[0\u0660\u06f0]{_GAP}\Z")
 _LINK = re.compile(r"(?:wa\.me/|phone=)(\d{0,3})\Z", re.IGNORECASE)  # the country's code has no + in links
+_NO_DIGIT = re.compile(r"\D+")
 _BEFORE = 24  # characters in which a country's code is searched
 
 
@@ -40,7 +41,8 @@ def same_phone(a: str, b: str) -> bool:
 
 
 def _ascii(text: str) -> str:
-    return "".join(str(int(c)) for c in text if c.isdecimal())
+    digits = _NO_DIGIT.sub("", text)
+    return digits if digits.isascii() else "".join(str(int(c)) for c in digits)
 
 
 class Phones:
@@ -62,12 +64,16 @@ class Phones:
         """
         low = 0
         for run in _RUN.finditer(text) if self._by_end else ():
-            at = [i for i in range(*run.span()) if text[i].isdecimal()]
             digits = _ascii(run[0])
-            for stop in range(MIN_DIGITS, len(at) + 1):
+            at: list[int] = []  # where they are
+            for stop in range(MIN_DIGITS, len(digits) + 1):
+                possible = self._by_end.get(digits[stop - MIN_DIGITS : stop])
+                if not possible:
+                    continue
+                at = at or [i for i in range(*run.span()) if text[i].isdecimal()]
                 if stop < len(at) and at[stop] == at[stop - 1] + 1:
                     continue  # the number is longer
-                for known in self._by_end.get(digits[stop - MIN_DIGITS : stop], ()):
+                for known in possible:
                     start = _start(text, digits[:stop], at, low, known)
                     if start is not None:
                         low = at[stop - 1] + 1

@@ -182,4 +182,5 @@ def warm() -> None:
     offsets, data = B.buffers(B.make([0], ["a text"], "warm"))
     hits = K.find_names(offsets, data, fold, *K.build(["text"]), fold[:1])
     K.splice(offsets, data, hits[:, :4].copy(), offsets, data)
+    glued_names(offsets, data, K.build(["text"]), {"text": 0})
     suspects(offsets, data, byte_kinds(), 0)

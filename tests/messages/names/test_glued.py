@@ -1,0 +1,74 @@
+"""Names next to digits and inside of tokens: what is passed over has none, and no two rows overlap."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from dataprep.core import batch as B
+from dataprep.messages.names import glued as G
+from dataprep.messages.names import kernel as K
+
+WORDS = {name: k for k, name in enumerate(["ilse", "ilsetom", "tom", "varga", "أحمد", "zoe", "annabel", "abel"])}
+PIECES = [*WORDS, "Zoë", "ILSE", "Ilsé", "x", "team", "bel", "@", "#", "/", ".", "-", "_", " ", " ", "\n", "92", "3",
+          "\u200b", "\u0301", "é", "王", "😂", "https://x.org/", "a.b@example.org", 9 * "long"]  # fmt: skip
+
+
+def texts(n, seed=3):
+    """Texts of names, signs and others in a row, as (offsets, data) that do not begin at 0."""
+    rng = random.Random(seed)
+    made = ["".join(rng.choices(PIECES, k=rng.randrange(9))) for _ in range(n + 5)]
+    return B.buffers(B.make(list(range(len(made))), made, "x").slice(5))
+
+
+def test_tokens_that_are_passed_over_have_no_names(monkeypatch):
+    """The names are those of looking at every token."""
+    offsets, data = texts(900)
+    trie = K.build(list(WORDS))
+    found = G.glued_names(offsets, data, trie, WORDS)
+    seen = []
+
+    def all_of(data, signs, *_):
+        seen.append(len(signs))
+        return np.ones(len(signs), np.bool_)
+
+    few = int(K.with_terms(data, *G._tokens(offsets, data)[1:], G.folded(), *trie[:2], trie.terms >= 0).sum())
+    monkeypatch.setattr(K, "with_terms", all_of)
+    np.testing.assert_array_equal(found, G.glued_names(offsets, data, trie, WORDS))
+    assert len(found) > 100
+    assert few < seen[0]
+
+
+def test_only_texts_with_digits_next_to_letters_are_searched_for_them():
+    """The names next to digits in all texts are those found in each text alone."""
+    offsets, data = texts(800)
+    trie, sure = K.build(list(WORDS)), np.ones(99, np.bool_)
+    found = list(G._next_to_digits(offsets, data, trie, sure))
+    alone = [
+        (row, *rest)
+        for row in range(len(offsets) - 1)
+        for _, *rest in G._next_to_digits(offsets[row : row + 2], data, trie, sure)
+    ]
+    assert found == alone
+    assert len(found) > 30
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_that_overlap_others_are_left_out(seed):
+    """`with_glued` keeps all hits, and of the others those that overlap nothing before them, in order."""
+    rng = random.Random(seed)
+    hits, at = [], 0
+    while at < 300:
+        at += rng.randrange(1, 20)
+        hits.append((at // 60, at, at := at + rng.randrange(1, 8), rng.randrange(9), 0))
+    starts = [rng.randrange(320) for _ in range(40)]
+    glued = [(start // 60, start, start + rng.randrange(1, 8), 100 + k, 0) for k, start in enumerate(starts)]
+    kept = list(hits)
+    for row in sorted(glued, key=lambda g: g[1]):
+        if all(row[2] <= other[1] or other[2] <= row[1] for other in kept):
+            kept.append(row)
+    found = G.with_glued(np.array(hits, np.int64), np.array(glued, np.int64))
+    np.testing.assert_array_equal(found, sorted(kept, key=lambda g: g[1]))
+    assert G.with_glued(found, np.zeros((0, 5), np.int64)) is found
