@@ -54,8 +54,9 @@ class Reader:
     - Yield the documents with positions in [piece.start, piece.stop), and no others.
     - Drop what cannot be a document with `stats.drop(ids, reasons)`. Raise ReadError if the file cannot be read.
 
-    VERSION: an integer; increase it when the same file yields other documents. splits: True if a slice of a plain (not
-    compressed) file may begin at any byte, as with lines; False if reading must begin at the start of the file.
+    VERSION: an integer; increase it when the same file yields other documents. `companions` names other files that are
+    read with a file, so that work is done again if they change. splits: True if a slice of a plain (not compressed)
+    file may begin at any byte, as with lines; False if reading must begin at the start of the file.
     """
 
     VERSION: ClassVar[int] = 1

@@ -14,6 +14,7 @@ import dataprep as dp
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
+from dataprep.read.chats import discord_package
 from dataprep.read.chats.discord import Discord
 
 FIELDS = ("ID", "Timestamp", "Contents", "Attachments")
@@ -123,7 +124,7 @@ def test_names_are_part_of_the_key(tmp_path) -> None:
     assert [(r["chat"], r["author"]) for r in docs.table().to_pylist()] == [("bea#1234", "Me")]
 
 
-def test_hostile_files(tmp_path) -> None:
+def test_hostile_files(tmp_path, monkeypatch) -> None:
     """Bad elements are drops; cut and wrong files are errors that say so; two messages of one number are both read."""
     path = tmp_path / "messages" / "c1" / "messages.json"
     path.parent.mkdir(parents=True)
@@ -149,6 +150,10 @@ def test_hostile_files(tmp_path) -> None:
     data = packed(tmp_path / "package.zip", FILES).read_bytes()
     (tmp_path / "package.zip").write_bytes(data.replace(b"hi bob", b"hi bib"))
     with pytest.raises(ReadError, match="damaged"):
+        read_file(tmp_path / "package.zip")
+    (tmp_path / "package.zip").write_bytes(data)
+    with monkeypatch.context() as patched, pytest.raises(ReadError, match="more than"):
+        patched.setattr(discord_package, "MAX_BYTES", 200)
         read_file(tmp_path / "package.zip")
     packed(tmp_path / "package.zip", {"account/user.json": {}})
     with pytest.raises(ReadError, match="not a data package"):

@@ -237,13 +237,15 @@ def test_hostile_files(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "known"),
-    [(PHONE, True), (DESKTOP, True), ("2024/01/15\nwe met at ten\n", False), ("2024.01.05 Friday\nnotes\n", False)],
-    ids=["phone", "desktop", "date", "notes"],
-)
-def test_recognised_by_its_first_lines(tmp_path, text, known) -> None:
-    """`dp.read` and `dp.read_messages` find the platform; a note that begins with a date is not one."""
-    (tmp_path / "a.txt").write_text(text)
+    ("name", "text", "known"),
+    [("a.txt", PHONE, True), ("a.txt", PHONE.partition("\n\n")[2], True), ("[LINE]a.txt", DESKTOP, True),
+     ("a.txt", DESKTOP, False), ("[LINE]a.txt", "2024/01/15\nwe met at ten\n", False),
+     ("a.txt", "2024.01.05 Friday\nnotes\n", False)],
+    ids=["phone", "phone without title", "desktop", "diary", "date", "notes"],
+)  # fmt: skip
+def test_recognised_by_its_first_lines(tmp_path, name, text, known) -> None:
+    """`dp.read` and `dp.read_messages` find the platform; a note or diary that begins with a date is not one."""
+    (tmp_path / name).write_text(text)
     docs = dp.read(str(tmp_path))
     assert ("author" in docs.columns) == known
     if known:

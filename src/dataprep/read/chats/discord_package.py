@@ -40,6 +40,7 @@ ACCOUNTS = ("account/user.json", "Account/user.json")
 EMOJI = re.compile(r"<a?(:\w+:)\d+>")
 UNNAMED = {"", "None", "Unknown channel", "Direct Message with Unknown Participant"}
 GROUP = 4_096  # messages per batch
+MAX_BYTES = 1 << 30  # of one channel's messages, which are held in memory
 GIFS = ("https://tenor.com/view/", "https://giphy.com/gifs/", "https://media.giphy.com/")
 
 
@@ -91,7 +92,10 @@ def package_messages(reader: ChatReader, piece: Slice, stats: Ledger, me: str | 
 def _records(stream: BinaryIO, url: str) -> list[Any]:
     """Return the messages of a channel as dicts of FIELDS, oldest first. Raises ReadError if the file is damaged."""
     try:
-        data = stream.read().removeprefix(BOM)
+        data = stream.read(MAX_BYTES + 1).removeprefix(BOM)
+        if len(data) > MAX_BYTES:
+            msg = f"a channel has more than {MAX_BYTES >> 20} MiB; split its file, or fetch the package again"
+            raise ReadError(msg, url)
         if data.lstrip().startswith(b"["):
             found = orjson.loads(data)
         else:

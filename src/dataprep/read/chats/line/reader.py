@@ -19,6 +19,7 @@ from dataprep.core.reader import Slice
 from dataprep.errors import PlanError
 from dataprep.read.chats.headed import UNIX_DAY, FirstLine, Headed, Held, MessageContent, chat_of
 from dataprep.read.trust import Trust
+from dataprep.store import files
 
 from .forms import LineSurvey, Timed, date_of, survey, timed
 from .words import EVENTS, UNSENT, kind_of, title_of
@@ -138,10 +139,11 @@ def _split(head: Timed, found: LineSurvey) -> tuple[str, str]:
     return (name.strip(), said) if tab else ("", name)
 
 
-def is_line(head: bytes, url: str) -> bool:  # noqa: ARG001 - every sniffer is called so
-    """Return whether `head`, the first bytes of a file, is the beginning of a LINE export.
+def is_line(head: bytes, url: str) -> bool:
+    """Return whether `head`, the first bytes of the file `url`, is the beginning of a LINE export.
 
-    It must begin with [LINE], or, as desktops write it, with a date and a line with a time.
+    It must begin with [LINE], or with a date and a line with a time; so do diaries, so that without tabs, the name of
+    the file must begin with [LINE], as desktops name it.
     """
     lines = [line.strip("\r ") for line in re.split(r"\r?\n|\r", head[:8_192].decode("utf-8", "replace"))]
     lines = [line for line in lines if line][:2]
@@ -150,4 +152,7 @@ def is_line(head: bytes, url: str) -> bool:  # noqa: ARG001 - every sniffer is c
     if lines[0].startswith("[LINE]"):
         return True
     written = date_of(lines[0])
-    return bool(written and written.a > 31 and written.weekday and timed(lines[1]))
+    first = timed(lines[1])
+    if not written or written.a <= 31 or not written.weekday or not first:
+        return False
+    return first.gap == "\t" or files.name_of(url).startswith("[LINE]")
