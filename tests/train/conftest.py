@@ -39,9 +39,13 @@ def make_shards():
 
     def make(out, n=150, seed=0, **more):
         splits = {"train": list(documents(n, seed)), "val": list(documents(20, seed=1))}
-        if more.pop("masked", False):  # every second token is learned, the separator too
-            more["masks"] = {
-                side: [(np.arange(len(d) + 1) % 2 == 0) | (np.arange(len(d) + 1) == len(d)) for d in docs]
+        if (every := more.pop("masked", 0)) > 0:  # 1: of each document every second token is learned, the separator too
+            more["masks"] = {  # 3: all tokens of every third document, and of the others the separator
+                side: [
+                    (np.arange(len(d) + 1) % 2 == 0 if every == 1 else np.full(len(d) + 1, n % every == 0))
+                    | (np.arange(len(d) + 1) == len(d))
+                    for n, d in enumerate(docs)
+                ]
                 for side, docs in splits.items()
             }
         return save(out, splits, vocab_size=VOCAB, eot=EOT, token_bytes=TOKEN_BYTES, shard_tokens=1300, **more)

@@ -17,6 +17,7 @@ from dataprep import __version__
 from dataprep.core.folder import Folder
 from dataprep.errors import DataprepError, InUse, Transient, WorkerDied, shown
 from dataprep.store.stopping import CODES, clean_end, stopped_in
+from dataprep.train.ranks import is_first_here
 
 from . import chat, clusters, diff, evaluate, look, models, runs, search, tokenizer, tokens, trial, why
 
@@ -79,12 +80,18 @@ def main() -> None:
     except DataprepError as e:
         if "--debug" in sys.argv:
             raise
-        print(f"dataprep: {shown(' '.join(str(e).split()))}", file=sys.stderr)
+        _complain(" ".join(str(e).split()))
         sys.exit(TRY_AGAIN if isinstance(e, (InUse, Transient, WorkerDied)) else 1)
     except SystemExit as e:
         if e.code in CODES:
-            print(f"dataprep: {shown(_stopped())}", file=sys.stderr)
+            _complain(_stopped())
         raise
+
+
+def _complain(sentence: str) -> None:
+    """Print a sentence on stderr, in one of the processes that torchrun started on this machine."""
+    if is_first_here():
+        print(f"dataprep: {shown(sentence)}", file=sys.stderr)
 
 
 def _stopped() -> str:

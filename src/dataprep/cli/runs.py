@@ -14,6 +14,7 @@ from dataprep.core.folder import STEPS, Folder
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.store import files, lease
+from dataprep.train.ranks import is_first
 
 from .options import Memory, RunFolder, Screen, Workers, runner, say
 from .trial import dry_run as dry_run_of
@@ -95,7 +96,8 @@ def train(
         trainer.named(shards), out=out, config=config, init_from=begin, lora=lora, resume=not start_over, plot=plot,
         tensorboard=tensorboard,
     )  # fmt: skip
-    print(made)
+    if is_first():
+        print(made)
 
 
 def clean(

@@ -8,6 +8,7 @@ import sys
 from dataprep.errors import DataprepError
 
 from . import PRESETS, named, starting_config, train
+from .ranks import is_first, is_first_here
 
 
 def main() -> int:
@@ -31,9 +32,11 @@ def main() -> int:
             plot=args.plot, tensorboard=args.tensorboard,
         )  # fmt: skip
     except DataprepError as e:
-        sys.stderr.write(f"{e}\n")
+        if is_first_here():
+            sys.stderr.write(f"{e}\n")
         return 1
-    sys.stdout.write(f"{result}\n")
+    if is_first():
+        sys.stdout.write(f"{result}\n")
     return 0
 
 

@@ -143,22 +143,6 @@ def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: M
         raise StaleOutput(msg)
 
 
-def rng_state() -> dict[str, Any]:
-    """Return the states of torch's random generators: {"cpu": state, "cuda": one state per GPU}.
-
-    After its initialisation the model draws random numbers only for the dropout of LoRA.
-    """
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    return {"cpu": torch.get_rng_state(), "cuda": cuda}
-
-
-def set_rng_state(state: dict[str, Any]) -> None:
-    """Set torch's random generators to a result of `rng_state`; not those of GPUs if their number differs."""
-    torch.set_rng_state(state["cpu"])
-    if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():
-        torch.cuda.set_rng_state_all(state["cuda"])
-
-
 def load_newest(path: str | Path) -> dict[str, Any]:
     """Return the content of the checkpoint `path`; of a folder, that of the newest checkpoint that is not damaged.
 

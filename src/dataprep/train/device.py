@@ -58,14 +58,17 @@ def pick_dtype(name: str, device: torch.device) -> torch.dtype:
 
 
 @contextlib.contextmanager
-def memory_named(config: TrainConfig) -> Iterator[None]:
-    """Raise a DataprepError that names the settings to lower if memory runs out inside the `with` block."""
+def memory_named(config: TrainConfig, ranks: int = 1) -> Iterator[None]:
+    """Raise a DataprepError that names the settings to lower if memory runs out inside the `with` block.
+
+    ranks: the number of processes that share a batch.
+    """
     try:
         yield
     except (MemoryError, RuntimeError) as e:
         if not is_memory(e):
             raise
-        rows, model = config.rows, config.model
+        rows, model = min(config.rows, config.batch // ranks), config.model
         less = f"micro_batch (now {rows}; the result is the same), " if rows > 1 else ""
         again = "" if config.recompute else ", or set recompute=True, which is slower and has the same result"
         msg = (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import Any
 import torch
 
 from dataprep.store import lease
+from dataprep.store.stopping import clean_end
 from dataprep.tokens.shards.shard import Shards
 
-from . import checkpoint
+from . import checkpoint, lora
 from .config import TrainConfig, positive
 from .curve import Curve
 from .data import Sets
@@ -30,6 +32,7 @@ from .run import Result, Run, begin, cut_windows, describe
 from .schedule import lr_at
 from .start import Loaded, starting_config
 from .tensorboard import TensorBoard
+from .world import World, joined
 
 
 def train(
@@ -65,6 +68,9 @@ def train(
     steps in all. With `quiet`, no progress is printed. With `plot`, the loss curve is drawn on the terminal. With
     `tensorboard`, the metrics are also written to `out`/tensorboard, which needs the extra `tensorboard`.
 
+    If torchrun started several processes, they share the rows of each batch, and the first one writes and prints. A run
+    may be resumed with another number of processes; with the same number, it is equal bit for bit on the CPU.
+
     Raises PlanError if the config is invalid, there are too few tokens for one row or the sets cannot be mixed;
     StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint;
     InUse if another process trains into `out`.
@@ -74,28 +80,35 @@ def train(
     positive("stop_at", stop_at)
     config = starting_config(config, init_from)
     config = config if lora is None else replace(config, lora=lora)
-    with lease.held(str(out)), memory_named(config):
-        watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard else []
-        run = begin(shards, out, config, resume=resume, init_from=init_from)
-        return _train(run, stop_at, watchers, quiet=quiet, plot=plot)
+    with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
+        watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
+        run = begin(shards, out, config, resume=resume, init_from=init_from, world=world)
+        return _train(run, stop_at, watchers, quiet=quiet or not world.is_first, plot=plot)
+
+
+def _alone_in(out: str, world: World) -> AbstractContextManager[None]:
+    """Hold the lease of the output folder, in the first process; in all, SIGTERM ends the block as Ctrl-C does."""
+    return lease.held(out) if world.is_first else clean_end(out)
 
 
 def _train(run: Run, stop_at: int | None, watchers: list[Watcher], *, quiet: bool, plot: bool) -> Result:
-    last = min(run.steps, stop_at or run.steps)
-    if run.step >= last and checkpoint.path_of(run.out, run.step).exists():
+    last, world = min(run.steps, stop_at or run.steps), run.world
+    if world.from_first(lambda: run.step >= last and checkpoint.path_of(run.out, run.step).exists()):
         return run.result()
     curve = Curve() if plot and not quiet else None
     progress = Progress(run.steps, run.step, quiet=quiet, curve=curve)
     for line in [describe(run), *cut_windows(run)]:
         progress.say(line)
-    metrics = Metrics(run.out / "metrics.jsonl", run.step, [*watchers, *([] if curve is None else [curve])])
+    path = run.out / "metrics.jsonl" if world.is_first else Path(os.devnull)
+    metrics = Metrics(path, run.step, [*watchers, *([] if curve is None else [curve])])
     with closing(metrics), closing(progress), closing(run.writer), asked_to_stop() as asked:
         if run.step == 0:
             validate(run, metrics, progress)
         _steps(run, last, metrics, progress, asked)
         run.writer.wait()
+        result = world.from_first(run.result)  # when the last checkpoint is complete
     asked.leave()
-    return run.result()
+    return result
 
 
 def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Asked) -> None:
@@ -114,13 +127,15 @@ def _stretch(
     run: Run, last: int, window: MetricsWindow, metrics: Metrics, progress: Progress, asked: Asked
 ) -> bool:  # fmt: skip
     """Train until the end or a signal; return False at a step after which the run must be rolled back."""
-    ahead = run.guard.ahead
-    for rows in window.timed(run.loader.steps(run.step + ahead, last + ahead)):
+    ahead, world = run.guard.ahead, run.world
+    for rows in window.timed(run.loader.steps(run.step + ahead, last + ahead, world.rank, world.ranks)):
         lr = lr_at(run.step, run.config)
-        window.add(step_once(run.model, run.optimizer, rows, lr, run.config), lr)
+        if run.config.lora_dropout:
+            lora.seed_dropout(run.config.seed, run.step, world.rank)
+        window.add(step_once(run.model, run.optimizer, rows, lr, run.config, world), lr)
         run.step += 1
         run.writer.check()
-        done = run.step == last or asked.signal is not None
+        done = asked.anywhere(world) or run.step == last
         save = done or run.step % run.config.save_every == 0 or run.step == run.flat_until
         check = run.step % run.config.eval_every == 0 or run.step == run.steps
         if save or check or run.step % run.config.log_every == 0:
@@ -180,7 +195,7 @@ class MetricsWindow:
         values = torch.stack(self.pending).tolist()  # waits for the device
         seconds = time.perf_counter() - self.began
         speed = self.per_step * len(values) / seconds
-        mfu = None if self.peak is None else speed * self.run.model.flops_per_token / self.peak
+        mfu = None if self.peak is None else speed * self.run.model.flops_per_token / (self.peak * self.run.world.ranks)
         first = self.run.step - len(values) + 1
         rows: list[dict[str, Any]] = []
         for step, ((loss, norm), lr) in enumerate(zip(values, self.lrs, strict=True), first):
@@ -203,11 +218,13 @@ class MetricsWindow:
 def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     """Measure the validation loss; store it in `run`, add a row to `metrics`, and show it on `progress`.
 
-    With several sets, the row has the loss of each set too, and the stored loss is the mean by weight.
+    Only the first of several processes does; the others wait for it in the next step. With several sets, the row has
+    the loss of each set too, and the stored loss is the mean by weight.
     """
-    if not run.val:
+    if not run.val or not run.world.is_first:
         return
-    limit, batch, objective = run.config.eval_blocks, run.config.rows, run.loader.objective
+    batch = min(run.config.rows, run.config.batch // run.world.ranks)
+    limit, objective = run.config.eval_blocks, run.loader.objective
     measure = partial(evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective)
     found = {name: measure(run.model, layout) for name, layout in run.val.items()}
     weights = run.loader.rows_of.weights
@@ -230,6 +247,13 @@ class Asked:
     """A request to end training; signal: the number of the signal that was received, None until then."""
 
     signal: int | None = None
+
+    def anywhere(self, world: World) -> bool:
+        """Return whether a process received a signal; then it counts as received in all, so that all stop together."""
+        number = world.most(self.signal or 0)
+        if number:
+            self.signal = number
+        return number > 0
 
     def leave(self) -> None:
         """Raise KeyboardInterrupt or SystemExit, as the received signal would have done, if there was one."""

@@ -7,6 +7,7 @@ once, and has an update for each.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
 import torch
@@ -90,6 +91,15 @@ class Adapted(nn.Module):
             assert isinstance(change, LowRank)
             layer.weight[self.rows[name]] += self.scale * change.b @ change.a
         return layer
+
+
+def seed_dropout(seed: int, step: int, rank: int) -> None:
+    """Seed torch's random generators for the dropout of one step; each process (rank) draws its own random numbers.
+
+    So a checkpoint need not store the state of the generators.
+    """
+    digest = hashlib.blake2b(f"dropout {seed} {step} {rank}".encode(), digest_size=8).digest()
+    torch.manual_seed(int.from_bytes(digest, "big"))
 
 
 def add(model: GPT, config: TrainConfig) -> None:

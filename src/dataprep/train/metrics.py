@@ -61,7 +61,7 @@ class Metrics:
 
     def _cut(self, step: int) -> IO[str]:
         kept: list[str] = []
-        if self.path.exists():
+        if self.path.is_file():
             kept = [line for line in self.path.read_text().splitlines() if _is_before(line, step)]
             with whole(self.path) as f:
                 f.write("".join(f"{line}\n" for line in kept).encode())

@@ -13,6 +13,7 @@ from .loss import token_nats
 from .model import GPT
 from .roles import roles
 from .rows import Rows
+from .world import ALONE, World
 
 DECAYED = ("matrix", "embedding")
 
@@ -31,24 +32,29 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
 
 
-def step_once(model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig) -> Tensor:
+def step_once(
+    model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig, world: World = ALONE
+) -> Tensor:  # fmt: skip
     """Update the weights by one batch; return (loss in nats per token, gradient norm), float32 (2) on the device.
 
-    rows: the batch. lr: learning rate. The norm is that before clipping. The loss of each micro-batch is divided by the
-    number of targets in the *whole* batch, so every token has the same weight. A batch without a target has loss 0 and
-    no gradient. If loss or norm is not finite, weights and AdamW's moments do not change.
+    rows: the batch, or this process's share of it. lr: learning rate. world: the processes that share the batch. The
+    norm is that before clipping. The loss of each micro-batch is divided by the number of targets in the *whole* batch,
+    so every token has the same weight. A batch without a target has loss 0 and no gradient. If loss or norm is not
+    finite, weights and AdamW's moments do not change.
     """
-    device, n_targets = model.device, max(1, rows.n_targets)
+    device, n_targets = model.device, max(1, world.total(rows.n_targets))
     loss = torch.zeros((), device=device)
     for i in range(0, len(rows.tokens), config.rows):
         x_BT, y_BT, mask = to_device(rows.part(i, i + config.rows), device)
         part = token_nats(model, x_BT, y_BT, mask).sum() / n_targets
         part.backward()  # type: ignore[no-untyped-call]
         loss += part.detach()
+    world.add_up([loss, *(p.grad for p in model.parameters() if p.grad is not None)])
     norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip)
     for group in optimizer.param_groups:
         group["lr"] = lr
     found = torch.stack([loss, norm])
+    world.copy_first([found])  # whatever the hardware rounds: all processes decide alike
     _update(optimizer, torch.isfinite(found).all())
     optimizer.zero_grad(set_to_none=True)
     return found

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -26,6 +28,7 @@ from .optim import adamw
 from .rules import Rule
 from .schedule import flat_until
 from .start import Loaded, check_same_start, take_weights
+from .world import ALONE, World
 from .writer import CheckpointWriter
 
 
@@ -63,6 +66,7 @@ class Run:
     sets: token shards by name. out: the output folder. loader: reads training rows. val: validation rows by set. step:
     steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
     the weights that the run began with; "" for random ones. writer: writes the checkpoints.
+    world: the processes that train together.
     """
 
     config: TrainConfig
@@ -81,6 +85,8 @@ class Run:
     """Hash of the weights that the run began with; "" for random ones."""
     writer: CheckpointWriter = field(default_factory=CheckpointWriter)
     """Writes the checkpoints while training continues."""
+    world: World = ALONE
+    """The processes that train together."""
 
     @property
     def shards(self) -> Shards:
@@ -94,8 +100,13 @@ class Run:
         return self.config.steps
 
     def save(self) -> None:
-        """Begin to write the checkpoint of the current step; older ones are deleted when it is complete."""
+        """Begin to write the checkpoint of the current step; older ones are deleted when it is complete.
+
+        Only the first process writes it; the others, which have the same state, only count it.
+        """
         self.guard.saved(self.step)
+        if not self.world.is_first:
+            return
         content = {
             "step": self.step,
             "loss": self.loss,
@@ -109,7 +120,6 @@ class Run:
             "tokenizer": checkpoint.tokenizer_key(self.sets),
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "rng": checkpoint.rng_state(),
             "guard": asdict(self.guard),
             "start": self.start,
         }
@@ -124,8 +134,23 @@ class Run:
         """
         return flat_until(self.config) if self.config.schedule == "wsd" else 0
 
-    def restore(self, path: Path) -> None:
-        """Set this run to the state in the checkpoint `path`: weights, optimiser, random generators, step and counts.
+    def restore_newest(self, choose: Callable[[], Sequence[Path]]) -> None:
+        """Restore the newest checkpoint that is not damaged; no change if there are none.
+
+        choose: returns the checkpoints, the earliest first; called in the first process only, and all restore the
+        checkpoint that could be read there.
+        """
+
+        def restored() -> str | None:
+            paths = choose()
+            return str(checkpoint.newest(paths, self.restore)) if paths else None
+
+        path = self.world.from_first(restored)
+        if path is not None and not self.world.is_first:
+            self.restore(Path(path))
+
+    def restore(self, path: Path) -> Path:
+        """Set this run to the state in the checkpoint `path`: weights, optimiser, step and counts; return `path`.
 
         Raises StaleOutput if the checkpoint is of another run; the learning rates after the checkpoint's step may
         differ.
@@ -135,11 +160,11 @@ class Run:
         check_same_start(path, content, self.start)
         self.model.load_state_dict(content["model"])
         self.optimizer.load_state_dict(content["optimizer"])
-        checkpoint.set_rng_state(content["rng"])
         for name in ("step", "loss", "val_loss", "bits_per_byte"):
             setattr(self, name, content[name])
         self.guard = Guard(**content.get("guard", {}))
         self.start = content.get("start", "")
+        return path
 
     def roll_back(self, failed: int) -> None:
         """Go back to an earlier checkpoint, and skip the training data up to step `failed`.
@@ -148,6 +173,11 @@ class Run:
         one before the newest. Raises DataprepError if there is no checkpoint, or if the run went back `ROLLBACKS` times
         already.
         """
+        guard = self.guard
+        self.restore_newest(partial(self._to_roll_back_to, failed))
+        self.guard = guard.rolled_back(failed, self.step)
+
+    def _to_roll_back_to(self, failed: int) -> Sequence[Path]:
         self.writer.wait()
         saved, guard = checkpoint.found(self.out), self.guard
         if not saved or guard.rollbacks >= ROLLBACKS:
@@ -158,8 +188,7 @@ class Run:
                 f"warmup (now {self.config.warmup}){where}"
             )
             raise DataprepError(msg)
-        checkpoint.newest(saved[: len(saved) - guard.rollbacks] or saved[:1], self.restore)
-        self.guard = guard.rolled_back(failed, self.step)
+        return saved[: len(saved) - guard.rollbacks] or saved[:1]
 
     def result(self) -> Result:
         """Return the result of the training run as of the current step."""
@@ -180,19 +209,21 @@ class Run:
 
 def begin(
     shards: Shards | str | Path | Sets, out: str | Path, config: TrainConfig, *, resume: bool = True,
-    init_from: str | Path | Loaded | None = None,
+    init_from: str | Path | Loaded | None = None, world: World | None = None,
 ) -> Run:  # fmt: skip
     """Return a Run that is ready to train: build the model, its optimiser and the loaders.
 
     With `resume`, the newest checkpoint in `out` is loaded if there is one; otherwise the files of an earlier run in
-    `out` are deleted. A new run begins with the weights of the checkpoint `init_from`, or with random ones.
+    `out` are deleted. A new run begins with the weights of the checkpoint `init_from`, or with random ones. `world` is
+    the processes that train together; None is this one alone.
     """
-    device = pick_device(config.device)
+    world = world or World(pick_device(config.device))
     if config.lora and init_from is None and not (resume and checkpoint.found(Path(out))):
         msg = f"lora={config.lora} changes a trained model: name one with init_from= (--from), or leave lora out"
         raise PlanError(msg)
     sets = open_sets(shards)
     loader = training_rows(sets, config)
+    loader.samples(0, world.rank, world.ranks)  # raises if the batch cannot be divided
     if config.steps is None:
         config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
     torch.manual_seed(config.seed)
@@ -200,20 +231,23 @@ def begin(
     start = "" if init_from is None else take_weights(model, init_from, sets, config)
     if config.lora:
         lora.add(model, config)
-    model = model.to(device)
+    model = model.to(world.device)
     model.rule = Rule.of(config, next(iter(sets.values())).eot)
-    model.compute_dtype, model.recompute = pick_dtype(config.dtype, device), config.recompute
+    model.compute_dtype, model.recompute = pick_dtype(config.dtype, world.device), config.recompute
     if config.micro_batch == "auto":
-        config = replace(config, micro_batch=find_micro_batch(model, loader, config))
-    if config.compile or (config.compile is None and device.type == "cuda" and HAS_TRITON):
+        share = replace(config, batch=config.batch // world.ranks)
+        config = replace(config, micro_batch=-world.most(-find_micro_batch(model, loader, share)))
+    if config.compile or (config.compile is None and world.device.type == "cuda" and HAS_TRITON):
         model.stream = torch.compile(model.stream, dynamic=False)  # type: ignore[method-assign]
-    run = Run(config, sets, Path(out), model, adamw(model, config), loader, validation_rows(sets, config), start=start)
-    _settle(run, resume=resume)
+    optimizer, val = adamw(model, config), validation_rows(sets, config)
+    run = Run(config, sets, Path(out), model, optimizer, loader, val, start=start, world=world)
+    run.restore_newest(partial(_settle, run, resume=resume))
+    world.copy_first([*model.parameters()])
     return run
 
 
-def _settle(run: Run, *, resume: bool) -> None:
-    """Resume the run in the output folder or remove its files; write the tokenizer there."""
+def _settle(run: Run, *, resume: bool) -> list[Path]:
+    """Return the checkpoints to resume from; if there are none, remove the run's files and write the tokenizer."""
     try:
         run.out.mkdir(parents=True, exist_ok=True)
     except OSError as e:
@@ -224,8 +258,7 @@ def _settle(run: Run, *, resume: bool) -> None:
             path.unlink()
     checkpoints = checkpoint.found(run.out)
     if resume and checkpoints:
-        checkpoint.newest(checkpoints, run.restore)
-        return
+        return checkpoints
     _remove(run.out, [path for path in [*checkpoints, run.out / "metrics.jsonl"] if path.exists()])
     tokenizer = run.shards.path / "tokenizer.json"
     if tokenizer.exists():
@@ -238,6 +271,7 @@ def _settle(run: Run, *, resume: bool) -> None:
             raise PlanError(msg)
         with whole(run.out / "tokenizer.json") as f:
             f.write(data)
+    return []
 
 
 def _remove(out: Path, paths: list[Path]) -> None:
@@ -263,6 +297,7 @@ def describe(run: Run) -> str:
     """Return a line that describes a run on the terminal: parameters, device, training tokens, steps and epochs."""
     device = run.model.device
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
+    where += f" in each of {run.world.ranks} processes" if run.world.ranks > 1 else ""
     n_trained = sum(p.numel() for p in run.model.parameters() if p.requires_grad)
     trained = f" ({n_trained:,} trained)" if n_trained < run.model.n_params else ""
     epochs = run.loader.rows_of.epochs(run.steps * run.config.batch)

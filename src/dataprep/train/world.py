@@ -1,0 +1,179 @@
+"""Processes that train one model together, as torchrun starts them: the device of each, and what they exchange.
+
+Each process (rank) has a copy of the model, and reads its share of the rows of each batch. Gradients and numbers of
+targets are summed over all processes, so that all make the same update. Tensors on the CPU, and decisions, are
+exchanged by gloo; those on CUDA by NCCL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import PrefixStore  # type: ignore[attr-defined]
+from torch.distributed.rendezvous import rendezvous
+
+from dataprep.errors import DataprepError, PlanError
+
+from .device import pick_device
+from .ranks import Launch, launched
+
+_T = TypeVar("_T")
+_LARGE = 1 << 20  # elements: smaller tensors are exchanged as one
+_FAILURE = "failure"  # key of the first error, for the processes that did not see it
+_runs = itertools.count()
+
+
+@dataclass(frozen=True)
+class World:
+    """The processes that train one model together; alone, all methods return what they are given.
+
+    device: where this process computes. rank: its number, from 0; process 0 alone writes files and prints. ranks: the
+    number of processes. store: a key-value store that all processes share; None if there is one process.
+    """
+
+    device: torch.device
+    rank: int = 0
+    ranks: int = 1
+    store: Any = None
+
+    @property
+    def is_first(self) -> bool:
+        """True in the process that writes files and prints, which has rank 0."""
+        return self.rank == 0
+
+    def total(self, number: int) -> int:
+        """Return the sum of a number over all processes."""
+        return number if self.ranks == 1 else self._reduced(number, dist.ReduceOp.SUM)
+
+    def most(self, number: int) -> int:
+        """Return the largest of the numbers that the processes give."""
+        return number if self.ranks == 1 else self._reduced(number, dist.ReduceOp.MAX)
+
+    def _reduced(self, number: int, how: Any) -> int:
+        shared = torch.tensor(number)
+        with self._connected():
+            dist.all_reduce(shared, how)
+        return int(shared)
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each of the tensors, which have one device and type, by its sum over all processes."""
+        if self.ranks == 1:
+            return
+        small = [t for t in tensors if t.numel() < _LARGE]
+        together = [torch.cat([t.flatten() for t in small])] if small else []
+        with self._connected():
+            sums = [*(t for t in tensors if t.numel() >= _LARGE), *together]
+            for work in [dist.all_reduce(t, async_op=True) for t in sums]:
+                work.wait()
+        for flat in together:
+            for t, part in zip(small, torch.split(flat, [t.numel() for t in small]), strict=True):
+                t.copy_(part.view_as(t))
+
+    def copy_first(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each of the tensors by that of the first process."""
+        if self.ranks > 1:
+            with self._connected():
+                for tensor in tensors:
+                    dist.broadcast(tensor.detach(), 0)
+
+    def from_first(self, make: Callable[[], _T]) -> _T:
+        """Call `make` in the first process only, and return its result in all; it must be small."""
+        if self.ranks == 1:
+            return make()
+        made: list[Any] = [make() if self.is_first else None]
+        with self._connected():
+            dist.broadcast_object_list(made, 0, device=torch.device("cpu"))
+        return made[0]  # type: ignore[no-any-return]
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Raise a DataprepError with the first error of the other processes if the connection to them breaks."""
+        try:
+            yield
+        except RuntimeError as e:  # that of gloo, and the base of torch's own errors
+            msg = "another process of this run has ended without a message; run the same command again to resume"
+            with contextlib.suppress(RuntimeError):
+                if self.store.check([_FAILURE]):
+                    msg = self.store.get(_FAILURE).decode()
+            raise DataprepError(msg) from e
+
+    def tell(self, error: Exception) -> None:
+        """Store the error for the other processes, unless another process did so before."""
+        text = str(error) if isinstance(error, DataprepError) else f"{type(error).__name__}: {error}".split("\n", 1)[0]
+        with contextlib.suppress(RuntimeError):
+            if not self.store.check([_FAILURE]):
+                self.store.set(_FAILURE, f"rank {self.rank}: {text}")
+
+
+ALONE = World(torch.device("cpu"))
+"""A single process, where only its number matters."""
+
+
+@contextlib.contextmanager
+def joined(device: str) -> Iterator[World]:
+    """Yield the World of this process: alone, or connected inside the `with` block to those that torchrun started.
+
+    device: a name as in TrainConfig; with several processes, each has a GPU of its own. An error that ends the block
+    in one process ends it in all. Raises PlanError if the device is not there, DataprepError if there is no connection.
+    """
+    launch = launched()
+    own = _own_device(device, launch)
+    if launch.ranks == 1:
+        yield World(own)
+        return
+    world = _connected_world(own, launch)
+    try:
+        yield world
+    except Exception as e:
+        world.tell(e)
+        raise
+    finally:
+        dist.destroy_process_group()
+
+
+def _own_device(name: str, launch: Launch) -> torch.device:
+    """Return the device with this name, or one process's own of several GPUs."""
+    device = pick_device(name)
+    if launch.ranks == 1 or device.type == "cpu":
+        return device
+    if device.type != "cuda" or device.index is not None:
+        msg = f"device={name!r} must be auto, cuda or cpu for {launch.ranks} processes, since each has its own GPU"
+        raise PlanError(msg)
+    count = torch.cuda.device_count()
+    if launch.here > count:
+        msg = f"{launch.here} processes on this machine must have a GPU each, but torch sees {count}; start {count}"
+        raise PlanError(msg)
+    device = torch.device("cuda", launch.local)
+    torch.cuda.set_device(device)
+    return device
+
+
+def _connected_world(device: torch.device, launch: Launch) -> World:
+    if dist.is_initialized():
+        msg = "torch.distributed is initialised already, but must not be: train() connects the processes itself"
+        raise PlanError(msg)
+    backend = "gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl"
+    try:
+        store = PrefixStore(f"dataprep {next(_runs)}", _shared_store())  # no keys of an earlier run
+        dist.init_process_group(backend, store=store, rank=launch.rank, world_size=launch.ranks)
+    except (RuntimeError, ValueError) as e:
+        where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+        reason = str(e).split("\n", 1)[0]
+        msg = f"rank {launch.rank} cannot connect to the other processes at {where} ({reason}); start with torchrun"
+        raise DataprepError(msg) from e
+    return World(device, launch.rank, launch.ranks, store)
+
+
+@functools.cache
+def _shared_store() -> Any:
+    """Return the store at MASTER_ADDR and MASTER_PORT; it is kept, since a second one could not use the same port."""
+    return next(rendezvous("env://"))[0]
