@@ -153,6 +153,23 @@ def test_a_crawl_without_pages(tmp_path) -> None:
     assert [(r["file"], r["reason"]) for r in done.unread().to_pylist()] == [(str(tmp_path / "a.warc"), "empty")]
 
 
+@pytest.mark.parametrize("suffix", ["warc", "warc.gz"])
+def test_a_cut_archive_is_fetched_again(tmp_path, suffix) -> None:
+    """An archive of which a record is lost is a row; when it was fetched again, the same call reads it."""
+    data = whole("warc") if suffix == "warc" else b"".join(
+        gzip.compress(b"WARC/1.0" + record) for record in whole("warc").split(b"WARC/1.0")[1:]
+    )  # fmt: skip
+    path = tmp_path / f"a.{suffix}"
+    path.write_bytes(data[:-40])
+    done = dp.Pipeline().run(dp.read(str(path)), out=str(tmp_path / "out"))
+    (row,) = done.unread().to_pylist()
+    assert (done.count, row["reason"], row["offset"]) == (19, "damaged", done.drops()["id"][0].as_py())
+    assert row["detail"].startswith("1 of 20 records are damaged; the first: the file ends")
+    path.write_bytes(data)
+    done = dp.Pipeline().run(dp.read(str(path)), out=str(tmp_path / "out"))
+    assert (done.count, len(done.unread())) == (20, 0)
+
+
 def test_links_to_nothing_and_mostly_bad_records(tmp_path) -> None:
     """A link without a file, and a file of another format, are bad files too."""
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')

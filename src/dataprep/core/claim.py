@@ -1,7 +1,7 @@
 """Prepare the output folder of a Dataset: open a finished result, continue an unfinished one, or replace another one.
 
-If the input differs only in files that the earlier run could not read (bad or empty, listed in unread.parquet), the
-result is continued too: only the parts with these files are made again.
+If the input differs only in files that the earlier run could not read, or not in full (bad, empty or with damaged
+records, listed in unread.parquet), the result is continued too: only the parts with these files are made again.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ from .folder import (
 )  # fmt: skip
 from .inputs import work_key
 from .stage import spelled
-from .unread import BAD, BAD_DIGEST, EMPTY
+from .unread import BAD, BAD_DIGEST, DAMAGED, EMPTY
 
 log = logging.getLogger("dataprep")
+
+NOT_WHOLE = (BAD, EMPTY, BAD_DIGEST, DAMAGED)  # reasons of files that may be fetched again
 
 
 def check_apart(docs: Dataset, out: str) -> None:
@@ -156,12 +158,12 @@ def _only_unread_changed(out: str, docs: Dataset, stages: Sequence[Any]) -> bool
 
 
 def _unread_files(out: str) -> set[str]:
-    """Return the files that earlier runs of a folder found to be bad or empty."""
+    """Return the files that earlier runs of a folder found to be bad, empty, or with damaged records."""
     found: set[str] = set()
     for home in (Folder(out), *(step.input for step in Folder(out).steps)):
         url = home.path(UNREAD)
         if files.exists(url):
             with files.open_raw(url) as f:
                 rows = pq.read_table(f).to_pylist()
-            found |= {row["file"] for row in rows if row["reason"] in (BAD, EMPTY, BAD_DIGEST)}
+            found |= {row["file"] for row in rows if row["reason"] in NOT_WHOLE}
     return found

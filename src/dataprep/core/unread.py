@@ -2,7 +2,7 @@
 
 A row is a file, or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`, `not_a_chat`,
 `empty` and `bad`; later, reading adds files that are `empty` (no record) or `bad`, and archives of which it dropped
-records that differ from their digests (`bad_digest`). The table exists only if it has
+records that are broken (`damaged`) or differ from their digests (`bad_digest`). The table exists only if it has
 rows. Files that are bad when they are read are counted against `Dataset.max_bad_files`.
 """
 
@@ -29,7 +29,7 @@ from .tables import UNREAD, checked
 log = logging.getLogger("dataprep")
 
 BAD, EMPTY = "bad", "empty"
-BAD_DIGEST = "bad_digest"  # read, but for the records that differ from their digests
+BAD_DIGEST, DAMAGED = "bad_digest", "damaged"  # read, except for records that are wrong
 SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lists this one as unread'
 
 
@@ -78,9 +78,9 @@ def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int 
         raise ReadError(msg, last.file, last.offset)
     if found and n_docs == 0:
         raise ReadError(found[0].detail or found[0].reason, found[0].file, found[0].offset)
-    changed = {row.file: row for row in rows if row.reason == BAD_DIGEST}
-    if changed and n_docs is not None:
-        log.warning("%d archives have records with wrong digests; of %s, %s", len(changed), *_shown(changed))
+    broken = {row.file: row for row in rows if row.reason in (BAD_DIGEST, DAMAGED)}
+    if broken and n_docs is not None:
+        log.warning("%d archives have damaged records; of %s, %s", len(broken), *_shown(broken))
     if bad and n_docs:
         log.warning("%d files are bad and were not read, or not to their end; of %s, %s", len(bad), *_shown(bad))
 

@@ -15,7 +15,7 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
-from dataprep.core.unread import BAD_DIGEST, Unread
+from dataprep.core.unread import BAD_DIGEST, DAMAGED, Unread
 from dataprep.errors import PlanError, ReadError, a_or_an
 from dataprep.read.json.columns import KINDS
 from dataprep.read.text import Record, documents
@@ -128,9 +128,6 @@ class Crawl(LimitedReader):
         _record_drops(refused, piece, stats)
         for kind, n in types.items():
             stats.count(f"records.{kind}", n if kind not in wanted and kind not in self.OTHERS else 0)
-        if changed:
-            detail = f"{len(changed):,} of {archive.good + archive.bad:,} records were dropped, since {CHANGED}"
-            stats.unread.append(Unread(piece.url, BAD_DIGEST, changed[0], detail))
         archive.close()
         if not any(types[kind] for kind in wanted):
             broken = f" and {archive.bad:,} broken" if archive.bad else ""
@@ -139,6 +136,7 @@ class Crawl(LimitedReader):
                 "fetch it again, or name another reader with format="
             )
             raise ReadError(msg, piece.url, 0, reason="bad" if archive.bad else "empty")
+        stats.unread += _rows_of_broken(piece.url, archive, changed)
 
     def _lifted(self, batch: Batch) -> Batch:
         """Move the columns out of the batch's meta; return the batch."""
@@ -150,6 +148,17 @@ class Crawl(LimitedReader):
             batch = B.with_column(batch, name, pa.array(values, KINDS[kind]))
         left = pa.array([orjson.dumps(meta).decode() for meta in metas], pa.large_string())
         return B.with_column(batch, "meta", left)
+
+
+def _rows_of_broken(url: str, archive: Trust, changed: list[int]) -> Iterator[Unread]:
+    """Yield the rows of an archive that was read except for broken records, and records with wrong digests."""
+    total, n_broken = archive.good + archive.bad, archive.bad - len(changed)
+    if changed:
+        detail = f"{len(changed):,} of {total:,} records were dropped, since {CHANGED}"
+        yield Unread(url, BAD_DIGEST, changed[0], detail)
+    if n_broken and archive.first is not None:
+        position, why = archive.first
+        yield Unread(url, DAMAGED, position, f"{n_broken:,} of {total:,} records are damaged; the first: {why}")
 
 
 def _record_drops(refused: list[tuple[int, str, int]], piece: Slice, stats: Ledger) -> None:
