@@ -3,7 +3,8 @@
 The file has no name for the owner of the phone, who is called `me`. Other people have the contact's name, or their
 number if it is not in the contacts; the names are collected in a first pass, since the sender of a message to a group
 is stated by number. A chat is called by its other members. Times are UTC. Drafts were never sent, and are dropped. The
-position of a message is its number in the file.
+position of a message is its number in the file. Messages are in the order of the file, which is not always that of
+time: MMS may follow after all SMS.
 """
 
 from __future__ import annotations
