@@ -4,6 +4,7 @@
     CHATS=path/to/exports dataprep run pipelines/chat.py   your own: a file, a folder, a glob; try --dry-run first
     CHATS_KEY=people.key CHATS_REFUSED=refused.txt ...          the same pseudonyms in every run; people who refused
     CHATS_NAMES=names.txt ...                                   nicknames, and names in another script than the author's
+    CHATS_PEOPLE=people.toml ...                                who has several names; made by `dataprep people`
 
 `ingest` is the only step that reads names. It writes pseudonyms, and placeholders for telephone numbers and addresses,
 and saves no text from before that (`Stage.hides`); later steps and the report have no names.
@@ -32,6 +33,7 @@ CHATS = os.environ.get("CHATS", CHATS)
 KEY = os.environ.get("CHATS_KEY")  # None: random pseudonyms that nobody can reverse
 REFUSED = os.environ.get("CHATS_REFUSED")
 NAMES = os.environ.get("CHATS_NAMES") or ("نادية", "يونس")  # more names to hide: nicknames, names in another script
+PEOPLE = os.environ.get("CHATS_PEOPLE")
 GAP = "1h"  # of silence ends a conversation
 VOCABULARY = int(os.environ.get("CHATS_VOCABULARY", "1024"))  # 32,000 and more for some hundred megabytes
 VAL = 0.1  # of the conversations; chats are small
@@ -45,8 +47,8 @@ def ingest(out, run):
     only the verdicts are saved.
     """
     consent = Consent(refused=REFUSED) if REFUSED else None
-    people = Pseudonyms(key=KEY, consent=consent, names=NAMES, common=())  # common: Noor is hidden, too
-    return dp.Pipeline(Overlaps(), people, dp.PII()).run(dp.read(CHATS), out=out, run=run, replace=True)
+    people = Pseudonyms(key=KEY, consent=consent, names=NAMES, people=PEOPLE, common=())  # common: Noor is hidden, too
+    return dp.Pipeline(Overlaps(people=PEOPLE), people, dp.PII()).run(dp.read(CHATS), out=out, run=run, replace=True)
 
 
 def filter(ingest, out, run):  # noqa: A001 - the step's name

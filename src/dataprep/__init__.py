@@ -60,6 +60,7 @@ _NAMES = {
     "messages.names.consent": "Consent",
     "messages.names.stage": "Pseudonyms",
     "messages.overlaps": "Overlaps",
+    "messages.people.propose": "propose_people",
     "messages.read": "read_messages",
     "messages.statistics": "MessageStats",
     "persona": "persona",

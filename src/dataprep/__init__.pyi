@@ -47,6 +47,7 @@ from .messages.language.stage import MessageLanguage as MessageLanguage
 from .messages.names.consent import Consent as Consent
 from .messages.names.stage import Pseudonyms as Pseudonyms
 from .messages.overlaps import Overlaps as Overlaps
+from .messages.people.propose import propose_people as propose_people
 from .messages.read import read_messages as read_messages
 from .messages.statistics import MessageStats as MessageStats
 from .persona import persona as persona

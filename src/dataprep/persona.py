@@ -51,6 +51,8 @@ from .messages.names.known import parts
 from .messages.names.stage import Consent, Pseudonyms, known_people
 from .messages.names.weighing import listed_words
 from .messages.overlaps import Overlaps
+from .messages.people.identities import Identities
+from .messages.people.people_file import people_of
 from .messages.times import MINUTE, duration
 from .read import read
 from .store import files, lease, receipts
@@ -108,7 +110,7 @@ class Persona:
 @lease.writes
 def persona(
     chats: Any,
-    person: str,
+    person: str | Sequence[str],
     out: str | os.PathLike[str],
     *,
     template: str | os.PathLike[str] = "chatml",
@@ -126,6 +128,7 @@ def persona(
     pii: bool = True,
     common: str | Sequence[str] | None = None,
     cap_repeats: bool = False,
+    people: Any = None,
     transcripts: bool = False,
     run: Runner | None = None,
     replace: bool = True,
@@ -136,7 +139,7 @@ def persona(
     Writes training examples (windows of turns) as a Dataset, as token shards and as JSONL files.
 
     chats: a file, a folder or a list of exports, of any platform.
-    person: the author to imitate, as the exports write the name.
+    person: the author to imitate, as the exports write the name; or several names of this one person.
     out: the folder of all steps.
     template: "course", "chatml", or a Jinja chat template (its text or a file).
     block: the largest number of tokens of a window.
@@ -150,6 +153,8 @@ def persona(
     pii: mask personal data.
     common: words of names to leave in texts, or a file with one per line; see `Pseudonyms`.
     cap_repeats: learn an exchange that occurs n times sqrt(n) times, rounded up; see `CapRepeats`.
+    people: a people file (`dataprep people`), which states the people who have several names; a name in `person` then
+    stands for all names of that person.
     transcripts: also write shards of all conversations as plain text, to train a base model on.
     options: parameters of `dp.read`, such as date_order="dmy".
 
@@ -158,19 +163,22 @@ def persona(
     """
     folder, runner, written = os.fspath(out).rstrip("/"), runner_of(run), template_of(template)
     docs = read(chats, **options)
-    _check_person(docs, person)
+    names_of_person = (person,) if isinstance(person, str) else tuple(person)
+    known = people_of(people).joined(names_of_person)
+    own = _own_names(docs, names_of_person, known)
 
     def answers(author: str | None) -> dict[str, bool]:
-        return {ANSWERS: author == person}
+        return {ANSWERS: author in own}
 
-    consent = None if refused is None else Consent(refused=refused)
-    if consent is not None and consent.reasons(pa.array([person]))[0].is_valid:
-        msg = f"{person!r} is on the list of people who did not agree ({refused}); choose another person"
+    consent = None if refused is None else Consent(refused=refused, people=known)
+    if consent is not None and consent.reasons(pa.array(own)).null_count < len(own):
+        msg = f"{own[0]!r} is on the list of people who did not agree ({refused}); choose another person"
         raise PlanError(msg)
     usual = names_in("persona", common) if common else ()
-    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=usual, pii=pii, weigh=True)
+    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=usual, pii=pii, weigh=True,
+                        people=known)  # fmt: skip
     safe: list[Stage | Estimator] = [
-        Overlaps(),  # first: after a stage that changes texts, a saved step would have raw texts
+        Overlaps(people=known),  # first: after a stage that changes texts, a saved step would have raw texts
         Map(answers, adds={ANSWERS: pa.bool_()}),
         hidden,  # before cleaning, whose statistics show examples of dropped messages
         clean or (CleanMessages() if pii else CleanMessages(emails=None, phones=None)),
@@ -185,7 +193,7 @@ def persona(
             break
         gap = f"{seconds // 2}s"  # one conversation: a part of it is held out
     if not conversations.count:
-        msg = f"{person!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
+        msg = f"{own[0]!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
         raise PlanError(msg)
     split = split_of(conversations, Split(val=val, test=test, group="conversation"))
     home = f"{folder}/tokenizer"
@@ -220,13 +228,14 @@ def persona(
         return made
 
     def count() -> dict[str, Any]:
-        return {"files": [], "words": learned_words(docs, [person], messages, windows, runner).rows()}
+        return {"files": [], "words": learned_words(docs, own, messages, windows, runner).rows()}
 
     words = receipts.once(f"{folder}/learned.json", key([2, docs.key, windows.key]), count)["words"]
-    more = [given for given in (names, refused) if given]
+    more = [given for given in (names, refused, known.all_strings()) if given]
+    mine = tuple(dict.fromkeys((*own, *(one for name in names_of_person for one in known.strings_of(name)))))
     of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
-    work = key([3, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, person])
-    receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person, written, usual))
+    work = key([3, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, mine])
+    receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, mine, written, usual))
     return replace_(made, words=LearnedWords.of_rows(words))
 
 
@@ -236,7 +245,7 @@ def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's na
 
 
 def _audit(
-    docs: Dataset, folder: str, run: Runner, lists: Sequence[str | Sequence[str]], person: str,
+    docs: Dataset, folder: str, run: Runner, lists: Sequence[str | Sequence[str]], own: Sequence[str],
     template: Template, usual: Sequence[str],
 ) -> dict[str, Any]:  # fmt: skip
     """Search every file in `folder` for every known name and number; return those that may stay, with counts.
@@ -246,7 +255,7 @@ def _audit(
     Raises Leak if one is left that may not.
     """
     names = [name for given in lists for name in names_in("persona", given)]
-    people = known_people(docs, run, names, person, words_of(template) | listed_words() | frozenset(usual))
+    people = known_people(docs, run, names, own, words_of(template) | listed_words() | frozenset(usual))
     left = audit(folder, people, run, skip=MODELS, scans={".bin": decoded})
     return {"files": [], "left": dict(left.most_common())}
 
@@ -322,19 +331,32 @@ def _plain(message: dict[str, Any]) -> dict[str, Any]:
     return {**plain, "weight": 0} if message["role"] == "assistant" and message["weight"] == 0 else plain
 
 
-def _check_person(docs: Dataset, person: str) -> None:
-    """Raise PlanError, listing the authors, if nobody of that name wrote a message."""
-    wrote: Counter[str] = Counter()
+def _own_names(docs: Dataset, given: Sequence[str], known: Identities) -> tuple[str, ...]:
+    """Return the names of the person under which messages were written, in the order of their numbers of messages.
+
+    given: the names that the user gave. Raises PlanError, listing the authors, if nobody wrote under one of these, or
+    under another name of its person.
+    """
+    if not given or "" in given:
+        msg = f"person={given!r} must be the name of an author, or several names of one"
+        raise PlanError(msg)
     if "author" not in docs.columns:
         msg = "these files have no authors; give exports of chats from WhatsApp, Telegram, Discord ..."
         raise PlanError(msg)
+    wrote: Counter[str] = Counter()
     for part in docs.parts:
         for batch in part.batches(["author"]):
             counted = batch["author"].value_counts()
             names, numbers = (counted.field(i).to_pylist() for i in (0, 1))
             wrote.update({name: n for name, n in zip(names, numbers, strict=True) if name})
-            if person in wrote:
-                return
-    most = ", ".join(f"{name} ({n:,})" for name, n in wrote.most_common(10))
-    msg = f"person={person!r} must be the name of an author; the authors are {most or 'none'}"
-    raise PlanError(msg)
+            if not known and len(given) == 1 and given[0] in wrote:
+                return tuple(given)
+    people = {name: known.find(name) for name in wrote}
+    for name in given:
+        person = known.find(name)
+        if name not in wrote and (person is None or person not in people.values()):
+            most = ", ".join(f"{name} ({n:,})" for name, n in wrote.most_common(10))
+            msg = f"person={name!r} must be the name of an author; the authors are {most or 'none'}"
+            raise PlanError(msg)
+    mine = {known.find(name) for name in given} - {None}
+    return tuple(name for name, _ in wrote.most_common() if name in given or people[name] in mine)

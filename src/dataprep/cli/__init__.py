@@ -19,7 +19,7 @@ from dataprep.errors import DataprepError, InUse, Transient, WorkerDied, shown
 from dataprep.store.stopping import CODES, clean_end, stopped_in
 from dataprep.train.ranks import is_first_here
 
-from . import chat, clusters, diff, evaluate, look, models, runs, search, tokenizer, tokens, trial, why
+from . import chat, clusters, diff, evaluate, look, models, people, runs, search, tokenizer, tokens, trial, why
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -48,7 +48,7 @@ COMMANDS = (
     search.search, models.train_ngram, models.perplexity, models.train_langid, models.train_quality,
     models.export_model, tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer,
     tokens.verify, tokens.show, tokens.export, tokens.import_,
-    runs.forget, runs.persona, evaluate.evaluate, chat.chat, chat.sample,
+    runs.forget, people.people, runs.persona, evaluate.evaluate, chat.chat, chat.sample,
 )  # fmt: skip
 
 

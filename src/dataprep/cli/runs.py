@@ -184,7 +184,10 @@ def _print_files(console: Console, title: str, urls: Any) -> None:
 
 def persona(
     exports: Annotated[list[str], typer.Argument(metavar="EXPORTS...", help="Exports of chats, or folders of them.")],
-    person: Annotated[str, typer.Option("--as", metavar="NAME", help="The author to imitate, as in the exports.")],
+    person: Annotated[
+        list[str],
+        typer.Option("--as", metavar="NAME", help="The author to imitate, as in the exports; more names: repeat it."),
+    ],
     out: Annotated[str, typer.Option(help="Folder for the results of all steps.")] = "out/persona",
     template: Annotated[str, typer.Option(help="course, chatml, or a file with a Jinja chat template.")] = "chatml",
     block: Annotated[
@@ -207,6 +210,9 @@ def persona(
     cap_repeats: Annotated[
         bool, typer.Option("--cap-repeats", help="Learn an exchange that occurs n times only sqrt(n) times.")
     ] = False,
+    people: Annotated[
+        str | None, typer.Option(help="File of people with several names, as `dataprep people` writes it.")
+    ] = None,
     keep_pii: Annotated[bool, typer.Option("--keep-pii", help="Keep phone numbers and other personal data.")] = False,
     platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
     date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
@@ -233,7 +239,7 @@ def persona(
         return make(
             exports, person, out, template=template, block=window, tokenizer=tokenizer, vocab_size=vocab_size, gap=gap,
             context=context, val=val, test=test, key_file=key, refused=refused, names=names, common=common,
-            pii=not keep_pii, cap_repeats=cap_repeats, transcripts=train, run=run, **options,
+            people=people, pii=not keep_pii, cap_repeats=cap_repeats, transcripts=train, run=run, **options,
         )  # fmt: skip
 
     how = _tuning(train=train, base=base, preset=preset, settings=tuple(settings or ()), replay=replay)

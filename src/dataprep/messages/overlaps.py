@@ -10,7 +10,7 @@ hashes do not decide. Two differences between exports of one chat are ignored:
 
 Of two equal messages the one with seconds is kept, else the one in the earlier file. A message in two exports is not
 recognised if it was deleted or edited between them, if the platform wrote it in two languages, if the clocks were in
-different zones, or if the chats have different names.
+different zones, or if the chats have different names. With a people file, the names of one person are equal.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ from dataprep.store import files, receipts
 from dataprep.unicode.hashes import text_hashes
 
 from .match_exports import Export, ExportSpan, by_export, chat_names, spans_of
+from .people.identities import Identities
+from .people.people_file import people_of
 from .times import I64, MINUTE, seconds_of
 
 Spans: TypeAlias = dict[Export, ExportSpan]
@@ -59,14 +61,22 @@ class Overlaps(Estimator):
     and a message that one export has twice is kept twice (`messages/overlaps.py`). The table of dropped messages names
     the kept one.
 
+    people: a people file (`dataprep people`): all names of a person are compared as one, as authors, in mentions and as
+    names of chats. Without it, a message of a contact who was renamed between two exports is not recognised.
+
     Memory: the messages of the times that two exports share, held by one process (texts and 100 bytes per message), and
     256 kB per export.
 
     >>> dp.Pipeline(Overlaps(), dp.Conversations()).run(dp.read("chats/"), out="conversations")    # doctest: +SKIP
     """
 
+    people: Any = field(default=None, repr=False)  # names are private
+
     only_drops: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "people", people_of(self.people))  # the content of the file is a part of the key
 
     def warm(self) -> None:
         """Compile the kernel, before workers start."""
@@ -79,27 +89,27 @@ class Overlaps(Estimator):
         """
         work_key = self.key_for(docs)
         receipt, url = files.join(out, "verdicts.json"), files.join(out, "verdicts.parquet")
-        made = receipts.once(receipt, work_key, lambda: _find(docs, run, out, work_key, url))
+        made = receipts.once(receipt, work_key, lambda: _find(docs, run, out, work_key, url, self.people))
         owned.discard(files.join(out, _GatherRows.folder))
         facts = {name: made[name] for name in ("documents", "shared", "dropped")}
         return DropIds(verdicts=url, key=work_key, estimator=self.name, facts=facts)
 
 
-def _find(docs: Dataset, run: Runner, out: str, work_key: str, url: str) -> dict[str, Any]:
+def _find(docs: Dataset, run: Runner, out: str, work_key: str, url: str, people: Identities) -> dict[str, Any]:
     columns = ["id", "chat", "author", "time", "text", *(["kind"] if "kind" in docs.columns else [])]
     spans: Spans = {}
-    for found in run.map(functools.partial(_spans_in, columns), docs.tasks, "Overlaps: times"):
+    for found in run.map(functools.partial(_spans_in, columns, people), docs.tasks, "Overlaps: times"):
         for export, span in found.items():
             spans[export] = spans[export].joined(span) if export in spans else span
-    gather = _GatherRows(out, work_key, tuple(columns), shared_times(spans))
+    gather = _GatherRows(out, work_key, tuple(columns), shared_times(spans), people)
     counts = list(run.map(gather, docs.tasks if gather.shared else [], "Overlaps: gather"))
     dropped = next(iter(run.map(functools.partial(_compare, out, url, len(counts)), [0], "Overlaps: compare")))
     n_docs = sum(span.n for span in spans.values())
     return {"files": [url], "documents": n_docs, "shared": sum(c["rows"] for c in counts), "dropped": dropped}
 
 
-def _spans_in(columns: Sequence[str], part: Part) -> Spans:
-    return spans_of(part.batches(columns))
+def _spans_in(columns: Sequence[str], people: Identities, part: Part) -> Spans:
+    return spans_of(map(people.compared, part.batches(columns)))
 
 
 class SharedTimes(NamedTuple):
@@ -142,12 +152,13 @@ class _GatherRows(Pass[Part]):
 
     columns: tuple[str, ...]
     shared: dict[Export, SharedTimes] = field(hash=False)
+    people: Identities = field(default_factory=Identities)
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write a Parquet file of ROWS; return the number of rows."""
         n_rows = 0
         with files.atomic(url) as f, pq.ParquetWriter(f, ROWS, compression="lz4") as writer:
-            for batch in item.batches(self.columns):
+            for batch in map(self.people.compared, item.batches(self.columns)):
                 rows = self._chosen(batch)
                 n_rows += len(rows)
                 writer.write_table(rows)

@@ -23,6 +23,8 @@ from dataprep.store import files
 
 from .match_exports import chat_names, spans_of
 from .overlaps import find_repeated
+from .people.identities import Identities
+from .people.people_file import people_of
 
 log = logging.getLogger("dataprep")
 
@@ -31,8 +33,9 @@ TABLE = ("chat", "author", "time", "kind", "text", "reply_to")
 
 
 def read_messages(
-    path: Any, platform: str | None = None, date_order: str | None = None, *, merge: bool = True, **options: Any
-) -> pa.Table:
+    path: Any, platform: str | None = None, date_order: str | None = None, *, merge: bool = True, people: Any = None,
+    **options: Any,
+) -> pa.Table:  # fmt: skip
     """Return the messages of chats as a table, one row per message.
 
     path: a file, a folder, a glob, or a list of them; platforms may be mixed.
@@ -40,6 +43,8 @@ def read_messages(
     "chat"; None: detected per file.
     date_order: "dmy", "mdy" or "ymd", for files whose dates could be read in several orders.
     merge: if two exports of one chat contain the same message, keep it once (`match_exports.py`, `overlaps.py`).
+    people: a people file (`dataprep people`): authors, and chats of two people, get the name of the person, so that a
+    contact who was renamed between two exports is one person. None: names are as the exports write them.
     options: parameters of the platform's reader.
 
     Columns: chat, author (null for the platform's own lines), time (timestamp[s], the clock as written; UTC for
@@ -48,7 +53,7 @@ def read_messages(
     a time follows the message before it. The numbers of merged messages and of records that are not messages are
     logged. Memory: twice the size of the messages.
 
-    Raises PlanError if a file is not a chat export, ReadError if it is damaged.
+    Raises PlanError if a file is not a chat export or the people file is not valid, ReadError if a file is damaged.
 
     >>> table = read_messages("chats/")                                                 # doctest: +SKIP
     """
@@ -58,6 +63,7 @@ def read_messages(
     if platform is not None and platform not in PLATFORMS:
         msg = f"platform={platform!r} must be one of {', '.join(PLATFORMS)}"
         raise PlanError(msg)
+    known = people_of(people)
     docs = read(path, platform, **options)
     _check(docs)
     if date_order and any(hasattr(part.reader, "date_order") for part in docs.parts):
@@ -75,7 +81,7 @@ def read_messages(
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in dropped.most_common())
         log.warning("%d records of %s are not messages and are left out: %s", dropped.total(), path, reasons)
     rows = pa.Table.from_batches([batch.select(READ.names) for batch in batches]).cast(READ)
-    return _in_order(*_merged(rows, merge=merge))
+    return _in_order(*_merged(_of_people(rows, known), known, merge=merge))
 
 
 def _check(docs: Dataset) -> None:
@@ -97,13 +103,26 @@ def _check(docs: Dataset) -> None:
     raise PlanError(msg)
 
 
-def _merged(rows: pa.Table, *, merge: bool) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+def _of_people(rows: pa.Table, people: Identities) -> pa.Table:
+    """Return the rows with the names of people as authors, and as names of chats in which at most two people wrote."""
+    if not people:
+        return rows
+    rows = rows.set_column(rows.schema.get_field_index("author"), READ.field("author"), people.renamed(rows["author"]))
+    pairs = rows.filter(pc.is_valid(rows["author"])).select(["chat", "author"]).group_by("chat")
+    counted = pairs.aggregate([("author", "count_distinct")])
+    few = counted.filter(pc.less_equal(counted["author_count_distinct"], 2))["chat"].combine_chunks()
+    chats = pc.if_else(pc.is_in(rows["chat"], few), people.renamed(rows["chat"]), rows["chat"])
+    return rows.set_column(rows.schema.get_field_index("chat"), READ.field("chat"), chats)
+
+
+def _merged(rows: pa.Table, people: Identities, *, merge: bool) -> tuple[pa.Table, npt.NDArray[np.int64]]:
     """Return the rows without repeated ones, and for each the row it answers, int64[n], -1: none."""
     ids = rows["id"].to_numpy()
     repeated = kept = np.zeros(0, np.int64)
     if merge:
-        rows = _renamed(rows)
-        repeated, kept = find_repeated((ids >> np.uint64(B.POSITION_BITS)).astype(np.int64), rows)
+        rows = _renamed(rows, people)
+        numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)
+        repeated, kept = find_repeated(numbers, people.mentioning(rows))
     if len(repeated):
         log.warning("%d messages are in two exports of one chat; each is kept once", len(repeated))
     keep = np.ones(len(ids), bool)
@@ -117,9 +136,9 @@ def _merged(rows: pa.Table, *, merge: bool) -> tuple[pa.Table, npt.NDArray[np.in
     return rows.filter(pa.array(keep)), answers[keep]
 
 
-def _renamed(rows: pa.Table) -> pa.Table:
+def _renamed(rows: pa.Table, people: Identities) -> pa.Table:
     """Return the rows with one name per chat: exports that share messages get the name of the first."""
-    names = chat_names(spans_of(rows.to_batches()))
+    names = chat_names(spans_of(map(people.mentioning, rows.to_batches())))
     changed = {export: name for export, name in names.items() if export[0] != name}
     if not changed:
         return rows

@@ -19,6 +19,7 @@ from dataprep.core.runner import Runner
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.core.trial import current
 from dataprep.errors import PlanError, ReadError
+from dataprep.messages.people.people_file import people_of
 from dataprep.store import files
 
 from .known import KnownPeople
@@ -38,6 +39,7 @@ class Consent(Estimator):
     digits, in national or international form.
     strict: True: a listed name that no author has stops the run; False: it is only logged, as when one list serves
     several corpora.
+    people: a people file (`dataprep people`): a listed name stands for all names of its person.
 
     Messages of others are kept, replies to the dropped messages included: an export does not quote the answered
     message, it has only `reply_to`, which may then name a dropped message. To remove the names of people who did not
@@ -50,6 +52,8 @@ class Consent(Estimator):
     refused: str | Sequence[str] | None = None
     allowed: str | Sequence[str] | None = None
     strict: bool = True
+    people: Any = None
+    given: tuple[str, ...] = field(init=False, compare=False)
     names: tuple[str, ...] = field(init=False, compare=False)
     listed: frozenset[Any] = field(init=False, compare=False)
     phones: tuple[str, ...] = field(init=False, compare=False)
@@ -61,14 +65,17 @@ class Consent(Estimator):
         if (self.refused is None) == (self.allowed is None):
             msg = "Consent must have one of refused= and allowed=; give names, or a file with one per line"
             raise PlanError(msg)
-        names = names_in("Consent", self.refused if self.allowed is None else self.allowed)
+        given = names_in("Consent", self.refused if self.allowed is None else self.allowed)
+        object.__setattr__(self, "people", people_of(self.people))
+        names = tuple(sorted({one for name in given for one in (name, *self.people.strings_of(name))}))
+        object.__setattr__(self, "given", given)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "listed", frozenset(_loose(name) for name in names if not phone(name)))
         object.__setattr__(self, "phones", tuple(sorted({phone(name) for name in names} - {""})))
 
     def __repr__(self) -> str:
         which = "refused" if self.allowed is None else "allowed"
-        return f"Consent({which}={len(self.names)} names)"
+        return f"Consent({which}={len(self.given)} names)"
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the names themselves, not the path of the list."""
@@ -88,17 +95,21 @@ class Consent(Estimator):
         people: names of authors. If `strict` is False, the message is logged instead.
         """
         present = sorted(set(people))
-        missing = [name for name in self.names if not any(_same(name, other) for other in present)]
+        missing = [name for name in self.given if not self._meets(name, present)]
         if not missing or current():  # a sample has not everybody
             return
         nearest = [one for name in missing[:3] for one in _nearest(name, present)]
         shown = ", ".join(map(repr, missing[:10]))
-        msg = f"{len(missing)} of {len(self.names)} names given to Consent are not authors: {shown}"
+        msg = f"{len(missing)} of {len(self.given)} names given to Consent are not authors: {shown}"
         msg += f"; the nearest authors are {', '.join(map(repr, dict.fromkeys(nearest))) or 'none'}"
         if self.strict:
             msg += "; write the names as the export does, or give strict=False"
             raise PlanError(msg)
         log.warning("%s", msg)
+
+    def _meets(self, name: str, people: Sequence[str]) -> bool:
+        forms = {name, *self.people.strings_of(name)}
+        return any(_same(form, other) for form in forms for other in people)
 
     def reasons(self, authors: pa.Array) -> pa.StringArray:
         """Return the reason to drop the message of each author: "no_consent", or null for people who agreed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dataprep.messages.people.identities import Identities
 from dataprep.pii.rules import KINDS
 from dataprep.store import files
 from dataprep.unicode.text import I64
@@ -64,11 +65,12 @@ class People:
     """The people and chats named in a corpus.
 
     seen: (kind, chat, name) of authors, mentioned people and chats; kind states which of these the name is of. more:
-    further names, given by the user.
+    further names, given by the user. known: which names are one person.
     """
 
     seen: set[tuple[str, str, str]]  # kind, chat, name
     more: tuple[str, ...] = ()
+    known: Identities = field(default_factory=Identities)
 
     def table(self, key: bytes, form: str, digits: int, weak: frozenset[str]) -> pa.Table:
         """Return the table of pseudonyms with the columns of PEOPLE (kind, chat, name, pseudonym).
@@ -77,13 +79,16 @@ class People:
         a person's pseudonym, with {} for the letters. digits: the least number of letters. weak: words that by
         themselves are not a name.
         """
-        found = self.found() | {(MORE, "", n) for n in self.more}
-        shared = {word for word, term in terms_of(found, 1, weak).items() if len(term.persons) > 1}
-        chats = {chat for kind, chat, _ in self.seen if kind == CHAT}
-        persons = _pseudonyms(key, "person", {identity(name) for _, _, name in found} | shared, form, digits)
-        chat_names = _pseudonyms(key, "chat", {identity(c) for c in chats}, "Chat-{}", digits)
-        rows = [(*row, persons[identity(row[2])]) for row in found]
-        rows += [(CHAT, chat, chat, chat_names[identity(chat)]) for chat in chats]
+        who = self.known.key_of
+        found = self.found() | {(MORE, "", n) for n in (*self.more, *self.known.all_strings())}
+        shared = {word for word, term in terms_of(found, 1, weak, who).items() if len(term.persons) > 1}
+        authors = self._authors()
+        named = {chat for kind, chat, _ in self.seen if kind == CHAT}
+        chats = {chat: who(chat) if len(authors[chat]) <= 2 else identity(chat) for chat in named}
+        persons = _pseudonyms(key, "person", {who(name) for _, _, name in found} | shared, form, digits)
+        chat_names = _pseudonyms(key, "chat", set(chats.values()), "Chat-{}", digits)
+        rows = [(*row, persons[who(row[2])]) for row in found]
+        rows += [(CHAT, chat, chat, chat_names[one]) for chat, one in chats.items()]
         rows += [(SHARED, "", word, persons[word]) for word in shared]
         columns = zip(*sorted(rows), strict=True) if rows else [()] * len(PEOPLE)
         return pa.table([pa.array(c, pa.string()) for c in columns], schema=PEOPLE)
@@ -97,13 +102,18 @@ class People:
 
         If one person wrote, the chat is named after the other, who counts as mentioned.
         """
+        authors = self._authors()
+        chats = {chat for kind, chat, _ in self.seen if kind == CHAT and chat}
+        direct = {chat for chat in chats if len(authors[chat]) <= 2 and self.known.key_of(chat) not in authors[chat]}
+        return {(MENTION if len(authors[chat]) < 2 else WHOLE, chat, chat) for chat in direct}
+
+    def _authors(self) -> defaultdict[str, set[str]]:
+        """Return the people who wrote in each chat."""
         authors = defaultdict(set)
         for kind, chat, name in self.seen:
             if kind == AUTHOR:
-                authors[chat].add(identity(name))
-        chats = {chat for kind, chat, _ in self.seen if kind == CHAT and chat}
-        direct = {chat for chat in chats if len(authors[chat]) <= 2 and identity(chat) not in authors[chat]}
-        return {(MENTION if len(authors[chat]) < 2 else WHOLE, chat, chat) for chat in direct}
+                authors[chat].add(self.known.key_of(name))
+        return authors
 
 
 def _pseudonyms(key: bytes, kind: str, names: set[str], form: str, digits: int) -> dict[str, str]:
@@ -123,15 +133,18 @@ class Term:
     weak: bool = True
 
 
-def terms_of(rows: Iterable[tuple[str, str, str]], min_chars: int, weak: frozenset[str]) -> dict[str, Term]:
+def terms_of(
+    rows: Iterable[tuple[str, str, str]], min_chars: int, weak: frozenset[str], who: Callable[[str], str] = identity
+) -> dict[str, Term]:
     """Return the words and full names to find in texts, {text: Term}, for rows (kind, chat, name).
 
-    min_chars: a shorter word is weak, as are the words in `weak`: they count only after an @.
+    min_chars: a shorter word is weak, as are the words in `weak`: they count only after an @. who: returns a text that
+    is equal for the names of one person.
     """
     found: dict[str, Term] = defaultdict(Term)
     for kind, _, name in rows:
         for term, is_weak in _terms(kind, words(name), min_chars, weak):
-            found[term].persons.add(identity(name))
+            found[term].persons.add(who(name))
             found[term].weak &= is_weak
     return found
 
@@ -208,15 +221,19 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     weak = common_words(common)
     people = [r for r in rows if r["kind"] in NAMING]
     people += _groups(rows, {words(r["name"]) for r in people})
-    terms = terms_of({(r["kind"], r["chat"], r["name"]) for r in people}, min_chars, weak)
-    listed = sorted(terms)
     named = {identity(r["name"]): r["pseudonym"] for r in reversed(people)}  # a person's before a group's
+
+    def who(name: str) -> str:
+        return str(named[identity(name)])
+
+    terms = terms_of({(r["kind"], r["chat"], r["name"]) for r in people}, min_chars, weak, who)
+    listed = sorted(terms)
     shared = {r["name"]: r["pseudonym"] for r in rows if r["kind"] == SHARED}
     pseudonyms = sorted({*named.values(), *shared.values()})
     index = {p: i for i, p in enumerate(pseudonyms)}
-    own = [shared[t] if len(terms[t].persons) > 1 else named[next(iter(terms[t].persons))] for t in listed]
+    own = [shared[t] if len(terms[t].persons) > 1 else next(iter(terms[t].persons)) for t in listed]
     chats = {chat: i for i, chat in enumerate(sorted({r["chat"] for r in rows}))}
-    local = _local(people, terms, {t: i for i, t in enumerate(listed)}, chats)
+    local = _local(people, terms, {t: i for i, t in enumerate(listed)}, chats, who)
     phones = {number: index[p] for name, p in sorted(named.items()) if (number := phone(name))}
     by_kind = {kind: [r for r in rows if r["kind"] == kind] for kind in (AUTHOR, CHAT)}
     authors = {r["name"]: r["pseudonym"] for r in by_kind[AUTHOR]}
@@ -228,7 +245,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
         target=np.array([index[p] for p in own], np.int64),
         is_shared=np.array([len(terms[t].persons) > 1 for t in listed], bool),
         local=np.array(sorted(local), np.int64),
-        local_target=np.array([index[named[local[k]]] for k in sorted(local)], np.int64),
+        local_target=np.array([index[local[k]] for k in sorted(local)], np.int64),
         words=pa.array([*pseudonyms, *(f"<{kind}>" for kind in KINDS)], pa.large_string()),
         phones=(Phones(phones), phones), chats=chats,
         authors=pa.array(list(authors), pa.string()), author_pseudonyms=pa.array(list(authors.values()), pa.string()),
@@ -266,12 +283,13 @@ def _is_sure(text: str, term: Term) -> bool:
 
 
 def _local(
-    people: list[dict[str, Any]], terms: Mapping[str, Term], index: Mapping[str, int], chats: Mapping[str, int]
-) -> dict[int, str]:
+    people: list[dict[str, Any]], terms: Mapping[str, Term], index: Mapping[str, int], chats: Mapping[str, int],
+    who: Callable[[str], str],
+) -> dict[int, str]:  # fmt: skip
     """Return the person that a shared term means, by chat * terms + term, for chats where only one is possible."""
     found = defaultdict(set)
     for row in people:
         for term, _ in _terms(row["kind"], words(row["name"]), 1, frozenset()):
             if row["kind"] not in (MORE, CHAT) and len(terms[term].persons) > 1:
-                found[chats[row["chat"]] * max(1, len(index)) + index[term]].add(identity(row["name"]))
+                found[chats[row["chat"]] * max(1, len(index)) + index[term]].add(who(row["name"]))
     return {key: next(iter(persons)) for key, persons in found.items() if len(persons) == 1}

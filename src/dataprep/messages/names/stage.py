@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -28,11 +28,12 @@ from dataprep.core.runner import Runner
 from dataprep.core.stage import Stage
 from dataprep.core.trial import current
 from dataprep.errors import PlanError, ReadError
+from dataprep.messages.people.people_file import people_of
 from dataprep.store import files, receipts
 
 from .consent import Consent, names_in
 from .known import KnownPeople
-from .matching import COMMON, common_words, identity, words
+from .matching import COMMON, common_words, words
 from .pseudonyms import AUTHOR, CHAT, MENTION, People, digest, is_group_name, one_word
 from .replace import NEEDS, Pseudonymised, read_people, warm
 from .weighing import common_in
@@ -78,8 +79,11 @@ class Pseudonyms(Estimator):
     digits: least letters of a pseudonym, 4 bits each; with more, a person who joins later rarely lengthens another's.
     form: pseudonym of a person, with {} for the letters.
     pii: also replace personal data, as `PII()` does, in the same pass over the raw text.
+    people: a people file (`dataprep people`): all names and numbers of a person get one pseudonym, that of the first
+        name; so do the chats of two people that are named after the person. It holds for `consent`, too.
 
-    Raises PlanError for a key that is missing or short, a mapping inside `out`, and values that are not valid.
+    Raises PlanError for a key that is missing or short, a mapping inside `out`, values that are not valid, and a people
+    file that is not valid or has a person whom the documents do not have.
     """
 
     key: str | bytes | None = None
@@ -95,6 +99,7 @@ class Pseudonyms(Estimator):
     form: str = "Person-{}"
     pii: bool = False
     weigh: bool = False
+    people: Any = None
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
@@ -105,6 +110,9 @@ class Pseudonyms(Estimator):
     def __post_init__(self) -> None:
         object.__setattr__(self, "secret", _secret(self.key))
         object.__setattr__(self, "more", names_in("Pseudonyms", self.names) if self.names else ())
+        object.__setattr__(self, "people", people_of(self.people))
+        if self.people and self.consent is not None and not self.consent.people:
+            object.__setattr__(self, "consent", replace(self.consent, people=self.people))
         for name in ("common", "blank", "keep_meta"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else tuple(value))
@@ -127,7 +135,8 @@ class Pseudonyms(Estimator):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all parameters but the secret key and paths of files."""
-        return (self.VERSION, self.fingerprint, self.consent, self.more, *self._settings, self.digits, self.form)
+        known = self.fingerprint, self.consent, self.more, self.people.persons
+        return (self.VERSION, *known, *self._settings, self.digits, self.form)
 
     @property
     def _settings(self) -> tuple[Any, ...]:
@@ -154,16 +163,19 @@ class Pseudonyms(Estimator):
     def _write(self, url: str, parts: list[str], docs: Dataset, run: Runner) -> dict[str, Any]:
         """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
         seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in read_people(part).to_pylist()}
+        named = sorted({name for _, _, name in People(seen).found()})
         if self.consent is not None:
-            self.consent.check(name for _, _, name in People(seen).found())
+            self.consent.check(named)
+        if not current():  # a sample has not everybody
+            self.people.check(named)
         secret = self.secret or secrets.token_bytes(32)
         common = sorted(common_words(self.common))
         if self.weigh:
-            common += common_in(docs, run, (name for _, _, name in People(seen).found()))
-        table = People(seen, self.more).table(secret, self.form, self.digits, frozenset(common))
+            common += common_in(docs, run, (*named, *self.people.all_strings()))
+        table = People(seen, self.more, self.people).table(secret, self.form, self.digits, frozenset(common))
         with files.atomic(url) as f:
             pq.write_table(table, f)
-        people = {identity(name) for kind, _, name in seen if kind == AUTHOR}
+        people = {self.people.key_of(name) for kind, _, name in seen if kind == AUTHOR}
         chats = {chat for kind, chat, _ in seen if kind == CHAT}
         return {"files": [url], "common": common, "people": len(people), "chats": len(chats)}
 
@@ -217,7 +229,7 @@ class _CollectNames(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         seen: set[tuple[str, str, str]] = set()
         for batch in item.batches(["chat", "author", "text"]):
-            seen |= _seen(batch)
+            seen |= seen_in(batch)
         columns = zip(*sorted(seen), strict=True) if seen else [()] * 3
         with files.atomic(url) as f:
             pq.write_table(pa.table([pa.array(c, pa.string()) for c in columns], ["kind", "chat", "name"]), f)
@@ -225,25 +237,25 @@ class _CollectNames(Pass[Part]):
 
 
 def known_people(
-    docs: Dataset, run: Runner, names: Sequence[str], own: str, stay: frozenset[str] = frozenset()
+    docs: Dataset, run: Runner, names: Sequence[str], own: Sequence[str], stay: frozenset[str] = frozenset()
 ) -> KnownPeople:
     """Return a search for all people whose names `Pseudonyms` would learn from `docs`.
 
-    names: more people to search for, as in `Pseudonyms`. own: a name that may occur. stay: words that may occur.
+    names: more people to search for, as in `Pseudonyms`. own: names that may occur. stay: words that may occur.
     """
     seen = set().union(*run.map(_names_in, docs.tasks, "names"))
     people = People(seen).found()
     found = {name for _, _, name in people} | {n for k, _, n in seen if k == CHAT and is_group_name(n)}
     found |= set(names_in("Pseudonyms", names) if names else ())
-    return KnownPeople(tuple(sorted(found)), COMMON | stay | one_word(people), (own,))
+    return KnownPeople(tuple(sorted(found)), COMMON | stay | one_word(people), tuple(own))
 
 
 def _names_in(part: Part) -> set[tuple[str, str, str]]:
-    return set().union(*map(_seen, part.batches(["chat", "author", "text"])))
+    return set().union(*map(seen_in, part.batches(["chat", "author", "text"])))
 
 
-def _seen(batch: Batch) -> set[tuple[str, str, str]]:
-    """Return (kind, chat, name) of every name in a batch."""
+def seen_in(batch: Batch) -> set[tuple[str, str, str]]:
+    """Return (kind, chat, name) of every name in a batch: of authors, chats and mentioned people."""
     pairs = pa.table({n: batch.column(n).cast(pa.string()) for n in ("chat", "author")})
     rows = pairs.group_by(["chat", "author"], use_threads=False).aggregate([]).to_pylist()
     found = {(AUTHOR, r["chat"] or "", r["author"]) for r in rows if r["author"] is not None}

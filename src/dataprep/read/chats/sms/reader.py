@@ -56,7 +56,7 @@ class Sms(ChatReader):
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of a file as batches, one row per message or call; those before damage come first."""
-        names = _names(piece.url)
+        names = contact_names(piece.url)
         trust = Trust(piece.url, self.max_bad, remedy="name another reader with format=")
         backup, n = Backup(), 0
         for group in _groups(piece.url, backup):
@@ -119,7 +119,7 @@ def _groups(url: str, backup: Backup) -> Iterator[list[Element]]:
         yield from elements(stream, url, backup)
 
 
-def _names(url: str) -> dict[str, str]:
+def contact_names(url: str) -> dict[str, str]:
     """Return the contacts' names in a file by number; those before the damage if it is damaged."""
     names: dict[str, str] = {}
     with contextlib.suppress(ReadError):  # which is raised when the messages are read
