@@ -1,4 +1,8 @@
+"""Split: shares, groups, and which documents are held out of few."""
+
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +15,7 @@ import laws
 from dataprep.core import batch as B
 from dataprep.core.batch import doc_id
 from dataprep.errors import PlanError
-from dataprep.tokens.split import Split, check_share, sample_rank, side_of
+from dataprep.tokens.split import Split, check_share, sample_rank, side_of, split_of
 
 
 def is_val(ids, val, seed=0):
@@ -149,9 +153,86 @@ def test_a_group_must_be_a_column_of_names(tmp_path):
 
 
 KNOWN = [107, 306, 590, 949]
+SAMPLED, SAMPLED_5 = [440, 168, 554, 840], [548, 789, 64, 327]
+TESTED, GROUPED = [1, 256, 546, 690, 763, 833, 916], [1, 15, 37, 38, 41]
 
 
 def test_share_outside_zero_and_one_is_refused():
     """val=5 (per cent?) is a sentence, not a corpus without a training side."""
     with pytest.raises(PlanError, match="val=5 must be a share"):
         check_share("val", 5)
+
+
+def test_samples_and_test_sides_are_the_same_everywhere():
+    """Known answers for the other purposes, and for groups: none may move with a version of anything."""
+    ids = np.arange(1_000, dtype=np.uint64)
+    assert np.argsort(sample_rank(ids))[:4].tolist() == SAMPLED
+    assert np.argsort(sample_rank(ids, 5))[:4].tolist() == SAMPLED_5
+    assert np.flatnonzero(side_of(ids, 0.0, 0.005) == 2).tolist() == TESTED
+    assert np.flatnonzero(grouped([f"h{i}" for i in range(60)], val=0.05, test=0.05)).tolist() == GROUPED
+
+
+@pytest.mark.parametrize(("one", "other", "holds"), [
+    ({"val": 0.1}, {"val": 0.05}, True),
+    ({"val": 0.1}, {"val": 0.1}, True),
+    ({"val": 0.05}, {"val": 0.1}, False),
+    ({"val": 0.1}, {"val": 0.05, "test": 0.05}, False),
+    ({"val": 0.1, "test": 0.05}, {"val": 0.05, "test": 0.05}, True),
+    ({"val": 0.1, "test": 0.04}, {"val": 0.05, "test": 0.05}, False),
+    ({"val": 0.1, "seed": 1}, {"val": 0.05}, False),
+    ({"val": 0.0, "seed": 1}, {"val": 0.0}, True),
+    ({"val": 0.1, "group": "source"}, {"val": 0.05}, False),
+    ({"val": 0.1, "group": "source"}, {"val": 0.05, "group": "source"}, True),
+])  # fmt: skip
+def test_a_larger_split_holds_out_what_a_smaller_one_does(one, other, holds):
+    """The answer agrees with the documents of both, of which each source has a thousand."""
+    one, other = Split(**one), Split(**other)
+    batch = B.make(IDS, ["text"] * len(IDS), np.repeat([f"s{i}" for i in range(200)], 1_000).tolist())
+    inside = not ((other.sides(batch) != 0) & (one.sides(batch) == 0)).any()
+    assert one.holds_out(other) is holds is bool(inside)
+
+
+def test_the_stage_counts_each_side(tmp_path):
+    """The column is a small number, and the statistics have the documents of each side."""
+    docs = laws.dataset_of(tmp_path, [f"text {i}" for i in range(400)], parts=3)
+    sealed = dp.Pipeline(Split(val=0.2, test=0.1)).run(docs, out=str(tmp_path / "out"))
+    sides = sealed.table(["side"]).column(0)
+    assert sides.type == pa.uint8()
+    found = np.bincount(sides.to_pylist(), minlength=3)
+    assert {f"side.{name}": int(n) for name, n in zip(("train", "val", "test"), found, strict=True)} == {
+        name: n for name, n in sealed.stats.stages[-1].counts.items() if name.startswith("side.")
+    }
+    assert (Split().needs, Split(group="source").needs, Split(group="host").needs) == ((), (), ("host",))
+    assert (Split().columns, Split(group="host").columns) == (("id",), ("id", "host"))
+
+
+def sides_of(docs, split):
+    return [side for batch in docs.batches() for side in split.sides(batch).tolist()]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 20, 200])
+def test_of_few_documents_some_are_held_out(tmp_path, n):
+    """Another seed is found by which at least one document is held out and half or more are for training."""
+    docs = laws.dataset_of(tmp_path, [f"text {i}" for i in range(n)], parts=2)
+    for seed in range(20):
+        given = Split(val=0.02, seed=seed * 100)
+        chosen = split_of(docs, given)
+        sides = sides_of(docs, chosen)
+        assert any(sides)
+        assert 2 * sides.count(0) >= n
+        assert (chosen.val, chosen.test, chosen.group) == (0.02, 0.0, None)
+        tried = [replace(given, seed=s) for s in range(given.seed, chosen.seed)]  # the first that does is taken
+        assert not any(any(x := sides_of(docs, one)) and 2 * x.count(0) >= n for one in tried)
+
+
+def test_a_split_of_many_or_of_one_is_left_alone(tmp_path):
+    """201 documents keep the seed even if it holds out none; one document is for training; no share, no change."""
+    many = laws.dataset_of(tmp_path / "many", [f"text {i}" for i in range(201)], parts=2)
+    none = next(s for seed in range(100) if not any(sides_of(many, s := Split(val=0.001, seed=seed))))
+    assert split_of(many, none) == none
+    one = laws.dataset_of(tmp_path / "one", ["text"], parts=1)
+    assert split_of(one, Split(val=0.9, test=0.05)) == Split(val=0.0, test=0.0)
+    assert split_of(one, Split(val=0.0)) == Split(val=0.0)
+    same = laws.dataset_of(tmp_path / "same", [{"text": f"t{i}", "host": "a"} for i in range(9)], strings=("host",))
+    alone = Split(val=0.1, group="host")  # one group of nine: held out as a whole or not at all
+    assert split_of(same, alone) == alone
