@@ -93,6 +93,8 @@ def note(path: str) -> None:
         name = os.path.relpath(os.path.abspath(path), os.path.dirname(journal))
         with open(journal, "ab") as f:  # a small append is one write, so that processes do not mix their lines
             f.write(f"\n{json.dumps(name)}".encode())
+            f.flush()
+            os.fsync(f.fileno())  # else a power cut may keep the file and lose its line, and the file is nobody's
 
 
 def journal_of(path: str) -> str | None:

@@ -77,6 +77,7 @@ def export(
         done = runner_of(run).map(ExportFile.done, jobs, f"export to {to}")
         paths = list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
         _sweep(folder, to, {os.path.basename(job.path) for job in jobs}, {os.path.basename(path) for path in paths})
+        files.sweep(folder)
     return paths
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from dataprep.errors import PlanError, require
-from dataprep.store import files, receipts
+from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.sample import Sample
 from dataprep.tokens.shard_format import token_dtype
@@ -112,7 +112,9 @@ def train_bpe(
     else:
         recipe = key([VERSION, docs.key, vocab_size, plan, names, regex, min_count])
         folder = os.fspath(out)
-        receipts.once(files.join(folder, "receipt.json"), recipe, lambda: {"files": [train().save(folder)]})
+        with lease.held(folder):
+            receipts.once(files.join(folder, "receipt.json"), recipe, lambda: {"files": [train().save(folder)]})
+            files.sweep(folder)
         tok = Tokenizer.load(folder)
     tok.trained_on = asdict(split)
     return tok
