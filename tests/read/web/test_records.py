@@ -160,6 +160,15 @@ def test_records_that_are_no_pages(tmp_path) -> None:
     assert list(dropped.values()) == reasons
 
 
+@pytest.mark.parametrize("first", CASES)
+def test_one_stream_of_all_cases(tmp_path, first) -> None:
+    """Records of every class are read from one gzip stream too, whichever of them is the first."""
+    some = [first, *CASES]
+    (tmp_path / "a.warc.gz").write_bytes(gzip.compress(b"".join(CASES[case] for case in some)))
+    found = list(read_records(str(tmp_path / "a.warc.gz"), ALL, 1 << 20, strict=False))
+    assert [entry.lost for entry in found] == [""] * len(some)
+
+
 def test_garbage_between_records(tmp_path) -> None:
     """Bytes that are no record cost the record before them only if they could be its rest."""
     one, two = record(http(), i=1), record(http(), i=2)

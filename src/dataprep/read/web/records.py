@@ -95,7 +95,7 @@ class _Archive:
         self.at = 0 if self.magic else at
         self.mark = self.start = at  # start of the current record: stored offset, offset in decompressed bytes
         self.line = b""  # a line read ahead
-        self.lead = -1  # the decompressed offset of a member that begins with empty lines
+        self.lead = -1  # the decompressed offset of a member that begins with empty lines before this record
         raw = files.open_raw(self.url)
         if self.magic:
             self.members = ArchiveMembers(raw, self.url, self.magic, at)
@@ -200,7 +200,7 @@ class _Archive:
 
     def _next(self) -> bool:
         """Move to the first line of a record."""
-        self.inside = False
+        self.inside, self.lead = False, -1
         if self.members is None or self.apart is False:
             self.mark = self.start = self.at - len(self.line)
         while line := self.line or self._line():
@@ -333,7 +333,7 @@ class _Archive:
             return self.start
         stored = self.members.starts.get(self.start, self.members.starts.get(self.lead))
         self.members.starts = {given: at for given, at in self.members.starts.items() if given >= self.start}
-        if self.start and self.apart is None:
+        if self.start and self.lead and self.apart is None:
             self.apart = stored is not None
         if not self.apart:
             return self.start if stored is None or self.apart is False else stored
