@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import dataprep as dp
 import laws
 from dataprep.core import batch as B
 from dataprep.errors import PlanError
+from dataprep.messages import clean_rules as R
 from dataprep.messages.clean import CleanMessages, caption
 from dataprep.messages.emoji import PICTURES, emoji_counts, emoji_spans
 from twins.clean import clean_message
@@ -288,3 +290,17 @@ def test_kinds_that_no_message_has(kinds) -> None:
     with pytest.raises(PlanError, match=r"\(kinds=.+\): 'txt' must be one of text, image, .+, deleted, system"):
         CleanMessages(kinds=kinds)
     assert CleanMessages(kinds="sticker") == CleanMessages(kinds=("sticker",))
+
+
+def test_links_and_addresses_are_found_without_searching_all(monkeypatch) -> None:
+    """Searching only words with a dot, a :// or an @ finds what searching every character finds."""
+    rng = random.Random(8)
+    pieces = ["https://x.org/a", "www.x", "x.org", "youtu.be/", "a.b", "me@x.org", "@me", "<@123456>", "@", "://", ".",
+              " ", " ", "\n", "\u00a0", R.BETWEEN, "é", "王", ")", "(", "x@", "\u2028", "z" * 70]  # fmt: skip
+    texts = ["".join(rng.choices(pieces, k=rng.randrange(12))) for _ in range(3_000)]
+    finds = R.links, R.emails
+    fast = [[list(find(text)) for text in texts] for find in finds]
+    monkeypatch.setattr(R, "_words_with", lambda _, text: [(0, len(text))])
+    assert fast == [[list(find(text)) for text in texts] for find in finds]
+    assert [list(R.mentions(t)) for t in texts] == [[m.span() for m in R._MENTION.finditer(t)] for t in texts]
+    assert sum(map(bool, fast[1])) > 100

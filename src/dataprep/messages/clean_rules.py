@@ -1,17 +1,21 @@
 """The rules of CleanMessages: patterns for links, mentions, laughter and others, and their replacement.
 
 The patterns take linear time. A rule works on many messages at once, joined by the character BETWEEN; no match spans
-it, and no rule removes it.
+it, and no rule removes it. Links and addresses are searched only in words with a dot, a :// or an @.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from dataprep.pii import rules
+from dataprep.unicode.text import DECIMAL, SPACE, classes
 
 from .emoji import PARTS, emoji_spans
 
@@ -35,19 +39,35 @@ _LINK = re.compile(
     rf"(?:[/?#]{_REST}*)?)",
     re.IGNORECASE,
 )
+_DOT = re.compile(r"\.(?=\w)|://")  # every link has one
+_AT = re.compile("@")
+_SPACE = re.compile(r"\s")
 _NOT_LAST = ".,;:!?'*_~\u2019\u2026\u060c\u061b\u061f"  # at the end they belong to the sentence
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
 def links(text: str) -> Iterator[Span]:
     """Yield the (start, end) of each URL: with a scheme, with www., or bare as in youtu.be/x and example.org."""
-    for m in _LINK.finditer(text):
+    for m in (m for start, stop in _words_with(_DOT, text) for m in _LINK.finditer(text, start, stop)):
         start, end = m.span()
         unopened = {c: m[0].count(c) - m[0].count(o) for c, o in _CLOSING.items()}
         while text[end - 1] in _NOT_LAST or unopened.get(text[end - 1], 0) > 0:
             end -= 1
             unopened[text[end]] = unopened.get(text[end], 0) - 1
         yield start, end
+
+
+def _words_with(sign: re.Pattern[str], text: str) -> Iterator[Span]:
+    """Yield the (start, end) of each run of characters other than white space in which `sign` occurs."""
+    stop = 0
+    for m in sign.finditer(text):
+        start = m.start()
+        if start >= stop:
+            while start > stop and not text[start - 1].isspace():
+                start -= 1
+            space = _SPACE.search(text, m.end())
+            stop = space.start() if space else len(text)
+            yield start, stop
 
 
 _MENTION = re.compile(
@@ -57,9 +77,13 @@ _MENTION = re.compile(
 )
 
 
+_MENTION_SIGN = re.compile("[@<]")  # with which a mention begins
+
+
 def emails(text: str) -> Iterator[Span]:
     """Yield the (start, end) of each e-mail address, as the filter PII finds them."""
-    return ((f.start, f.end) for f in rules.find(text, ("email",)))
+    for start, stop in _words_with(_AT, text):
+        yield from ((start + f.start, start + f.end) for f in rules.find(text[start:stop], ("email",)))
 
 
 def phones(text: str) -> Iterator[Span]:
@@ -69,7 +93,11 @@ def phones(text: str) -> Iterator[Span]:
 
 def mentions(text: str) -> Iterator[Span]:
     """Yield the (start, end) of each @name, of WhatsApp's mentions between isolate characters, and of Discord's ids."""
-    return (m.span() for m in _MENTION.finditer(text))
+    end = 0
+    for sign in _MENTION_SIGN.finditer(text):
+        if sign.start() >= end and (m := _MENTION.match(text, sign.start())):
+            end = m.end()
+            yield m.span()
 
 
 _EDITED = re.compile("[ \u00a0]?\u200e<[^<>\n\x1e]{4,80}>(?=\x1e|\\Z)")
@@ -106,6 +134,7 @@ def _laughs() -> Iterator[str]:
     yield from _WORDS.values()
 
 
+_MOST_LETTERS = 4  # different ones in a word that is laughter: ptdr, lmao
 _FORMS = (*(2 * s for s in _SYLLABLES), *(3 * c for c in _SINGLE), *_WORDS)
 _LAUGH = re.compile("|".join(f"({p})" for p in _laughs()), re.IGNORECASE)
 _WORD = re.compile(r"\w{3,}")
@@ -122,7 +151,13 @@ def laughter(text: str) -> tuple[str, int]:
         changed += short != m[0]
         return short
 
-    text = _WORD.sub(form, text)
+    messages = text.split(BETWEEN)
+    words = [_WORD.findall(message) for message in messages]
+    laughs = {w for w in set[str]().union(*words) if len(set(w.casefold())) <= _MOST_LETTERS and _laugh(w) != w}
+    for i, said in enumerate(words if laughs else ()):
+        if not laughs.isdisjoint(said):
+            messages[i] = _WORD.sub(form, messages[i])
+    text = BETWEEN.join(messages) if laughs else text
     text, thai = _THAI.subn(r"\1", text)
     return text, changed + thai
 
@@ -142,8 +177,26 @@ def repeats(most: int) -> Change:
 
     The rule is a function: text -> (new text, number of changes).
     """
-    pattern = re.compile(rf"([^\d\s{PARTS}])\1{{{most},}}")
-    return lambda text: pattern.subn(lambda m: m[1] * most, text)
+
+    def change(text: str) -> tuple[str, int]:
+        points = np.frombuffer(text.encode("utf-32-le"), "<u4")
+        same = points[1:] == points[:-1]
+        gone = np.zeros(len(points), np.bool_)  # the `most` characters before are equal to it
+        gone[most:] = ~_may_repeat()[points[most:]]
+        for first in range(most):
+            gone[most:] &= same[first : len(same) - most + 1 + first]
+        n = int((gone[1:] & ~gone[:-1]).sum())
+        return (points[~gone].tobytes().decode("utf-32-le"), n) if n else (text, 0)
+
+    return change
+
+
+@cache
+def _may_repeat() -> npt.NDArray[np.bool_]:
+    """Return for each code point whether it may be repeated: digits, white space and emoji, bool[0x110000]."""
+    table: npt.NDArray[np.bool_] = classes() & (DECIMAL | SPACE) != 0
+    table[[ord(c) for c in re.findall(f"[{PARTS}]", "".join(map(chr, range(0x2000, 0x20000))))]] = True
+    return table
 
 
 def repeated_emoji(text: str) -> Iterator[Span]:
