@@ -35,9 +35,9 @@ class SpillWriter:
     def write(self, sections: Iterable[npt.NDArray[Any]]) -> None:
         """Write one segment: `sections` yields the array of each section, `n_sections` in all."""
         for section in sections:
-            data = np.ascontiguousarray(section)
-            self.f.write(data.view(np.uint8).data if data.size else b"")
-            self.offsets.append(self.offsets[-1] + data.nbytes)
+            if section.size:
+                self.f.write(np.ascontiguousarray(section).view(np.uint8).data)
+            self.offsets.append(self.offsets[-1] + section.nbytes)
         self.segments += 1
 
     def write_together(

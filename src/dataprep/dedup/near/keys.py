@@ -8,6 +8,7 @@ ids of the part's documents, and for every file of keys the row that each of its
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -192,7 +193,8 @@ def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any]]:
         order = np.argsort(top, kind="stable")  # a radix sort, for one byte
         records = np.empty(len(own), RECORD)
         records["key"], records["doc"] = own[order], docs[order]
-        sections += np.split(records, np.searchsorted(top[order], np.arange(1, BUCKETS)))
+        edges = np.searchsorted(top[order], np.arange(BUCKETS + 1)).tolist()
+        sections += [records[a:b] for a, b in itertools.pairwise(edges)]  # np.split takes five times as long
     return [*sections, np.minimum(sizes, 2**32 - 1).astype(np.uint32)]
 
 
