@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import random
 import re
-import subprocess
 import sys
 
 import numpy as np
@@ -419,16 +418,12 @@ def test_a_small_corpus_is_not_wiped_out(drops) -> None:
     assert drops(SemDeDup(), ["only these words"] * 3 + [""] * 2) == {1: (0, 1.0), 2: (0, 1.0)}
 
 
-def test_without_fasttext_it_says_so(tmp_path) -> None:
+def test_without_fasttext_it_says_so(dataset, tmp_path, monkeypatch) -> None:
     """A missing fastText is a sentence with the extra's name, before anything is read."""
-    code = (
-        "import sys; sys.modules['fasttext'] = None\n"
-        "import dataprep as dp; from dataprep.dedup.semantic import SemDeDup\n"
-        f"SemDeDup().fit(dp.read({str(tmp_path / 'a.jsonl')!r}), dp.Serial(), {str(tmp_path / 'out')!r})"
-    )
-    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install 'dataprep-lm[langid]'" in done.stderr.splitlines()[-1]
+    monkeypatch.setitem(sys.modules, "fasttext", None)
+    with pytest.raises(PlanError, match=r"pip install 'dataprep-lm\[langid\]'"):
+        SemDeDup().fit(dataset(["a"]), dp.Serial(), str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from twins.text import shingle_set
 
 def jaccard(a: set, b: set) -> float:
     """The Jaccard similarity of two sets, not both empty."""
-    return len(a & b) / len(a | b)
+    both = len(a & b)
+    return both / (len(a) + len(b) - both)
 
 
 def contained(a: set, b: set) -> float:
@@ -22,8 +23,8 @@ def near_duplicates(
     sets = [shingle_set(t, unit, n) for t in texts]
     kept, gone = [], {}
     for d in order:
-        hits = [(k, measure(sets[d], sets[k])) for k in kept if sets[d] and sets[k]]
-        hit = next(((k, j) for k, j in hits if j >= threshold), None)
+        measured = ((k, measure(sets[d], sets[k])) for k in kept if sets[d] and sets[k])
+        hit = next(((k, j) for k, j in measured if j >= threshold), None)
         if hit is None:
             kept.append(d)
         else:

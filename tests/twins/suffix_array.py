@@ -12,9 +12,10 @@ def windows_of(text: str, width: int, by_word: bool, split: str = "unicode") -> 
     """Where windows start and end, in bytes."""
     if not by_word:
         return [(i, i + width) for i in range(len(text.encode()) - width + 1)]
-    size = [len(text[:a].encode()) for a, _ in spans(text, split)]
-    ends = [len(text[:b].encode()) for _, b in spans(text, split)]
-    return list(zip(size, ends[width - 1 :], strict=False))
+    at = places(text)
+    starts = [at[a] for a, _ in spans(text, split)]
+    ends = [at[b] for _, b in spans(text, split)]
+    return list(zip(starts, ends[width - 1 :], strict=False))
 
 
 def repeated_spans(
@@ -64,5 +65,10 @@ def allowed_cuts(text: str, cut: str, split: str = "unicode") -> list[int]:
     """The places in bytes where a text may be cut: between code points; not inside words; where lines begin."""
     inside = {"char": "(?!)", "word": "(?!)", "line": r"(?<=[^\n])(?!\Z)"}[cut]
     bad = {m.start() for m in re.finditer(inside, text)}
-    bad |= {i for a, b in spans(text, split) for i in range(a + 1, b) if cut == "word"}
-    return [len(text[:i].encode()) for i in range(len(text) + 1) if i not in bad]
+    bad |= {i for a, b in (spans(text, split) if cut == "word" else ()) for i in range(a + 1, b)}
+    return [place for i, place in enumerate(places(text)) if i not in bad]
+
+
+def places(text: str) -> list[int]:
+    """Where each character begins, and the text ends, in bytes."""
+    return list(itertools.accumulate((len(c.encode()) for c in text), initial=0))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import regex
 
 from dataprep.unicode import tables
 from twins.unicode import WORD, lower, points
 
+BLANK, PICTURE, KATAKANA = (regex.compile(rf"\p{{{name}}}") for name in ("WB=WSegSpace", "ExtPict", "WB=Katakana"))
 HIDDEN = {chr(c) for a, b in ((0x180B, 0x180D), (0x180F, 0x180F), (0xFE00, 0xFE0F)) for c in range(a, b + 1)}
 NEWLINES = "\r\n\x0b\x0c\x85\u2028\u2029"
 HIDDEN |= {chr(c) for c in range(0xE0100, 0xE01F0)}
@@ -33,7 +34,7 @@ def kind(c: str, tailored: bool) -> str:
     found = _classes().get(c, "")
     if tailored and c == "\u202f":
         return "MID_NUMBER"
-    if not tailored and regex.match(r"\p{WB=Katakana}", c):
+    if not tailored and KATAKANA.match(c):
         return "KATAKANA"
     return "" if tailored and c in points("FORMAT") and found != "EXTEND" else found
 
@@ -45,9 +46,9 @@ def is_boundary(text: str, i: int, tailored: bool = True) -> bool:
         return False
     if before in NEWLINES or after in NEWLINES:  # WB3a, WB3b
         return True
-    if not tailored and before == "\u200d" and regex.match(r"\p{ExtPict}", after):  # WB3c
+    if not tailored and before == "\u200d" and PICTURE.match(after):  # WB3c
         return False
-    if regex.match(r"\p{WB=WSegSpace}", before) and regex.match(r"\p{WB=WSegSpace}", after):  # WB3d
+    if BLANK.match(before) and BLANK.match(after):  # WB3d
         return False
     if kind(after, tailored) == "EXTEND":  # WB4
         return False
@@ -112,16 +113,17 @@ def is_word(segment: str) -> bool:
     )
 
 
-def spans(text: str, split: str = "unicode") -> list[tuple[int, int]]:
+@lru_cache(1000)
+def spans(text: str, split: str = "unicode") -> tuple[tuple[int, int], ...]:
     """Where the words of a text start and end, in characters."""
     if split == "regex":
-        return [m.span() for m in re.finditer(f"{WORD}+", text)]
+        return tuple(m.span() for m in re.finditer(f"{WORD}+", text))
     found, at = [], 0
     for segment in segments(text):
         if is_word(segment):
             found.append((at, at + len(segment)))
         at += len(segment)
-    return found
+    return tuple(found)
 
 
 def words(text: str, split: str = "unicode") -> list[str]:
