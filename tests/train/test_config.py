@@ -7,6 +7,7 @@ import pytest
 
 from dataprep.errors import PlanError
 from dataprep.train import PRESETS, ModelConfig, TrainConfig, named, preset
+from dataprep.train.__main__ import main
 
 LEAN = """
 import sys
@@ -47,11 +48,11 @@ def test_training_needs_torch_and_numpy_only(shards, tmp_path):
     assert (tmp_path / "step-00000003.pt").exists()
 
 
-def test_errors_are_one_line_and_a_status(shards, tmp_path):
+def test_errors_are_one_line_and_a_status(tmp_path, monkeypatch, capsys):
     """The thin entry answers with a sentence, not a traceback."""
-    code = "import sys\nfrom dataprep.train.__main__ import main\nsys.exit(main())"
-    status, _, err = run(code, str(tmp_path), "--out", str(tmp_path / "out"))
-    assert status == 1
+    monkeypatch.setattr(sys, "argv", ["train", str(tmp_path), "--out", str(tmp_path / "out")])
+    assert main() == 1
+    err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "manifest.json" in err
 
