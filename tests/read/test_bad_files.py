@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import lzma
 from pathlib import Path
@@ -19,6 +20,7 @@ LINES = "".join(f'{{"text": "document {i} {i * 7919 % 10007} {i * i}"}}\n' for i
 SUFFIXES = ("jsonl.gz", "jsonl.zst", "jsonl.xz", "md.gz", "warc", "parquet")
 
 
+@functools.cache
 def whole(suffix) -> bytes:
     """An intact file of this kind."""
     if suffix == "parquet":

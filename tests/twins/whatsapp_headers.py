@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _SKIP = "[ \t\u00a0\u061c\ufeff\u2009-\u200f\u202a-\u202f\u2066-\u2069]"
 
@@ -42,7 +43,7 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None: 
     found = _DATE_FIRST.match(line) or _TIME_FIRST.match(line)
     if found is None:
         return None
-    meanings = {_plain(word, H): code for word, code in reversed(H._meanings().items())}
+    meanings = _meanings()
     words = [meanings.get(_plain(found[k] or "", H), S.UNKNOWN) if _plain(found[k] or "", H) else 0
              for k in ("era", "w1", "w2", "late", "last")]  # fmt: skip
     a, b, c, h, m, s = (int(found[k] or 0) for k in ("a", "b", "c", "h", "m", "s"))
@@ -81,6 +82,13 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None: 
     if h > 23 or (found.re is _TIME_FIRST and _plain(found["w2"], H) and words[2]):
         return None
     return found.end(), (a, b, c), h * 3_600 + m * 60 + s
+
+
+@cache
+def _meanings() -> dict[str, int]:
+    from dataprep.read.chats.whatsapp import headers as H
+
+    return {_plain(word, H): code for word, code in reversed(H._meanings().items())}
 
 
 def _plain(word: str, headers) -> str:
