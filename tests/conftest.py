@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -17,13 +18,19 @@ ROOT = Path(__file__).parent.parent
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci")
 SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text().split())
+SLOW_OF = Counter(name.partition("::")[0] for name in SLOW)  # how many in a file
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests of slow.txt, which take half a second or more, or use processes; `make test-fast` skips them."""
+    """Mark the tests of slow.txt, which take half a second or more, or use processes; `make test-fast` skips them.
+
+    Files with most of them come first, so that at the end no worker waits for a long file of the other.
+    """
+    homes = {item: item.path.relative_to(ROOT / "tests").as_posix() for item in items}
     for item in items:
-        if f"{item.path.relative_to(ROOT / 'tests').as_posix()}::{item.originalname}" in SLOW:
+        if f"{homes[item]}::{item.originalname}" in SLOW:
             item.add_marker("slow")
+    items.sort(key=lambda item: -SLOW_OF[homes[item]])
 
 
 @pytest.fixture(scope="session")
