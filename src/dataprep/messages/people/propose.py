@@ -2,7 +2,7 @@
 
 Two names become one person if one of these is found, and nothing that contradicts it:
 
-- the same account of Telegram or Discord, or the same phone number, in any form
+- the same account of Telegram, Discord or Slack, or the same phone number, in any form
 - three or more messages with the same minutes and texts in two exports of one chat, and hardly any that differ
 - a contact (vCard, contact list, message) with a name of several words and a number that no other name has
 - the same name of several words, apart from case, accents and emoji, or as a romanization (`romanized.py`), if no

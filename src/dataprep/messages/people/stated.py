@@ -1,17 +1,24 @@
-"""Read the accounts and contacts that exports state: ids of Telegram and Discord, contact lists and vCards."""
+"""Read the accounts and contacts that exports state: ids of Telegram, Discord and Slack, contacts, and vCards."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from dataprep.errors import ReadError
 from dataprep.messages.names.phones import phone
 from dataprep.read.chats.discord import Discord, blocks
 from dataprep.read.chats.json_export import sort_out
+from dataprep.read.chats.packs import folder_of, state_of
+from dataprep.read.chats.slack.names import USERS
+from dataprep.read.chats.slack.reader import Slack
 from dataprep.read.chats.sms.reader import Sms, contact_names
 from dataprep.read.chats.telegram.json import Telegram
 from dataprep.read.json.stream import JsonStream
@@ -44,12 +51,17 @@ def stated_by(source: tuple[str, Any]) -> Stated:
         with files.open_read(url) as f:
             return Stated(cards=set(cards_in(f.read(MAX_CARD_BYTES).decode("utf-8", "replace"))))
     if url.lower().endswith(".zip"):
-        return Stated(cards=set(_zipped(url)))
+        return _zipped(url)
+    if isinstance(reader, Slack):
+        return _slack_folder(folder_of(url, 2), state_of(reader.companions(url)))
     if isinstance(reader, Sms):
         named = ((name, phone(number)) for number, name in contact_names(url).items())
         return Stated(cards={(name, digits) for name, digits in named if digits})
-    if not isinstance(reader, (Telegram, Discord)):
-        return Stated()
+    return _accounts(url, reader) if isinstance(reader, (Telegram, Discord)) else Stated()
+
+
+def _accounts(url: str, reader: Telegram | Discord) -> Stated:
+    """Return the accounts in an export of Telegram or Discord."""
     with files.open_read(url) as stream:
         head = stream.read(64).removeprefix(BOM).lstrip()
     if head.startswith((b"{", b"[")):
@@ -122,18 +134,54 @@ def cards_in(text: str) -> Iterator[tuple[str, str]]:
             name, numbers = "", []
 
 
-def _zipped(url: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, digits) of the vCards in a zip."""
+def _zipped(url: str) -> Stated:
+    """Return what the vCards and Slack's lists of users in a zip state."""
+    found = Stated()
+    damaged = zipfile.BadZipFile, OSError, ReadError  # which the reader of messages reports
+    with contextlib.suppress(*damaged), files.open_raw(url) as f, zipfile.ZipFile(f) as z:
+        for info in z.infolist():
+            name = files.name_of(info.filename)
+            data = z.read(info) if info.file_size <= MAX_CARD_BYTES and (name in USERS or _is_card(name)) else b""
+            if name in USERS:
+                _add_users(found, data)
+            found.cards.update(cards_in(data.decode("utf-8", "replace")) if _is_card(name) else ())
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _slack_folder(root: str, _: tuple[tuple[str, str], ...]) -> Stated:
+    """Return what the lists of users in the folder of a Slack export state; the second value changes with the files."""
+    found = Stated()
+    for name in USERS:
+        if files.exists(url := f"{root}{name}"):
+            with files.open_read(url) as f:
+                _add_users(found, f.read())
+    return found
+
+
+def _add_users(found: Stated, data: bytes) -> None:
+    """Add the accounts and phone numbers of Slack's list of users, a JSON list."""
     try:
-        with files.open_raw(url) as f, zipfile.ZipFile(f) as z:
-            for info in z.infolist():
-                if info.filename.lower().endswith(CARD) and info.file_size <= MAX_CARD_BYTES:
-                    yield from cards_in(z.read(info).decode("utf-8", "replace"))
-    except (zipfile.BadZipFile, OSError, ReadError):
-        return  # the reader of messages reports a damaged file
+        users = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return
+    for user in users if isinstance(users, list) else []:
+        if not isinstance(user, dict) or not user.get("id"):
+            continue
+        account = "slack", f"{user.get('team_id', '')} {user['id']}"
+        profile: Any = user.get("profile")
+        profile = profile if isinstance(profile, dict) else {}
+        names = {str(of[n]) for of in (user, profile) for n in ("display_name", "real_name", "name", "id") if of.get(n)}
+        found.accounts.update((account, name) for name in names)
+        digits = phone(str(profile.get("phone") or ""))
+        found.cards.update((name, digits) for name in names if digits)
 
 
 def card_files(paths: Iterable[str]) -> list[str]:
     """Return the URLs of files of vCards among `paths` and in these folders."""
     found = (url for path in paths for url in files.expand(path))
-    return sorted({url for url in found if url.lower().endswith(CARD)})
+    return sorted({url for url in found if _is_card(url)})
+
+
+def _is_card(name: str) -> bool:
+    return name.lower().endswith(CARD)
