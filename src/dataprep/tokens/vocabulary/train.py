@@ -103,8 +103,9 @@ def train_bpe(
     regex = regex_of(pattern, digits)
 
     def train() -> Tokenizer:
+        drawn = plan.draw(docs, run)
         require(not docs.stats.emptied, f"there is no text to learn a vocabulary from; {docs.stats.emptied}")
-        merges = learn_from_sample(plan.draw(docs, run), n_merges, regex, min_count)
+        merges = learn_from_sample(drawn, n_merges, regex, min_count)
         return Tokenizer.from_merges(merges, names, regex)
 
     if out is None:
