@@ -11,7 +11,7 @@ from dataprep.messages.names.phones import phone, same_phone
 
 from .evidence import EqualMessages, Evidence
 from .identities import is_abroad
-from .romanized import LATIN, is_same_name, script_of
+from .romanized import LATIN, plain, romanizations, script_of
 
 MIN_MESSAGES = 3  # that two exports have under two names
 SURE = 0.9  # of the messages of each name that both exports have
@@ -135,12 +135,12 @@ def significant(name: str) -> tuple[str, ...]:
 
 def _by_name(names: Iterable[str]) -> Iterator[Link]:
     """Yield links of names that are equal but for case, accents, spaces and emoji, and of romanized and first names."""
-    plain: dict[str, list[str]] = defaultdict(list)
+    same: dict[str, list[str]] = defaultdict(list)
     for name in names:
         if words(name) and not phone(name):
-            plain["".join(words(name))].append(name)
-    firsts = [next((n for n in forms if not is_short(n)), forms[0]) for forms in plain.values()]
-    for first, forms in zip(firsts, plain.values(), strict=True):
+            same["".join(words(name))].append(name)
+    firsts = [next((n for n in forms if not is_short(n)), forms[0]) for forms in same.values()]
+    for first, forms in zip(firsts, same.values(), strict=True):
         for other in forms:
             if other != first:
                 yield Link(first, other, "name", not (is_short(first) or is_short(other)), "the same name")
@@ -154,7 +154,9 @@ def _by_name(names: Iterable[str]) -> Iterator[Link]:
 
 
 def _romanized(latin: Iterable[str], others: Iterable[str], script: str) -> Iterator[Link]:
-    pairs = [(one, other) for other in others for one in latin if is_same_name(one, other)]
+    spelled = [(one, plain(one)) for one in latin]
+    patterns = [(other, pattern) for other in others if (pattern := romanizations(other))]
+    pairs = [(one, other) for other, pattern in patterns for one, text in spelled if pattern.fullmatch(text)]
     n = Counter(name for pair in pairs for name in pair)
     for one, other in pairs:
         alone = n[one] == n[other] == 1

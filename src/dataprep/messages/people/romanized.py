@@ -79,7 +79,12 @@ def is_same_name(latin: str, other: str) -> bool:
     (True, False)
     """
     pattern = romanizations(other)
-    return pattern is not None and pattern.fullmatch(" ".join(words(_APOSTROPHES.sub("", latin)))) is not None
+    return pattern is not None and pattern.fullmatch(plain(latin)) is not None
+
+
+def plain(latin: str) -> str:
+    """Return a name in Latin letters in the form that `romanizations` matches: without case, accents and signs."""
+    return " ".join(words(_APOSTROPHES.sub("", latin)))
 
 
 @functools.lru_cache(maxsize=1 << 14)
