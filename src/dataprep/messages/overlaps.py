@@ -224,11 +224,14 @@ def find_repeated(files: I64, rows: pa.Table, fine: npt.NDArray[np.bool_] | None
     exports. A row without a time or a chat is never dropped. Memory: about 100 bytes per row in addition to the texts.
     """
     times, known = seconds_of(rows["time"].combine_chunks())
-    code = {name: _codes(rows[name]) for name in FIELDS}
+    chats = _codes(rows["chat"])
+    usable = np.flatnonzero(known & (chats >= 0) & _in_several(files, chats))
+    if not len(usable):
+        return usable, usable
+    code = {"chat": chats, **{name: _codes(rows[name]) for name in FIELDS if name != "chat"}}
     code["rest"] = _codes(_after_first_line(rows["text"]))
     media = pc.is_in(rows["kind"], pa.array(MEDIA)).to_numpy(zero_copy_only=False) if len(rows) else known
     fine = has_seconds(files, code["chat"], times) if fine is None else fine
-    usable = np.flatnonzero(known & (code["chat"] >= 0))
     found: list[tuple[I64, I64]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     for chat in _chunks(code["chat"], usable):
         unique = chat[:0]
@@ -243,6 +246,15 @@ def find_repeated(files: I64, rows: pa.Table, fine: npt.NDArray[np.bool_] | None
             unique = np.concatenate([unique, np.setdiff1d(left, more)])
     repeated, kept = (np.concatenate(column) for column in zip(*found, strict=True))
     return repeated, kept
+
+
+def _in_several(files: I64, chats: I64) -> npt.NDArray[np.bool_]:
+    """Return which rows are of a chat that several files have, bool[n]; chats: numbers from -1."""
+    first = np.full(chats.max(initial=-1) + 2, -1, np.int64)
+    first[chats] = files
+    several = np.zeros(len(first), np.bool_)
+    several[chats[files != first[chats]]] = True
+    return np.asarray(several[chats], np.bool_)
 
 
 def _codes(values: Any) -> I64:
