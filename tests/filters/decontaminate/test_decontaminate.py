@@ -64,6 +64,29 @@ def test_thirteen_words_in_a_row():
     assert numbers(stage, LONG + LONG)["q"] == [2 * (len(words) - 12)]
 
 
+@pytest.mark.parametrize("script", ["Thai", "Japanese", "Chinese", "Lao", "Khmer", "Myanmar"])
+def test_scripts_without_spaces(script):
+    """Thirteen characters of a script without spaces are found, whatever punctuation and spaces stand between."""
+    first = {"Thai": 0xE01, "Japanese": 0x3041, "Chinese": 0x4E00, "Lao": 0xE94, "Khmer": 0x1780, "Myanmar": 0x1000}
+    question = "".join(chr(first[script] + 7 * k % 23) for k in range(20))
+    stage = Decontaminate(sets={"q": [question]})
+    others = "".join(chr(first[script] + 5 * k % 23) for k in range(60))
+    planted = others + " ".join(question[3:10]) + "、\n" + question[10:16] + others
+    assert numbers(stage, planted)["q"] == [1]
+    assert numbers(stage, others, others + question[3:15] + others)["q"] == [0, 0]
+
+
+def test_planted_sentences_are_found_in_a_book(shared):
+    """Of fifty sentences of a Japanese novel, each is found in a page of it that has it between others."""
+    book = (shared / "text" / "books" / "wagahaiwa_nekodearu.txt").read_text("utf-8")
+    sentences = sorted({s.strip() for s in book.split("。") if 40 <= len(s.strip()) <= 200})[::20][:50]
+    pages = [book[i : i + 2000] for i in range(0, 2000 * 50, 2000)]
+    planted = [p[:900] + "\n" + s.replace("、", " , ") + "。" + p[900:] for p, s in zip(pages, sentences, strict=True)]
+    found = numbers(Decontaminate(sets={"q": sentences}), *planted)["q_questions"]
+    assert len(sentences) == 50
+    assert all(n in of_page for n, of_page in enumerate(found, 1))
+
+
 def test_short_questions():
     """A question of eight to twelve words is one run of all of them; a shorter one is not looked for (see `repr`)."""
     stage = Decontaminate(sets={"q": [SHORT, "How many goats?"]})
