@@ -6,7 +6,9 @@ import itertools
 import re
 from collections import Counter
 
+from twins.canonical import dropped_marks
 from twins.unicode import NO_WORD, lower, points
+from twins.words import kind
 
 
 def gopher(text: str, rule, lists) -> dict[str, float]:
@@ -17,7 +19,7 @@ def gopher(text: str, rule, lists) -> dict[str, float]:
     stops = [{re.sub(NO_WORD, "", lower(w)).replace("ς", "σ") for w in ws} for ws in lists]
     out = {
         "words": len(words),
-        "mean_word_chars": share(chars, len(words)),
+        "mean_word_chars": mean_word_chars(words),
         "hashes": share(text.count("#"), len(words)),
         "ellipses": share(text.count("...") + text.count("…"), len(words)),
         "bullet_lines": share(sum(line.startswith(rule.bullets) for line in lines), len(lines)),
@@ -42,6 +44,18 @@ def gopher(text: str, rule, lists) -> dict[str, float]:
             f"dup_{n}gram": share(sum(len(words[k]) for k in late), chars)
         }  # fmt: skip
     return {f"gopher_{name}": value for name, value in out.items()}
+
+
+def mean_word_chars(words: list[str]) -> float | None:
+    """The mean of the words of scripts with spaces, without marks that no word needs; None if there are none."""
+    silent = dropped_marks("diacritics")
+    spaced = [sum(c not in silent for c in w) for w in words if not any(is_unspaced(c) for c in w)]
+    return None if words and not spaced else share(sum(spaced), len(spaced))
+
+
+def is_unspaced(c: str) -> bool:
+    """Whether a character is a letter of a script without spaces between words."""
+    return c in points("ALPHA") and not kind(c, tailored=True)
 
 
 def share(part: int, whole: int) -> float:

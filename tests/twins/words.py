@@ -134,3 +134,19 @@ def words(text: str, split: str = "unicode") -> list[str]:
     assert len(small) == len(text), "lower-casing keeps every place"
     table = str.maketrans(dict.fromkeys("\u2018\u2019\uff07", "'") | dict.fromkeys([*HIDDEN, *points("FORMAT")], ""))
     return [small[a:b].translate(table) for a, b in spans(text)]
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text as they are written, and between them the runs of one other character; none has a blank."""
+    inside = {i: i == a for a, b in spans(text) for i in range(a, b)}  # whether a word starts here
+    found, before = [""], ""
+    for i, c in enumerate(text):
+        same = c == before or c in points("MARK") or c in points("FORMAT")
+        if c in points("SPACE"):
+            found.append("")
+        elif inside.get(i, not same):
+            found.append(c)
+        else:
+            found[-1] += c
+        before = "" if i in inside or c in points("SPACE") else c
+    return [token for token in found if token]

@@ -6,7 +6,7 @@ The counts come from one pass over a document's bytes. Slow reference for the te
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,14 +15,16 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
+from dataprep.errors import PlanError
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, LINE, SPACE, U8, U16, U64, Int, classes, code_point
+from dataprep.unicode.spaced import CHOICES, spaced
+from dataprep.unicode.text import I64, LINE, SPACE, U8, U16, U64, Int, classes, code_point, skip_spaces
 
 from .packed_strings import Marks, ends_with_mark, pack_marks
 from .repeats import STEP, HashCounts, count_repeats, hash_counts
 from .thresholds import Threshold, check_numbers, reasons, share, tuple_of_words
-from .word_lists import END_MARKS
+from .word_lists import CODE_LESS, CODE_MORE, END_MARKS, SENTENCE_MARKS
 
 COUNTS = ("words", "chars", "lines", "ended", "short", "breaks", "repeated_lines", "repeated_line_chars")
 WORDS, CHARS, LINES, ENDED, SHORT, BREAKS, REPEATED_LINES, REPEATED_LINE_CHARS = range(8)
@@ -33,6 +35,20 @@ RULES = (
     Threshold("max_dup_line_chars", "fineweb_dup_line_chars", ">=", "duplicate_line_chars"),
     Threshold("max_breaks", "fineweb_breaks", ">", "line_breaks"),
 )
+BEYOND = tuple(rule._replace(drops=rule.drops[0]) for rule in RULES)  # a document at a limit is kept, as in the code
+# The end marks of the code: Unicode's Sentence_Terminal at another version, and three marks of Khmer.
+CODE_MARKS = tuple(sorted({*SENTENCE_MARKS, *map(chr, CODE_MORE)} - {*map(chr, CODE_LESS)}))
+PRESET: Any = "preset"  # default of a parameter that the preset sets; None switches a rule off
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "min_end_mark_lines": 0.12, "max_short_lines": 0.67, "max_dup_line_chars": 0.1, "max_breaks": 0.3,
+        "words": "blanks", "end_marks": END_MARKS,
+    },
+    "code": {
+        "min_end_mark_lines": 0.12, "max_short_lines": 0.67, "max_dup_line_chars": 0.01, "max_breaks": 0.3,
+        "words": "punctuation", "end_marks": CODE_MARKS,
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +56,8 @@ class FineWeb(ScoredFilter):
     """Drop documents that are lists, menus or repeated lines (Penedo et al. 2024, 3.6).
 
     >>> FineWeb()
-    >>> FineWeb(max_dup_line_chars=0.01)                 # as in the authors' code
+    >>> FineWeb(preset="code")                           # as in the authors' code
+    >>> FineWeb(words="unicode")                         # for scripts without spaces between words
     >>> FineWeb(min_end_mark_lines=None)                 # poems, chats
 
     | parameter | a document is dropped if | paper | their code | reason |
@@ -51,24 +68,40 @@ class FineWeb(ScoredFilter):
     | max_breaks | it has more line breaks per word than this | | 0.3 | line_breaks |
 
     Lines end as `str.splitlines` ends them, are stripped, and blank ones are not counted; their length is counted in
-    code points, including white space inside. In `max_dup_line_chars` only characters of words count, as in `Gopher`. A
-    word is a run without white space. None switches a rule off. If paper and code disagree, the default is the paper's;
-    `max_breaks` is in the code alone. End marks are those of all scripts (`word_lists.END_MARKS`); early versions of
-    the code have `. ! ? ' "`, later ones marks of many scripts.
+    code points, including white space inside. In `max_dup_line_chars` only characters of words count, as in `Gopher`.
+    `words`: as in `Gopher`. None switches a rule off. `max_breaks` is in the code alone. End marks are those of all
+    scripts (`word_lists.END_MARKS`).
 
-    Raises PlanError for a threshold below 0, or for end marks that contain white space.
+    preset: "paper", or "code": a document at a limit is kept; lines end at line feeds and are not stripped; all
+    characters but line feeds count; punctuation marks are words; the end marks are those of the code since 2024, with
+    other scripts and without quotation marks. The code splits words with spaCy, for which `words="punctuation"` is a
+    replacement.
+
+    Raises PlanError for an unknown preset, a threshold below 0, or end marks that contain white space.
     """
 
     compiled: ClassVar[bool] = True
+    VERSION: ClassVar[int] = 2
 
-    min_end_mark_lines: float | None = 0.12
-    max_short_lines: float | None = 0.67
-    max_dup_line_chars: float | None = 0.1
-    max_breaks: float | None = 0.3
+    preset: str = "paper"
+    words: str = PRESET
+    min_end_mark_lines: float | None = PRESET
+    max_short_lines: float | None = PRESET
+    max_dup_line_chars: float | None = PRESET
+    max_breaks: float | None = PRESET
     short_line_chars: int = 30
-    end_marks: tuple[str, ...] = END_MARKS
+    end_marks: tuple[str, ...] = field(default=PRESET, repr=False)
 
     def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            msg = f"FineWeb: preset={self.preset!r} must be {' or '.join(map(repr, PRESETS))}"
+            raise PlanError(msg)
+        for name, value in PRESETS[self.preset].items():
+            if getattr(self, name) == PRESET:
+                object.__setattr__(self, name, value)
+        if self.words not in CHOICES:
+            msg = f"FineWeb: words={self.words!r} must be {' or '.join(map(repr, CHOICES))}"
+            raise PlanError(msg)
         check_numbers(self, [r.parameter for r in RULES], most=1)
         check_numbers(self, ["short_line_chars"])
         tuple_of_words(self, "end_marks")
@@ -80,13 +113,21 @@ class FineWeb(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: the end marks, and the length of a short line."""
-        return self.end_marks, self.short_line_chars
+        """The values that decide the scores: the end marks, the length of a short line, the words, and the preset."""
+        return self.end_marks, self.short_line_chars, self.words, self.preset
+
+    def recipe(self) -> Any:
+        """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""
+        return self.VERSION, self.measure, [getattr(self, rule.parameter) for rule in RULES]
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return a column of shares or ratios for each rule, by name, with a value per text."""
         rules = FineWebRules(pack_marks(self.end_marks), int(self.short_line_chars), classes())
-        n = dict(zip(COUNTS, count_lines(*B.buffers(batch), rules).T, strict=True))
+        texts = B.buffers(batch)
+        counts = count_raw_lines(*texts, rules) if self.preset == "code" else count_lines(*texts, rules)
+        if self.words != "blanks":
+            counts[:, WORDS] = count_lines(*spaced(*texts, self.words), rules)[:, WORDS]
+        n = dict(zip(COUNTS, counts.T, strict=True))
         parts = {"ended": "lines", "short": "lines", "repeated_line_chars": "chars", "breaks": "words"}
         return {r.score: share(n[part], n[parts[part]]) for r, part in zip(RULES, parts, strict=True)}
 
@@ -95,7 +136,7 @@ class FineWeb(ScoredFilter):
 
         scores: the columns of `score`.
         """
-        return reasons(self, RULES, scores)
+        return reasons(self, BEYOND if self.preset == "code" else RULES, scores)
 
 
 class FineWebRules(NamedTuple):
@@ -183,3 +224,36 @@ def _count_document(data: U8, start: int, stop: int, rules: FineWebRules, buffer
         i += size
     buffers.lines[lines] = n
     out[WORDS], out[CHARS], out[LINES] = n, chars, lines
+
+
+@kernel
+def count_raw_lines(offsets: I64, data: U8, rules: FineWebRules) -> I64:
+    r"""Return the counts of the lines between `\n` of each document, int64[n, len(COUNTS)], as the code counts them.
+
+    Lines are not stripped, and all characters but `\n` count. The column WORDS is 0.
+    """
+    n = len(offsets) - 1
+    out = np.zeros((n, N_COUNTS), np.int64)
+    longest: int = 0
+    for d in range(n):
+        longest = max(longest, offsets[d + 1] - offsets[d])
+    hashes, chars, counts = np.empty(longest + 2, np.uint64), np.zeros(longest + 3, np.int64), hash_counts(longest + 2)
+    each = np.arange(longest + 3)
+    for d in range(n):
+        row, i, stop, lines = out[d], offsets[d], offsets[d + 1], 0
+        while i <= stop:
+            first, h, width = i, np.uint64(0), 0
+            while i < stop and data[i] != 0x0A:
+                c, size = code_point(data, i)
+                h, width, i = (h ^ np.uint64(c + 1)) * STEP, width + 1, i + size
+            row[CHARS] += width
+            row[BREAKS] += i < stop
+            if skip_spaces(data, first, i, rules.classes) < i:
+                row[ENDED] += ends_with_mark(data, first, i, rules.end_marks)
+                row[SHORT] += width <= rules.short_chars
+                hashes[lines], chars[lines + 1] = mix64(h), chars[lines] + width
+                lines += 1
+            i += 1
+        row[LINES] = lines
+        row[REPEATED_LINES], row[REPEATED_LINE_CHARS] = count_repeats(hashes, chars, each, lines, counts)
+    return out

@@ -31,13 +31,13 @@ class Threshold(NamedTuple):
 def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Array]) -> pa.StringArray:
     """Return, for each document, the reason of the first rule that drops it, null if no rule does.
 
-    stage: has the limits as attributes. scores: the score columns by name.
+    stage: has the limits as attributes. scores: the score columns by name; a score that is null drops nothing.
     """
     first = np.full(len(next(iter(scores.values()))), len(rules))
     for k, rule in reversed(list(enumerate(rules))):
         limit = getattr(stage, rule.parameter)
         if limit is not None:
-            first[DROPS[rule.drops](scores[rule.score].to_numpy(), limit)] = k
+            first[DROPS[rule.drops](scores[rule.score].to_numpy(zero_copy_only=False), limit)] = k
     return pa.array([*(r.reason for r in rules), None], pa.string()).take(pa.array(first))
 
 

@@ -51,6 +51,10 @@ STOP_WORDS: dict[str, tuple[str, ...]] = {
 SENTENCE_MARKS = tuple(map(chr, tables.points(tables.CLASSES["SENTENCE"])))
 END_MARKS = (*SENTENCE_MARKS, *"…'\"”’»›」』｣﹂﹄〞〟")
 
+# The code of FineWeb has these marks too, of Khmer and Kawi, and lacks those: it has another Unicode version.
+CODE_MORE = (0x17D6, 0x17D9, 0x17DA, 0x11F43, 0x11F44)
+CODE_LESS = (0x2024, 0x2CF9, 0x2CFA, 0x2CFB, 0xFE12, 0xFE15, 0xFE16)
+
 # Counters of a page ("3 likes"): the line is a number and one of these.
 COUNTERS = (
     "like", "likes", "share", "shares", "comment", "comments", "reply", "replies", "retweet", "retweets", "repost",

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 import laws
 import twins.fineweb
 import twins.gopher
+import twins.gopher_published
+import twins.words
 from dataprep.errors import PlanError
 from dataprep.filters.fineweb import FineWeb
-from dataprep.filters.gopher.stage import RULES, Gopher
+from dataprep.filters.gopher.stage import PRESETS, RULES, Gopher
 from dataprep.filters.word_lists import STOP_WORDS
 from dataprep.store.key import key
 from dataprep.unicode.text import SENTENCE, classes
@@ -33,6 +35,9 @@ RULED = [
     Gopher(languages=("ar",), bullets=("a", "•", "語")),
     Gopher(languages=(), bullets=()),
 ]
+LINED = [FineWeb(), FineWeb(words="unicode"), FineWeb(short_line_chars=3, end_marks=("a", "語"))]
+PRESET = [Gopher(min_words=3), Gopher(preset="dclm"), Gopher(words="unicode"), FineWeb(preset="code")]
+TWO_LISTS = {"languages": ("en", "ary"), "stop_words": ("a", "ΣΑΣ", "b")}
 
 
 def scores(stage, texts):
@@ -51,15 +56,105 @@ def test_gopher_equals_its_twin(stage, some):
     assert scores(stage, some) == [twins.gopher.gopher(t, stage, stage.measure[0]) for t in some]
 
 
+@settings(max_examples=60)
+@given(st.sampled_from(["unicode", "punctuation"]), st.lists(texts, max_size=4))
+def test_words_of_all_kinds(words, some):
+    """With other words, the scores of words and n-grams are those of a text with these words between blanks."""
+    stage = Gopher(words=words, **TWO_LISTS)
+    for text, found in zip(some, scores(stage, some), strict=True):
+        split = twins.words.tokens(text) if words == "punctuation" else unicode_words(text)
+        again = twins.gopher.gopher(" ".join(split), stage, stage.measure[0])
+        plain = twins.gopher.gopher(text, stage, stage.measure[0])
+        own = {"gopher_words", "gopher_mean_word_chars", "gopher_alphabetic", "gopher_stop_words"}
+        own |= {name for name in found if "gram" in name}
+        assert {name: found[name] for name in own} == {name: again[name] for name in own}
+        if words == "unicode":
+            rest = found.keys() - own - {"gopher_hashes", "gopher_ellipses"}
+            assert {name: found[name] for name in rest} == {name: plain[name] for name in rest}
+
+
+def unicode_words(text):
+    """The words of a text as they are written."""
+    return [w for a, b in twins.words.spans(text) for w in text[a:b].split()]
+
+
+@settings(max_examples=80)
+@given(st.sampled_from(["datatrove", "dolma", "dclm"]), st.lists(texts, max_size=4))
+def test_presets_equal_their_twins(preset, some):
+    """Every score of a published code is that of its plain twin, exactly."""
+    stage = Gopher(preset=preset, **TWO_LISTS)
+    twin = getattr(twins.gopher_published, preset)
+    want = [{f"gopher_{k}": v for k, v in twin(t, stage, stage.measure[0]).items()} for t in some]
+    assert scores(stage, some) == want
+
+
+def test_presets_differ_where_the_codes_do():
+    """Each difference of a published code from the paper, by one text: what is dropped by whom."""
+    off = dict.fromkeys(name for name in vars(Gopher()) if name.startswith(("min_", "max_")))
+    cases = [
+        ("max_dup_lines", "x\na\nb\nc\nd\nx", {"dolma", "dclm"}),  # first occurrences count
+        ("max_dup_lines", "a\n\nb\n\nc\n\nd", {"dolma"}),  # blank lines count
+        ("min_stop_words", "the the x", {"paper", "datatrove"}),  # different ones, or occurrences
+        ("min_stop_words", "The be, x", {"datatrove", "dolma", "dclm"}),  # letters alone, or the whole word
+        ("max_top_2gram", "only two", {"datatrove", "dolma"}),  # n-grams that occur once
+        ("min_alphabetic", "a, b, c, d, e", {"datatrove"}),  # commas are words
+        ("max_hashes", "x # # y z w a b c d e…", {"paper", "datatrove", "dolma", "dclm"}),
+        ("max_mean_word_chars", "a b " + "c" * 40, {"paper", "datatrove", "dclm"}),  # mean or median
+    ]
+    for rule, text, dropped in cases:
+        for preset in PRESETS:
+            given = {rule: getattr(Gopher(preset=preset), rule)}
+            assert reasons(Gopher(**off | {"preset": preset} | given), text) == (
+                [next(r.reason for r in RULES if r.parameter == rule)] if preset in dropped else [None]
+            ), (rule, text, preset)
+
+
+def test_word_lengths_by_script():
+    """Words of scripts without spaces have no length; accents and Arabic vowel signs do not make a word longer."""
+    stage = Gopher(**OFF | {"min_mean_word_chars": 3, "max_mean_word_chars": 10})
+    long_thai, chinese = "สวัสดีครับวันนี้อากาศดีมาก " * 9, "我们今天去公园散步。天气很好。" * 9
+    assert reasons(stage, long_thai, chinese, "日本語 a b") == [None, None, "short_words"]
+    assert scores(stage, ["مُتَعَدِّدُونَ", "متعددون", "e\u0301te\u0301", ""])[0]["gopher_mean_word_chars"] == 7
+    assert [row["gopher_mean_word_chars"] for row in scores(stage, ["متـعددون", "e\u0301te\u0301", "", "我們"])] == [
+        7, 3, 0, None,
+    ]  # fmt: skip
+    words = Gopher(words="unicode", **OFF | {"min_words": 50})
+    assert reasons(words, chinese, long_thai, "我们今天去公园") == [None, None, "too_few_words"]
+
+
+@settings(max_examples=100)
+@given(st.lists(texts, max_size=5))
+def test_fineweb_code_equals_its_twin(some):
+    """Every score of the published code is the plain twin's, exactly."""
+    stage = FineWeb(preset="code", short_line_chars=3)
+    assert scores(stage, some) == [twins.fineweb.code(t, stage) for t in some]
+
+
+def test_fineweb_code_keeps_documents_at_its_limits():
+    """The paper drops a document at a limit, the code keeps it; lines of the code are not stripped."""
+    off = dict.fromkeys(["min_end_mark_lines", "max_short_lines", "max_dup_line_chars", "max_breaks"])
+    for text, rule, beyond in (
+        ("x.\n" * 12 + "x\n" * 88, {"min_end_mark_lines": 0.12}, "x.\n" * 11 + "x\n" * 89),
+        (SHORT * 67 + LONG * 33, {"max_short_lines": 0.67}, SHORT * 68 + LONG * 32),
+        (lines(1, 1, 100), {"max_dup_line_chars": 0.01}, lines(1, 1, 99)),
+    ):
+        name = next(iter(rule))
+        assert reasons(FineWeb(preset="code", **off | rule), text, beyond)[0] is None
+        assert reasons(FineWeb(preset="code", **off | rule), text, beyond)[1] is not None
+        assert reasons(FineWeb(**off | rule), text)[0] is not None, name
+    assert scores(FineWeb(preset="code"), ["x. \ny."])[0]["fineweb_end_mark_lines"] == 0.5
+    assert not {'"', "'", "”"} & set(FineWeb(preset="code").end_marks)
+
+
 @settings(max_examples=150)
-@given(st.sampled_from([FineWeb(), FineWeb(short_line_chars=3, end_marks=("a", "語"))]), st.lists(texts, max_size=5))
+@given(st.sampled_from(LINED), st.lists(texts, max_size=5))
 def test_fineweb_equals_its_twin(stage, some):
     """Every score is the plain twin's, exactly."""
     assert scores(stage, some) == [twins.fineweb.fineweb(t, stage) for t in some]
 
 
 @settings(max_examples=30)
-@given(st.sampled_from([*RULED, Gopher(min_words=3), FineWeb()]), st.lists(texts, min_size=1, max_size=8))
+@given(st.sampled_from([*RULED, *PRESET, *LINED]), st.lists(texts, min_size=1, max_size=8))
 def test_laws(stage, some):
     """Batch cuts do not matter, books balance, and the stages travel with their keys."""
     laws.cuts_do_not_matter(stage, laws.batch_of(some), [1, 3])
@@ -206,6 +301,11 @@ def test_keys():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
+        (lambda: Gopher(preset="falcon"), "preset='falcon' must be one of 'paper', 'datatrove', 'dolma', 'dclm'"),
+        (lambda: Gopher(words="spacy"), "words='spacy' must be 'blanks' or 'punctuation' or 'unicode' with preset="),
+        (lambda: Gopher(preset="dclm", words="unicode"), "words='unicode' must be 'blanks' with preset='dclm'"),
+        (lambda: FineWeb(preset="v1"), "preset='v1' must be 'paper' or 'code'"),
+        (lambda: FineWeb(words=2), "words=2 must be 'blanks'"),
         (lambda: Gopher(min_words=-1), "Gopher: min_words=-1 must be a number of at least 0, or None"),
         (lambda: Gopher(max_hashes=float("nan")), "a number of at least 0"),
         (lambda: Gopher(languages=("xx",)), "languages must be some of ar, ary, ary-Latn"),

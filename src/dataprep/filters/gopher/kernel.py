@@ -19,15 +19,17 @@ from dataprep.filters.packed_strings import Packed, starts_with_one
 from dataprep.filters.repeats import STEP, HashCounts, count_hash, count_repeats, hash_counts, slots_mask
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.spaced import UNSPACED
 from dataprep.unicode.text import ALPHA, I64, IN_WORD, LINE, POINT, SPACE, U8, U16, U32, U64, Int, code_point
 
 COUNTS = (
     "words", "chars", "alphabetic", "hashes", "ellipses", "lines", "bullets", "trailing", "stop_words",
     "paragraphs", "dup_lines", "dup_line_chars", "dup_paragraphs", "dup_paragraph_chars",
-    *(f"gram_{n}" for n in range(2, 11)),
+    *(f"gram_{n}" for n in range(2, 11)), "lengths", "length_words",
 )  # fmt: skip
 WORDS, CHARS, ALPHABETIC, HASHES, ELLIPSES, LINES, BULLETS, TRAILING, STOP_WORDS = range(9)
 PARAGRAPHS, DUP_LINES, DUP_LINE_CHARS, DUP_PARAGRAPHS, DUP_PARAGRAPH_CHARS, GRAM_2 = range(9, 15)
+LENGTHS, LENGTH_WORDS = range(23, 25)
 N_COUNTS = len(COUNTS)
 TOP, LONGEST = 4, 10  # n-grams of up to 4 words: the most frequent one; from 5 to 10: all that repeat
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -39,7 +41,7 @@ class GopherRules(NamedTuple):
     bullets: signs that begin a bullet line. keys: uint64, sorted hashes of all stop words. lists: uint64, for each stop
     word, bit k is set if it is in list number k. n_lists: the number of lists. max_letters: letters of the longest stop
     word.
-    classes, lower: class and lower case of each code point.
+    classes: from `word_classes`. lower: the lower case of each code point.
     """
 
     bullets: Packed
@@ -111,7 +113,7 @@ def _count_words(data: U8, start: int, stop: int, rules: GopherRules, units: Wor
     """Count the words, lines, paragraphs and symbols of one document; write hashes and first words to `units`."""
     i, word, first, last = start, start, start, start
     n, chars, lines, paragraphs, line, paragraph, dots = 0, 0, 0, 0, 0, 0, 0
-    alphabetic, hashes, ellipses, symbols = 0, 0, 0, 0
+    alphabetic, hashes, ellipses, symbols, silent, mute, spaced, lengths = 0, 0, 0, 0, 0, 0, 0, 0
     h, inside = np.uint64(0), False
     while i <= stop:
         c: Int = 0x0A
@@ -121,11 +123,12 @@ def _count_words(data: U8, start: int, stop: int, rules: GopherRules, units: Wor
             bits = int(rules.classes[c])
         if not bits & SPACE:
             if not inside:
-                inside, word, alphabetic, h = True, i, 0, np.uint64(0)
+                inside, word, alphabetic, h, mute = True, i, 0, np.uint64(0), silent
                 if n == line:
                     first = i
             h = (h ^ np.uint64(c)) * STEP
-            alphabetic |= bits & ALPHA
+            alphabetic |= bits
+            silent += bits >> 15
             hashes += c == 0x23
             dots = dots + 1 if c == 0x2E else 0
             if dots == 3 or c == 0x2026:
@@ -136,9 +139,11 @@ def _count_words(data: U8, start: int, stop: int, rules: GopherRules, units: Wor
         if inside:
             inside, dots, last = False, 0, i
             units.words[n] = mix64(h)
+            if not alphabetic & UNSPACED:
+                spaced, lengths = spaced + 1, lengths + chars - units.chars[n] - silent + mute
             n += 1
             units.chars[n] = chars
-            symbols += alphabetic == 0
+            symbols += not alphabetic & ALPHA
             if rules.max_letters:
                 _mark_stop_word(data, word, i, rules, units, stamp)
         if bits & LINE and not (c == 0x0D and i + 1 < stop and data[i + 1] == 0x0A):
@@ -157,6 +162,7 @@ def _count_words(data: U8, start: int, stop: int, rules: GopherRules, units: Wor
     units.lines[lines] = units.paragraphs[paragraphs] = n
     row[WORDS], row[CHARS], row[ALPHABETIC], row[HASHES], row[ELLIPSES] = n, chars, n - symbols, hashes, ellipses
     row[LINES], row[PARAGRAPHS], row[STOP_WORDS] = lines, paragraphs, _stop_words(rules, units, stamp)
+    row[LENGTHS], row[LENGTH_WORDS] = lengths, spaced
 
 
 @kernel(_nrt=False)

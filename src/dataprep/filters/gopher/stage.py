@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
@@ -16,9 +17,11 @@ from dataprep.errors import PlanError
 from dataprep.filters.packed_strings import pack
 from dataprep.filters.thresholds import Threshold, check_numbers, reasons, share, tuple_of_words
 from dataprep.filters.word_lists import STOP_WORDS
-from dataprep.unicode.text import I64, IN_WORD, classes, lowered
+from dataprep.unicode.spaced import CHOICES, spaced, word_classes
+from dataprep.unicode.text import I64, IN_WORD, lowered
 
 from . import kernel as K
+from .published_scores import published_scores
 
 RULES = (
     Threshold("min_words", "gopher_words", "<", "too_few_words"),
@@ -38,7 +41,30 @@ RULES = (
     *(Threshold(f"max_top_{n}gram", f"gopher_top_{n}gram", ">", f"top_{n}gram") for n in (2, 3, 4)),
     *(Threshold(f"max_dup_{n}gram", f"gopher_dup_{n}gram", ">", f"duplicate_{n}gram") for n in range(5, 11)),
 )
+OF_TEXT = (
+    "hashes", "ellipses", "lines", "bullets", "trailing", "paragraphs", "dup_lines", "dup_line_chars", "dup_paragraphs",
+    "dup_paragraph_chars",
+)  # fmt: skip
 COUNTED = {"gopher_words", "gopher_stop_words"}  # integers; all others are shares, or a mean
+
+
+PRESET: Any = "preset"  # default of a parameter that the preset sets; None switches a rule off
+_PAPER: dict[str, Any] = {
+    "words": "blanks", "min_words": 50, "max_words": 100_000, "min_mean_word_chars": 3, "max_mean_word_chars": 10,
+    "max_hashes": 0.1, "max_ellipses": 0.1, "max_bullet_lines": 0.9, "max_ellipsis_lines": 0.3, "min_alphabetic": 0.8,
+    "min_stop_words": 2, "max_dup_lines": 0.30, "max_dup_paragraphs": 0.30, "max_dup_line_chars": 0.20,
+    "max_dup_paragraph_chars": 0.20, "max_top_2gram": 0.20, "max_top_3gram": 0.18, "max_top_4gram": 0.16,
+    "max_dup_5gram": 0.15, "max_dup_6gram": 0.14, "max_dup_7gram": 0.13, "max_dup_8gram": 0.12, "max_dup_9gram": 0.11,
+    "max_dup_10gram": 0.10, "bullets": ("•", "‣", "◦", "▪", "●", "■", "-", "*", "–"),
+}  # fmt: skip
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": _PAPER,
+    "datatrove": _PAPER | {"words": "punctuation", "bullets": ("•", "-")},
+    "dolma": _PAPER
+    | {"max_ellipses": None, "max_dup_line_chars": 0.30, "max_dup_paragraphs": None, "max_dup_paragraph_chars": None}
+    | {"bullets": ("*", "-")},
+    "dclm": _PAPER | {"max_ellipses": None, "bullets": ("●", "•", "*", "-")},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +74,14 @@ class Gopher(ScoredFilter):
     >>> Gopher()                                               # English, as published
     >>> Gopher(languages=("ar", "ary", "ary-Latn", "fr"))      # two stop words of any one of these
     >>> Gopher(min_words=None, stop_words=("wach", "dyal"))    # chats: any length, own stop words
+    >>> Gopher(words="unicode", languages=(), stop_words=("の", "に", "は"))     # scripts without spaces between words
+    >>> Gopher(preset="dclm")                                  # as in the code of DCLM
 
-    A *word* is a run without white space (`str.split`); *characters* are code points of words, so white space does not
-    count; *lines* end as `str.splitlines` ends them, and blank ones are not counted; *paragraphs* are lines without a
-    blank line between them. Two lines, or two paragraphs, are equal if their words are equal.
+    A *word* is a run without white space (`str.split`), or with `words="unicode"` a word of docs/words.md, without
+    punctuation, or with `words="punctuation"` the same and each run of one punctuation mark, which stands for the
+    tokenizers of published code; *characters* are code points of words, so white space does not count; *lines* end as
+    `str.splitlines` ends them, and blank ones are not counted; *paragraphs* are lines without a blank line between
+    them. Two lines, or two paragraphs, are equal if their words between white space are equal.
 
     | parameter | a document is dropped if (numbers as published) | reason |
     |---|---|---|
@@ -67,7 +97,12 @@ class Gopher(ScoredFilter):
     | max_top_2gram ... 4gram | over 0.20, 0.18, 0.16 of the characters are in the most frequent one | top_2gram ... |
     | max_dup_5gram ... 10gram | over 0.15 ... 0.10 of the characters are in repeated n-grams | duplicate_5gram ... |
 
-    None switches a rule off. The scores are the columns gopher_*, one per rule, in the unit of its threshold.
+    The mean length leaves out words with a letter of a script without spaces (it is null if none is left, and drops
+    nothing), and does not count accents, vowel signs of Arabic or Hebrew, and the tatweel. None switches a rule off.
+
+    preset: "paper", or the code that is published as "datatrove", "dolma" or "dclm", with its words, denominators,
+    thresholds and way to count repeats (docs/filters.md lists the differences). The scores are the columns gopher_*,
+    one per rule, in the unit of its threshold.
 
     Not defined in the paper: the most frequent n-gram (the first of equally frequent ones) counts once per
     occurrence, overlapping or not, and must occur twice; a character inside several repeated n-grams counts once, and
@@ -76,39 +111,53 @@ class Gopher(ScoredFilter):
     the list with most matches counts, so adding one only keeps more; `stop_words` is one more list, of your own; with
     languages=() it is the only one. Repetition is decided by 64-bit hashes, without comparing: see kernel.py.
 
-    Raises PlanError for a language without a list, a threshold below 0, or a stop word without a letter.
+    Raises PlanError for an unknown preset or kind of words, a language without a list, a threshold below 0, or a stop
+    word without a letter.
     """
 
     compiled: ClassVar[bool] = True
+    VERSION: ClassVar[int] = 2
 
-    min_words: int | None = 50
-    max_words: int | None = 100_000
-    min_mean_word_chars: float | None = 3
-    max_mean_word_chars: float | None = 10
-    max_hashes: float | None = 0.1
-    max_ellipses: float | None = 0.1
-    max_bullet_lines: float | None = 0.9
-    max_ellipsis_lines: float | None = 0.3
-    min_alphabetic: float | None = 0.8
-    min_stop_words: int | None = 2
-    max_dup_lines: float | None = 0.30
-    max_dup_paragraphs: float | None = 0.30
-    max_dup_line_chars: float | None = 0.20
-    max_dup_paragraph_chars: float | None = 0.20
-    max_top_2gram: float | None = 0.20
-    max_top_3gram: float | None = 0.18
-    max_top_4gram: float | None = 0.16
-    max_dup_5gram: float | None = 0.15
-    max_dup_6gram: float | None = 0.14
-    max_dup_7gram: float | None = 0.13
-    max_dup_8gram: float | None = 0.12
-    max_dup_9gram: float | None = 0.11
-    max_dup_10gram: float | None = 0.10
+    preset: str = "paper"
+    words: str = PRESET
+    min_words: int | None = PRESET
+    max_words: int | None = PRESET
+    min_mean_word_chars: float | None = PRESET
+    max_mean_word_chars: float | None = PRESET
+    max_hashes: float | None = PRESET
+    max_ellipses: float | None = PRESET
+    max_bullet_lines: float | None = PRESET
+    max_ellipsis_lines: float | None = PRESET
+    min_alphabetic: float | None = PRESET
+    min_stop_words: int | None = PRESET
+    max_dup_lines: float | None = PRESET
+    max_dup_paragraphs: float | None = PRESET
+    max_dup_line_chars: float | None = PRESET
+    max_dup_paragraph_chars: float | None = PRESET
+    max_top_2gram: float | None = PRESET
+    max_top_3gram: float | None = PRESET
+    max_top_4gram: float | None = PRESET
+    max_dup_5gram: float | None = PRESET
+    max_dup_6gram: float | None = PRESET
+    max_dup_7gram: float | None = PRESET
+    max_dup_8gram: float | None = PRESET
+    max_dup_9gram: float | None = PRESET
+    max_dup_10gram: float | None = PRESET
     languages: tuple[str, ...] = ("en",)
     stop_words: tuple[str, ...] = ()
-    bullets: tuple[str, ...] = ("•", "‣", "◦", "▪", "●", "■", "-", "*", "–")
+    bullets: tuple[str, ...] = PRESET
 
     def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            msg = f"Gopher: preset={self.preset!r} must be one of {', '.join(map(repr, PRESETS))}"
+            raise PlanError(msg)
+        for name, value in PRESETS[self.preset].items():
+            if getattr(self, name) == PRESET:
+                object.__setattr__(self, name, value)
+        most = CHOICES if self.preset == "paper" else (PRESETS[self.preset]["words"],)
+        if self.words not in most:
+            msg = f"Gopher: words={self.words!r} must be {' or '.join(map(repr, most))} with preset={self.preset!r}"
+            raise PlanError(msg)
         check_numbers(self, (r.parameter for r in RULES))
         for name in ("languages", "stop_words", "bullets"):
             tuple_of_words(self, name)
@@ -133,13 +182,22 @@ class Gopher(ScoredFilter):
     def measure(self) -> Any:
         """The values that decide the scores: the lists of stop words, and the bullets."""
         own = (self.stop_words,) if self.stop_words else ()
-        return (*(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own), self.bullets
+        lists = (*(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own)
+        return lists, self.bullets, self.preset, self.words
+
+    def recipe(self) -> Any:
+        """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""
+        return self.VERSION, self.measure, [getattr(self, rule.parameter) for rule in RULES]
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return a column for each score that the rules use, by name, with a value per text."""
-        offsets, data = B.buffers(batch)
-        rules = K.GopherRules(pack(self.bullets), *pack_words(self.measure[0]), classes(), lowered())
-        return _shares(K.count(offsets, data, rules))
+        texts = B.buffers(batch)
+        lists = self.measure[0]
+        if self.preset != "paper":
+            return published_scores(*texts, self.preset, self.bullets, lists)
+        rules = K.GopherRules(pack(self.bullets), *pack_words(lists), word_classes(), lowered())
+        found = K.count(*spaced(*texts, self.words), rules)
+        return _shares(found, K.count(*texts, rules) if self.words == "unicode" else found)
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason of the first rule of the table that drops each document, null if none does.
@@ -168,15 +226,22 @@ def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:
     return np.array(keys, np.uint64), np.array([held[h] for h in keys], np.uint64), len(lists), longest
 
 
-def _shares(counts: I64) -> dict[str, pa.Array]:
-    """Return the scores of `RULES`, in their order, from the kernel's counts."""
+def _shares(counts: I64, of_text: I64) -> dict[str, pa.Array]:
+    """Return the scores of `RULES`, in their order, from the kernel's counts.
+
+    counts: of texts with a space between words; of_text: of the texts as they are, for lines, paragraphs and symbols.
+    """
     n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
+    n |= {name: of_text[:, K.COUNTS.index(name)] for name in OF_TEXT}
+    text_chars = of_text[:, K.CHARS]
     words, chars, lines = n["words"], n["chars"], n["lines"]
+    unknown = (words > 0) & (n["length_words"] == 0)  # a mean length of words that no space sets apart means nothing
+    mean = pc.if_else(pa.array(unknown), pa.scalar(None, pa.float64()), share(n["lengths"], n["length_words"]))
     values = [
-        pa.array(words), share(chars, words), share(n["hashes"], words), share(n["ellipses"], words),
+        pa.array(words), mean, share(n["hashes"], words), share(n["ellipses"], words),
         share(n["bullets"], lines), share(n["trailing"], lines), share(n["alphabetic"], words),
         pa.array(n["stop_words"]), share(n["dup_lines"], lines), share(n["dup_paragraphs"], n["paragraphs"]),
-        share(n["dup_line_chars"], chars), share(n["dup_paragraph_chars"], chars),
+        share(n["dup_line_chars"], text_chars), share(n["dup_paragraph_chars"], text_chars),
         *(share(n[f"gram_{k}"], chars) for k in range(2, 11)),
     ]  # fmt: skip
     return dict(zip(dict.fromkeys(r.score for r in RULES), values, strict=True))
