@@ -22,8 +22,9 @@ SLOW_OF = Counter(name.partition("::")[0] for name in SLOW)  # how many in a fil
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests of slow.txt, which take half a second or more, or use processes; `make test-fast` skips them.
+    """Mark the tests of slow.txt, which `make test-fast` skips.
 
+    They take a quarter of a second or more, or 0.7 s with all their parameters, use processes, or train models first.
     Files with most of them come first, so that at the end no worker waits for a long file of the other.
     """
     homes = {item: item.path.relative_to(ROOT / "tests").as_posix() for item in items}
