@@ -23,17 +23,15 @@ from runs import assert_same_run, curve, weights  # noqa: E402
 
 PAIR = """
 import contextlib, json, math, os, sys
-import torch, torch._dynamo  # before the fork, since it takes seconds
+import torch
 torch.set_num_threads(1)
 from dataclasses import replace
 from pathlib import Path
 from dataprep.errors import DataprepError
 from dataprep.train import TrainConfig, checkpoint, loop, optim, train
 
-home, shards, port, config = Path(sys.argv[1]), sys.argv[2], sys.argv[3], TrainConfig.from_dict(json.loads(sys.argv[4]))
-child = os.fork()
-rank = 0 if child else 1
-os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+home, shards, config = Path(sys.argv[1]), sys.argv[2], TrainConfig.from_dict(json.loads(sys.argv[3]))
+rank = int(os.environ["RANK"])
 sys.stdout = open(home / f"said-{rank}.txt", "w")
 done = {}
 
@@ -89,7 +87,6 @@ def killed(*args):
 count[0], loop.step_once = 0, killed
 run("killed")
 (home / "done-0.json").write_text(json.dumps(done))
-os.waitpid(child, 0)
 """
 
 
@@ -116,10 +113,18 @@ def packed(config):
 def pair(masked, packed, tmp_path_factory):
     """Runs of two processes (PAIR): the folder, and what each process returned, by name of the run."""
     home = tmp_path_factory.mktemp("pair")
-    args = [str(home), str(masked.path), str(free_port()), json.dumps(packed.to_dict())]
-    done = subprocess.run([sys.executable, "-c", PAIR, *args], capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    assert not done.stdout
+    command = [sys.executable, "-c", PAIR, str(home), str(masked.path), json.dumps(packed.to_dict())]
+    given = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    both = [
+        subprocess.Popen(command, env={**given, "RANK": rank, "LOCAL_RANK": rank}, stderr=subprocess.PIPE, text=True)
+        for rank in "01"
+    ]
+    try:
+        said = [process.communicate(timeout=300)[1] for process in both]
+    finally:
+        for process in both:
+            process.kill()
+    assert [process.returncode for process in both] == [0, 1], said
     return home, [json.loads((home / f"done-{rank}.json").read_text()) for rank in (0, 1)]
 
 
