@@ -8,7 +8,7 @@ took instructions and well-answered questions. DCLM_QUALITY: a fastText model, s
 training one. DCLM_LANGID: "lid.176" is nearest to the paper; the default "builtin" needs no download. DCLM_TOP: the
 share of pages to keep (0.1).
 
-All thresholds, words and denominators are those of the published code (dp.Gopher(preset="dclm"),
+Thresholds, words and denominators are those of the published code (dp.Gopher(preset="dclm"),
 dp.RefinedWeb(preset="dclm")), and of more than two line feeds in a row two are kept. The published code differs in two
 points: it drops pages by lists of banned URLs (dp.Hosts takes your own lists), and it removes URLs from texts.
 docs/filters.md lists smaller differences of dp.RefinedWeb(preset="dclm").

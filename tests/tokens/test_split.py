@@ -214,7 +214,7 @@ def sides_of(docs, split):
 def test_of_few_documents_some_are_held_out(tmp_path, n):
     """Another seed is found by which at least one document is held out and half or more are for training."""
     docs, val = laws.dataset_of(tmp_path, [f"text {i}" for i in range(n)], parts=2), 0.02 if n < 200 else 0.001
-    for seed in range(20):
+    for seed in range(20 if n < 200 else 3):
         given = Split(val=val, seed=seed * 100)
         chosen = split_of(docs, given)
         sides = sides_of(docs, chosen)
