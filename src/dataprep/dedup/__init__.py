@@ -3,7 +3,7 @@
 exact minhash url        -> near/        hash, match, cluster, gather, verify: similar documents
 exact (unit=...)         -> pieces/      paragraphs, lines, spans that occur earlier
 suffix_array             -> substrings/  windows of words or bytes that occur earlier, in bounded memory
-bloom                    -> membership/  keys that were seen before
+bloom                    -> membership/  hashes of texts (keys) that were seen before
 semantic                 -> embeddings/  documents as vectors, clustered and compared
 keep                                     the choice of the kept copy
 """

@@ -50,16 +50,17 @@ class Bloom(Estimator):
     error_rate: the probability, from 1e-9 to 0.5, that a new unit is taken for one seen before once `capacity` units
     are entered. The filter stores bits, not ids, so the earlier document is not named.
     capacity: the number of distinct units that the filter is made for. None: the units are counted first, by
-    HyperLogLog, and 2 % are added. With a given capacity, more units raise DataprepError, so the error rate never gets
-    worse.
+    HyperLogLog, and the capacity is this number plus 2 %. If a capacity is given and the input has more distinct units,
+    `fit` raises DataprepError; so the error rate is never higher than stated.
     normalize: which differences between documents or lines are ignored: None (nothing is ignored), or a form of
     `forms.py` ("space", "lower", "words", "c4", "ccnet", "ccnet_digits").
-    words: how n-grams split words, which are compared in lower case: "unicode" (the default, see docs/words.md), or
-    "regex", runs of `\w`, as published.
+    words: for n-grams, how a text is split into words: "unicode" (the default, see docs/words.md), or "regex" (runs of
+    `\w`, as published). Words are compared in lower case.
     min_left: a document that lost lines is dropped if fewer characters other than white space are left.
 
-    Memory: 19.2 bits per unit at 1e-4, in one process; raises PlanError if the Runner allows less. The filter is saved
-    as `filter.bloom` in the folder `out` of `fit`; `pybloom_live.BloomFilter.fromfile` opens it, see `bloom_hashes`.
+    Memory: 19.2 bits per unit at 1e-4, in one process; `fit` raises PlanError if the Runner allows less memory. The
+    filter is saved as `filter.bloom` in the folder `out` of `fit`; `pybloom_live.BloomFilter.fromfile` opens it, see
+    `bloom_hashes`.
     """
 
     VERSION: ClassVar[int] = 2
@@ -145,15 +146,15 @@ class Bloom(Estimator):
 
 
 def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list[int]]:
-    """Return a function that maps a key to the indices of the bits it sets, for an opened `pybloom_live.BloomFilter`.
+    """Return the function `make_hashes` that an opened `pybloom_live.BloomFilter` needs; it maps a key to bit indices.
 
     >>> f = pybloom_live.BloomFilter.fromfile(open("filter.bloom", "rb"))    # doctest: +SKIP
     >>> f.make_hashes = dp.bloom_hashes(f)                                   # doctest: +SKIP
     >>> "a whole text" in f                                                  # doctest: +SKIP
 
-    A key (str, or UTF-8 bytes) is the text of a document, or a line without its line break. saved: the opened filter.
-    stage: the Bloom that wrote the file; needed if it normalises texts, or has unit="ngram" (a key is then a text of
-    `ngram` words).
+    A key (str, or UTF-8 bytes) is the text of a document, or a line without its line break. The function returns the
+    indices of the bits of the filter that the key sets. saved: the opened filter. stage: the Bloom that wrote the file;
+    needed if it normalises texts, or has unit="ngram" (a key is then a text of `ngram` words).
     """
     units = (stage or Bloom()).units
 

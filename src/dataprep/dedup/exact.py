@@ -38,16 +38,16 @@ class Exact(Estimator):
         occurred before are cut. A text of fewer than three sentences has none.
     normalize: which differences are ignored. "auto": None for documents; for other units, the form named above. None:
     nothing is ignored. "space": amount and kind of white space. "lower": also case. "words": everything but the words.
-    For units other than documents also "c4": case, and white space at the ends; "ccnet": also accents, punctuation and
-    the values of digits; "ccnet_digits": as "ccnet", but different digits differ.
+    Three forms are only for units other than documents: "c4" ignores case, and white space at the ends; "ccnet" ignores
+    also accents, punctuation and the values of digits; "ccnet_digits" is "ccnet" without the rule for digits.
     keep: which copy of a document is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or
     "source:A,B"; see `keep.py`. Of equal paragraphs, lines or spans the first is kept, also within one document.
 
     Documents with equal hashes are compared in full, so none is dropped because of a hash. Other units are equal if the
     128-bit hashes and the lengths of their normalised texts are equal. The table of dropped documents names the kept
-    copy. In the table of cuts, the row of a unit names its first occurrence; white space that is cut next to a unit has
-    a row that names none. A document whose normalised text is empty is compared unchanged; another unit whose
-    normalised text is empty is never cut.
+    copy. In the table of cuts, the row of a unit names the unit's first occurrence; white space that is cut next to a
+    unit has its own row, without a first occurrence. If the normalised text of a document is empty, its unchanged text
+    is compared; if that of another unit is empty, the unit is never cut.
     """
 
     VERSION: ClassVar[int] = 2

@@ -6,8 +6,9 @@
     "best:COLUMN"     the largest number in a column
     "source:A,B,..."  the first source of the list; sources that are not listed come last
 
-A document without a value comes last; among equal values the smallest id is kept. A text that cannot be read as a time
-or a number is treated as missing, and the number of such texts is reported. A time without a zone is in UTC.
+A document without a value comes last; if values are equal, the document with the smallest id is kept. A text that
+cannot be read as a time or a number is treated as missing, and the number of such texts is reported. A time without a
+zone is in UTC.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class Keep:
 
     @classmethod
     def parse(cls, text: str) -> Keep:
-        """Return the rule that the value `text` of `keep=` names, such as "newest:COLUMN".
+        """Return the rule that `text`, a value of `keep=` such as "newest:COLUMN", names.
 
-        Raises PlanError if it names none.
+        Raises PlanError if `text` names no rule.
         """
         kind, _, what = str(text).partition(":")
         what = "date" if text == "newest" else what
@@ -123,7 +124,7 @@ class Keep:
 def unreadable_values(receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return {"unreadable": how many values could not be read, "such_as": the first of them, "" if none} for all parts.
 
-    receipts: the records of the tasks, one per input part, each with the same two entries.
+    receipts: the records of the tasks, one per input part; each has the entries "unreadable" and "such_as".
     """
     found = [receipt for receipt in receipts if receipt["unreadable"]]
     return {

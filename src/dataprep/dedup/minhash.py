@@ -40,9 +40,9 @@ FEW = 0.9  # of the pairs at the threshold: a warning is logged if the bands pro
 class MinHash(Estimator):
     r"""Drop a document if its set of shingles is at least as similar as `threshold` to that of a kept document.
 
-    threshold: 0 < threshold <= 1; the least similarity, computed exactly, at which a document is dropped; 0.8 unless a
-    preset sets another. measure: "jaccard", the number of shared shingles divided by the number in either document; or
-    "containment", the share of the dropped document's shingles that the kept one has.
+    threshold: a document is dropped if its similarity, computed exactly, is at least this; 0 < threshold <= 1. Default:
+    0.8, or the preset's value. measure: "jaccard", the number of shared shingles divided by the number in either
+    document; or "containment", the share of the dropped document's shingles that the kept one has.
     bands, rows: of the MinHash signature; by default chosen so that 99 % of the pairs at the threshold are compared: 26
     x 8 for a Jaccard similarity of 0.8, and 132 x 1 for a containment of 0.8 in a text up to 20 times as long.
     preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
@@ -59,7 +59,7 @@ class MinHash(Estimator):
     "space"; "nfc" is added unless words="regex". preset="fineweb" has FineWeb's own form, normalize="fineweb".
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B".
     against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
-    seed: of the random permutations, which are those of `datasketch.MinHash(seed=seed)`.
+    seed: decides the random permutations, which are those of `datasketch.MinHash(seed=seed)`.
 
     Signatures are stored in the folder `out` of `fit`, so a run with another threshold (see `at`) hashes no text again
     (docs/dedup.md).
@@ -146,8 +146,8 @@ class MinHash(Estimator):
         """Return a `datasketch.MinHash` of a document's shingles, for use with the library datasketch.
 
         docs: the documents. id_: the document's id, an integer, or "file:position". num_perm: the length of the
-        signature, by default bands x rows as in this stage. Calling `update(b"five words of a shingle")` on the result
-        adds a shingle. Needs the extra `dedup`; raises PlanError if datasketch is older than 2.0.
+        signature; default: bands x rows of this stage. Calling `update(b"five words of a shingle")` on the result adds
+        a shingle. Needs the extra `dedup`; raises PlanError if datasketch is older than 2.0.
         """
         library = need("datasketch", extra="dedup")
         made = self.settings

@@ -54,11 +54,12 @@ class SemDeDup(Estimator):
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or by
     the cosine to the centroid of the cluster, "farthest" (the paper's choice) or "closest".
     diversify: the share (0 to 1) of the remaining documents that is kept: those closest to the centroids of new
-    clusters are dropped. seed: of the samples, and of the vectors with which training starts.
+    clusters are dropped. seed: decides the samples, and the vectors with which training starts.
 
-    Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). A model's vectors are compared, not texts. The
-    table of dropped documents states the reason "semantic_duplicate" with the kept document and the cosine, or
-    "prototype" with the cosine to the centroid. A document whose vector is zero is similar to nothing, and is kept.
+    Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). Documents are compared by the vectors of a
+    model, not by their texts. The table of dropped documents states the reason "semantic_duplicate" with the kept
+    document and the cosine, or "prototype" with the cosine to the centroid. A document whose vector is zero is similar
+    to nothing, and is kept.
     """
 
     only_drops: ClassVar[bool] = True
@@ -117,8 +118,8 @@ class SemDeDup(Estimator):
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the documents of `docs` with nearly equal vectors; return the stage that drops them.
 
-        Writes the table of documents to drop into the folder `out`. Disk under `out` while it runs: about 4 bytes for
-        each number of every vector. Memory per worker is bounded.
+        Writes the table of documents to drop into the folder `out`. During the search, the folder needs about 4 bytes
+        of disk for each number of every vector. Memory per worker is bounded.
         """
         if self.embed is None:
             need("fasttext", extra="langid")

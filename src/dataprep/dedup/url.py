@@ -45,10 +45,10 @@ PORTS = {"http": ":80", "https": ":443"}
 def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[str] = TRACKING) -> str:
     """Return the URL of a page in one form, or "" if it is not an absolute http or https URL.
 
-    Always (RFC 3986, section 6; w3lib's `canonicalize_url`): scheme and host are in lower case, host names in Punycode,
-    the default port is removed, dot segments are resolved, percent-encoding is used only if needed, in upper case, an
-    empty path becomes `/`, and parameters are sorted. The fragment is removed unless it begins with `!`, which
-    identifies a page.
+    These rules always apply (RFC 3986, section 6; w3lib's `canonicalize_url`): scheme and host are written in lower
+    case, and host names in Punycode; the default port is removed; dot segments are resolved; percent-encoding is used
+    only if needed, with digits in upper case; an empty path becomes `/`; and parameters are sorted. The fragment is
+    removed unless it begins with `!`, which identifies a page.
 
     ignore: differences to remove: "scheme": `http:` and `https:` are removed; "www": a leading `www.` is removed;
     "slash": slashes at the end of the path are removed.
@@ -101,7 +101,7 @@ class UrlSketch(EqualTexts):
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The name of the column of URLs, as a tuple: the only column that `keys` and `contents` read."""
+        """The name of the column of URLs, as a tuple; `keys` and `contents` read only this column."""
         return (self.column,)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
@@ -170,7 +170,7 @@ class URL(Estimator):
 
     @property
     def sketch(self) -> UrlSketch:
-        """The settings that define when two documents are equal: if the normalised URLs in `column` are."""
+        """The settings that define when two documents are equal: when their normalised URLs in `column` are equal."""
         return UrlSketch(column=self.column, ignore=self.ignore, tracking=self.tracking)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:

@@ -37,19 +37,20 @@ class BadWords(ScoredFilter):
     language: code of the list's language. It sets the default of `whole_words` and names the score (badwords_fr).
         Documents of every language are searched; put `Language` before this stage to avoid that.
     whole_words: True: an entry must not touch a letter, digit or underscore, as in the published code, nor a combining
-        mark (in the published code a mark ends a word); False: an entry may occur anywhere, for scripts without spaces
-        between words; None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
-    max_matches: a document with more is dropped (`bad_words`). Entries that end at the same offset count once.
+    mark (in the published code a mark ends a word). False: an entry may occur anywhere; this is for scripts without
+    spaces between words. None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
+    max_matches: a document with more matches is dropped (`bad_words`). Entries that end at the same offset count once.
     keep_fraction: this share of such documents is kept, chosen by a hash of the text (multilingual C4: 0.001).
 
-    Case is ignored, character by character, and so are the tatweel and the vowel signs of Arabic, Hebrew and Syriac,
-    except in entries that have them; everything else, white space too, must be equal. An Arabic entry is also found
-    after the clitics that are written before a word: the article (`ال`, `وال`, `بال`, `لل` ...) and `و` before an entry
-    of three letters or more; `ف`, `ب`, `ك` and `ل` without the article before one of four or more, since shorter words
-    too often begin with these letters. This holds if `language` is Arabic or None, and entries are whole words.
+    Case is ignored, character by character. The tatweel and the vowel signs of Arabic, Hebrew and Syriac are ignored
+    too, except for entries that have such signs. Everything else, including white space, must be equal. An Arabic entry
+    is also found after the clitics that are written before a word: the article (`ال`, `وال`, `بال`, `لل` ...) and `و`
+    before an entry of three letters or more; `ف`, `ب`, `ك` and `ل` without the article before an entry of four letters
+    or more, since shorter words too often begin with these letters. Clitics are only found if `language` is Arabic or
+    None, and entries are whole words.
 
-    All entries are found in one pass (Aho-Corasick) and compared byte by byte. Changed entries make a run repeat the
-    work, a changed path of their file does not.
+    All entries are found in one pass (Aho-Corasick) and compared byte by byte. If entries change, a run repeats the
+    work; if only the path of their file changes, it does not.
 
     Raises PlanError if a list is missing, not UTF-8 or empty, or an entry has a line break.
     """

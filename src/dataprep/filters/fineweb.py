@@ -67,15 +67,15 @@ class FineWeb(ScoredFilter):
     | max_dup_line_chars | at least this share of characters is in repeated lines | 0.1 | 0.01 | duplicate_line_chars |
     | max_breaks | it has more line breaks per word than this | | 0.3 | line_breaks |
 
-    Lines end as `str.splitlines` ends them, are stripped, and blank ones are not counted; their length is counted in
-    code points, including white space inside. In `max_dup_line_chars` only characters of words count, as in `Gopher`.
-    `words`: as in `Gopher`. None switches a rule off. `max_breaks` is in the code alone. End marks are those of all
-    scripts (`word_lists.END_MARKS`).
+    Texts are split into lines as by `str.splitlines`; lines are stripped, and blank lines are not counted. The length
+    of a line is its number of code points, including white space inside. In `max_dup_line_chars` only characters of
+    words count, as in `Gopher`. `words` has the values of `Gopher(words=...)`. None switches a rule off. `max_breaks`
+    is only in the code. The default end marks are those of all scripts (`word_lists.END_MARKS`).
 
-    preset: "paper", or "code": a document at a limit is kept; lines end at line feeds and are not stripped; all
-    characters but line feeds count; punctuation marks are words; the end marks are those of the code since 2024, with
-    other scripts and without quotation marks. The code splits words with spaCy, for which `words="punctuation"` is a
-    replacement.
+    preset: "paper", or "code" for these rules of the authors' code: a document exactly at a limit is kept; lines end at
+    line feeds and are not stripped; all characters but line feeds are counted; punctuation marks are words; and the end
+    marks are those of the code since 2024, which include other scripts and no quotation marks. The code splits words
+    with spaCy; `words="punctuation"` replaces it.
 
     Raises PlanError for an unknown preset, a threshold below 0, or end marks that contain white space.
     """
@@ -154,8 +154,8 @@ class FineWebRules(NamedTuple):
 class LineBuffers(NamedTuple):
     """Work buffers for one document, made once per batch.
 
-    words: uint64, hash of each word. chars: int64, characters of the words before each word. lines: int64, the number
-    of the first word of each line. counts: a table that counts hashes.
+    words: uint64, hash of each word. chars: int64, characters of the words before each word. lines: int64, the index of
+    the first word of each line. counts: a table that counts hashes.
     """
 
     words: U64  # hash of each word
@@ -168,7 +168,7 @@ class LineBuffers(NamedTuple):
 def count_lines(offsets: I64, data: U8, rules: FineWebRules) -> I64:
     """Return the counts of words and lines of each document, int64[n, len(COUNTS)]; COUNTS names the columns.
 
-    offsets, data: the documents, UTF-8 bytes. rules: what counts as a short line and an end mark.
+    offsets, data: the documents, UTF-8 bytes. rules: the definitions of a short line and of an end mark.
     """
     n = len(offsets) - 1
     out = np.zeros((n, N_COUNTS), np.int64)
@@ -228,9 +228,9 @@ def _count_document(data: U8, start: int, stop: int, rules: FineWebRules, buffer
 
 @kernel
 def count_raw_lines(offsets: I64, data: U8, rules: FineWebRules) -> I64:
-    r"""Return the counts of the lines between `\n` of each document, int64[n, len(COUNTS)], as the code counts them.
+    r"""Return counts of the lines of each document as the authors' code makes them, int64[n, len(COUNTS)].
 
-    Lines are not stripped, and all characters but `\n` count. The column WORDS is 0.
+    Lines end at `\n` and are not stripped, and all characters but `\n` are counted. The column WORDS is 0.
     """
     n = len(offsets) - 1
     out = np.zeros((n, N_COUNTS), np.int64)

@@ -18,10 +18,10 @@ def rewritten(
 ) -> Iterator[Batch]:
     """Yield the batches with texts rewritten by a kernel, without the documents that the kernel drops.
 
-    kernel: called with offsets, data and `rules`, and with the arrays that it fills: kept texts, their ends, the code
-    of each document (0: kept), and the number of lines of each code; returns the number of documents kept. names: the
-    name of each code, which is the drop reason. The first `n_lines` are codes of lines, which are counted in `stats` as
-    `lines.NAME`.
+    kernel: a function that returns the number of documents kept. It is called with offsets, data and `rules`, and with
+    four arrays that it fills: the kept texts, the ends of these texts, the code of each document (0: kept), and the
+    number of lines of each code. names: the name of each code; for a document it is the drop reason. n_lines: the first
+    `n_lines` codes are for lines, which are counted in `stats` as `lines.NAME`.
     """
     counts = np.zeros(len(names), np.int64)
     for batch in batches:

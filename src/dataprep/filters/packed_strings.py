@@ -50,7 +50,7 @@ def pack_marks(marks: tuple[str, ...]) -> Marks:
 
 
 def fold_chars(text: str) -> str:
-    """Return the text in lower case, each character replaced by one, so that offsets in characters are kept.
+    """Return the text in lower case; one character replaces each one, so that offsets in characters do not change.
 
     A final sigma becomes an ordinary small sigma.
     """

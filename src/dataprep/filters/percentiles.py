@@ -1,4 +1,4 @@
-"""Percentiles: drop what scores outside a range; the range is found on the corpus itself, per language."""
+"""Percentiles: drop documents or paragraphs with scores outside a range that is found on the corpus, per language."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Percentiles(Estimator):
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP
 
     filter: a filter with one score per document or paragraph, and a parameter `keep=(low, high)`; leave `keep` unset.
-    If the corpus has a column with that score already (`dp.Score`), made by the same model, nothing is measured again.
+    If the corpus already has a column with this score (`dp.Score`), made by the same model, nothing is measured again.
     Paragraphs out of range are cut, and documents of which nothing is left are dropped ("left_too_short"). cut: (low,
-    high) in percent, where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60, 100). A
-    bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is out of
-    range, so each score is in one of head, middle and tail. For a document without a score, the filter decides. top:
-    the share of documents to keep, those with the highest scores, instead of `cut`. min_scores: a language with fewer
-    scores is kept completely, since percentiles of a few scores mean nothing.
+    high) in percent; 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60, 100). A bound is
+    interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is out of range, so
+    each score is in one of head, middle and tail. For a document without a score, the filter decides. top: instead of
+    `cut`, the share (0 to 1) of the documents to keep, which are those with the highest scores. min_scores: a language
+    with fewer scores is kept completely, since percentiles of a few scores mean nothing.
 
     The languages are those of the column `language`, if there is one. `facts` of the fitted stage has the bounds of
     each language and the number of scores. Scores are held in memory, some 50 bytes each. Raises PlanError for a filter
@@ -137,7 +137,7 @@ class Percentiles(Estimator):
     def bounds(self, scores: pa.Table) -> tuple[Bounds, dict[str, Any]]:
         """Return the range of each language, {language: (low, high)}, and figures for reports.
 
-        scores: rows of SCORES (id, language, score, start, end). A bound is None if there is none. The figures are
+        scores: rows of SCORES (id, language, score, start, end). A bound that is not set is None. The figures are
         {"cuts": {language: {"low", "high": bounds, "scores": number of scores}}}. Documents without a language have the
         language "", which the figures call "all".
         """
@@ -170,7 +170,7 @@ class Percentiles(Estimator):
         return scores.append_column("reason", pa.array(why, pa.string()))
 
     def preview(self, docs: Dataset, n: int = 20) -> pa.Table:
-        """Return the documents or paragraphs that would be dropped: for each language the `n` nearest to its bounds.
+        """Return texts that would be dropped: for each language, the `n` documents or paragraphs nearest to its bounds.
 
         docs: the documents; if they have stored scores (`dp.Score`), nothing is measured again. The table has the
         columns id, language, score, reason, text (its first 300 characters); the nearest come first.

@@ -40,22 +40,23 @@ KEPT = (None, "perplexity_no_words")  # reasons of lines that are not cut
 class Perplexity(ScoredFilter):
     r"""Keep documents, or paragraphs, whose perplexity under an n-gram model is in a range; scored by KenLM.
 
-    model: path of an ARPA file or a KenLM binary; `dataprep train-ngram` makes one. With "{language}" in it, each
-    document is measured by the model of its column `language`, and kept if there is no model for it.
+    model: path of an ARPA file or a KenLM binary; `dataprep train-ngram` makes one. If the path contains "{language}",
+    each document is measured by the model for the language in its column `language`; a document without such a model is
+    kept.
     keep: (low, high): documents with low <= perplexity < high are kept; None sets no bound. Reasons: "perplexity_low"
     (nearly a copy of the training text), "perplexity_high" (noise), "perplexity_no_words" (nothing to measure).
     `Percentiles(Perplexity(...), cut="head")` finds the range on your corpus instead.
     unit: "document", or "paragraph": lines out of range are cut out (counted as "lines.perplexity_high" ...; lines
     without words are kept), and documents of which no line is left are dropped.
-    normalize: "ccnet", each line as `ccnet_normal` writes it, or None. Use the one that the model was trained with.
-    tokenizer: path of a SentencePiece model ("{language}" as above); None: words between blanks, as in training.
-    preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes line feeds and so joins lines,
-    and scored as one sentence.
+    normalize: "ccnet", which normalises each line by `ccnet_normal`, or None. Use the value with which the model was
+    trained. tokenizer: path of a SentencePiece model, which may contain "{language}" too; None: the words are the text
+    between blanks, as in training. preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes
+    line feeds and so joins lines, and scored as one sentence.
 
     The perplexity of a document is 10 ** -(sum of the log10 probabilities of its lines / number of its words and
-    lines), as in CCNet: a line's end counts as a word, and lines without words do not count. Rounded to 1e-4. Source:
-    Wenzek et al., "CCNet", 2020. Needs the extra `perplexity`. Raises PlanError if a parameter is invalid or KenLM
-    cannot read the model.
+    lines), as in CCNet: the end of a line counts as a word, and lines without words do not count. It is rounded to
+    1e-4. Source: Wenzek et al., "CCNet", 2020. Needs the extra `perplexity`. Raises PlanError if a parameter is invalid
+    or KenLM cannot read the model.
     """
 
     model: str
@@ -114,8 +115,8 @@ class Perplexity(ScoredFilter):
     def scores(self) -> Mapping[str, pa.DataType]:
         """Name and type of the column that the filter adds.
 
-        `perplexity` has a number per document: null if it has no words, NaN if its language has no model. With
-        unit="paragraph", `perplexity_paragraphs` has a list of such numbers, one per line.
+        `perplexity` has a number per document: null if the document has no words, NaN if there is no model for its
+        language. With unit="paragraph", `perplexity_paragraphs` has a list of such numbers, one per line.
         """
         if self.unit == "document":
             return {"perplexity": pa.float64()}
@@ -190,7 +191,7 @@ class Perplexity(ScoredFilter):
         return pa.array([_of_all(reasons) for reasons in every], pa.string())
 
     def reasons(self, perplexity: pa.Array) -> pa.StringArray:
-        """Return the reason for each perplexity that is out of range or null, null for those in range."""
+        """Return the drop reason for each perplexity that is out of range or null; null for a perplexity in range."""
         why = outside(perplexity, self._range, "perplexity")
         why[np.asarray(perplexity.is_null())] = "perplexity_no_words"
         return pa.array(why, pa.string())

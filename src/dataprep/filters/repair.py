@@ -26,12 +26,12 @@ class RepairText(Stage):
     >>> RepairText()                                    # "schÃ¶n" becomes "schön"
     >>> RepairText(encoding=False, form="NFKC")
 
-    encoding: decode again UTF-8 text that was read as Windows-1252, Latin-1 or similar, if ftfy is sure of it.
+    encoding: decode text again that is UTF-8 but was read as Windows-1252, Latin-1 or similar, if ftfy is sure of this.
     controls: remove control characters, terminal colours and byte order marks; \r\n, \r, U+0085, U+2028 become \n.
     form: compose characters: "NFC", "NFKC" (also makes ligatures and full-width letters plain), or None.
 
-    Quotes, full-width letters and HTML entities are kept. Changed documents are counted as `repaired`. A new version
-    of ftfy makes a run repeat the work. Raises PlanError if ftfy is missing or the form is unknown.
+    Quotes, full-width letters and HTML entities are kept. Changed documents are counted as `repaired`. If the version
+    of ftfy changes, a run repeats the work. Raises PlanError if ftfy is missing or the form is unknown.
     """
 
     encoding: bool = True

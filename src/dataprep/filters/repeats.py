@@ -65,10 +65,11 @@ def count_hash(counts: HashCounts, mask: Int, h: Int, stamp: int) -> int:
 
 @kernel(_nrt=False)
 def count_repeats(words: U64, chars: I64, starts: I64, n: int, counts: HashCounts) -> tuple[int, int]:
-    """Return how many units (such as lines) of a document repeat an earlier one word by word, and their characters.
+    """Return the number of units (such as lines) of a document that repeat an earlier one word by word, and their size.
 
     words: uint64, hashes of the document's words. chars: number of characters of the words before each word. starts:
-    int64[n + 1], the first word of each of the `n` units. counts: a work table. Both results are totals.
+    int64[n + 1], the first word of each of the `n` units. counts: a work table. The size is the total number of
+    characters of these units.
     """
     repeated, repeated_chars = 0, 0
     counts.stamp[0] += 1

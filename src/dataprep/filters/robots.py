@@ -43,23 +43,24 @@ UNREADABLE = -1
 
 @dataclass(frozen=True)
 class Robots(Stage):
-    """Drop documents whose URL robots.txt forbids at least one of the named agents to fetch (RFC 9309).
+    """Drop a document if the robots.txt of its host forbids one of the named agents to fetch its URL (RFC 9309).
 
     >>> Robots("crawl/robotstxt/*.warc.gz", agents=("CCBot",))
 
-    source: a folder of files HOST.txt or HOST/robots.txt; WARC archives of robots.txt, as Common Crawl publishes them
-        (extra `warc`): a folder, a glob, or several as a tuple. The latest answer of a host counts, and a file in a
-        folder before archives. Scheme and port are ignored.
+    source: a folder, a glob, or a tuple of several, of files HOST.txt or HOST/robots.txt, or of WARC archives of
+    robots.txt, as Common Crawl publishes them (extra `warc`). The latest answer of a host counts; a file in a folder
+    has precedence over archives. Scheme and port are ignored.
     agents: names of crawlers (product tokens); the group `*` applies to an agent without its own group.
-    unreadable: "keep" or "drop" documents of hosts whose robots.txt is not text or came with a server's error; by the
-        standard these forbid everything.
-    column: the column of URLs; read(..., columns=["url"]) makes a column of that field of the metadata.
+    unreadable: whether to "keep" or "drop" documents of hosts whose robots.txt is not text or was answered with a
+    server error; by the standard, such a host forbids everything.
+    column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
 
-    Protego (Scrapy's parser, extra `robots`) applies the rules: the longest matching rule wins, and of two equally long
-    ones the one that allows; `*` and `$`. In addition, a byte order mark and a version (CCBot/2.0) do not hide a group,
-    and other lines do not end one. Hosts without robots.txt, or that answered 4xx, allow all. Reasons: `robots`,
-    `robots_unreadable`. Documents are counted as `forbidden.AGENT`, `unreadable`, `without robots.txt` and `without
-    url`. The source is read when the stage is made. Changed rules make a run repeat the work, changed paths do not.
+    Protego (Scrapy's parser, extra `robots`) applies the rules: the longest matching rule decides; of two equally long
+    rules, the one that allows does. `*` and `$` are understood. In addition, a group is also found after a byte order
+    mark or with a version in its name (CCBot/2.0), and is not ended by other lines. Hosts without robots.txt, or that
+    answered 4xx, allow all. Reasons: `robots`, `robots_unreadable`. Documents are counted as `forbidden.AGENT`,
+    `unreadable`, `without robots.txt` and `without url`. The source is read when the stage is made. If rules change, a
+    run repeats the work; if only paths change, it does not.
 
     Raises PlanError if a source has no robots.txt or an archive is damaged.
     """
@@ -127,7 +128,7 @@ class Robots(Stage):
         return out
 
     def warm(self) -> None:
-        """Read the rules from their packed form once, before workers start."""
+        """Unpack the rules once, before workers start."""
         unpack(self.packed)
 
 
@@ -144,8 +145,8 @@ def _parser(text: str) -> Any:
 class HostRules(NamedTuple):
     """The last answer of a host to a request for robots.txt.
 
-    date: when it was fetched, as text. rules: the lines that make groups and rules; None: unreadable. redirect: the
-    host whose robots.txt applies instead, "" if there is none.
+    date: the time of the answer, as text. rules: the lines of robots.txt that name crawlers and allow or forbid paths;
+    None if it is unreadable. redirect: the host whose robots.txt applies instead; "" if there is none.
     """
 
     date: str
@@ -156,8 +157,8 @@ class HostRules(NamedTuple):
 class Index(NamedTuple):
     """The robots.txt rules of many hosts; equal texts are stored once.
 
-    texts: different robots.txt, reduced to rules; "" forbids nothing. hosts: from a host to the index of its text in
-    `texts`, or to UNREADABLE.
+    texts: the distinct robots.txt files, reduced to rules; "" forbids nothing. hosts: for each host, the index of its
+    text in `texts`, or UNREADABLE.
     """
 
     texts: list[str]  # the lines that make groups and rules; "" forbids nothing

@@ -18,8 +18,8 @@ DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_eq
 class Threshold(NamedTuple):
     """A rule that drops a document if its score is below or above a limit.
 
-    parameter: name of the stage's parameter with the limit; if that is None, the rule is off. score: name of the score
-    column. drops: the comparison that drops: "<", "<=", ">" or ">=". reason: the drop reason.
+    parameter: name of the stage's parameter that has the limit; if the limit is None, the rule is off. score: name of
+    the score column. drops: the comparison that drops: "<", "<=", ">" or ">=". reason: the drop reason.
     """
 
     parameter: str
@@ -77,7 +77,7 @@ def range_of(keep: Any, low: float, high: float, examples: str) -> tuple[float, 
 
 
 def outside(scores: pa.Array, bounds: tuple[float, float], name: str) -> Any:
-    """Return NAME_low for scores below bounds[0], NAME_high for scores from bounds[1] on, else None; object[n].
+    """Return drop reasons, object[n]: NAME_low for scores < bounds[0], NAME_high for scores >= bounds[1], else None.
 
     name: the NAME of these reasons.
     """
@@ -90,7 +90,7 @@ def outside(scores: pa.Array, bounds: tuple[float, float], name: str) -> Any:
 def tuple_of_words(stage: Any, name: str) -> None:
     """Check the parameter `name` of a stage, and turn it into a tuple if it is a list.
 
-    Raises PlanError if it has anything but strings without white space.
+    Raises PlanError if the parameter contains a string with white space, or a value that is not a string.
     """
     value = getattr(stage, name)
     value = tuple(value) if isinstance(value, list) else value

@@ -35,9 +35,9 @@ FOUR_BYTES = 1 << 32
 class Addresses(NamedTuple):
     """The distinct URLs of a batch of documents, with their hosts and paths.
 
-    urls: the distinct URLs. rows: for each document, the index of its URL; -1 without one. hosts: the distinct hosts,
-    as `host_name` writes them (one that it rejects, in lower case); "" if there is none. host_of: for each URL, the
-    index of its host. paths: for each URL, the part after the host.
+    urls: the distinct URLs. rows: for each document, the index of its URL; -1 if it has no URL. hosts: the distinct
+    hosts, as `host_name` writes them; a host that `host_name` rejects is in lower case, and "" represents a URL without
+    a host. host_of: for each URL, the index of its host. paths: for each URL, the part after the host.
     """
 
     urls: pa.StringArray  # of the different URLs
@@ -86,9 +86,9 @@ def _cleaned(urls: pa.StringArray) -> pa.StringArray:
 def host_name(host: str) -> str:
     """Return a host in the form of the URL Standard (WHATWG), without dots at the end; "" if it is not a host.
 
-    Names are in lower case and Punycode (UTS 46, not transitional). IPv4 addresses, also in decimal, octal or hex, are
-    four decimal numbers; so are IPv6 addresses that contain one (::ffff:1.2.3.4). Other IPv6 addresses are compressed.
-    Control characters are removed.
+    Names are in lower case and Punycode (UTS 46, not transitional). IPv4 addresses, also those written in decimal,
+    octal or hex, become four decimal numbers; so do IPv6 addresses that contain an IPv4 address (::ffff:1.2.3.4). Other
+    IPv6 addresses are written in the compressed form. Control characters are removed.
 
     >>> host_name("WWW.Exämple.ORG."), host_name("0x7f.1"), host_name("[0:0::1]")
     ('www.xn--exmple-cua.org', '127.0.0.1', '[::1]')

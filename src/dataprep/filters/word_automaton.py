@@ -4,7 +4,8 @@ Words are found whole: "ass" in "an ass." but not in "class". For this, a symbol
 and of the text, and on both sides of each character that is not part of a word. So "ass" is EDGE a s s EDGE, which is
 in "an ass." (... EDGE a s s EDGE . EDGE ...), and a match of the symbols is a match of whole words.
 
-The vowel signs of Arabic, Hebrew and Syriac and the tatweel are skipped: the text is read as if it did not have them.
+The tatweel and the vowel signs of Arabic, Hebrew and Syriac are skipped: the text is read as if it did not contain
+them.
 
 Slow reference for the tests: tests/twins/badwords.py.
 """
@@ -46,8 +47,8 @@ PARTICLES = ("ف", "ب", "ك", "ل", *(a + b for a in "وف" for b in "بكل"))
 class Automaton(NamedTuple):
     """A table for `matches`, which finds all entries of a list in one pass (Aho-Corasick).
 
-    goto: int32[states * width], a row of next states for each state, one per symbol. A state is stored as the offset of
-    its row, plus 1 if an entry ends there. symbols: int64[257], the column of each byte and of EDGE (an edge of a
+    goto: int32[states * width]; the row of a state has the next state for each symbol. A state is stored as the offset
+    of its row, plus 1 if an entry ends there. symbols: int64[257], the column of each byte and of EDGE (an edge of a
     word). width: columns per row. edges: True if entries must be whole words.
     """
 
@@ -61,7 +62,7 @@ class Automaton(NamedTuple):
 def parts(*, edges: bool, signs: bool) -> U16:
     """Return the classes that `matches` reads, uint16[0x110000]: WORD or MARK, SKIP, or 0.
 
-    edges: False makes every character a part of a word. signs: True if those of SIGNS are skipped.
+    edges: if False, every character is a part of a word. signs: True if the characters of SIGNS are skipped.
     """
     table = classes() & np.uint16(WORD | MARK) if edges else np.full(0x110000, WORD, np.uint16)
     if signs:
@@ -78,8 +79,9 @@ def has_signs(entry: str) -> bool:
 def with_clitics(entry: str) -> list[str]:
     """Return an entry, and if it is Arabic also with the clitics that can be written before it, and with ENDINGS.
 
-    The article, alone or after other clitics, and "and" stand before an entry of three letters or more; the other
-    clitics without the article before one of four or more, since shorter words more often begin with these letters.
+    The article, alone or after other clitics, and "and" are put before an entry of three letters or more. The other
+    clitics without the article are put before an entry of four letters or more, since shorter words more often begin
+    with these letters.
     """
     if ord(entry[0]) not in ARABIC_LETTERS:
         return [entry]
@@ -106,8 +108,8 @@ def encode(entry: str, *, edges: bool) -> list[int]:
 def build(entries: tuple[str, ...], *, edges: bool, clitics: bool = False) -> Automaton:
     """Return the table that finds these entries in a text (the automaton of Aho and Corasick, 1975).
 
-    edges: True if entries must be whole words; with `clitics`, Arabic ones may also have clitics before them. Raises
-    PlanError if there are too many entries.
+    edges: True if entries must be whole words. clitics: True if Arabic entries may also have clitics before them.
+    Raises PlanError if there are too many entries.
     """
     codes = [encode(e, edges=edges) for entry in entries for e in (with_clitics(entry) if clitics else [entry])]
     used = sorted({s for code in codes for s in code})

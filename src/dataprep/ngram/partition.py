@@ -1,13 +1,15 @@
-"""Sort n-grams, on disk in parts by their last but one word, so that memory holds one part at a time.
+"""Sort n-grams, divided into parts on disk by their last but one word, so that memory holds one part at a time.
 
 N-grams are arrays of word numbers, int32[order, n]: row 0 has the last word of each n-gram, row 1 the word before it.
 Two sort orders are used. In *suffix* order (by the last word, then the word before it ...) n-grams with the same ending
-are neighbours; in *context* order (by the last but one word ...) n-grams with the same context, the words before the
-last. A stable sort of the context order by the last word is the suffix order.
+are neighbours; in *context* order (by the last but one word, then the word before it ...) n-grams with the same
+context, which is all words but the last, are neighbours. A stable sort of the context order by the last word results in
+the suffix order.
 
 From order 3 on, an n-gram, its suffix (the n-gram without its first word) and all n-grams with the same context have
-the same last but one word: counts, sums and probabilities of a part need no other part. Single words are kept in
-memory. Only the back-off weight of an n-gram is computed in another part than its probability; `Exchange` joins them.
+the same last but one word: so the counts, sums and probabilities of a part can be computed without other parts. Single
+words are kept in memory. Only the back-off weight of an n-gram is computed in another part than its probability;
+`Exchange` joins the two.
 
 Slow reference for the tests: tests/twins/ngram.py
 """
@@ -33,7 +35,7 @@ FULLEST = 4096  # words assigned to parts one by one, those with most n-grams fi
 
 
 def n_bytes(order: int) -> int:
-    """Return the memory in bytes to allow per n-gram of the highest order: 160 at order 5 (150 were measured)."""
+    """Return how many bytes of memory to allow per n-gram of the highest order: 160 at order 5 (150 were measured)."""
     return 24 * order + 40
 
 
@@ -122,8 +124,8 @@ def saved(folder: str, part: int) -> Sorted:
 class Exchange:
     """Files that join the probability and the back-off weight of each n-gram, which are computed in different parts.
 
-    N-grams are processed in parts, which write one file for each other part. The probabilities that part i writes for
-    part j, and the weights that part j writes for part i, are of the same n-grams in the same order.
+    N-grams are processed in parts; each part writes one file for each other part. The probabilities that part i writes
+    for part j, and the weights that part j writes for part i, belong to the same n-grams, in the same order.
     """
 
     def __init__(self, folder: str, part_of: npt.NDArray[np.int16], n_parts: int) -> None:
@@ -132,7 +134,7 @@ class Exchange:
     def give_ngrams(self, part: int, columns: I32, probability: Any) -> None:
         """Write the n-grams of part number `part` with their probabilities to files, except those that end with </s>.
 
-        columns: word numbers, int32[order, n], row 0 the last words. probability: float64[n], NaN if the n-gram is
+        columns: word numbers, int32[order, n], row 0 has the last words. probability: float64[n], NaN if the n-gram is
         pruned.
         """
         goes = np.where(columns[0] == EOS, -1, self.part_of[columns[0]])
@@ -147,7 +149,7 @@ class Exchange:
         """Write the back-off weights that part number `part` computed to files.
 
         gamma: the weights, float64[n]. contexts: the n-grams to which the weights belong, as word numbers,
-        int32[order, n], row 0 the last words.
+        int32[order, n], row 0 has the last words.
         """
         comes = self.part_of[contexts[1]]
         for source in range(self.n_parts):
@@ -179,8 +181,8 @@ def _taken(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
 class Sorted(NamedTuple):
     """The distinct n-grams of the highest order, sorted by the last word first, with their counts.
 
-    columns: word numbers, int32[order, n], row 0 the last words. counts: occurrences, int64[n]. by_context: the row
-    numbers in the order of the contexts (words before the last).
+    columns: word numbers, int32[order, n], row 0 has the last words. counts: occurrences, int64[n]. by_context: the
+    indices of the n-grams, sorted by context (all words but the last).
     """
 
     columns: I32  # [order, n]
@@ -210,10 +212,10 @@ def sort_ngrams(columns: I32, n_words: int) -> Sorted:
 
 @kernel
 def sort_by(keys: I32, perm: I32, spare: I32, n_words: int) -> tuple[I32, I32]:
-    """Sort row numbers stably by their keys; return the sorted row numbers, int32, and the array that is now unused.
+    """Sort row numbers stably by the keys of the rows; return (sorted row numbers, int32; the unused array).
 
-    keys: int32, from 0 to `n_words` - 1, by row number. perm: the row numbers to sort; spare: an array of the same
-    length. Both arrays are overwritten.
+    keys: the key (a word number from 0 to `n_words` - 1) of each row, int32. perm: the row numbers to sort. spare: an
+    array of the same length as `perm`; both arrays are overwritten.
     """
     bits = 1
     while (1 << bits) < n_words:

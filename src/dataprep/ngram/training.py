@@ -36,8 +36,9 @@ MAX_ORDER = 6  # KenLM's limit, as built on PyPI
 class NgramModel:
     """A trained n-gram model.
 
-    path: of its ARPA file. counts: the number of n-grams of each order (length). discounts: of each order. n_sentences,
-    n_words: size of the text. binary: path of the file in KenLM's own format; None if there is none.
+    path: path of the ARPA file. counts: the number of n-grams of each order (length). discounts: the discounts
+    (subtracted from counts) of each order. n_sentences, n_words: number of sentences and of words in the text. binary:
+    path of the file in KenLM's own format; None if there is none.
     """
 
     path: str
@@ -88,13 +89,14 @@ def train(
     """Train an interpolated modified Kneser-Ney model, equal to that of KenLM's `lmplz`, and write it to `out` as ARPA.
 
     texts: plain-text files, folders or globs (.gz, .zst, .xz by suffix), or a Dataset; every line is a sentence of
-    words between spaces. order: words of the longest n-grams, 2 to 6. prune: per order, n-grams with at most this many
-    occurrences are dropped (`lmplz --prune`); the last number is used for further orders. discount_fallback: True, or
-    three discounts, for text that is too small to compute them. skip_symbols: skip <s>, </s> and <unk> in the text
-    instead of raising. memory: bytes, or text such as "2GB", for n-grams, in addition to the vocabulary (about 40 bytes
-    per word). binary: also run KenLM's `build_binary`. Raises DataprepError if the discounts cannot be computed,
-    ReadError if a file cannot be read, PlanError if a parameter is invalid. Source: Heafield et al., "Scalable Modified
-    Kneser-Ney Language Model Estimation" (2013).
+    words between spaces. order: number of words in the longest n-grams, 2 to 6. prune: one number per order; n-grams
+    with at most this many occurrences are dropped (`lmplz --prune`). The last number is also used for all higher
+    orders. discount_fallback: the three discounts to use if the text is too small to compute them; True for the
+    defaults of `lmplz`. skip_symbols: skip the words <s>, </s> and <unk> in the text instead of raising ReadError.
+    memory: bytes, or text such as "2GB", for n-grams, in addition to the vocabulary (about 40 bytes per word). binary:
+    also run KenLM's `build_binary`. Raises DataprepError if the discounts cannot be computed, ReadError if a file
+    cannot be read, PlanError if a parameter is invalid. Source: Heafield et al., "Scalable Modified Kneser-Ney Language
+    Model Estimation" (2013).
     """
     prune = tuple(prune) or (0,)
     plan = _Settings(

@@ -28,8 +28,8 @@ DONE, OUT_FULL, TABLE_FULL, NOT_ALLOWED = 0, 1, 2, 3
 class Table(NamedTuple):
     """Distinct words by number, and an open-addressing hash table that maps their hashes to numbers.
 
-    slots: word number by hash, -1 if empty. hashes: of each word. ends, pool: word i is pool[ends[i]:ends[i + 1]].
-    n_words: the number of words, in an array of one item.
+    slots: the word number in each slot, -1 if the slot is free. hashes: the hash of each word. ends, pool: the bytes of
+    word i are pool[ends[i]:ends[i + 1]]. n_words: the number of words, in an array of one item.
     """
 
     slots: I32  # number of a word, -1 where free; a power of two, at least twice the words
@@ -42,7 +42,7 @@ class Table(NamedTuple):
 class Vocabulary:
     """The distinct words of the text, numbered in order of appearance and kept in memory: about 40 bytes per word.
 
-    capacity: number of words for which there is space at first; it grows as needed.
+    capacity: number of words for which there is space at first; the space grows as needed.
     """
 
     def __init__(self, capacity: int = 1 << 14) -> None:
@@ -57,10 +57,10 @@ class Vocabulary:
         return int(self.table.n_words[0])
 
     def read(self, block: bytes, order: int, *, skip_symbols: bool, where: str) -> Iterator[I32]:
-        """Yield the words of a text as numbers, int32 arrays; after each line, that of </s>, then order - 1 times <s>.
+        """Yield the words of a text as numbers, int32 arrays, with one </s> and order - 1 times <s> after each line.
 
-        block: the text, ending with white space; new words get new numbers. where: its source, for messages. Raises
-        ReadError at the word <s>, </s> or <unk>, unless `skip_symbols` leaves it out.
+        block: the text, which must end with white space; new words get new numbers. where: the source of the text, for
+        messages. Raises ReadError at the word <s>, </s> or <unk>, unless `skip_symbols` leaves it out.
         """
         data, i = np.frombuffer(block, np.uint8), 0
         out = np.empty(OUT_TOKENS + order, np.int32)
@@ -107,7 +107,8 @@ def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, set
 
     Returns (index of the next byte, count of numbers in `out`, code of the reason to stop). New words are entered into
     `table`. White space is NUL, tab, line feed, carriage return and space, as in `lmplz`. n_bos: how many <s> are
-    written after the </s> of each line. skip: 1 to skip special words in the text. setup: 1 to enter them into `table`.
+    written after the </s> of each line. skip: 1 to skip the special words <s>, </s> and <unk> in the text. setup: 1 to
+    enter them into `table`.
     """
     n, k, room = len(data), 0, len(out) - n_bos - 1
     mask = np.uint64(len(table.slots) - 1)

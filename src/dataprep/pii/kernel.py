@@ -33,7 +33,8 @@ def byte_kinds() -> U8:
 def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
     """Return the size in bytes of the digit (Western, Arabic-Indic or Persian) that begins at `data[i]`.
 
-    0 if there is no digit, or if it does not end before `stop`. kinds: class of each byte value, from `byte_kinds`.
+    Returns 0 if there is no digit, or if the digit does not end before `stop`. kinds: class of each byte value, from
+    `byte_kinds`.
     """
     kind = kinds[data[i]]
     if kind == DIGIT:
@@ -73,8 +74,8 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain wanted personal data, int64[m, 4], in order.
 
     offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: class of each byte value, from `byte_kinds`.
-    wanted: the sum of EMAIL, IP, NUMBER (phone or card) and IBAN, as far as wanted. A row is (index of the text, start
-    and end of the line in `data`, the sum of those of `wanted` that may be in the line).
+    wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card) and IBAN. A row of the result is (index of
+    the text, start and end of the line in `data`, a sum of those kinds of `wanted` that may be in the line).
     """
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):

@@ -1,6 +1,7 @@
 """Lines of texts that may contain personal data; conversion of offsets between characters and bytes.
 
-Patterns search one line and count characters; the texts of a batch are one buffer of bytes.
+The patterns of `rules.py` search one line at a time and return offsets in characters; the texts of a batch are stored
+in one buffer of bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class Line:
     """One line of the texts of a batch, which are stored one after another in a buffer.
 
     row: the index of the text. start, stop: the line is the bytes start to stop - 1 of the buffer. text: the line as
-    str. can: personal data that the line may contain, a sum of `kernel.EMAIL`, IP, NUMBER and IBAN.
+    str. can: the kinds of personal data that the line may contain, as a sum of `kernel.EMAIL`, IP, NUMBER and IBAN.
     """
 
     row: int
@@ -48,7 +49,8 @@ class Line:
 def lines(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
     """Yield the lines that may contain wanted personal data, in order.
 
-    offsets: int64[n + 1], offsets of n texts in `data`, UTF-8. wanted: a sum of `kernel.EMAIL`, IP, NUMBER and IBAN.
+    offsets: int64[n + 1], offsets of n texts in `data`, UTF-8. wanted: the kinds of personal data to find, as a sum of
+    `kernel.EMAIL`, IP, NUMBER and IBAN.
     """
     for row, start, stop, can in suspects(offsets, data, byte_kinds(), wanted).tolist():
         yield Line(row, start, stop, data[start:stop].tobytes().decode(), can)

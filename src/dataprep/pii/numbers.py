@@ -1,4 +1,4 @@
-"""Phone and card numbers: groups of digits with separators between the groups, always matched in full.
+"""Find phone and card numbers: groups of digits with separators between the groups; a number is always matched whole.
 
 A match begins and ends with a whole group of digits, so that no digits of the number stay in the text. Two numbers next
 to each other are both found. The text before and after the digits shows whether they are part of something else, such
@@ -103,7 +103,7 @@ def luhn(digits: str) -> bool:
 
 
 def issued(digits: str) -> bool:
-    """Return whether payment card networks issue numbers that begin like `digits` and have as many digits."""
+    """Return whether payment card networks issue numbers with the first digits and the length of `digits`."""
     n, two, four = len(digits), int(digits[:2]), int(digits[:4])
     if n == 14:  # Diners
         return 3000 <= four <= 3059 or two in (36, 38, 39)

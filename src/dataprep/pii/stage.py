@@ -42,19 +42,21 @@ class PII(Stage):
     >>> PII(kinds=("email", "phone"), replace="")
     >>> PII(action="drop", max_found=3)
 
-    kinds: some of these: email; ip (public IPv4 and IPv6 addresses, not private and local ones); phone (international
+    kinds: the kinds of data to find, any of these: email; ip (public IPv4 and IPv6 addresses, not private and local
+    ones); phone (international
         with + or 00, or after @ or wa.me/ as in WhatsApp; national with a leading 0; North American with separators;
         Western, Arabic-Indic and Persian digits); card (prefixes and lengths as issued, Luhn's check digit); iban (the
         country's length, MOD 97).
-    replace: the replacement, in which `{kind}` is the kind. None: texts are not changed, matches are only counted.
-    action: "replace", or "drop": documents are dropped (`pii`), the others are not changed.
-    max_found: documents with more matches are dropped. None: with "replace" no document is dropped, with "drop" every
-    document with a match.
+    replace: the text that replaces a match; `{kind}` in it becomes the kind. None: texts are not changed, and matches
+    are only counted. action: "replace", or "drop": documents are dropped (`pii`), the others are not changed.
+    max_found: documents with more matches than this are dropped. None: with action="replace" no document is dropped;
+    with action="drop" every document with a match is dropped.
 
-    Matches are counted as pii.email ..., those of dropped documents too. No match crosses a line break (\n).
-    A number is replaced whole, also next to letters, digits and other numbers. Version numbers, dates, prices, ISBNs,
-    numbers in the rows of a table, and numbers after the label of a company, order or invoice are not phones; a
-    national number without its 0 is missed. Names and postal addresses are not searched.
+    Matches are counted in the statistics as pii.email, pii.phone and so on, also those in dropped documents. No match
+    crosses a line break (\n).
+    A number is always replaced whole, also if letters, digits or other numbers are next to it. Version numbers, dates,
+    prices, ISBNs, numbers in the rows of a table, and numbers after the label of a company, order or invoice are not
+    taken for phone numbers; a national number without its 0 is not found. Names and postal addresses are not searched.
 
     Raises PlanError for an unknown kind or action, or a negative max_found.
     """

@@ -1,7 +1,8 @@
 """SuffixIndex: count and find any text in a corpus, and find the longest passage that another text shares with it.
 
-A suffix array lists all offsets of a text, sorted by the text that follows each; so suffixes with the same beginning
-are neighbours, and two binary searches find the first and the last that begins with a query (Manber and Myers 1993).
+A suffix is the text from some offset to the end. A suffix array lists the offsets of all suffixes in sorted order; so
+suffixes with the same beginning are neighbours, and two binary searches find the first and the last suffix that begins
+with a query (Manber and Myers 1993).
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ LONGEST = pa.schema(
 class Hit:
     """One occurrence of a text in the corpus.
 
-    id, source: of the document. start: byte offset of the occurrence in the document. before, after: the characters
-    before and after it. match: the text itself.
+    id: the document's id. source: the document's source. start: byte offset of the occurrence in the document. before,
+    after: the characters before and after the occurrence. match: the text that was searched.
     """
 
     id: int
@@ -63,8 +64,8 @@ class Hit:
 class Shared:
     """The longest passage that a text shares with the corpus.
 
-    text: the passage. start: its offset in the given text, in bytes. n_bytes: its size. count: the number of its
-    occurrences in the corpus. hit: the first of these occurrences; None if nothing is shared.
+    text: the passage. start: the offset of the passage in the given text, in bytes. n_bytes: its size in bytes. count:
+    the number of its occurrences in the corpus. hit: the first of these occurrences; None if nothing is shared.
     """
 
     text: str
@@ -84,8 +85,8 @@ class SuffixIndex:
     >>> index.longest(question).n_bytes                           # doctest: +SKIP
     187
 
-    Nothing is normalised: upper case is not lower case. No match crosses two documents. Overlapping occurrences are all
-    counted. Files are mapped into memory, not read as a whole.
+    Nothing is normalised, so upper case and lower case differ. No match crosses two documents. Overlapping occurrences
+    are all counted. Files are mapped into memory, not read as a whole.
     """
 
     def __init__(self, url: str, manifest: dict[str, Any]) -> None:
@@ -100,10 +101,11 @@ class SuffixIndex:
         """Write an index of `docs` into the folder `out`, and open it; an earlier build of the same docs is reused.
 
         Disk: at most 5 bytes per byte of text (the text itself, and 4 bytes per character). Memory per worker: 5 bytes
-        per byte of a shard of 64 MB, so 320 MB; a longer document is a shard of its own. A stopped build resumes.
-        replace: if `out` holds an index of other documents, delete it first. Needs the extra `dedup`.
+        per byte of a shard (a share of the corpus of at most 64 MB), so 320 MB. A document of more than 64 MB is a
+        shard of its own, and needs more memory. If a build was stopped, the next call continues it. replace: if `out`
+        holds an index of other documents, delete it first. Needs the extra `dedup`.
 
-        Raises StaleOutput if `out` holds other files; PlanError if it is not a local folder.
+        Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
         """
         need("pydivsufsort", extra="dedup")
         url, key = _local(out), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
@@ -120,7 +122,7 @@ class SuffixIndex:
     def open(cls, url: str) -> SuffixIndex:
         """Return the index in the folder `url`, which `build` wrote.
 
-        Raises ReadError if there is no index, CorruptShard if it is incomplete.
+        Raises ReadError if the folder has no index, and CorruptShard if the index is incomplete.
         """
         url = _local(url)
         place = files.join(url, INDEX)
@@ -157,9 +159,10 @@ class SuffixIndex:
         return hits
 
     def longest(self, text: str, context: int = CONTEXT) -> Shared:
-        """Return the longest passage of whole characters that `text` shares with the corpus; of several, the first.
+        """Return the longest passage of whole characters that `text` shares with the corpus.
 
-        context: number of characters around the first occurrence to return. If nothing is shared, the passage is "".
+        If several passages are equally long, the first one in `text` is returned; if nothing is shared, the passage is
+        "". context: number of characters to return before and after the first occurrence.
         """
         start, size = self._longest(text)
         if not size:
@@ -170,9 +173,10 @@ class SuffixIndex:
     def contamination(self, texts: Iterable[str]) -> pa.Table:
         """Return a table with a row per text: the longest passage that it shares with the corpus.
 
-        Columns: text (its number, from 0), n_bytes (of the text), longest_bytes (of the passage), start (byte offset of
-        the passage in the text), longest (the passage), count (of its occurrences in the corpus); and of its first
-        occurrence there id, source and found_at (byte offset in the document), null if nothing is shared.
+        Columns: text (the number of the text, from 0), n_bytes (size of the text), longest (the passage), longest_bytes
+        (size of the passage), start (byte offset of the passage in the text), and count (number of occurrences of the
+        passage in the corpus). Three more columns are for the first of these occurrences, and are null if nothing is
+        shared: id and source (of the document), and found_at (byte offset in the document).
         """
         rows = []
         for number, text in enumerate(texts):

@@ -18,13 +18,13 @@ I32: TypeAlias = npt.NDArray[np.int32]
 
 @kernel
 def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
-    """Return for each offset b of `begins` the length in bytes of the longest start of query[b:] in `text`, int64.
+    """Return, for each offset b in `begins`, the length of the longest start of query[b:] that occurs in `text`, int64.
 
-    query: UTF-8 bytes. begins: offsets in the query, ascending. suffixes: the suffix array of `text`, int32. If the
-    matches of several offsets end at the same byte of the query, the first match is the longest; its length is always
-    computed, those of the others may be 0. The match of a later offset never ends before that of an earlier one, so the
-    next match that ends later is searched in steps of doubling size: if `text` has the whole query, a few comparisons
-    are enough.
+    query: UTF-8 bytes. begins: offsets in the query, ascending. Lengths are in bytes; this longest start is the match
+    of the offset. suffixes: the suffix array of `text`, int32. If the matches of several offsets end at the same byte
+    of the query, the first match is the longest. Its length is always computed; for the other offsets, the result may
+    be 0. The match of a later offset never ends before that of an earlier offset; so the next match that ends later is
+    searched in steps of doubling size. If `text` contains the whole query, a few comparisons are enough.
     """
     found = np.zeros(len(begins), np.int64)
     here = 0
@@ -48,11 +48,11 @@ def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
 
 @kernel
 def match_at(query: U8, begin: Int, text: U8, suffixes: I32) -> Int:
-    """Return the length in bytes of the longest start of query[begin:] that occurs in `text`.
+    """Return the length in bytes of the longest beginning of query[begin:] that occurs in `text`.
 
     suffixes: the suffix array of `text`, int32. This is a binary search, which skips the bytes that both ends of its
-    interval share with the query (Manber and Myers 1993). `text` ends with a byte that the query lacks, so that no
-    comparison runs past the end of `text`.
+    interval share with the query (Manber and Myers 1993). `text` must end with a byte that the query does not have, so
+    that no comparison runs past the end of `text`.
     """
     left, right = np.int64(-1), np.int64(len(suffixes))
     shared_left, shared_right = np.int64(0), np.int64(0)

@@ -1,9 +1,9 @@
 """Write one shard of a suffix-array index (a share of the corpus), and search it through memory maps.
 
-Three files, all raw: NAME.text, the documents with the byte FF after each (UTF-8 never has it, so that no match crosses
-two documents); NAME.docs, the id, offset and source of each document; NAME.sa, int32, the offsets of all characters,
-sorted by the text that follows each. Bytes inside a character have no entry, as no text begins there; so Arabic, with
-two bytes per letter, takes half the space.
+A shard has three files without headers. NAME.text has the texts of the documents, with the byte FF after each; UTF-8
+never has this byte, so no match crosses two documents. NAME.docs has the id, offset and source of each document.
+NAME.sa has the offsets of all characters, int32, sorted by the text that follows each. Bytes inside a character have no
+entry, as no text begins there; so Arabic, with two bytes per letter, needs half the space.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ BLOCK = 1 << 20  # entries written at once
 class WriteTexts(Pass[Part]):
     """Task that reads one part of the corpus and writes its documents as the text files of one or more shards.
 
-    shard_bytes: most bytes of text per shard; documents are kept whole. The receipt (record of finished work) has each
-    shard's name, numbers of documents and bytes, and sources.
+    shard_bytes: the largest number of bytes of text per shard; a document that is longer is a shard of its own. The
+    receipt (record of finished work) has each shard's name, numbers of documents and bytes, and sources.
     """
 
     folder = SHARDS
@@ -49,8 +49,8 @@ class WriteTexts(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the shards of the part `item`: their texts (.text) and lists of documents (.docs).
 
-        url: start of the files' names. Returns {"files": [paths], "shards": [one record per shard]}. Raises
-        DataprepError if a document is over 2 GiB.
+        url: the beginning of the names of the files. Returns {"files": [paths], "shards": [one record per shard]}.
+        Raises DataprepError if a document is over 2 GiB.
         """
         shards: list[dict[str, Any]] = []
         flow = self._cut(item.batches(["id", "text", "source"]))
@@ -108,7 +108,7 @@ def _docs_of(batch: Batch, start: int, sources: dict[str, int]) -> npt.NDArray[A
 
 @dataclass(frozen=True)
 class Unsorted:
-    """A shard of an index whose text is written, but whose suffixes are not sorted yet: an item for `run.map`."""
+    """A shard of an index whose text is written, but whose suffixes are not sorted yet; an item of SortSuffixes."""
 
     name: str
     n_bytes: int
@@ -124,11 +124,11 @@ class SortSuffixes(Pass[Unsorted]):
     folder = SHARDS
 
     def url_of(self, item: Unsorted) -> str:
-        """Return the URL of the files of the shard `item`, without suffix."""
+        """Return the URL of the files of the shard `item`, without the file name's suffix (such as ".sa")."""
         return files.join(self.out, SHARDS, item.name)
 
     def item_key(self, item: Unsorted) -> str:
-        """Return a hash that identifies the work on the shard `item`: of the index's key and the shard's name."""
+        """Return a hash of the index's key and the shard's name, which identifies the work on the shard `item`."""
         return key_of((self.key, item.name))
 
     def write(self, url: str, item: Unsorted) -> dict[str, Any]:  # noqa: ARG002 - `url` names the shard
@@ -168,7 +168,7 @@ class Shard:
         return np.memmap(files.path_of(url), dtype, "r") if n else np.zeros(0, dtype)
 
     def span(self, query: bytes) -> tuple[int, int]:
-        """Return (first, last): rows first to last - 1 of the suffix array are all occurrences of `query`."""
+        """Return (first, last): the rows from first to last - 1 of the suffix array are all occurrences of `query`."""
         text, suffixes, size = self.text.data, self.suffixes, len(query)
 
         def head(row: int) -> bytes:
@@ -180,7 +180,7 @@ class Shard:
         return first, bisect_right(rows, query, lo=first, key=head)
 
     def places(self, first: int, last: int, limit: int) -> list[int]:
-        """Return the `limit` smallest text offsets in the rows first to last - 1 of the suffix array, ascending."""
+        """Return the `limit` smallest text offsets in rows first to last - 1 of the suffix array, ascending."""
         rows = self.suffixes[first:last]
         if limit < len(rows):
             rows = np.partition(rows, limit - 1)[:limit]

@@ -25,9 +25,10 @@ _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
 def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Yield a file to write; it appears under `path` only if the `with` block ends without an error.
 
-    It is written under a temporary hidden name, synced to disk, and renamed; then the folder is synced, so that the
-    name survives a crash too. A new file is entered into the journal (list of created files) of its output folder.
-    Raises DataprepError if the disk is full, or if `path` cannot be written: a folder, a device, or no rights.
+    The file is written under a temporary hidden name, synced to disk, and renamed. Then the folder is synced, so that
+    the new name also survives a crash. A new file is entered into the journal (list of created files) of its output
+    folder. Raises DataprepError if the disk is full, or if `path` cannot be written, for example because it is a
+    folder.
     """
     path = os.fspath(path)
     folder = os.path.dirname(path) or "."
@@ -100,7 +101,7 @@ def note(path: str) -> None:
 def journal_of(path: str) -> str | None:
     """Return the path of the journal (list of created files) of the nearest folder around `path` that has one.
 
-    None if there is no journal.
+    Returns None if there is no journal.
     """
     folder = os.path.abspath(path)
     for _ in range(DEPTH):
@@ -130,7 +131,7 @@ def journaled(journal: str) -> set[str]:
 def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
     """Write the journal of `folder`: a sorted list of the files that were created in it.
 
-    The list has the files of the earlier journal and those in `names`; files that do not exist are left out.
+    The list has the files of the earlier journal, and the files `names`; files that do not exist are left out.
 
     names: paths of files, relative to `folder`.
     """

@@ -22,7 +22,7 @@ WINDOW_BYTES = 1 << 27
 
 
 def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
-    """Return a stream of the decompressed bytes of `raw`; `raw` itself if the suffix of `url` names no compression.
+    """Return a stream of the decompressed bytes of `raw`; if the suffix of `url` names no compression, return `raw`.
 
     Reading from the stream raises ReadError, with the offset in bytes, if the data ends early or is damaged.
     """

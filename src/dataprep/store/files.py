@@ -1,7 +1,7 @@
-"""Files by URL: open, list, hash, remove, and write them whole.
+"""Open, list, hash and remove files by URL, and write files so that they appear complete or not at all.
 
-URLs are str (fsspec); only this file handles local paths. A file appears whole or not at all: it is written under a
-name unique to the attempt, synced, and renamed; on an object store it appears when the upload ends.
+URLs are str (fsspec); only this file handles local paths. A file appears complete or not at all: it is written under a
+temporary name that no other writer uses, synced, and renamed. On an object store, a file appears when the upload ends.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def is_compressed(url: str) -> bool:
 
 
 def real(url: str) -> str:
-    """Return the same name for all URLs of one file: of a local file, its absolute path with links resolved."""
+    """Return one name for all URLs of the same file; for a local file, its absolute path with links resolved."""
     return os.path.realpath(path_of(url)) if is_local(url) else url.rstrip("/")
 
 
@@ -129,8 +129,8 @@ def size(url: str) -> int:
 def expand(pattern: str) -> list[str]:
     """Return the URLs, sorted, of the files that a path or glob matches, or that a folder contains at any depth.
 
-    In a folder, files and folders whose names start with . or _ are skipped; a path or glob can name them. Returns []
-    if there are no files.
+    In a folder, files and folders whose names start with . or _ are skipped, unless a path or glob names them. Returns
+    [] if there are no files.
     """
     return _found(pattern)[0]
 
@@ -231,7 +231,7 @@ def atomic(url: str) -> Iterator[BinaryIO]:
 def sweep(url: str) -> None:
     """Delete temporary files that killed writers left in a local folder, at any depth.
 
-    No process may be writing into the folder.
+    Call this only while no process writes into the folder.
     """
     if is_local(url):
         for folder, _, names in os.walk(path_of(url)):
@@ -240,13 +240,13 @@ def sweep(url: str) -> None:
 
 
 def write_bytes(url: str, data: bytes) -> None:
-    """Write the file `url` whole: it appears with all of `data`, or not at all."""
+    """Write `data` to the file `url`; the file appears complete or not at all."""
     with atomic(url) as f:
         f.write(data)
 
 
 def write_json(url: str, value: Any) -> None:
-    """Write `value` as the JSON file `url`; keys are sorted, so that equal values are equal bytes.
+    """Write `value` as the JSON file `url`; keys are sorted, so that equal values are written as equal bytes.
 
     Bytes in file names that are not UTF-8 are written as escapes.
     """

@@ -1,7 +1,7 @@
-"""Content hashes of input files, each computed once: after an edit anywhere in a file, work on it is done again.
+"""Content hashes of input files, each computed once; if any byte of a file changes, work on the file is done again.
 
-A hash is kept in this process, and in OUT/.dataprep-hashes, and computed again only if size, mtime, ctime or inode of
-the file has changed. The hash itself does not depend on these.
+A hash is stored in memory and in OUT/.dataprep-hashes. It is computed again only if the file's size, mtime, ctime or
+inode has changed; the hash itself does not depend on these four.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _KNOWN: dict[str, str] = {}  # hash by the state of a file
 
 
 def fingerprint(url: str) -> str:
-    """Return a hash of the name, the size and the content of an input file, in hex; folder and dates do not count.
+    """Return a hash, in hex, of an input file's name, size and content; its folder and dates have no influence.
 
-    Of a remote file, only the first and last bytes are read, in addition to the checksum that an object store states.
+    Of a remote file, only the first and last bytes are read; the checksum that an object store states is hashed too.
     Raises ReadError if the file cannot be read.
     """
     if not files.is_local(url):
@@ -54,7 +54,7 @@ def fingerprints(urls: Iterable[str]) -> dict[str, str]:
 def load(folder: str) -> None:
     """Read the file hashes that `save` wrote into a folder, so that this process need not compute them again.
 
-    Does nothing if there are none.
+    Does nothing if the folder has no stored hashes.
     """
     with contextlib.suppress(DataprepError, OSError):
         found = files.read_json(files.join(folder, NAME))
@@ -62,7 +62,7 @@ def load(folder: str) -> None:
 
 
 def save(folder: str, urls: Iterable[str]) -> None:
-    """Write the known hashes of the local input files `urls` into a folder, for later runs; skipped if not writable.
+    """Write the known hashes of the local input files `urls` into a folder, for later runs, if it is writable.
 
     The written file contains no names or paths. Nothing is written if the files have less than KEPT_BYTES in total.
     """

@@ -1,8 +1,8 @@
 """Keys: hashes that identify work, such as a stage and its parameters; a task whose key has changed runs again.
 
-The key of a dataclass is a hash of class, VERSION and fields; the key of a function is a hash of its name, source,
-defaults, closure values, the globals it names, and the functions of its own module that it calls. The source alone is
-not enough: closures over the values 200 and 300 have the same source.
+The key of a dataclass is a hash of its class, VERSION and fields. The key of a function is a hash of its name, its
+source, its default values, its closure values, the globals that it names, and the functions of its module that it
+calls. The source alone is not enough: closures over the values 200 and 300 have the same source.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIMPLE = (str, int, float, bool, type(None))
 
 
 def key(value: Any) -> str:
-    """Return a hash of a value: 32 hex digits, the same in every process and on every machine.
+    """Return a hash of a value, 32 hex digits; it is the same in every process and on every machine.
 
     value: a dataclass, a function (hashed with its source), or plain values, for example. Raises PlanError if the
     value, or an element of it, cannot be hashed.

@@ -1,9 +1,10 @@
 """Lease: a lock so that only one process at a time writes into an output folder.
 
-The file OUT/.dataprep-lease states process id, host and boot of the process that may write. This process locks the file
-and, while it runs, updates the file's modification time. The lock ends with the process, so a killed run leaves nothing
-to clean up. If the file system has no locks, or does not show those of other hosts, a lease whose modification time is
-old has ended. Object stores have no lease. Only the standard library is imported: the trainer uses it too.
+The file OUT/.dataprep-lease states the process id and the host of the process that may write, and the boot of the host.
+This process locks the file and, while it runs, updates the file's modification time. The lock ends when the process
+ends, so nothing must be cleaned up after a killed run. If the file system has no locks, or does not show the locks of
+other hosts, a lease with an old modification time is taken as ended. Object stores have no lease. Only the standard
+library is imported: the trainer uses it too.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def held(folder: str) -> Iterator[None]:
     """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.
 
     A folder that is created and remains empty is deleted again. SIGTERM ends the block as Ctrl-C does. Raises InUse if
-    another process or thread holds the lease, DataprepError if the folder cannot be written.
+    another process or thread holds the lease, and DataprepError if the folder cannot be written.
     """
     if "://" in folder and not folder.startswith("file://"):
         with clean_end(folder):
@@ -88,7 +89,7 @@ def held(folder: str) -> Iterator[None]:
 
 
 def writes(make: F) -> F:
-    """Return a function that does the same while it holds the lease of the folder that its parameter `out` names."""
+    """Return `make`, wrapped so that it holds the lease of the folder in its parameter `out` while it runs."""
     signature = inspect.signature(make)
 
     @functools.wraps(make)

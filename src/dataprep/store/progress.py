@@ -18,7 +18,7 @@ R = TypeVar("R")
 def track(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator[R]:
     """Yield `results` unchanged; on a terminal, also show a progress bar with the label `label`.
 
-    items: the input of each result, in order; progress counts their bytes if they have `n_bytes`, else their number.
+    items: the input of each result, in order. Progress is counted in bytes if the items have `n_bytes`, else in items.
     """
     if not label or not items or not sys.stderr.isatty():
         return results

@@ -1,8 +1,8 @@
 """Receipts: records of finished work, so that a repeated run skips it.
 
 A receipt is a small JSON file with a task's key (hash of all that decides its result), and the name, size and hash of
-each file that the task wrote. It is not valid if its key differs, if it is empty or cut off, or if one of its files is
-missing, has another size or, if it is small, has other bytes.
+each file that the task wrote. A receipt is not valid if its key differs, or if it is empty or cut off. It is also not
+valid if one of its files is missing, has another size or, for a small file, has other bytes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ SMALL = 1 << 20  # bytes that are hashed in less than a millisecond
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Do a task's work once: call `make` and write a receipt, unless the receipt shows that the work is done.
 
-    receipt: URL of the receipt. key: hash of all that decides the result. make: writes files (with `atomic`) and
-    returns {"files": [their URLs], ...}, of values that JSON can represent. Returns the content of the receipt: what
-    `make` returned, the key, and the size and hash of each file.
+    receipt: URL of the receipt. key: hash of all that decides the result. make: a function that writes files (with
+    `atomic`) and returns {"files": [their URLs], ...}, a dict of values that JSON can represent. Returns the content of
+    the receipt: what `make` returned, the key, and the size and hash of each file.
     """
     found = valid(receipt, key)
     if found is not None:
@@ -39,8 +39,8 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
     """Return the content of a receipt (record of finished work) if it is valid for `key`, else None.
 
-    It is valid if it states this key, and if the files that it lists exist in the sizes that it states. Files of up to
-    SMALL bytes must also have the bytes that were written; larger ones are checked by `dataprep verify`.
+    It is valid if it states this key, and if the files that it lists exist and have the sizes that it states. Files of
+    up to SMALL bytes must also have the bytes that were written; larger ones are checked by `dataprep verify`.
     """
     try:
         record = files.read_json(receipt) if files.exists(receipt) else {}

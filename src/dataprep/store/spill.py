@@ -1,10 +1,11 @@
-"""Shuffle files, by which the tasks of one pass hand data to those of the next, divided into partitions.
+"""Shuffle files, which the tasks of one pass write for the tasks of the next pass; the data is divided into partitions.
 
 A task writes a segment each time its memory is full; a segment has one section (array) per partition. A task of the
 next pass reads one partition's sections from all files.
 
-Layout: the sections one after another; the offset of each, int64[segments * sections + 1]; the number of segments, and
-of sections per segment. So a reader can read a section without the sections before it.
+A file has the sections one after another, then the offset of each section, int64[segments * sections + 1], then the
+number of segments and the number of sections per segment. So a reader can read a section without the sections before
+it.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ class SpillWriter:
     def write_together(
         self, items: Iterable[T], size: Callable[[T], int], enough: int, sections: Callable[[list[T]], Any]
     ) -> None:
-        """Write all `items`, one segment each time the sizes of the collected items add up to at least `enough`.
+        """Write all `items`; a segment is written each time the collected items have a total size of at least `enough`.
 
-        The last items are a segment too. size: returns the size of an item. sections: takes a list of items, and
-        returns the arrays of their segment, one per section.
+        The items that remain at the end are written as a segment too. size: a function that returns the size of an
+        item. sections: a function that takes a list of items and returns the arrays of their segment, one per section.
         """
         held: list[T] = []
         total = 0
@@ -99,7 +100,7 @@ class Spill:
         self.f.close()
 
     def where(self, segment: int, first: int, last: int | None = None) -> tuple[int, int]:
-        """Return where sections `first` to `last - 1` of a segment are in the file, as a byte range (start, stop).
+        """Return the byte range (start, stop) in the file of sections `first` to `last - 1` of a segment.
 
         last: None for section `first` only.
         """
@@ -139,9 +140,9 @@ def all_sections(urls: Iterable[str], number: int, dtype: Any) -> npt.NDArray[An
 class SpilledRows:
     """The rows of one partition of shuffle files; a row is a header of fixed size, and a payload of any size.
 
-    Each segment has two sections per partition, one of headers and one of payloads. urls: the files. headers: those of
-    all rows, in memory. file, offset, size: where to read the payload of each row: the index of its file in `urls`,
-    and its offset and size in bytes.
+    Each segment has two sections per partition, one of headers and one of payloads. urls: the files. headers: the
+    headers of all rows, in memory. file: for each row, the index in `urls` of the file with its payload. offset, size:
+    the offset of this payload in the file and its size, in bytes.
     """
 
     urls: Sequence[str]
@@ -156,7 +157,8 @@ class SpilledRows:
     ) -> SpilledRows:
         """Return the rows of partition number `partition`, in order of the shuffle files `urls`; reads only headers.
 
-        dtype: of a header. size: function from n headers to the size of each one's payload in bytes, int64[n].
+        dtype: the dtype of a header. size: a function that takes n headers and returns the sizes in bytes of their
+        payloads, int64[n].
         """
         none = np.zeros(0, np.int64)
         rows: list[tuple[Any, ...]] = [(np.zeros(0, dtype), none.astype(np.int32), none, none)]

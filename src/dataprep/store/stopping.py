@@ -1,4 +1,4 @@
-"""Stop a run cleanly: SIGTERM raises an exception as Ctrl-C does, so that temporary folders are removed; workers end.
+"""Stop a run cleanly: SIGTERM raises an exception as Ctrl-C does; so temporary folders are removed, and workers end.
 
 Only the standard library is imported: the trainer uses it too.
 """
@@ -30,8 +30,8 @@ def _terminated(number: int, _frame: Any) -> None:
 def clean_end(folder: str | None = None) -> Iterator[None]:
     """Make SIGTERM raise SystemExit(143) in the `with` block, unless the program has its own handler.
 
-    When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too. folder: the folder that the work
-    is written into, for `stopped_in`; None if there is none.
+    When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too. folder: the output folder of the
+    work, which `stopped_in` returns afterwards; None if there is none.
     """
     main = threading.current_thread() is threading.main_thread()
     ours = main and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
@@ -59,7 +59,8 @@ def stopped_in() -> str | None:
 def no_ctrl_c() -> Iterator[None]:
     """Delay Ctrl-C until the end of the `with` block; processes that are started in it never receive it.
 
-    A terminal sends Ctrl-C to workers too, which would each print a traceback; their parent ends them.
+    Without this, a terminal sends Ctrl-C to each worker too, and each prints a traceback. The parent process ends the
+    workers instead.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield

@@ -1,4 +1,4 @@
-"""Functions of Python's Unicode tables with the same result on every Python, whose Unicode versions differ.
+"""Functions that use Python's Unicode tables, but return the same result on every Python, whatever its Unicode version.
 
 The functions are applied only to characters of Unicode 13.0, the version of the oldest Python that is supported (3.10).
 Normal forms and case foldings of a character never change once it is assigned (Unicode's stability policies), and its
@@ -23,7 +23,7 @@ NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 @cache
 def assigned() -> npt.NDArray[np.bool_]:
-    """Return for each code point whether it is a character of Unicode 13.0, bool[0x110000]; surrogates are not."""
+    """Return, for each code point, whether it is a character of Unicode 13.0, bool[0x110000]; False for surrogates."""
     table = np.zeros(0x110000, np.bool_)
     lines = resources.files(__package__).joinpath("assigned.txt").read_text(encoding="utf-8").split("\n")
     for span in " ".join(lines[2:]).split():

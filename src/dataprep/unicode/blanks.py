@@ -1,6 +1,7 @@
-"""Words of n-gram models: runs of anything but NUL, tab, line feed, carriage return and space, as in KenLM's `lmplz`.
+"""Words of n-gram models: runs of characters other than NUL, tab, line feed, carriage return and space, as in `lmplz`.
 
-Training and scoring both use these functions. Other white space, such as the no-break space, is a part of words.
+`lmplz` is KenLM's program for training. Training and scoring both use these functions. Other white space, such as the
+no-break space, is a part of words.
 
 Slow reference for the tests: tests/twins/perplexity.py
 """

@@ -32,12 +32,12 @@ DROPS = ("", "diacritics", "marks")  # no marks; ACCENTS and the tatweel; all no
 
 
 class Canonical(NamedTuple):
-    """The tables of canonical forms; unsafe, order, row and dropped have one item per code point.
+    """The tables of canonical forms; `unsafe`, `order`, `row` and `dropped` have one item per code point.
 
     unsafe: 1 if a text with this code point may have to be changed. order: canonical combining class. row: index in
-    `whole`; 0 if there is no decomposition. whole: uint32[rows, LONGEST], the code points of each decomposition, then
-    0. pairs: sorted pairs (first << 21 | second) of code points; composed: the code point that each pair becomes.
-    dropped: 1 if the code point is removed.
+    `whole`; 0 if there is no decomposition. whole: uint32[rows, LONGEST], the code points of each decomposition,
+    followed by zeros. pairs: sorted pairs (first << 21 | second) of code points. composed: the code point to which each
+    pair is composed. dropped: 1 if the code point is removed.
     """
 
     unsafe: U8
@@ -51,7 +51,7 @@ class Canonical(NamedTuple):
 
 @cache
 def canonical_tables(drop: str = "") -> Canonical:
-    """Return the tables for NFC, without the marks that `drop` names: one of DROPS."""
+    """Return the tables for NFC without the marks that `drop` names, which must be one of DROPS."""
     unsafe, order, dropped = (np.zeros(0x110000, np.uint8) for _ in range(3))
     row, whole, pairs = np.zeros(0x110000, np.uint32), [[0] * LONGEST], {}
     for name, points in tables.tokens(tables.ORDER):
@@ -197,8 +197,8 @@ def _canonical(offsets: I64, data: U8, given: Canonical) -> tuple[I64, U8]:
 def canonical(offsets: I64, data: U8, drop: str = "") -> tuple[I64, U8]:
     """Return the texts in NFC, without the marks that `drop` names: offsets int64[n + 1] into UTF-8 bytes, uint8.
 
-    drop: "": none; "diacritics": accents, Hebrew points, Arabic vowel signs and the tatweel; "marks": all non-spacing
-    marks. Texts that all have this form already are returned as they are.
+    drop: "" drops nothing; "diacritics" drops accents, Hebrew points, Arabic vowel signs and the tatweel; "marks" drops
+    all non-spacing marks. If all texts already have this form, they are returned as they are.
     """
     given = canonical_tables(drop)
     whole = is_canonical(data, offsets[0], offsets[-1], given)  # of all texts in a row: a mark at a start is rare

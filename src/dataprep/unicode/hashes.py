@@ -23,7 +23,7 @@ PLACE_FACTORS = _RANDOM.randint(0, 1 << 63, PLACES, np.uint64) * np.uint64(2) + 
 
 @kernel(inline="always")
 def mix64(x: Int) -> Int:
-    """Return a hash of the uint64 `x`, MurmurHash3's finaliser; different numbers have different hashes."""
+    """Return a hash of the uint64 `x`, computed by MurmurHash3's finaliser; different numbers have different hashes."""
     h = np.uint64(x)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
@@ -55,9 +55,9 @@ def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
 def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
     """Return the hashes of all runs of `n` items (shingles) of each document.
 
-    items: hashes of words or characters; ends: int64[documents + 1], offsets of each document's items. A document with
-    fewer than `n` items is one shingle of all of them; a document without items has none. Returns (offsets into the
-    hashes, int64[documents + 1]; hashes, uint64).
+    items: hashes of words or characters. ends: int64[documents + 1], offsets of each document's items. A document with
+    fewer than `n` items has one shingle, which is all of its items; a document without items has no shingle. Returns
+    (offsets into the hashes, int64[documents + 1]; hashes, uint64).
     """
     factor = np.uint64(0x9E3779B97F4A7C15)
     starts = np.zeros(len(ends), np.int64)
@@ -152,9 +152,9 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
     """Return the texts in the normal form `form`: (offsets from 0, int64[n + 1]; UTF-8 bytes, uint8).
 
     offsets, data: text k is data[offsets[k]:offsets[k + 1]].
-    "space": each run of white space becomes one space; none is at the ends. "lower": as "space", and in lower case.
-    "words": the letters, digits, underscores and combining marks of the lower-cased text, with one space in place of
-    anything else between them, so that punctuation is ignored too; format characters are removed.
+    "space": each run of white space becomes one space, and white space at the ends is removed. "lower": the same, in
+    lower case. "words": only the letters, digits, underscores and combining marks of the lower-cased text are kept, and
+    one space replaces everything else between them, so that punctuation is ignored too; format characters are removed.
     """
     return _normal(offsets, data, T.lowered(), T.classes(), NORMAL_FORMS.index(form))
 

@@ -1,9 +1,10 @@
 """`@kernel`: compile a function with Numba, with a cache on disk that never returns out-of-date code.
 
-Numba's own cache checks only the file of a function; if a function that it calls in *another* file changes, it still
-loads the old code (tested). Here the folder of a kernel's compiled code is named by a hash of all that Numba compiles:
-the bytecode of the kernel and of every function it calls, directly or through another, and the value of every constant
-they read. The hash is taken at the first call, when every name is defined.
+Numba's own cache checks only the file of a function. If a function in *another* file, which the first one calls,
+changes, the cache still loads the old code (tested). Here the folder of a kernel's compiled code is named by a hash of
+all that Numba compiles: the bytecode of the kernel and of every function that it calls, directly or through another
+function, and the value of every constant that these functions read. The hash is computed at the first call of the
+kernel, when every name is defined.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ def _record_fields(kinds: Any) -> Any:
 
 @cache
 def cache_root() -> Path | None:
-    """Create the folder of all compiled kernels and return its path; None if no folder is writable by this user only.
+    """Create the folder of all compiled kernels; return its path, or None if no folder is writable by this user only.
 
     Compiled code is loaded without a check of its content, so a folder to which another user can write is never used.
     """

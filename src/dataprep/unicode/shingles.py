@@ -1,4 +1,4 @@
-"""Shingles: runs of words or characters of a text, without differences to ignore, such as case or accents.
+"""Shingles: runs of words or characters of a text, from which differences to ignore, such as case, are removed.
 
 Slow reference for the tests: tests/twins/text.py
 """
@@ -35,8 +35,8 @@ def differences(given: str | Sequence[str] | None, unit: str, split: str) -> tup
     """Return the names of the differences to ignore, such as "case", in the order of SWITCHES.
 
     given: the names, or "fineweb" for the differences that FineWeb ignores; None: the default for the unit. unit:
-    "word" or "char". split: one of words.SPLITS. Raises PlanError for unknown names, and if a difference is left out
-    that this unit always ignores.
+    "word" or "char". split: one of words.SPLITS. Raises PlanError if a name is unknown, or if `given` lacks a
+    difference that is always ignored for this unit.
     """
     if given is None:
         marks = ("punctuation",) if unit == "word" else ()
@@ -92,7 +92,7 @@ def _replaced(offsets: I64, data: U8, entries: U32) -> tuple[I64, U8]:
 
 
 def simplified(offsets: I64, data: U8, unit: str, names: tuple[str, ...]) -> tuple[I64, U8]:
-    """Return the texts without those of the differences `names` that splitting into units does not remove.
+    """Return the texts without the differences `names`, except those that the later split into units removes anyway.
 
     The result is offsets int64[n + 1] into UTF-8 bytes, uint8. unit: "word" or "char". names: from `differences`, such
     as "digits" (each number becomes 0) or "diacritics".
@@ -114,8 +114,9 @@ def shingles(
 ) -> tuple[I64, U64]:
     """Return the hashes of all runs of `n` units in each text: offsets int64[texts + 1] into hashes uint64.
 
-    unit: "word" (`split`: one of words.SPLITS), or else characters of the text's "lower" form (see `normal_form`).
-    normalize: the differences to ignore, as `differences` returns them; None: the default for the unit.
+    unit: "word", or "char" for characters of the text's "lower" form (see `normal_form`). split: how words are split,
+    one of words.SPLITS. normalize: the differences to ignore, as `differences` returns them; None: the default for the
+    unit.
     """
     offsets, data = simplified(offsets, data, unit, normalize or differences(None, unit, split))
     if unit == "word":
@@ -128,7 +129,7 @@ def shingles(
 def shingle_hash(shingle: bytes | str, split: str = "unicode", normalize: tuple[str, ...] | None = None) -> int:
     """Return the 32-bit hash of a shingle of words, as MinHash uses it: `datasketch.MinHash(hashfunc=shingle_hash)`.
 
-    split: as `words=` of the MinHash: "unicode" or "regex". normalize: as its `normalize=`.
+    split: "unicode" or "regex", the value of `words=` of the MinHash. normalize: the names of its `normalize=`.
 
     >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
     True

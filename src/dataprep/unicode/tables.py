@@ -34,7 +34,7 @@ def tokens(section: str) -> Iterator[tuple[str, list[int]]]:
 
 
 def decomposed() -> Iterator[tuple[list[int], list[int]]]:
-    """Yield (code points with one full canonical decomposition, this decomposition), except for Hangul syllables."""
+    """Yield (code points with one full canonical decomposition, this decomposition); Hangul syllables are left out."""
     for key, found in tokens(DECOMPOSED):
         yield found, [int(point, 16) for point in key.split("+")]
 
@@ -44,7 +44,7 @@ LOWER, DECOMPOSED, WORD_BREAK, ORDER = (CLASSES.pop(name) for name in ("LOWER", 
 
 
 def bases() -> Iterator[tuple[list[int], list[int]]]:
-    """Yield (code points, what is left of their canonical decomposition without non-spacing marks), if different."""
+    """Yield (code points, their canonical decomposition without non-spacing marks) if the two differ."""
     marks = points(CLASSES["NONSPACING"])
     yield marks, []
     dropped = set(marks)

@@ -1,10 +1,10 @@
 """Texts as code points: steps over UTF-8, character classes, lower case, white space, words and ends of sentences.
 
-Kernels read a text column as Arrow stores it: `offsets` int64[n + 1] into `data`, valid UTF-8. `classes` is
-`classes()`, `lower` is `lowered()`: tables of the fixed Unicode version of `tables.py`, so that words are the same on
-every Python. Python's `re`, `str.lower`, `str.strip` and `str.split` are the reference (tested on every code point).
-Lower-casing is used for comparison only: offsets always refer to unchanged text. `_nrt=False` leaves out reference
-counting in kernels that are called for every line.
+Kernels read a text column as Arrow stores it: `offsets` int64[n + 1] into `data`, valid UTF-8. The parameter `classes`
+is the result of `classes()`, and `lower` that of `lowered()`; they are tables of the fixed Unicode version of
+`tables.py`, so that words are the same on every Python. Python's `re`, `str.lower`, `str.strip` and `str.split` are the
+reference (tested on every code point). Lower-casing is used for comparison only: offsets always refer to unchanged
+text. `_nrt=False` leaves out reference counting in kernels that are called for every line.
 
 Slow reference for the tests: tests/twins/text.py, tests/twins/c4.py and tests/twins/units.py
 """
@@ -48,7 +48,7 @@ POINT = (1 << 21) - 1
 
 @cache
 def classes() -> U16:
-    """Return the class bits of every code point, uint16[0x110000]: `classes()[ord(".")] & PUNCT` is not 0."""
+    """Return the class bits of every code point, uint16[0x110000]; `classes()[ord(".")] & PUNCT` is not 0."""
     table = np.zeros(0x110000, np.uint16)
     for name, bit in BITS.items():
         table[tables.points(tables.CLASSES[name])] |= bit
@@ -79,7 +79,7 @@ def lowered() -> U32:
 
 @kernel(inline="always")
 def code_point(data: U8, i: Int) -> tuple[Int, Int]:
-    """Return (code point, its length in bytes) of the character that starts at byte `i` of valid UTF-8."""
+    """Return (code point, length in bytes) of the character that starts at byte `i` of `data`, valid UTF-8."""
     b: Int = np.int64(data[i])
     if b < 0x80:
         return b, 1
@@ -220,7 +220,7 @@ def word_too_long(line: U8, a: int, b: int, max_chars: int, classes: U16) -> boo
 def unbroken(line: U8, a: int, b: int, n: int) -> bool:
     """Return whether `line[a:b]` has more than `n` bytes in a row without a space.
 
-    Only few of the bytes are read if the words are short.
+    If the words are short, only few of the bytes are read.
     """
     while b - a > n:
         i = a + n
@@ -234,7 +234,7 @@ def unbroken(line: U8, a: int, b: int, n: int) -> bool:
 
 @kernel(_nrt=False)
 def skip_closers(line: U8, i: int, b: int) -> int:
-    """Return the offset after any closing quotation marks and brackets that begin at byte `i` of line[:b]; else `i`."""
+    """Return the offset after the closing quotation marks and brackets at byte `i` of line[:b], or `i`."""
     while i < b:
         c = line[i]
         if c in (0x22, 0x27, 0x29, 0x5D, 0x7D):  # " ' ) ] }
@@ -252,8 +252,9 @@ def skip_closers(line: U8, i: int, b: int) -> int:
 def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16) -> bool:
     """Return whether the punctuation marks `line[i:run]` are full stops that do not end a sentence.
 
-    a: offset of the text's start. after: offset of a character after the marks. Full stops do not end a sentence if
-    this character is a small letter; nor does a single full stop after a single letter, as in "J. Doe".
+    a: offset at which the text starts. after: offset of the next character after the marks that is compared. Full stops
+    do not end a sentence if this character is a small letter. A single full stop after a single letter, as in "J. Doe",
+    does not end one either.
     """
     for j in range(i, run):
         if line[j] != 0x2E:
@@ -306,8 +307,9 @@ def _without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, table: 
 def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64) -> tuple[I64, U8, I64]:
     """Return the texts without the given spans: (offsets, int64[n + 1]; bytes, uint8; characters left, int64[n]).
 
-    first: int64[n + 1]; text d loses the bytes starts[s]:ends[s], counted from its beginning, for s from first[d] to
-    first[d + 1] - 1, in order of starts; spans may overlap. Characters left are counted without white space, and only
-    in texts that lose something.
+    The spans of text d are those with the numbers from first[d] to first[d + 1] - 1; span s is the bytes
+    starts[s]:ends[s], counted from the beginning of the text. The spans of a text must be sorted by start; they may
+    overlap. first: int64[n + 1]. The characters left are counted without white space, and only in texts that lose
+    something.
     """
     return _without(offsets, data, first, starts, ends, classes())

@@ -1,11 +1,11 @@
 r"""Words of texts in any script: where they begin and end, and their hashes.
 
-"unicode", the default, splits at the word boundaries of UAX #29. A combining mark belongs to the word before it;
-"don't", "3.14" and "example.com" are one word each. In scripts without spaces (Han, Hiragana, Katakana, Thai, Lao,
-Khmer, Myanmar and others), each character with its marks is a word; in Tibetan, each syllable. Different from UAX #29:
-Katakana letters are words of their own; the narrow no-break space joins only digits; a Hebrew word does not end with an
-apostrophe; an emoji after a joiner is not a part of a word; a word has a letter, a digit or an underscore. "regex"
-splits as most published code does: runs of `\w`.
+There are two ways to split a text. "unicode", the default, splits at the word boundaries of UAX #29. A combining mark
+belongs to the word before it; "don't", "3.14" and "example.com" are one word each. In scripts without spaces (Han,
+Hiragana, Katakana, Thai, Lao, Khmer, Myanmar and others), each character with its marks is a word; in Tibetan, each
+syllable is a word. These rules differ from UAX #29: Katakana letters are words of their own; the narrow no-break space
+joins only digits; a Hebrew word does not end with an apostrophe; an emoji after a joiner is not a part of a word; a
+word has a letter, a digit or an underscore. "regex" splits as most published code does: runs of `\w`.
 
 Words are compared in lower case, with one form of the apostrophe, and without format characters and variation
 selectors.
@@ -49,7 +49,7 @@ MID = 0x80  # of an ASCII character that may join two parts of a word
 
 @cache
 def word_table(split: str = "unicode") -> U32:
-    """Return the table by which kernels split words, uint32[0x110000]; split: one of SPLITS.
+    """Return the table by which kernels split texts into words, uint32[0x110000]; split: one of SPLITS.
 
     Each entry is the lower case of a code point and, from bit 21 on, its class: LETTER, DIGIT ...
     """
@@ -71,7 +71,7 @@ def word_table(split: str = "unicode") -> U32:
 
 @cache
 def unspaced() -> npt.NDArray[np.bool_]:
-    """Return for each code point whether it is a letter of a script without spaces, bool[0x110000]; signs are not."""
+    """Return, for each code point, if it is a letter of a script without spaces, bool[0x110000]; False for signs."""
     table: npt.NDArray[np.bool_] = (word_table() >> KIND & 15 == ALONE) & (T.classes() & T.ALPHA != 0)
     table[list(ITERATIONS)] = True
     table.flags.writeable = False
@@ -95,7 +95,7 @@ def _fits(before: int, mid: int, after: int) -> bool:
 
 @kernel(_nrt=False)
 def joins(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
-    """Return whether the character at byte `i`, of a class from MID_LETTER to MID_HEBREW, joins its neighbours.
+    """Return whether the character at byte `i`, of a class from MID_LETTER to MID_HEBREW, joins its two neighbours.
 
     begin, stop: the text is data[begin:stop]. Neighbours of the class EXTEND are skipped. table: from `word_table`.
     """
@@ -138,7 +138,7 @@ def inside_word(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
 
 @kernel(inline="always")
 def sure_state(entry: Int) -> Int:
-    """Return the state after a character with this entry of the table, or OTHERWISE, if `step` has to tell."""
+    """Return the state after a character with this entry of `word_table`; OTHERWISE if only `step` can determine it."""
     return np.int64(entry) >> SURE & 3
 
 
@@ -146,7 +146,8 @@ def sure_state(entry: Int) -> Int:
 def step(data: U8, begin: Int, i: Int, stop: Int, table: U32, kind: Int, state: Int) -> Int:
     """Return the state after the character of class `kind` at byte `i`, from the state before it.
 
-    A state is OUTSIDE, INSIDE or SINGLE; STARTS is added to it if a word starts here. begin, stop: the text in `data`.
+    A state is OUTSIDE, INSIDE or SINGLE; STARTS is added to it if a word starts at the character. begin, stop: the text
+    is data[begin:stop].
     """
     before = state & 3
     if kind == OTHER:
@@ -165,9 +166,9 @@ def step(data: U8, begin: Int, i: Int, stop: Int, table: U32, kind: Int, state: 
 
 @kernel(inline="always")
 def lower_point(data: U8, begin: Int, i: Int, stop: Int, entry: Int, classes: U16) -> Int:
-    """Return the lower case of the character at byte `i` of data[begin:stop]: a final sigma if it ends a word.
+    """Return the lower case of the character at byte `i` of data[begin:stop]: a final sigma at the end of a word.
 
-    entry: of the character in `word_table`. classes: `text.classes()`.
+    entry: the entry of the character in `word_table`. classes: `text.classes()`.
     """
     if entry & T.SIGMA and T.final_sigma(data, i, begin, stop, classes):
         return np.int64(0x3C2)
@@ -192,8 +193,8 @@ def _bytes_tables(table: U32) -> tuple[U8, U8]:
 def word_hashes(offsets: I64, data: U8, table: U32, classes: U16, factors: U64) -> tuple[I64, U64]:
     """Return the hash of every word of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64[words]).
 
-    table: `word_table()`; classes: `text.classes()`; factors: PLACE_FACTORS. For speed, few branches depend on the ends
-    of words: a hash is stored at every character, and the index advances only when a word ends.
+    table: `word_table()`; classes: `text.classes()`; factors: PLACE_FACTORS. To avoid branches, a hash is stored at
+    every character, and the index advances only when a word ends.
     """
     zero, one = np.uint64(0), np.uint64(1)
     ascii_word, follows = _bytes_tables(table)
@@ -295,13 +296,13 @@ def _word_texts(offsets: I64, data: U8, table: U32, classes: U16) -> tuple[I64, 
 
 
 def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
-    """Return the word hashes of every text: offsets int64[n + 1], hashes uint64[words]; split: one of SPLITS."""
+    """Return the word hashes of every text, (offsets int64[n + 1], hashes uint64[words]); split: one of SPLITS."""
     return word_hashes(offsets, data, word_table(split), T.classes(), PLACE_FACTORS)
 
 
 def word_texts(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U8]:
     """Return each text as its words with one space between them, in the form in which words are compared.
 
-    The result is offsets int64[n + 1] (from 0) into UTF-8 bytes, uint8. Its words are the same.
+    Returns (offsets int64[n + 1], from 0; UTF-8 bytes, uint8). The words of the result are those of the text.
     """
     return _word_texts(offsets, data, word_table(split), T.classes())

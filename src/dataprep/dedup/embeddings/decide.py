@@ -52,7 +52,8 @@ class AssignClusters(Pass[Part]):
     """Find the nearest cluster of each document of an input part; write the documents to temporary files by partition.
 
     dim: numbers per vector. partitions: the number of partitions, which are groups of clusters. keep: which copy of a
-    document is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), "first" and so on.
+    document is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), or a rule of `keep.py`, such as
+    "first".
     """
 
     folder = "assign"
@@ -130,8 +131,9 @@ class DecideClusters(Pass[int]):
 
     dim: numbers per vector. n_parts: number of input parts. n_groups: number of groups of input parts; the file has one
     section per group. limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
-    held_bytes, kept_bytes: memory for the partition's vectors, and for those of kept documents. The receipt (the task's
-    record) states the number of dropped documents, the number of compared pairs and the size of the largest cluster.
+    held_bytes: the vectors of the partition are held in memory if they have at most this many bytes. kept_bytes: memory
+    for the vectors of kept documents. The receipt (the task's record) states the number of dropped documents, the
+    number of compared pairs and the size of the largest cluster.
     """
 
     folder = "decide"
@@ -171,7 +173,11 @@ class DecideClusters(Pass[int]):
 
 @dataclass
 class Decisions:
-    """For each document of a partition: the row of the kept document it duplicates (-1: none), and their cosine."""
+    """The decisions on the documents of a partition, one array entry per document.
+
+    kept_by: the row of the kept document that the document duplicates; -1 if there is none. similarity: the cosine of
+    the two documents' vectors.
+    """
 
     kept_by: I64
     similarity: F32
@@ -181,8 +187,8 @@ class Decisions:
 class KeptVectors:
     """The documents of one cluster that were kept so far, in order of preference, at most `capacity`.
 
-    rows: their rows in the partition. vectors: float32[:, dim]. size: the lengths (norms) of the vectors. n: the number
-    of documents; entries of the arrays from `n` on are unused.
+    rows: the documents' rows in the partition. vectors: the documents' vectors, float32[:, dim]. size: the lengths
+    (norms) of the vectors. n: the number of documents; entries of the arrays from `n` on are unused.
     """
 
     capacity: int
@@ -192,9 +198,10 @@ class KeptVectors:
     n: int = 0
 
     def add(self, rows: npt.NDArray[np.intp], vectors: F32, size: F64) -> None:
-        """Append m kept documents: rows in the partition, vectors float32[m, dim], and these vectors' lengths (norms).
+        """Append m kept documents; enlarge the arrays if they are full.
 
-        Arrays that are full are enlarged.
+        rows: the documents' rows in the partition. vectors: float32[m, dim]. size: the lengths (norms) of the vectors,
+        float64[m].
         """
         need = self.n + len(rows)
         if need > len(self.rows):
@@ -258,10 +265,10 @@ def cosine(product: Int, a: Int, b: Int) -> Int:
 def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64, hit: I64, similar: F32) -> None:
     """Find, for each of n documents, the first of m kept documents whose cosine, in ten-thousandths, is above `limit`.
 
-    products: float32[n, m], scalar products. rows: the row of each of the n documents in its partition. names: a number
-    for each of the m kept documents. a, b: lengths (norms) of the n and of the m vectors. If document i is similar to
-    kept document j, names[j] is written to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]]; otherwise,
-    nothing.
+    products: float32[n, m], scalar products. a: lengths (norms) of the n documents' vectors. b: those of the m kept
+    documents' vectors. rows: the index of each of the n documents in `hit` and `similar`. names: a number for each of
+    the m kept documents. If document i is similar to kept document j, names[j] is written to hit[rows[i]], and the
+    cosine (0 to 1) to similar[rows[i]]; otherwise nothing is written.
     """
     n, m = products.shape
     least = np.empty(m, np.float32)
@@ -282,9 +289,10 @@ def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64,
 
 @kernel
 def among(products: F32, a: F64, limit: int, rows: I64, names: I64, capacity: int, hit: I64, similar: F32) -> I64:
-    """Compare n documents with each other, in order; return the entries of `rows` of those to keep, at most `capacity`.
+    """Compare n documents with each other, in order; return the entries of `rows` of those to keep.
 
-    products: float32[n, n], scalar products. a: lengths (norms) of the vectors. limit: a document is dropped if its
+    products: float32[n, n], scalar products. a: lengths (norms) of the vectors. rows: the index of each document in
+    `names`, `hit` and `similar`. capacity: the largest number of entries to return. limit: a document is dropped if its
     cosine to an earlier kept one, in ten-thousandths, is above this. If document i is similar to kept document j,
     names[rows[j]] is written to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]].
     """
@@ -308,7 +316,7 @@ def among(products: F32, a: F64, limit: int, rows: I64, names: I64, capacity: in
 def verdicts_of(out: str, partitions: int, group: int) -> npt.NDArray[Any]:
     """Return the decisions (VERDICTs) of all partitions about one group of input parts, in order of document ids.
 
-    out: the folder of the temporary files. partitions: their number. group: the group's number.
+    out: the folder of the temporary files. partitions: the number of partitions. group: the group's number.
     """
     rows = all_sections([DecideClusters.url(out, partition) for partition in range(partitions)], group, VERDICT)
     return rows[np.argsort(rows["id"])]

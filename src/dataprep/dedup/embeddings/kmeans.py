@@ -4,10 +4,10 @@ Vectors have integer coordinates, so their products and sums are exact (`vectors
 to two centroids belongs to the first, and the starting centroids are chosen by hash. So the centroids do not depend on
 the machine, the threads, or the sizes of batches.
 
-D4 (Tirumala et al. 2023) drops, of the documents that deduplication left, those closest to their centroids, called SSL
-prototypes (Sorscher et al. 2022): documents that are similar to many others add least. All clusters are taken together:
-documents are dropped in order of their cosine to the nearest centroid, the largest first, and of equal ones the later
-ids first.
+D4 (Tirumala et al. 2023) starts from the documents that deduplication left. It drops those closest to their centroids,
+because documents that are similar to many others add least; they are called SSL prototypes (Sorscher et al. 2022). All
+clusters are treated as one: documents are dropped in order of their cosine to the nearest centroid, the largest cosine
+first. If two cosines are equal, the document with the larger id is dropped first.
 
 Slow reference for the tests: tests/twins/semantic.py
 """
@@ -103,8 +103,8 @@ class FindClusters(Pass[int]):
     """Find centroids by k-means on a sample of the documents' vectors; one task for the whole input.
 
     dim: numbers per vector. n_parts: the number of input parts. n_docs: documents that have a vector and were not
-    dropped. clusters: the number of centroids to find. seed: decides the sample. dropped: ids to leave out. The receipt
-    (the task's record) states the number of centroids.
+    dropped. clusters: the number of centroids to find. seed: decides which documents are in the sample. dropped: ids of
+    documents to leave out. The receipt (the task's record) states the number of centroids.
     """
 
     folder = "clusters"
@@ -142,7 +142,7 @@ class FindClusters(Pass[int]):
 
 @dataclass(frozen=True)
 class FindSecondClusters(FindClusters):
-    """Find centroids of the documents that deduplication left, for diversification; like FindClusters otherwise."""
+    """Find centroids of the documents that deduplication left, for diversification (D4), in the way of FindClusters."""
 
     folder = "diverse"
 
@@ -192,7 +192,7 @@ def centroids_in(url: str, dim: int) -> I16:
 
 @dataclass(frozen=True)
 class MeasureNearness(Pass[int]):
-    """For each kept document of an input part, write the cosine to its nearest centroid, in ten-thousandths.
+    """Write, for each kept document of an input part, the cosine to its nearest centroid, in ten-thousandths.
 
     dim: numbers per vector. dropped: ids of the documents to leave out. The centroids are those of FindSecondClusters.
     """
@@ -218,8 +218,8 @@ class MeasureNearness(Pass[int]):
 class CosineLimit:
     """The rule that drops prototypes: documents whose cosine to their nearest centroid is above `cosine`.
 
-    cosine: in ten-thousandths. keep: how many of the documents with exactly this cosine are kept; those with the
-    smallest ids are.
+    cosine: in ten-thousandths. keep: how many of the documents with exactly this cosine are kept: the ones with the
+    smallest ids.
     """
 
     cosine: int

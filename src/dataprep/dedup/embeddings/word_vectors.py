@@ -1,9 +1,9 @@
 """Document vectors from the corpus itself: fastText word vectors, trained on a sample, as weighted sums.
 
-A document is the sum of its words' unit vectors, each weighted a / (a + p) for a word of probability p (SIF; Arora,
-Liang and Ma 2017), without the directions that most documents share (Mu and Viswanath 2018, All-but-the-Top). A word
-too rare to be learnt has a random vector, chosen by its hash: without it, documents that differ only in rare words,
-such as names, would have equal vectors.
+A document's vector is the sum of the unit vectors of its words. The vector of a word of probability p is weighted by a
+/ (a + p) (SIF; Arora, Liang and Ma 2017), and the directions that most documents share are removed (Mu and Viswanath
+2018, All-but-the-Top). A word too rare to be learnt has a random vector, chosen by the hash of the word. Without this,
+documents that differ only in rare words, such as names, would have equal vectors.
 
 Slow reference for the tests: tests/twins/semantic.py
 """
@@ -157,9 +157,9 @@ class LearnWords(Pass[int]):
 def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) -> F64:
     """Return a vector for each word of `vocabulary`, float64[words, dim], trained by fastText's CBOW.
 
-    texts: the sample, words separated by spaces. seed: of the initial vectors. Training uses one thread, so that every
-    run returns the same bytes. With one thread, fastText 0.9.3 initialises only a tenth of its input matrix, and the
-    rest may lead to NaN; so the initial vectors are passed in.
+    texts: the sample, words separated by spaces. seed: decides the initial vectors. Training uses one thread, so that
+    every run returns the same bytes. With one thread, fastText 0.9.3 initialises only a tenth of its input matrix, and
+    the rest may lead to NaN; so the initial vectors are passed in.
     """
     if not vocabulary:
         return np.zeros((0, dim))
@@ -222,8 +222,8 @@ def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: 
     """Return the table of word vectors: the learnt ones, and RARE random ones for words that were not learnt.
 
     vocabulary: the learnt words. weighted: float64[words, dim], the learnt vectors times their weights. texts: a
-    sample; if it is large enough, directions that most of its documents share are removed from all vectors. seed: of
-    the random vectors.
+    sample; if it is large enough, directions that most of its documents share are removed from all vectors. seed:
+    decides the random vectors.
     """
     rare = np.random.RandomState(seed + 1).standard_normal((RARE, weighted.shape[1]))
     vectors = np.concatenate([weighted, rare / np.linalg.norm(rare, axis=1, keepdims=True)])
@@ -243,7 +243,7 @@ def _rounded(vectors: F64) -> I16:
 
 
 def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
-    """Return a hash table of words with open addressing: the key of each slot, uint64, and its word number, int32.
+    """Return a hash table of words with open addressing: the key and the word number of each slot, uint64 and int32.
 
     vocabulary: the words; their order defines the numbers. A key is the hash of a word; the word number of a free slot
     is -1.
@@ -296,7 +296,7 @@ def sum_words(ends: I64, hashes: U64, keys: U64, rows: I32, vectors: I16) -> F64
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Computes the vector of a document as the sum of its words' vectors, int16[n, dim]; without words it is zero.
+    """Computes documents' vectors as sums of their words' vectors, int16[n, dim]; a document without words has zeros.
 
     url: the file of the WordTable. key: identifies the content of this file. dim: numbers per vector.
     """

@@ -29,8 +29,8 @@ WRITE_BYTES = 64 << 20
 class FilterSize:
     """The dimensions of a Bloom filter.
 
-    capacity: the number of distinct keys that it is made for. error_rate: the rate of false positives (0 to 1) once it
-    holds that many.
+    capacity: the number of distinct keys (hashes) that the filter is made for. error_rate: the rate of false positives
+    (0 to 1) when the filter holds `capacity` keys.
     """
 
     capacity: int
@@ -88,8 +88,9 @@ class BloomFilter:
         """Return 1 for each paragraph to cut, else 0, uint8[paragraphs], and enter the keys of the other paragraphs.
 
         keys: uint64, of all paragraphs in order. units: number of paragraphs of each document. sizes: number of keys of
-        each paragraph. threshold: a paragraph, or a whole document, is cut if at least this share (0 to 1) of its keys
-        was entered by earlier documents. Raises DataprepError if more new keys are entered than the filter's capacity.
+        each paragraph. threshold: a paragraph is cut if earlier documents entered at least this share (0 to 1) of its
+        keys; all paragraphs of a document are cut if this is true of all its keys together. Raises DataprepError if
+        more new keys are entered than the filter's capacity.
         """
         cut, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
         self._add(new)
@@ -115,7 +116,7 @@ class BloomFilter:
 
 
 def full(capacity: int, found: str) -> DataprepError:
-    """Return the error to raise if there are more distinct keys than `capacity`. found: how many there are, as text."""
+    """Return the error to raise if there are more distinct keys than `capacity`; found: the number of keys, as text."""
     return DataprepError(
         f"capacity={capacity:,} must be at least the number of distinct keys ({found}), else the filter is wrong more "
         "often than error_rate; give a larger capacity, or leave it out to have the keys counted"
@@ -204,9 +205,10 @@ def judge(
     """Return 1 for each paragraph to cut, else 0, uint8[paragraphs], and the number of new keys that were entered.
 
     keys: uint64, of all paragraphs in order. units: number of paragraphs of each document. sizes: number of keys of
-    each paragraph. A paragraph is cut if earlier documents entered at least the share `threshold` of its keys; all
-    paragraphs of a document are cut if they entered at least this share of all its keys. Then the keys of the
-    document's other paragraphs are entered into `bits`, so that a document is never compared with itself.
+    each paragraph. A paragraph is cut if earlier documents entered at least the share `threshold` of the paragraph's
+    keys. All paragraphs of a document are cut if earlier documents entered at least this share of all the document's
+    keys. Then the keys of the document's other paragraphs are entered into `bits`, so that a document is never compared
+    with itself.
     """
     cut = np.zeros(len(sizes), np.uint8)
     p = at = n_new = 0

@@ -1,7 +1,7 @@
 """Keys of a Bloom filter, 64-bit hashes of documents, paragraphs or n-grams: stored per part, then looked up in order.
 
-64 bits are enough: of n keys, a new one equals an old one with probability n / 2^64, 5e-9 at 10^11 keys, which is far
-below the filter's own rate of false positives.
+64 bits are enough: if n keys are stored, a new key equals one of them with probability n / 2^64. At 10^11 keys this is
+5e-9, far below the filter's own rate of false positives.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class KeyUnits:
 
 
 def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
-    """Return a 64-bit hash of each text in its normal form, uint64[n]; if that form is empty, of the unchanged text.
+    """Return a 64-bit hash of the normal form of each text, uint64[n]; an empty form is replaced by the unchanged text.
 
     offsets: int64[n + 1]; text i is data[offsets[i]:offsets[i + 1]], UTF-8 bytes. normalize: the name of a normal form
     of `forms.py`, or None to hash texts unchanged.
@@ -182,8 +182,8 @@ class LookUp:
     Works in one process, and also writes the Bloom filter. Each key is entered into the filter after it was looked up.
     If a run is killed, the next one starts with an empty filter and the stored keys, so no key is missing or entered
     twice.
-    out: the folder of the files of SaveKeys. url: the table to write. unit, threshold: as in `look_up`. size: of the
-    filter. n_parts: number of input parts.
+    out: the folder of the files of SaveKeys. url: the table to write. unit, threshold: as in `look_up`. size: the
+    dimensions of the filter. n_parts: number of input parts.
     """
 
     out: str
@@ -216,7 +216,7 @@ class LookUp:
         }
 
 def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
-    """Look up the keys of one batch in the filter, enter those of kept text; return the units that were seen before.
+    """Look up the keys of one batch in the filter; enter those of text to keep; return the units that were seen before.
 
     entered: the filter of all earlier keys; changed. found: the arrays that `segments` yields. unit: "document": return
     the ids of the documents seen before, uint64. "paragraph" or "ngram": return SPANs, the byte ranges of text to cut;

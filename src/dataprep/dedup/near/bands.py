@@ -38,7 +38,7 @@ class BandSettings:
     """The parameters of MinHash.
 
     threshold: the least similarity for dropping. bands, rows: number of bands, and rows per band. shingle: "word" or
-    "char"; ngram: how many of these per shingle. words: how words are split. normalize: the differences
+    "char". ngram: the number of words or characters per shingle. words: how words are split. normalize: the differences
     that do not count.
     """
 
@@ -51,9 +51,10 @@ class BandSettings:
     normalize: tuple[str, ...]
 
     def found(self, measure: str) -> float:
-        """Return the expected share (0 to 1) of the pairs of similarity `threshold` that have a band in common.
+        """Return the share (0 to 1) of the pairs of similarity `threshold` that are expected to have a band in common.
 
-        measure: "jaccard" or "containment"; for the latter, of pairs in which one text is RATIO times as long.
+        measure: "jaccard" or "containment". For "containment", the pairs are those in which one text is RATIO times as
+        long as the other.
         """
         return p_candidate(least_jaccard(self.threshold, measure), self.bands, self.rows)
 
@@ -61,8 +62,8 @@ class BandSettings:
 def least_jaccard(threshold: float, measure: str) -> float:
     """Return the least Jaccard similarity of the pairs that the bands must find, for this threshold.
 
-    measure: "jaccard": the threshold itself; "containment": that of a document contained, to the share `threshold`, in
-    one RATIO times as long.
+    measure: "jaccard": the threshold itself; "containment": the Jaccard similarity of a document with a document that
+    is RATIO times as long and has the share `threshold` of its shingles.
 
     >>> round(least_jaccard(0.8, "containment"), 4)
     0.0396

@@ -32,8 +32,9 @@ MOST, LEAST = 1024, 128  # entries that a document looks at, of the first index 
 class MatchRule(NamedTuple):
     """The rule that decides from two documents' contents whether one is dropped.
 
-    threshold: the least similarity for dropping; above 1, the contents must be equal. contained: False for the Jaccard
-    similarity; True for the share of the document's shingles that the kept one has.
+    threshold: a document is dropped if its similarity is at least this; a threshold above 1 means that the contents
+    must be equal. contained: if False, the similarity is the Jaccard similarity; if True, it is the share of the
+    document's shingles that the kept document has.
     """
 
     threshold: float
@@ -58,8 +59,8 @@ class Undecided(NamedTuple):
 class Outcome(NamedTuple):
     """For each document: its state (0 undecided, 1 kept, 2 dropped), and the kept document that it duplicates, if any.
 
-    kept_by: the row of that kept document, -1 if there is none. similarity: of the two. looked: how many entries of the
-    index of kept documents were read to decide.
+    kept_by: the row of that kept document, -1 if there is none. similarity: the similarity of the two documents.
+    looked: how many entries of the index of kept documents were read to decide.
     """
 
     state: U8
@@ -75,8 +76,8 @@ class KeptIndex(NamedTuple):
     key of its band number `band`. key, last, entries: for each slot of the table, its key, its newest entry (-1: the
     slot is free), and its number of entries. before: for each entry, the next older one in its list. row: for each kept
     document, its row in the partition. pool, ends: the contents of all kept documents, and the offsets at which they
-    begin and end. bits, drawn: their bitmaps, and the offset of each. fill: the number of kept documents, and 1 if the
-    index is full.
+    begin and end. bits: the bitmaps of all kept documents. drawn: the offset of each bitmap in `bits`. fill: the number
+    of kept documents, and 1 if the index is full.
     """
 
     key: U64  # of every slot
@@ -181,10 +182,10 @@ def candidates(
 ) -> int:
     """Write the numbers of the kept documents to compare with a document to `found`; return how many there are.
 
-    These share a key with the document, and their size allows a match by `rule`. slots: int64[bands], of the document's
-    keys; at most `most` of their entries are read, in order. size: the number of shingles (or words) of the document.
-    stamps: int64, one per kept document, set to `stamp`, the document's number, when the kept document was examined for
-    it, so that none is examined twice.
+    The kept documents to compare share a key with the document, and have a size at which a match by `rule` is possible.
+    slots: int64[bands], the slots of the document's keys. most: the largest number of entries of these slots to read,
+    in order. size: the number of shingles (or words) of the document. stamps: int64, one per kept document. stamp: the
+    document's number, which is written to the entry of each kept document examined, so that none is examined twice.
     """
     n_found = 0
     for slot in slots:
@@ -207,9 +208,9 @@ def first_match(
 ) -> tuple[Int, Any]:
     """Return the number of the first kept document similar enough to a document (-1: none), and their similarity.
 
-    found: numbers of kept documents to compare with, unsorted; of those that match, the one with the smallest number is
-    returned. own, bits: the contents of the document, and their bitmap. rule: how similar is enough. table, stamp: as
-    in `enter_set`.
+    found: numbers of kept documents to compare with, unsorted; if several match, the smallest number is returned. own:
+    the contents of the document. bits: the bitmap of these contents. rule: the rule that decides what is similar
+    enough. table, stamp: as in `enter_set`.
     """
     best, similarity, entered = np.int64(-1), -1.0, False
     for other in found:
@@ -306,7 +307,7 @@ def table_mask(n: Int) -> Int:
 def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> Int:
     """Return how many hashes of `theirs` are in the set stored in `table`, or -1 if there are fewer than `least`.
 
-    n_own: the number of members of that set, which `enter_set` entered with the mark `stamp`.
+    n_own: the number of members of that set. stamp: the mark with which `enter_set` entered the set.
     """
     mask = table_mask(n_own)
     common, misses, allowed = 0, 0, len(theirs) - least

@@ -32,9 +32,10 @@ CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's row in i
 
 @dataclass(frozen=True)
 class KeyRange:
-    """The keys (hashes of bands) that one task sorts: those of bands [first, last) with a top byte in `buckets`.
+    """The keys (hashes of bands) that one task sorts.
 
-    bands and buckets are ranges [first, last). number: the task's number.
+    These are the keys of the bands [first, last) = `bands` whose top byte is in the range [first, last) = `buckets`.
+    number: the task's number.
     """
 
     number: int
@@ -59,7 +60,7 @@ def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
 
 @dataclass(frozen=True)
 class MatchKeys(Pass[KeyRange]):
-    """Find documents that share a key (hash of a band), in one range of the keys; write pairs (edges) of them.
+    """Find documents that share a key (hash of a band) in one range of the keys; write them as pairs (edges).
 
     parts: the stored keys of each input part. bases: the number of the first document of each part. first_new: the
     number of the first document that may be dropped. The receipt (the task's record) states the number of edges.
@@ -125,9 +126,9 @@ class FindComponents(Pass[int]):
     """Join documents that share keys to connected components; write each input part's candidates. One task.
 
     A candidate is a document that is joined to another one. parts, bases: as in MatchKeys. n_docs: number of documents.
-    n_ranges: number of files of MatchKeys. doc_bytes: bytes for a candidate in addition to its contents. The receipt
-    (the task's record) states the number of candidates, the documents of the largest component, and the bytes of all
-    candidates.
+    n_ranges: number of files of MatchKeys. doc_bytes: memory for a candidate in bytes, in addition to the candidate's
+    contents. The receipt (the task's record) states the number of candidates, the documents of the largest component,
+    and the bytes of all candidates.
     """
 
     folder = "cluster"

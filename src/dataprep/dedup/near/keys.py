@@ -41,7 +41,8 @@ KeyFile = tuple[str, str]  # a step's folder next to this one ("": this one) and
 def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
     """Return an input part without its last stages that only drop documents by id, and these stages as a tuple.
 
-    Keys of documents are computed from the part without these stages, since dropping a document changes no other key.
+    Keys (hashes) of documents are computed from the part without these stages, since dropping a document does not
+    change the keys of other documents.
     """
     n = len(part.stages)
     while n and isinstance(part.stages[n - 1], DropIds):
@@ -84,8 +85,8 @@ class LentKeys:
 class PartToHash:
     """An input part whose documents' keys (hashes) are needed, and the files with keys that an earlier run stored.
 
-    name: of the part's file of keys. found: an existing file of that name. lent: if the part is a file of a finished
-    Dataset, keys that were stored when that Dataset was made.
+    name: the name of the part's file of keys. found: an existing file of that name. lent: if the part is a file of a
+    finished Dataset, keys that were stored when that Dataset was made.
     """
 
     part: Part
@@ -199,10 +200,10 @@ def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any]]:
 
 
 def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
-    """Return, for each file of keys in `lent`, the row of each of its documents in an input part, uint32; or None.
+    """Return, for each file of keys in `lent`, the rows of the file's documents in an input part, uint32; or None.
 
     ids: uint64, of the part's documents, ascending. A document of a file that is not in the part has the row ABSENT.
-    None means that a document of the part is in no file.
+    The result is None if a document of the part is in none of the files.
     """
     covered, out = np.zeros(len(ids), bool), []
     for one in lent:

@@ -1,10 +1,10 @@
 """Find the keys (hashes) that earlier runs computed, so that no text is hashed twice; open what `against=` names.
 
-Keys are searched for in two kinds of folders. Another step of the same output may have hashed the same part, before a
-file was added or withdrawn, or for another threshold. And the Pipeline that sealed a shard may have run a deduplication
-with the same settings: its keys are found by the documents' ids, unless a later stage of that Pipeline changed texts.
-Documents of the Datasets that `against=` names come first and are kept; only those that share a key with a new document
-are read again.
+Keys are searched for in two kinds of folders. The first kind: another step of the same output may have hashed the same
+part, for example before a file was added or withdrawn, or for another threshold. The second kind: the Pipeline that
+sealed (finished) a shard may have run a deduplication with the same settings. Its keys are found by the documents' ids,
+unless a later stage of that Pipeline changed texts. Documents of the Datasets that `against=` names come first and are
+kept; only those that share a key with a new document are read again.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ log = logging.getLogger("dataprep")
 
 @dataclass(frozen=True)
 class StoredKeys:
-    """The keys that MinHash stored when a sealed Dataset (a finished output) was made; folder: that of the Dataset."""
+    """The keys (hashes of documents) that MinHash stored when a sealed Dataset (a finished output) was made.
+
+    folder: the Dataset's folder.
+    """
 
     folder: Folder
 
     @cached_property
     def fits(self) -> list[dict[str, Any]]:
-        """The statistics of each MinHash run whose files exist, with "step" (its folder) and "index" (index.json)."""
+        """The statistics of each MinHash run whose files exist; "step" is the run's folder, "index" its index.json."""
         known = {fit["index"]: fit for fit in self.folder.manifest.get("fits", []) if "index" in fit}
         found = []
         for step in self.folder.steps if known else ():
@@ -45,9 +48,10 @@ class StoredKeys:
         return found
 
     def lent(self, sketch_key: str) -> tuple[LentKeys, ...]:
-        """Return the stored keys of the settings whose hash is `sketch_key`, one item per part; () if none can be used.
+        """Return the stored keys that were made with the settings whose hash is `sketch_key`, one item per part; or ().
 
-        Keys cannot be used if a later stage changed texts, or if a file of keys is damaged (then a warning is logged).
+        The result is () if no stored keys can be used: there are none with these settings, or if a later stage changed
+        texts, or if a file of keys is damaged. For a damaged file a warning is logged.
         """
         for fit in self.fits:
             later = self.folder.manifest["stages"][fit["step"].number :]
@@ -71,8 +75,8 @@ class StoredKeys:
 class Older:
     """One Dataset that `against=` names: its documents come first, and are kept.
 
-    given: its folder, as the user wrote it. docs: its documents. content: hash of its ids, texts and columns, wherever
-    it is stored.
+    given: its folder, as the user wrote it. docs: its documents. content: hash of its ids, texts and columns; the
+    folder has no influence.
     """
 
     given: str  # as the user wrote it, which is how verdicts name it

@@ -3,8 +3,8 @@
 Each pass is complete before the next begins. The result is the verdict table, which lists the documents to drop. The
 first four passes make an *index*: the contents of every candidate, stored with the documents that it may duplicate. The
 index does not depend on the threshold, so if it is kept, a run with another threshold needs only the last pass. The
-index stores sets of shingles, not similarities of pairs: the number of pairs grows with the square of the number of
-documents with one key, the number of sets only linearly, and verification reads 2.5 GB of sets per second.
+index stores sets of shingles, not similarities of pairs: if many documents have one key, the number of pairs grows with
+the square of their number, but the number of sets only linearly; and verification reads 2.5 GB of sets per second.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class DuplicateSearch:
     """A search for the duplicates in `docs`, which writes its files into the folder `out`.
 
     sketch: the rule that hashes and compares documents. keep: the rule that chooses the kept copy. name: the stage's
-    name, for progress bars. reason: stated for each dropped document. key: hash of everything that decides which
-    documents are dropped. index: hash of everything but the threshold, if candidates are stored for a search with
-    another threshold; "": candidates are deleted at the end. sketch_key: hash of the settings that decide a document's
-    keys.
+    name, for progress bars. reason: the drop reason of each dropped document. key: hash of everything that decides
+    which documents are dropped. index: if candidates are to be stored for a search with another threshold, the hash of
+    everything but the threshold; if "", candidates are deleted at the end. sketch_key: hash of the settings that decide
+    a document's keys.
     contained: as in `MatchRule`. older: Datasets whose documents come first and are kept.
 
-    Memory: 5 bytes per document and 8 per candidate while clustering, else a bounded amount per worker. Disk under
-    `out` while it runs, and after it if candidates are stored: 12 bytes per key and document, and the candidates'
-    contents.
+    Memory: 5 bytes per document and 8 bytes per candidate while documents are clustered, else a bounded amount per
+    worker. Disk under `out`: 12 bytes per key and document, and the candidates' contents. This space is in use during
+    the search, and after it only if candidates are stored.
     """
 
     docs: Dataset

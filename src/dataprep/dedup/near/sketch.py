@@ -51,8 +51,8 @@ class Sketch(Protocol):
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
         """Return (offsets int64[n + 1], contents uint64[], keys uint64[bands, n]) of a batch of n documents.
 
-        contents[offsets[i]:offsets[i + 1]] are the hashes of document i that are compared with those of another;
-        documents that share a key are compared.
+        The contents of document i, contents[offsets[i]:offsets[i + 1]], are hashes. Documents that share a key are
+        compared by their contents.
         """
 
 
@@ -97,10 +97,9 @@ class Shingles:
         return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows)
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return offsets int64[n + 1], the distinct shingles of all documents as hashes, uint64, and the keys.
+        """Return (offsets int64[n + 1], distinct shingles of every document as hashes uint64[], keys uint64[bands, n]).
 
-        The shingles of document i are those from offsets[i] to offsets[i + 1]; equal shingles have equal hashes. The
-        keys are uint64[bands, n].
+        The shingles of document i are shingles[offsets[i]:offsets[i + 1]]; equal shingles have equal hashes.
         """
         starts, hashes = self._shingles(batch)
         return *distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
@@ -176,9 +175,9 @@ class WholeText(EqualTexts):
 
 @kernel
 def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
-    """Return n normalised texts, with the unchanged text in place of each empty one: offsets int64[n + 1], UTF-8 bytes.
+    """Return n normalised texts, offsets int64[n + 1] and UTF-8 bytes; the unchanged text replaces each empty one.
 
-    ends, normal: offsets and bytes of the normalised texts. offsets, data: those of the unchanged texts.
+    ends, normal: offsets and bytes of the normalised texts. offsets, data: offsets and bytes of the unchanged texts.
     """
     n = len(ends) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -226,10 +225,10 @@ def mix32(x: Int) -> Int:
 def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
     """Write the MinHash signature of one set into `row`: for each permutation, the least permuted hash of the set.
 
-    hashes: uint64, of the set's shingles; their low 32 bits are permuted. a, b: factors and shifts of the permutations,
-    uint32[bands * rows], as long as `row`. Four shingles are taken per pass, so that `row` is loaded and stored a
-    quarter as often. Numba makes uint32 * uint32 a uint64; without the casts the minimum would be over unreduced
-    products, and all signatures nearly equal.
+    hashes: uint64, hashes of the set's shingles; their low 32 bits are permuted. a, b: factors and shifts of the
+    permutations, uint32[bands * rows], as long as `row`. Four shingles are taken per pass, so that `row` is loaded and
+    stored a quarter as often. Numba makes uint32 * uint32 a uint64; without the casts the minimum would be over
+    unreduced products, and all signatures nearly equal.
     """
     n, k = len(hashes), len(row)
     for i in range(k):
@@ -253,9 +252,9 @@ def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
 def band_keys(starts: I64, hashes: U64, a: U32, b: U32, rows: int) -> U64:
     """Return one 64-bit key per band and document, uint64[bands, n]; 0 for a document without shingles.
 
-    hashes: of all shingles; those of document i are hashes[starts[i]:starts[i + 1]]. a, b: factors and shifts of the
-    permutations. rows: values of the signature per band. A key also depends on its band's number, so keys of different
-    bands are never compared.
+    hashes: hashes of the shingles of all documents; those of document i are hashes[starts[i]:starts[i + 1]]. a, b:
+    factors and shifts of the permutations. rows: number of signature values per band. A key also depends on the number
+    of its band, so that equal values in two bands do not make equal keys.
     """
     n, bands = len(starts) - 1, len(a) // rows
     keys = np.zeros((bands, n), np.uint64)

@@ -32,10 +32,10 @@ class VerifyPartition(Pass[int]):
     """Decide which documents of one partition (a group of candidates) to drop; write the decisions to a temporary file.
 
     index: the folder with the gathered candidates. bands: keys per document. rule: when a document is dropped. origins:
-    for each input part, the number of its Dataset; only the last Dataset is deduplicated. n_groups: input parts are
-    divided into so many groups; the file has one section per group. The receipt (the task's record) states the numbers
-    of dropped documents, compared pairs and skipped entries (kept documents that share a key with a document that has
-    too many of them).
+    for each input part, the number of its Dataset; only the last Dataset is deduplicated. n_groups: number of groups of
+    input parts; the file has one section per group. The receipt (the task's record) states the numbers of dropped
+    documents, compared pairs and skipped entries (kept documents that share a key with a document that has too many of
+    them).
     """
 
     folder = "verify"
@@ -73,12 +73,12 @@ class VerifyPartition(Pass[int]):
 def decide(
     rows: SpilledRows, origin: npt.NDArray[np.uint16], bands: int, rule: MatchRule, budget: int, new: int
 ) -> tuple[Outcome, int, int]:
-    """Return the decisions on all documents of a partition, the number of pairs compared, and that of entries skipped.
+    """Return (decisions on all documents of a partition, number of pairs compared, number of entries skipped).
 
-    An entry is a kept document that shares a key with a document; entries are skipped if a document has too many. rule:
-    when a document is dropped. rows: the documents' headers and contents. origin: uint16[n], the number of each
-    document's Dataset; only documents of the Dataset `new` can be dropped. bands: keys per document. budget: bytes of
-    documents in memory at once.
+    An entry is a kept document that shares a key with the document to decide on; if there are too many entries, the
+    rest is skipped. rule: when a document is dropped. rows: the documents' headers and contents. origin: uint16[n], the
+    number of each document's Dataset; only documents of the Dataset `new` can be dropped. bands: keys per document.
+    budget: bytes of documents in memory at once.
     """
     n, words = len(rows.headers), rows.size // 8
     outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32), np.zeros(n, np.int32))

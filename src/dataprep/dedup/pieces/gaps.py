@@ -1,8 +1,8 @@
 """Spans to cut for repeated units of text, and for the white space between and next to them.
 
 Repeats in a row are cut together. Of the gaps before and after them, the one with more line feeds is left in the text,
-so that no blank line appears and no paragraph break is lost. At the start of a text the gap after them is cut, at its
-end the gap before them.
+so that no blank line appears and no paragraph break is lost. For repeats at the start of a text the gap after them is
+cut; for repeats at the end of a text, the gap before them.
 
 Slow reference for the tests: tests/twins/exact.py
 """
@@ -26,11 +26,11 @@ def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tupl
     """Return the spans to cut from the documents of a batch, and the repeats that cannot be decided yet.
 
     repeats: SPANs (byte ranges) of repeated units, sorted by (id, start); they may overlap. Repeats with only white
-    space between them are cut together, with that white space, and with the white space on one side of them. A span of
-    white space names no first occurrence. If white space to be kept is part of the first or last repeat, the span of
-    this repeat is shortened, and its first occurrence too, unless `strips` (the normal form has no white space at its
-    ends). final: True if no further repeats follow; else the last repeats, to which the next ones may be joined, are
-    returned undecided, to be passed again with the next ones.
+    space between them are cut together with that white space, and with the white space either before or after them. A
+    span of white space names no first occurrence. strips: True if the normal form has no white space at its ends. If
+    the first or last repeat has white space that is to be kept, its span is shortened; unless `strips` is True, the
+    range of its first occurrence is shortened too. final: True if no further repeats follow. If it is False, the last
+    repeats, to which the next ones may be joined, are returned undecided; pass them again together with the next ones.
     """
     rows = np.searchsorted(B.ids(batch), repeats["id"])
     out = np.empty(3 * len(repeats), SPAN)

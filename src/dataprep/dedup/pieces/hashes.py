@@ -1,9 +1,9 @@
-"""128-bit hashes of units (lines, paragraphs, spans) in a normal form, which is hashed as it is made, never written.
+"""128-bit hashes of units (lines, paragraphs, spans) in a normal form, which is hashed while it is made, not stored.
 
 A normal form is a string of bytes, hashed by two multiply-and-shift chains that take eight bytes per step. A gap (what
-the normal form drops between two words) is hashed as a blank before the next character, a character beyond ASCII as
-three bytes, the first 0x80 or more. The normal form is collected byte by byte, except in a fast path: if eight bytes of
-the text are their own normal form, or seven of them and a gap, they are hashed in one step.
+the normal form drops between two words) is hashed as a blank before the next character. A character beyond ASCII is
+hashed as three bytes, of which the first is 0x80 or more. The normal form is collected byte by byte, except in a fast
+path: if eight bytes of the text are their own normal form, or seven of them and a gap, they are hashed in one step.
 
 Slow reference for the tests: tests/twins/units.py
 """
@@ -25,8 +25,8 @@ ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 def unit_hashes(data: U8, start: I64, end: I64, normalize: str | None) -> tuple[U64, I64]:
     """Return a 128-bit hash of each unit's normal form, uint64[m, 2], and its length in characters, int64[m].
 
-    A unit is the UTF-8 bytes data[start[i]:end[i]]; normalize: the name of a form of `forms.py`, or None. A unit whose
-    normal form is empty or white space has 0 characters: it is never a duplicate.
+    A unit is the UTF-8 bytes data[start[i]:end[i]]; normalize: the name of a form of `forms.py`, or None. If the normal
+    form of a unit is empty or white space, its length is stated as 0, and the unit is never a duplicate.
     """
     return hash_units(data, start, end, form(normalize))
 

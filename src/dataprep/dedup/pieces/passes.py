@@ -1,9 +1,10 @@
 """The passes that find repeated units (lines, paragraphs, spans), each complete before the next begins.
 
-HashUnits writes a record of every unit to temporary files by its hash. MatchUnits reads the records of a partition (a
-range of hashes) in order of documents: the first unit with a hash is kept, later ones repeat it. CutRepeats collects
-the repeats of an input part and reads its texts once more, to join neighbours and close the gaps between them. Memory
-holds some records, and the distinct units of a partition, or of a part of it if they are too many.
+HashUnits writes a record (hash and location) of every unit to temporary files, sorted into ranges of hashes. MatchUnits
+reads the records of a partition (a range of hashes) in order of documents: the first unit with a hash is kept, later
+ones repeat it. CutRepeats collects the repeats of an input part, and reads the part's texts once more to join
+neighbouring repeats and to cut the gaps between them. Memory holds some records and the distinct units of a partition;
+if these are too many, the partition is processed in several rounds.
 
 Slow reference for the tests: tests/twins/exact.py
 """
@@ -43,11 +44,11 @@ TOP_CHARS = 200
 
 @dataclass(frozen=True)
 class HashUnits(Pass[Part]):
-    """Hash the units (lines, paragraphs, spans) of an input part; write a record of each to a file, by range of hashes.
+    """Hash the units (lines, paragraphs, spans) of an input part; write a record of each unit to a file.
 
-    Units whose normal form is empty have no record. unit, normalize: as in Exact. partitions: number of sections of the
-    file, each for a range of hashes. The receipt (the task's record) states the number of documents and units, and the
-    id of the first document of every segment of the file.
+    A record has the hash and the location of a unit; a unit whose normal form is empty has none. unit, normalize: as in
+    Exact. partitions: number of sections of the file; each section is for a range of hashes. The receipt (the task's
+    record) states the number of documents and units, and the id of the first document of every segment of the file.
     """
 
     folder = "hash"
@@ -194,10 +195,11 @@ class _DistinctUnits:
 
 @kernel
 def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: int, out: Records) -> tuple[int, int]:
-    """Look up units in order, enter the new ones, and write those that were entered before to `out`, as SPANs.
+    """Look up units in order; enter the new ones into the table, and write the others, as SPANs, to `out`.
 
-    records: of the units to look up. slots: int32, a hash table of numbers of `units`, the `n` distinct units so far;
-    counts: how often each occurred. Returns the new number of distinct units, and the number of rows written to `out`.
+    records: the records of the units to look up. units: the records of the `n` distinct units so far. slots: int32, a
+    hash table of their numbers. counts: how often each of them occurred. Returns the new number of distinct units, and
+    the number of rows written to `out`.
     """
     mask, one = np.uint64(len(slots) - 1), np.uint64(1)
     k: Int = 0

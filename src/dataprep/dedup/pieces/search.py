@@ -21,8 +21,8 @@ def find(
 ) -> dict[str, Any]:
     """Write the table of the byte ranges of repeated units to `url`; return the counts for the stage's statistics.
 
-    out: the folder of temporary files. unit, normalize: as in Exact. name: of the stage, for progress bars. key: hash
-    of the settings and input. Disk under `out` while it runs: 36 bytes per unit, and 48 per repeat.
+    out: the folder of temporary files. unit, normalize: as in Exact. name: the stage's name, for progress bars. key:
+    hash of the settings and input. Disk under `out` during the search: 36 bytes per unit, and 48 bytes per repeat.
     """
     items = docs.tasks
     partitions = min(MAX_PARTITIONS, max(1, -(-docs.n_bytes // PARTITION_BYTES)))

@@ -1,13 +1,14 @@
 """The kernels that find the repeated windows of records with equal hashes.
 
-A window is a fixed number of words or bytes. A record is a run of neighbouring windows with the same smallest hash.
-Records come in groups of one hash, each group in order of position; the first occurrence of a window is in a record of
-its own group.
+A window is a fixed number of words or bytes in a row. A record is a run of neighbouring windows with the same smallest
+hash. Records with equal hashes form a group, in order of position; all occurrences of a window, so also its first one,
+are in records of one group.
 
-If the smallest hash occurs once per window (no tie), equal windows have it at the same word or byte, so two records are
-compared once, from there in both directions. A record whose windows are all repeats is never compared with later ones,
-so copies cost one comparison each. Other groups use a table of the distinct windows so far, which are found by hash and
-compared byte by byte. If the table is full, the group is read twice, each time for half of the hashes.
+A record is tied if the smallest hash occurs twice in a window. If no record of a group is tied, equal windows have this
+hash at the same word or byte; so two records are compared once, from this point in both directions. A record whose
+windows are all repeats is never compared with later records, so each copy costs one comparison. If a record is tied, or
+a group has too many different records, the group uses a table of the distinct windows so far, which are found by hash
+and compared byte by byte. If the table becomes full, the group is read twice, each time for half of the hashes.
 
 Slow reference for the tests: tests/twins/suffix_array.py
 """
@@ -45,8 +46,9 @@ REPRESENTATIVES = 16  # records of one group that are compared with all later on
 class RecordBlock(NamedTuple):
     """Records (runs of neighbouring windows of text) in order of position.
 
-    data: UTF-8 bytes; record i has data[at[i]:stop[i]] (neighbours may overlap). For each record: id, its document;
-    offset, of its first byte in this document; info, its packed description without the offset (see `minimizers.py`).
+    data: UTF-8 bytes; the text of record i is data[at[i]:stop[i]] (neighbours may overlap). The other arrays have an
+    entry per record. id: the record's document. offset: the offset of its first byte in this document. info: its packed
+    description, without the offset (see `minimizers.py`).
     """
 
     data: U8
@@ -58,12 +60,15 @@ class RecordBlock(NamedTuple):
 
 
 class WindowTable(NamedTuple):
-    """The distinct windows (of words or bytes of text) so far: a hash table, and their bytes in one array, `pool`.
+    """A hash table of the distinct windows (of words or bytes of text) so far; their bytes are in one array, `pool`.
 
-    For each slot of the table: tag, the hash of its window; at, the window's offset in the pool (-1: the slot is free);
-    size, its length in bytes; last, the offset of its last occurrence in all data so far. Neighbouring windows are
-    stored together; for each such range of the pool: run, its start in the pool; run_id, its document; run_offset, its
-    first byte in this document. fill: how much of each is in use.
+    Four arrays have an entry per slot of the table. tag: the hash of the slot's window. at: the window's offset in the
+    pool, -1 if the slot is free. size: the window's length in bytes. last: the offset of its last occurrence in all
+    data so far.
+
+    Neighbouring windows are stored together, as one range of the pool; three arrays have an entry per range. run: the
+    start of the range in the pool. run_id: its document. run_offset: the offset of its first byte in this document.
+    fill: how much of the table, the pool and the ranges is in use.
     """
 
     tag: U64
@@ -81,10 +86,10 @@ WINDOWS, POOLED, RUNS, BEFORE, FULL = 0, 1, 2, 3, 4
 
 
 class Same(NamedTuple):
-    """A range of bytes of the data, start to end, in one record, whose text a second record has too.
+    """A range of bytes of one record, data[start:end], which a second record has too.
 
-    bytes: added to an offset in the data, it is the offset of the same text in the second record. items: the same for
-    the number of a word or byte in its record.
+    bytes: the number to add to an offset in the range to get the offset of the same text in the second record. items:
+    the number to add to the index of a word in the first record to get the index of the same word in the second.
     """
 
     start: Int
@@ -96,8 +101,8 @@ class Same(NamedTuple):
 class Scratch(NamedTuple):
     """Work arrays for the windows of one record, and for the words of two records that are compared.
 
-    For each window: its bytes [start, end), its hash (tag), and its owner: the earlier record that has the window too.
-    words, other: the words of the two records.
+    Four arrays have an entry per window. start, end: the window is the bytes from `start` to `end` - 1. tag: its hash.
+    owner: the number of an earlier record that has the window too. words, other: the words of the two records.
     """
 
     start: I64
@@ -145,7 +150,7 @@ def prefetch(_: Any, data: Any, at: Any) -> Any:
 
 @kernel
 def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
-    """Return how many bytes are equal in `one` from offset `a` on and in `other` from offset `b` on, at most `most`."""
+    """Return how many bytes of `one` from offset `a` on equal those of `other` from offset `b` on, at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
     while n + word <= stop and eight_bytes(one, p + n) == eight_bytes(other, q + n):
         n += word
@@ -156,7 +161,7 @@ def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
 
 @kernel
 def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
-    """Return how many bytes of `data` are equal before offset `a` and before offset `b`, at most `most`."""
+    """Return how many bytes of `data` just before offset `a` equal those just before offset `b`, at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
     while n + word <= stop and eight_bytes(data, p - n - word) == eight_bytes(data, q - n - word):
         n += word
@@ -167,7 +172,7 @@ def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
 
 @kernel(inline="always")
 def minimum_at(info: Int) -> Int:
-    """Return the number of the word or byte of a record at which its gram with the smallest hash starts.
+    """Return the index of the word or byte, in a record, at which the gram with the smallest hash starts.
 
     A record is a run of windows of text; a gram is a run of words or bytes shorter than a window. info: the record's
     packed description; see `minimizers.py`.
@@ -179,10 +184,11 @@ def minimum_at(info: Int) -> Int:
 def trim_words(
     start: I64, end: I64, their_start: I64, their_end: I64, last: Int, same: Same, low: Int, high: Int
 ) -> tuple[Int, Int]:
-    """Return the range (low, high) of those windows of a record that a second record has with the same word boundaries.
+    """Return the range [low, high) of the windows of a record that a second record has with the same word boundaries.
 
-    start, end: offsets of the record's words; their_start, their_end: those of the second record's words. last: words
-    per window, minus one. same: the bytes that both have. low, high: the range of windows to examine.
+    start, end: offsets of the record's words. their_start, their_end: offsets of the second record's words. last: words
+    per window, minus one. same: the range of bytes that both records have. low, high: the range [low, high) of windows
+    to examine.
     """
     while low < high and (start[low] < same.start or start[low] + same.bytes != their_start[low + same.items]):
         low += 1
@@ -196,10 +202,10 @@ def trim_words(
 
 @kernel(inline="always")
 def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int:
-    """Set owner[x] to `m` for the windows x from low to high - 1 without an owner (-1); return how many now have one.
+    """Set owner[x] to `m` where it is -1 (no owner), for windows x from low to high - 1; return how many have an owner.
 
-    An owner is the number of an earlier record that has the window too. n: number of windows. covered: how many windows
-    had an owner before; if it is 0, `owner` is cleared first.
+    An owner is the number of an earlier record that has the window too. n: number of windows. covered: the number of
+    windows that had an owner before the call; if it is 0, `owner` is set to -1 first.
     """
     if not covered:
         for x in range(n):
@@ -215,8 +221,8 @@ def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int
 def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, stop: Int) -> Any:
     """Load the bytes of the records that follow a group into the cache; return True if the group has a tied record.
 
-    A record is a run of windows of text; it is tied if the smallest hash in a window may occur twice. The group is
-    order[first:stop]. info, starts: of each record, its packed description and its start in `data`.
+    A record is a run of windows of text; it is tied if the smallest hash of a window may occur twice. The group has the
+    records order[first:stop]. info: the packed description of each record. starts: the offset of each record in `data`.
     """
     tied = False
     for t in range(first, stop):
@@ -236,11 +242,12 @@ def by_pairs(
 ) -> tuple[U64, int, I64]:
     """Find the repeated windows in groups of records by comparing pairs; return (repeats, their number, other groups).
 
-    Group g has the records order[bounds[g]:bounds[g + 1]], which have one hash, in order of position. The repeats are
-    rows of `out`, or of a longer array (columns: see `repeats.py`). The other groups are the numbers, int64, of those
-    that pairs cannot decide: a record's smallest hash is not unique, or the group has too many different records. rule:
-    defines a window. scratch: work arrays, which are taken out of their tuples first, because Numba counts references
-    to each of them at every call.
+    block: the records. order, bounds: group g has the records order[bounds[g]:bounds[g + 1]], which have equal hashes,
+    in order of position. The repeats are written to `out`, or to a longer array (columns: see `repeats.py`). The other
+    groups are the numbers, int64, of the groups that pairs cannot decide, because a record is tied (its smallest hash
+    may occur twice in a window) or because the group has too many different records. rule: defines a window. scratch:
+    work arrays; they are taken out of their tuples first, because Numba counts references to each of them at every
+    call.
     """
     data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
     mine, theirs, owner, last = scratch.words, scratch.other, scratch.owner, rule.width - 1
@@ -316,11 +323,13 @@ def by_table(
 ) -> tuple[U64, int]:  # fmt: skip
     """Find the windows of some records that occurred earlier, and write these repeats to `out` from row `k` on.
 
-    Returns `out`, or a longer array, and the number of its rows (columns: see `repeats.py`). block, rows: the records,
-    and the numbers of those to read. rule: defines a window. table: all windows so far, to which new ones are added;
+    Returns (`out` or a longer array, the number of rows in use); columns: see `repeats.py`. block: the records. rows:
+    the numbers of the records to read. rule: defines a window. table: all windows so far; new ones are added to it, and
     the search stops if it is full. half: only windows with hash % half[1] == half[0] are examined. scratch: work
-    arrays. A window is compared with its last occurrence if this is in the same record, so that periodic text is cheap;
-    else with the table's copy.
+    arrays.
+
+    If the last occurrence of a window is in the same record, the window is compared with that occurrence, so that
+    periodic text is cheap; otherwise with the copy in the table.
     """
     modulus, rest = np.uint64(half[1]), np.uint64(half[0])
     data, fill, pool, starts, words = block.data, table.fill, table.pool, block.at, scratch.words
@@ -444,9 +453,8 @@ def by_groups(
 ) -> U64:
     """Find the repeated windows in all groups of records; return them, uint64[m, 7] (columns: see `repeats.py`).
 
-    block: the records; group g is the records order[bounds[g]:bounds[g + 1]], which all share
-    one hash. rule: defines a
-    window. table, scratch, out: buffers; `out` is replaced by a longer array when it is full.
+    block: the records. order, bounds: group g has the records order[bounds[g]:bounds[g + 1]], which have equal hashes.
+    rule: defines a window. table, scratch, out: buffers; `out` is replaced by a longer array when it is full.
     """
     out, k, left = by_pairs(block, rule, order, bounds, scratch, out)
     stack = np.empty((64, 2), np.int64)

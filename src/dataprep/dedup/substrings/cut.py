@@ -1,6 +1,6 @@
 """Turn the repeats (text that occurred earlier) that an engine found into the table of spans to cut.
 
-This is done for one group of documents at a time.
+One group of documents is processed at a time.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
 
 
 def by_group(repeats: U64, firsts: Sequence[int]) -> list[U64]:
-    """Return the repeats (rows of uint64[m, 7]) in one array per group of documents.
+    """Split the repeats (text that occurred earlier), uint64[m, 7]; return one array of rows per group of documents.
 
-    firsts: the first id of each group.
+    firsts: the first document id of each group.
     """
     rows = in_order(repeats)
     return np.split(rows, np.searchsorted(rows[:, 0], np.array(firsts[1:], np.uint64)))
@@ -49,8 +49,8 @@ def by_group(repeats: U64, firsts: Sequence[int]) -> list[U64]:
 class SortRepeats(Pass[int]):
     """Collect and sort the repeats (text that occurred earlier) of one group of documents.
 
-    For cut="char", they are also turned into spans to cut. sources: the files of repeats, with one section per group.
-    The receipt (the task's record) states the number of rows.
+    If `cut` is "char", the repeats are also turned into spans to cut. sources: the files of repeats, which have one
+    section per group of documents. The receipt (the task's record) states the number of rows.
     """
 
     folder = "sort"
@@ -62,7 +62,7 @@ class SortRepeats(Pass[int]):
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write the repeats of document group number `item` to the file `url`, sorted; return {"rows": their number}.
 
-        For cut="char", the spans to cut are written instead.
+        If `cut` is "char", the spans to cut are written instead of the repeats.
         """
         rows = in_order(all_sections(self.sources, item, np.uint64).reshape(-1, COLUMNS))
         if self.cut == "char":
@@ -134,11 +134,11 @@ def write_cuts(
     items: Sequence[Part], run: Runner, out: str, *, url: str, name: str, key: str, cut: str, words: str,
     sources: Sequence[str], firsts: tuple[int, ...],
 ) -> dict[str, int]:  # fmt: skip
-    """Write the table of spans to cut to `url`; return {"spans", "documents_cut", "bytes_cut"}, the numbers cut.
+    """Write the table of spans to cut to `url`; return the numbers {"spans", "documents_cut", "bytes_cut"}.
 
-    items: the input parts. cut: as in SuffixArray. sources: the files of repeats, with one section per group of
-    documents; firsts: the first ids of the groups. name: of the stage, for progress bars. key: hash of the settings and
-    input. words: how words are split.
+    items: the input parts. cut: as in SuffixArray. words: how words are split. sources: the files of repeats, which
+    have one section per group of documents. firsts: the first id of each group. name: the stage's name, for progress
+    bars. key: hash of the settings and input.
     """
     list(run.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
     urls = [SortRepeats.url(out, group) for group in range(len(firsts))]

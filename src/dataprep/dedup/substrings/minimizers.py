@@ -1,11 +1,14 @@
 r"""Windows and their records: the kernels that split texts into items, hash them, and slide a minimum over them.
 
-An item is a byte, or a word of the raw text (see `words.py`) with the gap that follows it. A window is a fixed
-number of items, the last word without its gap. A gram is a shorter such run; every window is represented by the
-smallest hash of its grams (a minimiser: Roberts et al. 2004), so equal windows always have equal hashes. Neighbouring
-windows with the same minimum form one record, on average one per half window. A record has a hash and `info`, which
-packs: its offset in the text of its part (39 bits), whether two of its grams may be the minimum (tie, 1 bit), the items
-from the start of its last window to the minimum (10 bits), and its number of windows (14 bits).
+An item is a byte, or a word of the raw text (see `words.py`) with the gap that follows it. A window is a run of a fixed
+number of items; the gap after its last word is left out. A gram is a shorter run of items. Every window is represented
+by the smallest hash of its grams (a minimiser: Roberts et al. 2004), so equal windows always have equal hashes.
+Neighbouring windows with the same smallest hash form one record; on average there is one record per half window.
+
+A record has a hash and the integer `info`, in which four numbers are packed: the record's offset in the text of its
+input part (39 bits), whether it is tied, which means that two of its grams may have the smallest hash (1 bit), the
+number of items from the start of its last window to the gram with this hash (10 bits), and the number of its windows
+(14 bits).
 
 Slow reference for the tests: tests/twins/suffix_array.py
 """
@@ -30,11 +33,11 @@ _BYTES = np.random.RandomState(1_914).randint(0, 1 << 63, 256, np.uint64) * np.u
 
 
 class WindowRule(NamedTuple):
-    """The definition of a window of text: `width` words if `words`, else `width` bytes.
+    """The definition of a window of text: `width` words if `words` is True, else `width` bytes.
 
-    gram: the number of words or bytes of a gram, a shorter run. table: classes of code points. values: the term of each
-    byte value in a rolling hash. leaving, leaving_window: the term to subtract for a byte that leaves a gram, or a
-    window, by byte value.
+    gram: the number of words or bytes of a gram, a run that is shorter than a window. table: classes of code points.
+    The other arrays have an entry per byte value, for rolling hashes. values: the term of a byte in the hash. leaving:
+    the term to subtract when the byte leaves a gram. leaving_window: the term to subtract when it leaves a window.
     """
 
     width: int
@@ -47,10 +50,10 @@ class WindowRule(NamedTuple):
 
 
 def rule_of(width: int, *, words: str) -> WindowRule:
-    """Return the definition of windows of `width` words, split as `words` names, or of bytes ("").
+    """Return the definition of windows of `width` words, or of `width` bytes if `words` is "".
 
-    A gram is a run of words or bytes shorter than a window. Short grams make fewer records; long grams are rarely
-    shared by texts that share no window.
+    words: how words are split. A gram is a run of words or bytes shorter than a window. Short grams make fewer records;
+    long grams are rarely shared by texts that share no window.
     """
     gram = max(1, width // 6 if words else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
     gram, table = min(gram, width), word_table(words or "unicode")
@@ -63,7 +66,11 @@ def _leaving(size: int) -> U64:
 
 
 class WordSpans(NamedTuple):
-    """Words of a text: their starts and ends, in bytes, and the hash of each word without and with the gap after it."""
+    """The words of a text.
+
+    start, end: byte offsets of each word. word: the hash of each word. gap: the hash of each word with the gap after
+    it.
+    """
 
     start: I64
     end: I64
@@ -81,7 +88,7 @@ def empty_words(n: int) -> WordSpans:
 def cut_words(data: U8, begin: Int, stop: Int, table: U32, out: WordSpans) -> int:
     """Write the words of data[begin:stop] to `out`, as many as fit; return their number.
 
-    table: `word_table()`. `begin` is the start of a text or of a word, so the words are those of the whole text.
+    table: `word_table()`. `begin` must be the start of a text or of a word; then the words are those of the whole text.
     """
     n, h, state, i = 0, np.uint64(0), 0, begin
     factor = np.uint64(FACTOR)
@@ -118,7 +125,8 @@ def cut_words(data: U8, begin: Int, stop: Int, table: U32, out: WordSpans) -> in
 def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out: U64) -> None:
     """Write the rolling hashes of the `n` runs of `k` bytes that start at bytes i, i + 1, ... of `data` to `out`.
 
-    By byte value: values, the term of a byte in the hash; leaving, the term to subtract when the byte leaves the run.
+    values, leaving: arrays with an entry per byte value: the term of the byte in the hash, and the term to subtract
+    when the byte leaves the run.
     """
     factor, h, j = np.uint64(FACTOR), np.uint64(0), 1
     for p in range(i, i + k):
@@ -139,7 +147,7 @@ def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out:
 def word_grams(words: WordSpans, n: Int, k: int, out: U64) -> None:
     """Write the hashes of the `n` runs of `k` words that start at words 0, 1, ... of `words` to `out`.
 
-    A run has the gaps between its words, but not the gap after its last word.
+    The gaps between the words of a run are hashed too, but not the gap after its last word.
     """
     factor, h, last = np.uint64(FACTOR), np.uint64(0), np.uint64(1)
     for j in range(k - 1):
@@ -207,7 +215,7 @@ class WindowChunk(NamedTuple):
     """Neighbouring windows of one text that are processed together.
 
     n: number of windows. first: the number of the first window in its text. at: offset of the first window in the data,
-    in bytes. shift: difference between an offset in the input part and the same offset in the data.
+    in bytes. shift: the number to add to an offset in the data to get the offset in the text of the input part.
     """
 
     n: Int
@@ -219,10 +227,10 @@ class WindowChunk(NamedTuple):
 class WindowRecords(NamedTuple):
     """The records made so far: runs of neighbouring windows of text that have the same smallest hash.
 
-    hashes, info: the smallest hash of each finished record, and its packed description (see the module). low: the
-    smallest hash of the unfinished record. state: four values of the unfinished record: the number of its first window,
-    the offset of its first byte, the number of the word or byte with the smallest hash, and 1 if this hash occurs
-    twice, else 0.
+    hashes: the smallest hash of each finished record. info: the packed description of each finished record (see the
+    module). low: the smallest hash of the unfinished record. state: four values of the unfinished record: the number of
+    its first window, the offset of its first byte, the number of the word or byte at which the gram with the smallest
+    hash starts, and 1 if this hash occurs twice, else 0.
     """
 
     state: I64  # of the open record
@@ -244,11 +252,11 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
 
 @kernel
 def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64, out: WindowRecords, k: Int) -> Int:
-    """Find the smallest gram hash of each window; write the records, runs of windows with the same one, to `out`.
+    """Find the smallest gram hash of each window; write a record to `out` for each run of windows with the same one.
 
-    grams: the hash of each gram. chunk: the windows. slide: grams per window. A window starts at each byte, or if
-    `by_word`, at each of the offsets `starts` of words. k: number of records in `out` before the call; the number after
-    it is returned. The last record may be left unfinished, for the next chunk to continue.
+    grams: the hash of each gram. chunk: the windows. slide: grams per window. by_word: if True, a window starts at each
+    of the offsets `starts` of words, else at each byte. k: number of finished records in `out` before the call. Returns
+    the number after the call. The last record may be left unfinished, so that the next chunk can continue it.
     """
     n, first, at, shift = chunk
     state, low, hashes, info = out

@@ -1,9 +1,10 @@
-"""The passes that find windows which may be repeated, in bounded memory, for a corpus of any size.
+"""The passes that find windows which may be repeated, in bounded memory.
 
-HashWindows reads the text and writes records by bucket (the leading bits of the hash). CountHashes drops the records
-whose hash occurs once. GatherRecords reads the text again and writes the remaining records with their bytes by
-partition of hashes, which `search.py` compares. The number of partitions follows from the size of the records; a hash
-that is too frequent for a partition with others has one of its own.
+A record is a run of neighbouring windows with the same smallest hash. HashWindows reads the text, and writes the
+records sorted into buckets (by the leading bits of the hash). CountHashes drops the records whose hash occurs once.
+GatherRecords reads the text again, and writes the remaining records with their bytes, sorted into partitions (groups of
+hashes), which `search.py` compares. The number of partitions depends on the size of the records. If a hash is so
+frequent that its records would fill a partition, it has a partition of its own.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ INFO = np.uint64((1 << 25) - 1)
 
 @dataclass(frozen=True)
 class HashWindows(Pass[Part]):
-    """Hash the windows (runs of words or bytes) of an input part, and write them to temporary files by hash.
+    """Hash the windows (runs of words or bytes) of an input part, and write their records to a temporary file.
 
-    width: of a window, in words if `words`, else in bytes. The files have sections by bucket, the leading bits of the
-    hash. The receipt (the task's record) states the number of documents, bytes, windows and records, and the first id
-    in every GROUP_BYTES of text.
+    A record is a run of neighbouring windows with the same smallest hash. width: length of a window, in bytes if
+    `words` is "", else in words. The file has one section per bucket (the leading bits of the hash). The receipt (the
+    task's record) states the number of documents, bytes, windows and records, and the first id in every GROUP_BYTES of
+    text.
     """
 
     folder = "hash"
@@ -50,11 +52,11 @@ class HashWindows(Pass[Part]):
     words: str
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the records (hash, info), uint64[m, 2], of input part `item` to the file `url`, a section per bucket.
+        """Write the records (hash, info), uint64[m, 2], of input part `item` to the file `url`, one section per bucket.
 
-        A bucket is the leading bits of the hash. Returns the numbers {"docs", "bytes", "windows", "records"}, and
-        "firsts", the first document id in every GROUP_BYTES of text. Raises DataprepError if the part has too much
-        text.
+        A bucket is the leading bits of the hash; `info` is the packed description of a record (see `minimizers.py`).
+        Returns the numbers {"docs", "bytes", "windows", "records"}, and "firsts", the first document id in every
+        GROUP_BYTES of text. Raises DataprepError if the part has too much text.
         """
         rule, counted = rule_of(self.width, words=self.words), np.zeros(4, np.int64)
         firsts: list[int] = []
@@ -83,7 +85,7 @@ class HashWindows(Pass[Part]):
 def bucket_ranges(n_records: int) -> list[tuple[int, int]]:
     """Return ranges [first, last) of buckets (leading bits of hashes), one per task, with about equally many records.
 
-    n_records: the number of records in all buckets; a range has about COUNT_RECORDS of them.
+    n_records: the number of records in all buckets; a range has about COUNT_RECORDS records.
     """
     width = min(BUCKETS, max(1, BUCKETS * COUNT_RECORDS // max(1, n_records)))
     return [(low, min(low + width, BUCKETS)) for low in range(0, BUCKETS, width)]
@@ -91,10 +93,10 @@ def bucket_ranges(n_records: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class CountHashes(Pass[tuple[int, int]]):
-    """Drop the records of windows whose hash occurs once, since their text is not repeated; write the others to a file.
+    """Drop the records (runs of windows) whose hash occurs once, as their text is not repeated; write the others.
 
-    One task does this for a range of buckets (leading bits of hashes). width: of a window, in words if `words`, else in
-    bytes. The receipt (the task's record) states the number of remaining records.
+    One task does this for a range of buckets (leading bits of hashes), and writes one file. width: length of a window,
+    in bytes if `words` is "", else in words. The receipt (the task's record) states the number of remaining records.
     """
 
     folder = "count"
@@ -112,11 +114,11 @@ class CountHashes(Pass[tuple[int, int]]):
         return self.url(self.out, item[0])
 
     def write(self, url: str, item: tuple[int, int]) -> dict[str, Any]:
-        """Write the records whose hash occurs again, of the buckets [first, last) = `item`, to the file `url`.
+        """Write the records of the buckets [first, last) = `item` whose hash occurs more than once to the file `url`.
 
-        A bucket is the leading bits of a hash. The file has one section per input part. Two more sections hold, for
-        each bin (range of hashes), the bytes of its records, and the hashes with many records; `Partitions.read` reads
-        them. Returns {"records": number written}.
+        A bucket is the leading bits of a hash. The file has one section per input part. Two more sections hold the
+        bytes of the records of each bin (range of hashes), and the hashes with many records; `Partitions.read` reads
+        these sections. Returns {"records": number written}.
         """
         first, last = item
         rows, part = [np.zeros((0, 2), np.uint64)], []
@@ -141,8 +143,8 @@ class CountHashes(Pass[tuple[int, int]]):
 class Partitions:
     """The partition of every hash; a partition is a group of hashes whose windows one task compares.
 
-    bins: each partition's first bin (range of hashes). heavy: the hashes so frequent that each has its own partition;
-    these partitions come last.
+    bins: each partition's first bin (range of hashes). heavy: the hashes that are so frequent that each has its own
+    partition; these partitions come last.
     """
 
     bins: tuple[int, ...]
@@ -152,8 +154,8 @@ class Partitions:
     def read(cls, out: str, n_parts: int, ranges: Sequence[tuple[int, int]]) -> Partitions:
         """Read the files of CountHashes in the folder `out`; return partitions of about PARTITION_BYTES of text each.
 
-        A partition is a group of hashes. n_parts: number of input parts. ranges: [first, last) of the buckets (leading
-        bits of hashes) of each file.
+        A partition is a group of hashes. n_parts: number of input parts. ranges: for each file, the range [first, last)
+        of its buckets (leading bits of hashes).
         """
         urls = [CountHashes.url(out, low) for low, _ in ranges]
         total = np.cumsum(all_sections(urls, n_parts, np.int64))
@@ -182,10 +184,11 @@ class Partitions:
 
 @dataclass(frozen=True)
 class GatherRecords(Pass[Part]):
-    """Read an input part again; write the text of windows whose hash occurs again to a file, by partition of hashes.
+    """Read an input part again; write the text of windows whose hash occurs more than once, sorted into partitions.
 
-    width: of a window, in words if `words`, else in bytes. partitions: the partition of every hash. ranges: the buckets
-    (leading bits of hashes) of each file of CountHashes. The receipt (the task's record) states the bytes of text.
+    A partition is a group of hashes that one task compares. width: length of a window, in bytes if `words` is "", else
+    in words. partitions: the partition of every hash. ranges: for each file of CountHashes, the range [first, last) of
+    its buckets (leading bits of hashes). The receipt (the task's record) states the bytes of text.
     """
 
     folder = "gather"
@@ -199,7 +202,8 @@ class GatherRecords(Pass[Part]):
         """Write the records (runs of windows) of input part `item` that may be repeated, with their text, to `url`.
 
         There are two sections per partition: HEADERs (hash, id, offset, info, size), and the bytes of the records.
-        Bytes that a record shares with the one before are written once, but counted twice in the result, {"bytes": n}.
+        Bytes that a record shares with the record before it are written once. Returns {"bytes": n}, in which these
+        bytes are counted twice.
         """
         rows, base, n_bytes = self._records(item.number), 0, 0
         with spill_to(url, 2 * self.partitions.count) as spill:

@@ -43,14 +43,16 @@ def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
 def repeated(
     records: U64, cuts: I64, first: int, last: int, per_record: int, per_window: int, heavy: int
 ) -> tuple[Flags, I64, I64]:
-    """Return which records to keep, bool[m], the memory per bin, int64, and the frequent ("heavy") hashes, int64[n, 2].
+    """Return (records to keep, bool[m]; memory per bin, int64; frequent or "heavy" hashes, int64[n, 2]).
 
-    A record is (smallest hash of a gram, the windows that share it). It is kept if another record has the same hash,
-    or if two grams of its windows have it. A bin is a range of hashes, 1 / FINE of a bucket.
+    A record is a run of windows of text, as (smallest hash of a gram, packed description). It is kept if another record
+    has the same hash, or if two grams of one of its windows may have this hash. A bucket is the leading bits of a hash;
+    a bin is one of FINE equal ranges of hashes in a bucket.
 
-    records: uint64[m, 2], of the buckets `first` to `last - 1`, in sorted runs: run r is records[cuts[r]:cuts[r + 1]].
-    per_record, per_window: the bytes of memory that a record needs, and each of its windows. heavy: hashes whose
-    records need more bytes than this are returned as (leading bits of the hash, bytes), and are not in a bin's bytes.
+    records: uint64[m, 2], the records of the buckets `first` to `last - 1`, in sorted runs: run r is
+    records[cuts[r]:cuts[r + 1]]. per_record: bytes of memory for a record. per_window: bytes of memory for each window
+    of a record. heavy: hashes whose records need more bytes than this are returned as (hash, bytes), and are not
+    counted in the memory of a bin.
     """
     n_runs: Int = len(cuts) - 1
     largest: Int = 0
@@ -115,8 +117,8 @@ def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
 def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U32) -> I64:
     """Return, for each offset at[j], the number of bytes to the end of the n_words[j]-th word from there, int64[m].
 
-    at, stop, n_words: int64[m]; the text of offset j ends at stop[j]. data: UTF-8 bytes. table: the class bits of every
-    code point.
+    data: UTF-8 bytes. at, stop, n_words: int64[m]; the text that begins at at[j] ends at stop[j]. table: the class bits
+    of every code point.
     """
     out = np.zeros(len(at), np.int64)
     for j in range(len(at)):
@@ -139,10 +141,10 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U32) -> I64:
 
 @kernel
 def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
-    """Return m byte ranges of `data`, joined in `order`, each without the bytes it shares with the one before, uint8.
+    """Return m byte ranges of `data` joined in `order`, uint8; bytes shared with the range before are left out.
 
-    at, size: int64[m], start and length of each range. order: int64[m], numbers of ranges. shared: int64[m], in the
-    order of `order`, how many first bytes of a range are left out.
+    at, size: int64[m], start and length of each range. order: int64[m], numbers of ranges. shared: int64[m], how many
+    first bytes of a range to leave out, in the order of `order`.
     """
     total = 0
     for j in range(len(order)):

@@ -1,13 +1,14 @@
 """Repeats as an engine finds them, and the kernels that turn them into spans.
 
-A repeat is a run of neighbouring windows that occurred before, whose first occurrences are neighbours too: the bytes
-start..end of document `id` first occur at `kept_start` in document `kept`. Its start and end are shifted by two bits,
-which state the distance to the next code point, so that spans can be rounded to code points without the text. In a
-cycle, such as "aaaaaaaa" for the windows "aaaa", the first occurrences return to their beginning after every `period`
-bytes, `rounds` times. The windows before the first return have `turn` bytes.
+A repeat is a run of neighbouring windows that occurred before, and whose first occurrences are neighbours too: the
+bytes start..end of document `id` first occur at `kept_start` in document `kept`. The numbers start and end are stored
+with two more bits, the distance to the next code point; so spans can be rounded to code points without the text.
+Periodic text, such as "aaaaaaaa" for windows of four bytes, is a special case: the first occurrences of its windows
+return to `kept_start` after every `period` bytes, `rounds` times, and the windows before the first return have `turn`
+bytes.
 
-A *run* is a longest part of a repeat, or of several in a row, without such a return, so all of its bytes first occur in
-one piece. Spans are runs, as few as can cover the bytes to cut; so they may overlap.
+A *run* is the longest part of a repeat, or of several repeats in a row, without such a return; so all bytes of a run
+first occur in one piece. The spans to cut are runs, the fewest that cover the bytes to cut; so spans may overlap.
 
 Slow reference for the tests: tests/twins/suffix_array.py
 """
@@ -31,11 +32,12 @@ CUTS = ("char", "word", "line")
 
 
 class Repeat(NamedTuple):
-    """A run of windows that occurred before: the bytes start..end of the data, and where they first occurred.
+    """A run of windows that occurred before: its bytes, and the place of their first occurrence.
 
-    id: its document. shift: added to `start` or `end`, it is the offset in this document. kept, kept_start: the
-    document of the first occurrence, and its first byte there. period, rounds, turn: 0, except in periodic text such as
-    "aaaa". There the windows first occur at offsets that return to `kept_start` after every `period` bytes, `rounds`
+    start, end: offsets of its first byte and after its last byte in the data. id: its document. shift: the number to
+    add to `start` or `end` to get the offset in this document. kept: the document of the first occurrence. kept_start:
+    the offset of the first occurrence in that document. period, rounds, turn: 0, except in periodic text such as
+    "aaaa". There the first occurrences of the windows return to `kept_start` after every `period` bytes, `rounds`
     times, and the windows before the first return have `turn` bytes.
     """
 
@@ -66,7 +68,7 @@ def add_repeat(data: U8, repeat: Repeat, out: U64, k: int) -> U64:
 def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
     """Write a repeat (text that occurred earlier) to the row `out`, uint64[7], as the module describes.
 
-    data: the UTF-8 bytes in which it starts and ends.
+    data: the UTF-8 bytes in which the repeat starts and ends.
     """
     start, end, turn = repeat.start, repeat.end, repeat.turn
     skip: Int = 0
@@ -81,7 +83,7 @@ def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
 
 @kernel
 def split_point(data: U8, start: Int, end: Int) -> Int:
-    """Return how many bytes before `end` belong to a code point that `end` cuts in two, 0 to 3 (0: none is cut).
+    """Return how many bytes before `end` belong to a code point that `end` cuts in two: 0 to 3, 0 if it cuts none.
 
     data: UTF-8 bytes, read from `start` on.
     """
@@ -97,7 +99,7 @@ def split_point(data: U8, start: Int, end: Int) -> Int:
 def twice_repeats(out: U64) -> U64:
     """Return an array of twice the length that begins with the rows of `out`, uint64[2 n, 7].
 
-    A loop, as `np.concatenate` would make callers 8 % slower.
+    The rows are copied in a loop, because `np.concatenate` makes callers 8 % slower.
     """
     grown = np.empty((2 * len(out), COLUMNS), np.uint64)
     for j in range(len(out)):
@@ -112,7 +114,7 @@ def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U32, cut: in
 
     A span is (id, start, end, kept id, kept start, kept end), in bytes. repeats: uint64[n, 7], in order of (id, start).
     ids, offsets, data: the documents in order of ids; all documents with repeats must be among them. table: the class
-    bits of every code point. cut: CHAR, which does not read the texts; BY_WORD or BY_LINE.
+    bits of every code point. cut: CHAR, BY_WORD or BY_LINE; with CHAR the texts are not read.
     """
     out, k, doc = np.empty((len(repeats) + 1, SPAN_COLUMNS), np.uint64), 0, 0
     first = 0
@@ -148,9 +150,9 @@ REACH, BEFORE = 6, 7  # the end of the spans so far, and the bytes before it of 
 def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int]:
     """Write spans that together cover the bytes low..high of one document to `out`, from row `k` on.
 
-    Returns `out`, or a longer array, and its number of rows. repeats: those of this range of the document, in order. A
-    span is a part of a repeat that first occurred in one piece. Each next span is the one that ends last, of those that
-    start at or before the end of the bytes covered so far.
+    Returns (`out` or a longer array, the number of rows in use). repeats: the repeats in these bytes of the document,
+    in order. A span is a part of a repeat that first occurred in one piece. Of the spans that start at or before the
+    end of the bytes covered so far, the one that ends last is chosen next.
     """
     run, chosen, first = np.zeros(8, np.int64), np.zeros(8, np.int64), k
     chosen[END] = run[END] = -1
@@ -181,11 +183,11 @@ def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int
 def offer(
     run: I64, chosen: I64, id_: Int, low: Int, high: Int, out: U64, k: int, first: int
 ) -> tuple[U64, int]:  # fmt: skip
-    """Write the run `chosen` as a span to cut, if the run `run` starts too late to be joined to the covered bytes.
+    """Write the run `chosen` as a span to cut if `run` starts after the covered bytes; then replace `chosen` by `run`.
 
-    Then `run` becomes the chosen run. A run is text that first occurred in one piece. low, high: the bytes to cover of
-    document `id_`. The end of a span is rounded to a code point if the next span begins before it. Returns `out` and
-    its number of rows; first: the first row of this document.
+    A run is text that first occurred in one piece. low, high: the bytes to cover in document `id_`. first: the first
+    row of this document in `out`. The end of a span is rounded to a code point if the next span begins before it.
+    Returns (`out` or a longer array, the number of rows in use).
     """
     reach = chosen[REACH]
     if reach < high and chosen[END] >= 0 and run[START] > reach:
@@ -212,9 +214,9 @@ def offer(
 
 @kernel
 def shrink_start(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U32, cut: int) -> Int:
-    """Return the first offset in low..high that is not inside a word, or for cut=BY_LINE, at which a line begins.
+    """Return the first offset in low..high that is not inside a word or, if `cut` is BY_LINE, at which a line begins.
 
-    data: UTF-8 bytes. text: where the text begins and ends in `data`. table: `word_table()`.
+    data: UTF-8 bytes. text: the offsets in `data` at which the text begins and ends. table: `word_table()`.
     """
     at, stop = text
     while low < high and low > at:
@@ -231,9 +233,9 @@ def shrink_start(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U3
 
 @kernel
 def shrink_end(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U32, cut: int) -> Int:
-    """Return the last offset in low..high that is not inside a word, or for cut=BY_LINE, at which a line ends.
+    """Return the last offset in low..high that is not inside a word or, if `cut` is BY_LINE, at which a line ends.
 
-    data: UTF-8 bytes. text: where the text begins and ends in `data`. table: `word_table()`.
+    data: UTF-8 bytes. text: the offsets in `data` at which the text begins and ends. table: `word_table()`.
     """
     at, stop = text
     while low < high < stop:

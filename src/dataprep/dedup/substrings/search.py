@@ -1,6 +1,6 @@
 """Find repeated windows (runs of words or bytes) in bounded memory: hash, count, gather, compare.
 
-This file drives the four passes, and has the last of them, CompareRecords.
+This module runs the four passes, and contains the last one, CompareRecords.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ POOL_BYTES = 32 << 20  # and their bytes
 class CompareRecords(Pass[int]):
     """Find the repeated windows among the records of one partition; write them to a temporary file.
 
-    A partition is a group of hashes. The file has one section per group of documents. width: of a window, in words if
-    `words`, else in bytes. n_parts: number of input parts. n_shared: the first partitions, each with many hashes; later
-    ones have one hash each. firsts: the first document id of each group. The receipt (the task's record) states the
-    number of repeats ("marks").
+    A record is a run of neighbouring windows with the same smallest hash; a partition is a group of hashes. The file
+    has one section per group of documents. width: length of a window, in bytes if `words` is "", else in words.
+    n_parts: number of input parts. n_shared: number of partitions with many hashes, which come first; later partitions
+    have one hash each. firsts: the first document id of each group. The receipt (the task's record) states the number
+    of repeats ("marks").
     """
 
     folder = "compare"
@@ -50,7 +51,7 @@ class CompareRecords(Pass[int]):
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write the repeats of partition number `item` to the file `url`; return {"marks": their number}.
 
-        The file has one section per group of documents, and a last one with discarded data.
+        The file has one section per group of documents, and a last section with data that is not read again.
         """
         with spill_to(url, len(self.firsts) + 1) as spill:
             find = self._together if item < self.n_shared else self._streamed
@@ -145,9 +146,9 @@ def find(
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all windows that occurred earlier; return (URLs of files of repeats, first ids of document groups, counts).
 
-    items: the input parts. out: the folder of temporary files. width: of a window, in words, split as `words` names, or
-    in bytes for "". name: of the stage, for progress bars. key: hash of the settings and input. A file has one section
-    of repeats per group of documents. The counts are a dict for the stage's statistics.
+    items: the input parts. out: the folder of temporary files. width: length of a window, in bytes if `words` is "",
+    else in words. words: how words are split. name: the stage's name, for progress bars. key: hash of the settings and
+    input. A file has one section of repeats per group of documents. The counts are a dict for the stage's statistics.
     """
     hashed = list(run.map(HashWindows(out, key, width, words), items, f"{name}: hash"))
     counted = {kind: sum(receipt[kind] for receipt in hashed) for kind in ("bytes", "docs", "windows", "records")}

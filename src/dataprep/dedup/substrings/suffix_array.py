@@ -1,8 +1,8 @@
-"""The suffix-array engine: all text is in memory, its suffixes are sorted, and equal windows are then neighbours.
+"""The suffix-array engine: all text is in memory, and its suffixes are sorted, so that equal windows are neighbours.
 
 One pass over the sorted suffixes finds each group of equal windows and its first member. Kasai's table of common
-prefixes would cost 4 more bytes per byte, and prefixes longer than a window are not needed. Memory per byte of text: 1
-byte for the text, 4 for the suffix array, 4 for the result per window, and 3 spare.
+prefixes is not used: it would need 4 more bytes per byte of text, and prefixes longer than a window are not needed.
+Memory per byte of text: 1 for the text, 4 for the suffix array, 4 for the result per window, and 3 as a reserve.
 
 Slow reference for the tests: tests/twins/suffix_array.py
 """
@@ -41,8 +41,8 @@ NO_WINDOW = -1  # in `first`; lower values are the first offset of a group, as -
 class SortCorpus(Pass[int]):
     """Find all windows of the corpus that occurred earlier, by a suffix array in memory; one task.
 
-    width: of a window, in words if `words`, else in bytes. items: the input parts. The receipt (the task's record)
-    states the number of documents, bytes, windows and repeats ("marks").
+    width: length of a window, in bytes if `words` is "", else in words. items: the input parts. The receipt (the task's
+    record) states the number of documents, bytes, windows and repeats ("marks").
     """
 
     folder = "sorted"
@@ -54,10 +54,10 @@ class SortCorpus(Pass[int]):
     run: Runner
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Write all repeats to the file `url`, uint64[m, 7]; return their number and other counts.
+        """Write all repeats (text that occurred earlier) to the file `url`, uint64[m, 7]; return counts.
 
-        The result is {"docs": documents, "bytes": of text, "windows": number, "marks": number of repeats}. item:
-        unused, since there is one task. Raises PlanError if the text is too large.
+        Returns {"docs": number of documents, "bytes": bytes of text, "windows": number of windows, "marks": number of
+        repeats}. item: unused, since there is one task. Raises PlanError if the text is too large.
         """
         rule, (ids, offsets, data) = rule_of(self.width, words=self.words), self._read()
         text = data.view()
@@ -90,7 +90,7 @@ class SortCorpus(Pass[int]):
 
 @kernel
 def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
-    """Write each window's length in bytes to first[i], if it starts at byte i; return the number of windows.
+    """Write the length in bytes of the window that starts at byte i to first[i]; return the number of windows.
 
     offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. rule: defines a window. first: int32[len(data)].
     """
@@ -118,8 +118,8 @@ def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
 def group(order: I32, data: U8, first: I32) -> None:
     """Replace the length of each window in `first` by the offset of the first window with the same bytes.
 
-    That offset, p, is stored as -2 - p. `order` is the suffix array of `data`. A stack holds the windows that begin the
-    current suffix, by length: a window of words may begin a longer one ("the cat", "the cats").
+    The offset p is stored as -2 - p. order: the suffix array of `data`. A stack holds the windows with which the
+    current suffix begins, by length, since one window of words may be the beginning of another ("the cat", "the cats").
     """
     places, sizes, depth = np.empty(64, np.int64), np.empty(64, np.int64), 0
     before: Int = 0
@@ -157,8 +157,8 @@ def group(order: I32, data: U8, first: I32) -> None:
 def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, out: U64) -> U64:
     """Return the repeats (text that occurred earlier) of all texts, uint64[m, 7], in order of (id, start).
 
-    For the columns see `repeats.py`. ids, offsets, data: the texts. rule: defines a window. first: int32, as `group`
-    left it. out: a buffer, replaced by a longer one when it is full.
+    For the columns see `repeats.py`. ids, offsets, data: the texts. rule: defines a window. first: int32, the table
+    that `group` wrote. out: a buffer, replaced by a longer one when it is full.
     """
     k = 0
     words = empty_words(CHUNK + rule.width if rule.words else 1)
@@ -203,7 +203,7 @@ def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, o
 def first_of(first: I32, p: Int) -> Int:
     """Return the offset of the first occurrence of the window that starts at offset `p`.
 
-    first: the table that `group` made, int32, which leads from a window to its first occurrence.
+    first: the table that `group` wrote, int32; it maps the offset of a window to that of its first occurrence.
     """
     met = np.int64(first[p])
     return -2 - met if met < 0 else -2 - np.int64(first[met])
@@ -215,9 +215,9 @@ def find(
     """Find all repeated windows; return ([URL of the file of repeats], first id of each group, counts).
 
     There is one group, whose first id is 0. items: the input parts. out: the folder of temporary files.
-    width: length of a window, in words as split by `words`, or in bytes if `words` is "". name: of the stage, for
-    progress bars. key: hash of the settings and input. Raises PlanError if the text does not fit into the runner's
-    memory, or pydivsufsort is not installed.
+    width: length of a window, in bytes if `words` is "", else in words. words: how words are split. name: the stage's
+    name, for progress bars. key: hash of the settings and input. Raises PlanError if the text does not fit into the
+    runner's memory, or if pydivsufsort is not installed.
     """
     need("pydivsufsort", extra="dedup")
     receipt = next(iter(run.map(SortCorpus(out, key, width, words, tuple(items), run), [0], f"{name}: sort")))

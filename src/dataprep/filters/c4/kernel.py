@@ -1,6 +1,7 @@
 """C4's rules over Arrow buffers: one pass over the bytes of a page, line by line.
 
-The rules run in the order of the published code, which decides under which reason a line is counted.
+The rules are applied in the order of the published code; a line is counted under the reason of the first rule that
+drops it.
 
 Slow reference for the tests: tests/twins/c4.py.
 """
@@ -33,10 +34,10 @@ HAS_LOREM, HAS_JAVASCRIPT, HAS_POLICY = 32, 64, 128
 class C4Rules(NamedTuple):
     """The parameters of `C4` in the form that the kernels read.
 
-    may_end: uint8[256], 1 for bytes that can be the last of a kept line. fold_all: if every line must be lower-cased
-    whole. phrases: those of `lorem_ipsum`, `javascript` and `policy`. sentence_leads: uint8[256], 1 for bytes that can
-    begin a sentence mark. bracketed: contents of a citation other than digits. classes, lower: class and lower case of
-    each code point.
+    may_end: uint8[256], 1 for bytes that can be the last of a kept line. fold_all: True if every line must be
+    lower-cased whole. phrases: those of `lorem_ipsum`, `javascript` and `policy`. sentence_leads: uint8[256], 1 for
+    bytes that can begin a sentence mark. bracketed: contents of a citation other than digits. classes: the class bits
+    of each code point. lower: the lower case of each code point.
     """
 
     max_word_chars: int
@@ -60,9 +61,9 @@ class C4Rules(NamedTuple):
 def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, reasons: U8, counts: I64) -> int:
     """Apply C4's rules to pages; return the number of pages kept.
 
-    offsets: int64[n + 1] of the pages in `data`, UTF-8 bytes. Writes the texts of kept pages to `out`, their ends to
-    `out_offsets[1:]`, and why each page is dropped to `reasons`, uint8[n], a code of NAMES (0: kept); adds 1 to
-    `counts` at the code of each line examined.
+    offsets: int64[n + 1] of the pages in `data`, UTF-8 bytes. Writes the texts of kept pages to `out`, the ends of
+    these texts to `out_offsets[1:]`, and a code for each page to `reasons`, uint8[n]: 0 if it is kept, else the index
+    in NAMES of the reason to drop it. For each line examined, adds 1 to `counts` at the line's code.
     """
     longest = w = kept = int(np.int64(0))  # not a literal 0, for which Numba would compile the callees again
     for page in range(len(reasons)):
@@ -136,7 +137,10 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
 
 @kernel(_nrt=False)
 def by_content(holds: int, rules: C4Rules) -> int:
-    """Return the code of a line (0: kept, else why not) for its phrases and braces; holds: a bit for each of them."""
+    """Return the code of a line for its phrases and braces: 0 if it is kept, else the reason to drop it.
+
+    holds: a bit for each phrase or brace that is in the line.
+    """
     if holds & HAS_LOREM:
         return LOREM_IPSUM
     if holds & HAS_JAVASCRIPT:
@@ -151,7 +155,8 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
     """Append the line line[a:b] to the page in `out`, with a line feed between lines; return the new (w, end).
 
     classes: class bits of each code point. first: offset in `out` at which the page's text begins. w: offset at which
-    it ends. end: the same, without white space at its end; a line can end in white space if a citation was removed.
+    the page's text ends. end: the same offset, without white space at the end of the text; a line can end in white
+    space if a citation was removed.
     """
     shown, last = T.strip(line, a, b, classes)
     if w > first:
@@ -169,11 +174,11 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
 
 @kernel(_nrt=False)
 def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_chars: int) -> bool:
-    """Return True if the last byte of the line line[a:b] suffices to show that the line has no end mark.
+    """Return True if the last byte of line[a:b] alone shows that the line has no end mark.
 
-    This quick test finds most dropped lines. holds: a bit for each phrase or bracket in the line; a line with a bracket
-    may end in a citation, so the result is False. may_end: uint8[256], 0 for bytes that cannot be the last of a kept
-    line. max_word_chars: for a line of more bytes the result is False.
+    This quick test finds most dropped lines. holds: a bit for each phrase or bracket in the line. If there is a
+    bracket, the result is False, since the line may end in a citation. may_end: uint8[256], 0 for bytes that cannot be
+    the last of a kept line. max_word_chars: if the line has more bytes than this, the result is False.
     """
     if b - a > max_word_chars or holds & BRACKET:
         return False
@@ -184,7 +189,7 @@ def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_char
 
 @kernel(_nrt=False)
 def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
-    """Return True if line[a:b] ends with an end mark that is not an ellipsis, or if this rule is off."""
+    """Return True if line[a:b] ends with one of `end_marks` and none of `not_end_marks`, or if this rule is off."""
     if rules.end_marks.n == 0:
         return True
     return ends_with_mark(line, a, b, rules.end_marks) and not ends_with_one(line, a, b, rules.not_end_marks)
@@ -210,7 +215,7 @@ def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, cl
 
 @kernel(_nrt=False)
 def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
-    """Return the length in bytes of the citation that begins with the bracket at line[a]; 0 if it begins none.
+    """Return the length in bytes of the citation that begins with the bracket at line[a]; 0 if there is none.
 
     b: the end of the line. bracketed: contents of a citation other than digits, with the closing bracket. classes:
     class bits of each code point.
@@ -229,7 +234,7 @@ def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
 
 @kernel(_nrt=False)
 def count_sentences(line: U8, a: int, b: int, rules: C4Rules, enough: int) -> int:
-    """Return the number of sentences in the line line[a:b], or `enough` if there are at least so many."""
+    """Return the number of sentences in line[a:b], or `enough` if there are at least `enough` sentences."""
     marks, leads, classes = rules.sentence_marks.single, rules.sentence_leads, rules.classes
     a, b = T.strip(line, a, b, classes)
     found = 1 if a < b else 0

@@ -1,8 +1,8 @@
-"""The vectorised part of C4: find line breaks of a page, and offsets where phrases may begin.
+"""The vectorised part of C4: find the line breaks of a page, and the offsets at which phrases may begin.
 
 A block of the page is lower-cased into a buffer of 4 kB and compared with constants, 32 or 64 bytes per instruction;
 about one byte in eighty must be examined further. A phrase is searched by its two rarest letters, and compared whole if
-both are found. (An automaton over single bytes is slower: each table look-up waits for the one before.)
+both are found. (An automaton over single bytes is slower, because each table look-up must wait for the one before.)
 
 Slow reference for the tests: tests/twins/c4.py.
 
@@ -33,8 +33,9 @@ RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
 class Phrases(NamedTuple):
     """Lower-case phrases in the form that the kernels read.
 
-    words: their bytes. bits: int64[phrases], the flags that a line gets if the phrase is in it. anchors: int64[phrases,
-    4], offset and byte of each phrase's two rarest letters. longest: bytes of the longest phrase.
+    words: the bytes of the phrases. bits: int64[phrases], the flags that a line gets if the phrase occurs in it.
+    anchors: int64[phrases, 4], the offset and the byte of each of a phrase's two rarest letters. longest: bytes of the
+    longest phrase.
     """
 
     words: Packed
@@ -75,8 +76,8 @@ class Room(NamedTuple):
 
     low: uint8, a block (BLOCK bytes) of a page in lower case, and some bytes after it. marks: uint8[BLOCK], flags of
     each byte of the block. ends: int64[BLOCK], for each line that ends in the block, the offset of its end from the
-    block's start. holds: uint8[BLOCK], for each of these lines, the flags of what is in it. cited: uint8, a line
-    without its citations. folded: uint8, a line in lower case.
+    block's start. holds: uint8[BLOCK], for each of these lines, the flags of the phrases and brackets in it. cited:
+    uint8, a line without its citations. folded: uint8, a line in lower case.
     """
 
     low: U8  # a block in lower case, and after it as many bytes as a phrase can reach
@@ -102,11 +103,12 @@ def make_room(longest_page: int, longest_phrase: int) -> Room:
 
 @kernel(_nrt=False)
 def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: Room) -> tuple[int, int]:
-    """Find the lines that end in a block of a page: the BLOCK bytes from data[at] on; the page ends at `stop`.
+    """Find the lines that end in a block of a page; a block is the BLOCK bytes from data[at] on.
 
-    Writes the end of each line (its offset from `at`) to `room.ends`, and the flags for the phrases and brackets in it
-    to `room.holds`. holds: the flags found so far in the line that began before this block. Returns the number of
-    lines, and the flags found so far in the line that continues after this block.
+    stop: the offset at which the page ends. Writes the end of each line (as an offset from `at`) to `room.ends`, and
+    the flags for the phrases and brackets in the line to `room.holds`. holds: the flags found so far in the line that
+    began before this block. Returns the number of lines, and the flags found so far in the line that continues after
+    this block.
     """
     low, marks = room.low, room.marks
     n = min(BLOCK, (stop - at + 64) // 64 * 64)
@@ -147,11 +149,11 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
 
 @kernel(_nrt=False)
 def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
-    r"""Write to `marks`, uint8[n], for each byte of low[:n] a bit per reason to examine it; 0 if there is none.
+    r"""Write, for each byte of low[:n], a bit per reason to examine the byte to `marks`, uint8[n]; 0 if there is none.
 
-    LINE_BREAK: a line break begins (in `\r\n` at the `\n`). BRACKET, CURLY: the byte is `[` or `{`. FOLD: a code point
-    begins whose lower case has an ASCII letter. PHRASE: a phrase may begin, since its two rarest letters follow at the
-    offsets in `anchors`.
+    The bits: LINE_BREAK: a line break begins at the byte (for `\r\n`, at the `\n`). BRACKET: the byte is `[`. CURLY:
+    the byte is `{`. FOLD: the byte begins a code point beyond ASCII whose lower case has an ASCII letter. PHRASE: a
+    phrase may begin, since its two rarest letters follow at the offsets in `anchors`.
     """
     low1, low2 = low[1:], low[2:]
     for i in range(n):
@@ -204,10 +206,10 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
 
 @kernel(_nrt=False)
 def phrases_in(line: U8, a: int, b: int, folded: U8, lower: U32, phrases: Phrases) -> int:
-    """Return the flags, as one integer, of all phrases in line[a:b], by trying every offset of the lower-cased line.
+    """Return the flags, as one integer, of all phrases in line[a:b]; every offset of the lower-cased line is tried.
 
-    This is slow, and only for lines with cased letters beyond ASCII or removed citations. folded: work buffer. lower:
-    the lower case of each code point.
+    This is slow; use it only for lines that have cased letters beyond ASCII or lost citations. folded: work buffer.
+    lower: the lower case of each code point.
     """
     n = fold_line(line, a, b, folded, lower)
     bits = 0

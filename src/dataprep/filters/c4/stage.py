@@ -48,9 +48,9 @@ class C4(Stage):
     >>> C4(min_words=3, curly_bracket=False)             # the published code except for these
     >>> C4(end_marks=C4.WORLD_END_MARKS, sentence_marks=C4.WORLD_SENTENCE_MARKS)     # not only English
 
-    A page is split into lines as by `str.splitlines`; lines are stripped, and checked by these rules in this order,
-    which is that of the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`; rules
-    named *page* drop the whole page with that reason, and its later lines are not examined.
+    A page is split into lines as by `str.splitlines`. Lines are stripped, and checked by these rules in this order,
+    which is that of the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`. A
+    rule that is marked *page* drops the whole page for its reason, and the page's later lines are not examined.
 
     | parameter | a line is dropped, or its page, if | reason |
     |---|---|---|
@@ -66,18 +66,18 @@ class C4(Stage):
 
     White space next to a citation is kept, so a line that ends in `. [1]` has no end mark, as in the published code.
     Case is ignored in phrases (`str.lower`; the two small sigmas are equal). Kept lines are joined with line feeds and
-    stripped; an empty page, possible only with rules switched off, is dropped as `empty`. None, False or () switches a
-    rule off. For bad words and sentences repeated across pages use other stages.
+    stripped; an empty page, which is possible only if rules are switched off, is dropped as `empty`. None, False or ()
+    switches a rule off. To remove bad words, or sentences that are repeated across pages, use other stages.
 
-    **Sentences.** The published code uses NLTK's English Punkt model. Here a line has one sentence, and one more each
-    time a run of `sentence_marks`, with any `" ' ) ] }` and closing quotation marks after it, is followed by white
-    space and more text. Marks beyond ASCII need no white space after them. A run of full stops ends no sentence if a
-    small letter follows ("approx. five", "and so on ... but"), nor does one full stop after a single letter ("J. Doe",
-    "the U.S. Navy"). With either rule, a sentence ends with its line. Punkt differs after abbreviations that it learned
-    ("Dr. Smith": one sentence in Punkt, two here), before a small letter after other words ("He left. then": two in
-    Punkt, one here), and in most numbers ("4. The": one in Punkt, two here). C4 with this rule and C4 with a Punkt
-    model trained on the same texts keep or drop the same pages in 99.5 % of 2,000 pages of documentation, and in 97.9 %
-    of 2,000 newswire items, each written as one line.
+    **Sentences.** The published code uses NLTK's English Punkt model. Here a line has one sentence, and one more for
+    each run of `sentence_marks` that is followed by white space and more text; `" ' ) ] }` and closing quotation marks
+    may come between the run and the white space. Marks beyond ASCII need no white space after them. A run of full stops
+    ends no sentence if a small letter follows ("approx. five", "and so on ... but"), nor does one full stop after a
+    single letter ("J. Doe", "the U.S. Navy"). With Punkt and with this rule, a sentence ends at the end of its line.
+    Punkt differs after abbreviations that it learned ("Dr. Smith": one sentence in Punkt, two here), before a small
+    letter after other words ("He left. then": two in Punkt, one here), and in most numbers ("4. The": one in Punkt, two
+    here). C4 with this rule and C4 with a Punkt model trained on the same texts make the same decision for 99.5 % of
+    2,000 pages of documentation, and for 97.9 % of 2,000 newswire items, each written as one line.
 
     Raises PlanError for an unknown preset, a negative number, or a phrase that cannot occur in a line.
     """

@@ -44,19 +44,21 @@ class Language(ScoredFilter):
     keep: codes of the languages to keep, as the model writes them; without codes, every language is kept.
     model: "builtin" is py3langid (Barbaresi; 140 languages, Darija among them); "lid.176" is fastText's (Joulin et al.
     2016); or the path, or the name in a folder of DATAPREP_MODELS, of any supervised fastText model.
-    unit: text passed to the model: the "document", or each "paragraph" (separated by blank lines) or "line"; then the
-    language of a document is the one with the most bytes.
-    min_score: the lowest score of a kept document: the model's score, rounded to 1e-4; with smaller units, its mean,
-    weighted by bytes, over the units in the document's language. CCNet uses 0.5 (Wenzek et al. 2020).
-    max_bytes: bytes of a unit that are read, from its start; None: all.
+    unit: the text that is passed to the model at once: the "document", or each "paragraph" (separated by blank lines)
+    or "line". For paragraphs and lines, the language of a document is the one that has the most bytes of it.
+    min_score: a document with a lower score is dropped. The score is that of the model, rounded to 1e-4; for paragraphs
+    and lines, it is the mean, weighted by bytes, of the scores of those in the document's language. CCNet uses 0.5
+    (Wenzek et al. 2020).
+    max_bytes: only this many bytes from the start of a unit are read; None: all.
     mixed: for code-switched text, the smallest share of a kept document that is in the languages of `keep` together. It
-    is a share of its bytes or, with unit="document", of the model's probability (over the five likeliest languages).
-    Adds the column `languages`: languages and their shares, largest first.
-    min_letters: a unit with fewer letters has no language, and a document of such units is "und", score 0, and
-    **kept**, so that short messages, numbers and links are not lost. With 0 every unit is classified.
+    is a share of the document's bytes or, with unit="document", of the model's probability (over the five likeliest
+    languages). Adds the column `languages`: languages and their shares, largest first.
+    min_letters: a unit with fewer letters has no language. A document that has only such units gets the language "und"
+    and the score 0, and is **kept**, so that short messages, numbers and links are not lost. With 0 every unit is
+    classified.
 
-    Reasons: "other_language", "language_score", with mixed "language_share". Existing columns of these names are
-    overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
+    Drop reasons: "other_language", "language_score", and with `mixed` "language_share". Existing columns of these names
+    are overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
     """
 
     compiled: ClassVar[bool] = True
@@ -201,9 +203,9 @@ def units_of(offsets: I64, data: U8, unit: int, max_bytes: int, min_letters: int
     """Find the units (documents, paragraphs or lines) with at least `min_letters` letters.
 
     offsets, data: the texts. unit: 0 document, 1 paragraph (ends at a blank line), 2 line. table: Unicode classes by
-    code point. Returns an array int64[capacity, 4] and the number m of units; its first m rows are (text, start, stop,
-    bytes), in order: [start, stop) is the first `max_bytes` bytes of the unit, shortened to whole code points, in which
-    letters are counted, and `bytes` is the size of the whole unit.
+    code point. Returns an array int64[capacity, 4] and the number m of units. The first m rows are (text, start, stop,
+    bytes), in order: the index of the text; the offsets of the first `max_bytes` bytes of the unit, shortened to whole
+    code points; and the size of the whole unit. Letters are counted from `start` to `stop`.
     """
     n = len(offsets) - 1
     room = n

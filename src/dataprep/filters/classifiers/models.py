@@ -1,4 +1,4 @@
-"""Classifiers of text: found by path or name, downloaded once, checked, and loaded once per process.
+"""Classifiers of text: they are found by path or name, downloaded once, checked, and loaded once per process.
 
 py3langid's pass over the bytes of a text is a compiled kernel here: the same scores, bit for bit, several times as
 fast. Slow reference for the tests: tests/twins/langid.py.
@@ -38,7 +38,7 @@ SAMPLES = (b"", b"The garden was open to everyone. ", "الحديقة مفتوح
 class Download(NamedTuple):
     """A model that is downloaded when it is first used by name.
 
-    url: where from. sha256: the hash that the file must have. n_bytes: the size of the file.
+    url: the address of the file. sha256: the hash that the file must have. n_bytes: the size of the file.
     """
 
     url: str
@@ -251,9 +251,9 @@ def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64
     """Return the numbers of the features (byte sequences known to the model) in a text, and how often each occurs.
 
     The numbers are int64, in order of first occurrence; the counts are int32. text: UTF-8 bytes. moves, rows, features:
-    the automaton; in `state`, a byte leads to the state moves[rows[state] + byte], and the feature features[state], if
-    it is not -1, occurs there. seen: int32, a work array with a zero for every feature; it is all zero again after the
-    call.
+    the automaton; from `state`, a byte leads to the state moves[rows[state] + byte]; if features[state] is not -1, it
+    is the number of a feature that ends there. seen: int32, a work array with a zero for every feature; it is all zero
+    again after the call.
     """
     order = np.empty(len(text), np.int64)
     n, state = 0, np.int64(0)

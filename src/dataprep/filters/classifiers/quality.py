@@ -33,14 +33,14 @@ class Quality(ScoredFilter):
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus: DCLM's choice
 
     model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep train-quality`).
-    keep: the lowest probability of `label` at which a document is kept; or (low, high): low <= score < high, where None
-    is no limit. It must be given, unless `Percentiles` sets it. top: not taken here, but by `Percentiles`. Scores are
-    rounded to 1e-4. Reasons: "quality_low", "quality_high". label: the positive label; None: the one that
-    `train-quality` wrote next to the model, or "hq" (DCLM's). max_bytes: bytes of a text that are read, from its start;
-    None: all, as in DCLM.
+    keep: the lowest score (the model's probability of `label`) at which a document is kept; or (low, high), to keep
+    documents with low <= score < high; None is no limit. Give it, unless `Percentiles` sets it. top: leave it unset; it
+    is a parameter of `Percentiles`. Scores are rounded to 1e-4. Drop reasons: "quality_low", "quality_high". label: the
+    positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's). max_bytes: only this
+    many bytes from the start of a text are read; None: all, as in DCLM.
 
-    `dp.Score` adds the column `quality_score`. Line feeds are replaced by blanks, as in DCLM. Needs the extra `langid`.
-    Raises PlanError if the model or a parameter is invalid.
+    To add the scores as the column `quality_score`, use `dp.Score`. Line feeds are replaced by blanks, as in DCLM.
+    Needs the extra `langid`. Raises PlanError if the model or a parameter is invalid.
     """
 
     model: str

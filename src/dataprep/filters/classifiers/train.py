@@ -1,6 +1,6 @@
-"""Train a text classifier with fastText, and measure it on held-out texts; equal texts lead to equal models.
+"""Train a text classifier with fastText, and measure it on held-out texts; equal training texts produce equal models.
 
-The model is an ordinary fastText one; next to it, NAME.json has its labels, settings, data and accuracy.
+The model is an ordinary fastText model; a file next to it, NAME.json, has its labels, settings, data and accuracy.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Settings:
 
     dim: length of the vectors. min_n, max_n: characters of the shortest and longest subwords (0, 0: none). word_ngrams:
     words in the longest n-grams. bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
-    min_count: occurrences that a word needs. lr, epochs: learning rate, and number of passes over the texts. max_bytes:
-    bytes of each text that are used. held_out: share of the texts to test on, chosen by hash, so that copies of a text
-    are in one split. max_texts: texts used per label, chosen by hash. seed: decides the order of texts, and fastText's
-    random numbers.
+    min_count: the least number of occurrences of a word in the vocabulary. lr: learning rate. epochs: number of passes
+    over the texts. max_bytes: number of bytes from the start of each text that are used. held_out: share of the texts
+    to test on, chosen by hash, so that all copies of a text are in one split. max_texts: largest number of texts per
+    label, chosen by hash. seed: decides the order of texts, and fastText's random numbers.
     """
 
     dim: int = 16
@@ -108,12 +108,12 @@ def train_classifier(
     """Train a fastText classifier of the labels in `texts`, and write it to `out`, a local .bin file.
 
     texts: the texts of each label, or a Dataset of them; of each distinct text, the first `max_bytes` bytes are held in
-    memory. settings: of the training. test: texts to test on, in place of a share of `texts`; needed if texts are
-    variants of each other. positive: the label that `Quality` uses. Labels, settings, data and accuracy are written to
-    `out` with .json appended. Returns the classifier's path, labels and test results.
+    memory. settings: the settings of training. test: texts to test on, in place of a share of `texts`; pass it if the
+    texts are variants of each other. positive: the label that `Quality` uses. Labels, settings, data and accuracy are
+    written to `out` with .json appended. Returns the classifier's path, labels and test results.
 
-    fastText trains in one thread, in a new process whose memory is zero: with one thread, version 0.9.3 sets only a
-    tenth of its matrix, so with memory used before each run would train another model.
+    fastText trains in one thread, in a new process whose memory is zero: with one thread, version 0.9.3 initialises
+    only a tenth of its matrix, so in memory that was used before, each run would train another model.
 
     Raises PlanError if there are fewer than two labels, a label has white space, or a label has fewer than two texts.
     """

@@ -1,8 +1,8 @@
 """Find runs of words from evaluation sets in documents: the table of runs, and the scan.
 
-The scan reads every word once: a rolling hash of as many words as the shortest run has is looked up in a bit table,
-which rejects nearly all of them; for the others, the runs of each length are hashed and looked up, and their bytes
-compared.
+The scan reads every word once. A rolling hash of as many words as the shortest run has is looked up in a bit table,
+which rejects nearly all offsets. For the others, the words of each length of run are hashed, looked up in the table of
+runs, and compared byte by byte.
 
 Slow reference for the tests: tests/twins/decontaminate.py.
 """
@@ -29,7 +29,8 @@ class Words(NamedTuple):
     """Texts as lower-cased words with one space between them.
 
     data: UTF-8 bytes of all texts. offsets: int64[texts + 1], where each text begins in `data`. ends: int64[texts + 1],
-    the index of each text's first word. hashes, starts: for each word, its hash and where it begins in `data`.
+    the index of each text's first word. hashes: the hash of each word. starts: the offset in `data` at which each word
+    begins.
     """
 
     offsets: I64  # [n + 1] into `data`
@@ -43,9 +44,9 @@ class Runs(NamedTuple):
     """The distinct runs of words (n-grams) of the evaluation sets, numbered from 0, in a hash table.
 
     lengths: the lengths of runs that occur, in words, ascending. slots: for each slot of the table, the number of its
-    run, or -1 if it is free. For each run: keys, its hash; at, size: the offset and the number of its bytes in `data`,
-    UTF-8. bits: a table with one bit set for the first words of each run, by their hash. mask: the bits of a hash that
-    are used.
+    run, or -1 if it is free. keys: the hash of each run. at, size: the offset of each run in `data` (UTF-8), and its
+    number of bytes. bits: a bit table; one bit is set for the hash of the first words of each run. mask: the bits of a
+    hash that are used.
     """
 
     lengths: I64  # all different lengths in words, ascending
@@ -69,10 +70,11 @@ def words_of(texts: pa.LargeStringArray, split: str = "unicode") -> Words:
 
 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
-    """Return (table of the distinct runs of words in `texts`, number of the run, index of the text), per occurrence.
+    """Return the table of the distinct runs of words in `texts`, and for each occurrence the run and the text.
 
-    The last two are int64 arrays with an entry for each occurrence of a run, in the order of the texts. A run has `n`
-    words; a text with `shortest` to n - 1 words is one run. key_bits: bits of the hashes that are used.
+    Returns (table, numbers of runs, indices of texts); the last two are int64 arrays with an entry for each occurrence
+    of a run, in the order of the texts. A run has `n` words; a text with `shortest` to n - 1 words is one run.
+    key_bits: bits of the hashes that are used.
     """
     sizes = np.diff(texts.ends)
     per_text = np.where(sizes >= n, sizes - n + 1, sizes >= shortest).astype(np.int64)
@@ -207,8 +209,8 @@ def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
 def occurrences(texts: Words, runs: Runs, out: I64) -> int:
     """Write a row (index of text, index of run) to `out` for each occurrence of a run of words; return the count.
 
-    out: int64[capacity, 2]; rows beyond its capacity are counted, but not written. A run may occur at
-    any word; its bytes are compared, not hashes alone.
+    out: int64[capacity, 2]; rows beyond its capacity are counted, but not written. A run may occur at any word; its
+    bytes are compared, not only hashes.
     """
     n = 0
     for d in range(len(texts.ends) - 1):

@@ -36,21 +36,22 @@ class Decontaminate(ScoredFilter):
 
     >>> Decontaminate(sets={"gsm8k": "eval/gsm8k.jsonl", "mine": ["What is the capital of Morocco called in Darija?"]})
 
-    sets: name -> questions: the URL of a file, a Dataset, or the texts. A file named .jsonl or .ndjson is JSON lines,
-        one question per row (the first of `fields` that the row has); others are UTF-8 text, one question per line;
-        .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
-    ngram: the number of consecutive words (a run) that must be shared; punctuation between words and case do not count.
-    words: how words are split: "unicode" (docs/words.md), or "regex", runs of `\w`, as published.
-    min_words: a question shorter than `ngram` is one run of all its words, if it has this many; shorter ones are not
-        searched, since they occur by chance (8 and 13 are the published bounds). `repr` shows how many are searched.
+    sets: a mapping of names to questions, which are the URL of a file, a Dataset, or the texts. A file named .jsonl or
+    .ndjson is JSON lines with one question per row (the first of `fields` that the row has); other files are UTF-8 text
+    with one question per line; .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
+    ngram: the number of consecutive words (a run) that must be shared; case, and punctuation between words, are
+    ignored. words: how words are split: "unicode" (docs/words.md), or "regex", runs of `\w`, as published.
+    min_words: a question of fewer than `ngram` words is one run of all its words if it has at least `min_words` words.
+    Shorter questions are not searched, since they occur by chance (8 and 13 are the published bounds). `repr` of the
+    stage shows how many questions are searched.
     min_ngrams: a document with this many occurrences of one set's runs is dropped (`contaminated_NAME`).
-    action: "drop", or "report": the same counts, and every document is kept.
+    action: "drop", or "report", with which documents are counted in the same way, but every document is kept.
 
     Counted for each set, over documents with at least `min_ngrams`: "NAME: documents", "NAME: n-grams", and "NAME:
     question 17", the number of documents with a run of question 17 (see `questions`). A run that several questions of a
     set share counts for the first of them. Scores: decontaminate_NAME (occurrences) and decontaminate_NAME_questions. A
-    run is found by hash and confirmed by its bytes. Changed questions make a run repeat the work, changed paths do not.
-    Raises PlanError for a file that is missing or malformed, or a set without a run.
+    run is found by hash and confirmed by its bytes. If questions change, a run repeats the work; if only paths change,
+    it does not. Raises PlanError for a file that is missing or malformed, or a set without a run.
     """
 
     compiled: ClassVar[bool] = True
@@ -114,8 +115,8 @@ class Decontaminate(ScoredFilter):
     def scores(self) -> Mapping[str, pa.DataType]:
         """Names and types of the columns that the filter adds, two for each evaluation set NAME.
 
-        decontaminate_NAME is how often runs of words of the set occur, decontaminate_NAME_questions the numbers of the
-        questions that have these runs.
+        decontaminate_NAME is how often runs of words of the set occur; decontaminate_NAME_questions has the numbers of
+        the questions that have these runs.
         """
         kinds = (("", pa.int64()), ("_questions", QUESTIONS))
         return {f"decontaminate_{name}{end}": kind for name, _ in self.sets for end, kind in kinds}

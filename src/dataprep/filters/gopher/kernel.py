@@ -1,10 +1,11 @@
 """Counts for Gopher's rules: one pass over a document's bytes, then passes over the hashes of its words.
 
-Repeated lines, paragraphs and n-grams are found by 64-bit hashes, without comparing texts. A word's hash is a chain
-over its code points, mixed at the end; an n-gram's is a polynomial in the hashes of its words, mixed again (without
-that, the n-grams "0 10 0" and "11 0 0" had one hash). Among 100,000 words, two different n-grams have the same hash
-with a probability of 10^-8; that would change a share by one n-gram. An n-gram can only repeat if its first n - 1 words
-repeat, so for each n only the repeated runs of n - 1 words are examined.
+Repeated lines, paragraphs and n-grams are found by 64-bit hashes, without comparing texts. The hash of a word is
+computed code point by code point, and mixed at the end. The hash of an n-gram is a polynomial in the hashes of its
+words, mixed again (without this, the n-grams "0 10 0" and "11 0 0" had the same hash). In a text of 100,000 words, the
+probability that two different n-grams have the same hash is 10^-8; this would change a share by one n-gram. An n-gram
+can only be repeated if its first n - 1 words are repeated; so for each n, only the repeated runs of n - 1 words are
+examined.
 
 Slow reference for the tests: tests/twins/gopher.py.
 """
@@ -38,9 +39,9 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 class GopherRules(NamedTuple):
     """The word lists of `Gopher` in the form that the kernels read.
 
-    bullets: signs that begin a bullet line. keys: uint64, sorted hashes of all stop words. lists: uint64, for each stop
-    word, bit k is set if it is in list number k. n_lists: the number of lists. max_letters: letters of the longest stop
-    word.
+    bullets: signs with which a bullet line begins. keys: uint64, sorted hashes of all stop words. lists: uint64, an
+    entry per stop word, in which bit k is set if the word is in list number k. n_lists: the number of lists.
+    max_letters: letters of the longest stop word.
     classes: from `word_classes`. lower: the lower case of each code point.
     """
 
@@ -56,11 +57,11 @@ class GopherRules(NamedTuple):
 class WordBuffers(NamedTuple):
     """Work buffers for the words of one document, made once per batch.
 
-    words: hash of each word. chars: number of characters of the words before each word. lines, paragraphs: number of
-    the first word of each line, and of each paragraph. grams: hash of the n-gram that starts at each word. starts: the
-    words at which an (n - 1)-gram starts that occurs twice. slots: for each of these words, the slot in `counts` of the
-    n-gram that starts there. counts: a table that counts hashes. stopped: for each stop word, the number of the last
-    document that has it.
+    words: hash of each word. chars: number of characters of the words before each word. lines: index of the first word
+    of each line. paragraphs: index of the first word of each paragraph. grams: hash of the n-gram that starts at each
+    word. starts: indices of the words at which an (n - 1)-gram begins that occurs at least twice. slots: for each of
+    these words, the slot in `counts` of the n-gram that begins there. counts: a table that counts hashes. stopped: for
+    each stop word, the number of the last document that has it.
     """
 
     words: U64  # hash of each word
@@ -178,7 +179,7 @@ def _ends_with_ellipsis(data: U8, first: int, last: int) -> bool:
 def letters_hash(data: U8, a: int, b: int, max_letters: int, lower: U32) -> Int:
     r"""Return a hash of the letters and digits (`\w`) of the word data[a:b], in lower case.
 
-    Returns 0 if the word has more than `max_letters` of them. lower: the lower case of each code point.
+    Returns 0 if the word has more than `max_letters` letters and digits. lower: the lower case of each code point.
     """
     h, letters, i = np.uint64(0), 0, a
     while i < b:

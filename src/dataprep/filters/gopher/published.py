@@ -1,6 +1,6 @@
 """Counts for Gopher's rules as in the code of datatrove, Dolma and DCLM, whose details differ from the paper's.
 
-A document is cut into units (words, lines, paragraphs), each with a hash and a length in code points; repeats are
+A document is split into units (words, lines, paragraphs). Each has a hash and a length in code points; repeats are
 counted by these hashes, as in kernel.py.
 
 Slow reference for the tests: tests/twins/gopher_published.py
@@ -36,11 +36,12 @@ UNITS, PARAGRAPHS, GRAM_WORDS, GRAM_CHARS, GRAM_2, OF_GRAM_2 = 13, 17, 21, 22, 2
 
 
 class Published(NamedTuple):
-    """What the kernels need besides the texts.
+    """The parameters of the rules in the form that the kernels read.
 
-    code: DATATROVE, DOLMA or DCLM. bullets, endings: how the lines begin and end that two rules count. keys: hashes of
-    stop words, sorted; lists: for each, bit k is set if it is in list k. symbols: uint8[0x110000], 1 for characters of
-    which a word that does not count consists. classes, lower: class and lower case of each code point.
+    code: DATATROVE, DOLMA or DCLM. bullets: the signs with which a bullet line begins. endings: the ellipses with which
+    an ellipsis line ends. keys: uint64, sorted hashes of all stop words. lists: an entry per stop word, in which bit k
+    is set if the word is in list number k. symbols: uint8[0x110000], 1 for some characters; a word that consists only
+    of these is not counted. classes: the class bits of each code point. lower: the lower case of each code point.
     """
 
     code: int
@@ -55,7 +56,11 @@ class Published(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Work buffers for one document: hashes and lengths of units, grams, a table of counts, and marked stop words."""
+    """Work buffers for one document; a unit is a word, line or paragraph.
+
+    hashes: hash of each unit. chars: length of each unit. grams: hash of each n-gram. slots: slot in `counts` of each
+    unit or n-gram. counts: a table that counts hashes. stopped: how often each stop word occurs.
+    """
 
     hashes: U64
     chars: I64  # characters of the units before each unit
@@ -69,8 +74,8 @@ class Buffers(NamedTuple):
 def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Published) -> I64:
     """Return the counts of each document, int64[n, len(COUNTS)]; COUNTS names the columns.
 
-    offsets, data: the documents. gram_offsets, gram_data: the same with a space between the words of which words are
-    counted (datatrove) or n-grams are made (all three).
+    offsets, data: the documents. gram_offsets, gram_data: the same documents with one space between their words; the
+    n-grams of all three codes are made of these words, and datatrove counts these words too.
     """
     n = len(offsets) - 1
     out, longest = np.zeros((n, N_COUNTS), np.int64), int(np.int64(0))

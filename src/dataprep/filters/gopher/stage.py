@@ -77,11 +77,11 @@ class Gopher(ScoredFilter):
     >>> Gopher(words="unicode", languages=(), stop_words=("の", "に", "は"))     # scripts without spaces between words
     >>> Gopher(preset="dclm")                                  # as in the code of DCLM
 
-    A *word* is a run without white space (`str.split`), or with `words="unicode"` a word of docs/words.md, without
-    punctuation, or with `words="punctuation"` the same and each run of one punctuation mark, which stands for the
-    tokenizers of published code; *characters* are code points of words, so white space does not count; *lines* end as
-    `str.splitlines` ends them, and blank ones are not counted; *paragraphs* are lines without a blank line between
-    them. Two lines, or two paragraphs, are equal if their words between white space are equal.
+    A *word* is a run without white space (`str.split`). With `words="unicode"` it is a word of docs/words.md, without
+    punctuation. With `words="punctuation"` each run of one punctuation mark is a word too; this replaces the tokenizers
+    of published code. *Characters* are code points of words, so white space does not count. *Lines* are those of
+    `str.splitlines`, and blank lines are not counted. *Paragraphs* are lines without a blank line between them. Two
+    lines, or two paragraphs, are equal if their words between white space are equal.
 
     | parameter | a document is dropped if (numbers as published) | reason |
     |---|---|---|
@@ -97,19 +97,21 @@ class Gopher(ScoredFilter):
     | max_top_2gram ... 4gram | over 0.20, 0.18, 0.16 of the characters are in the most frequent one | top_2gram ... |
     | max_dup_5gram ... 10gram | over 0.15 ... 0.10 of the characters are in repeated n-grams | duplicate_5gram ... |
 
-    The mean length leaves out words with a letter of a script without spaces (it is null if none is left, and drops
-    nothing), and does not count accents, vowel signs of Arabic or Hebrew, and the tatweel. None switches a rule off.
+    The mean length of words leaves out words with a letter of a script without spaces; if no word is left, it is null,
+    and the rule drops nothing. Accents, vowel signs of Arabic or Hebrew, and the tatweel are not counted as characters
+    of it. None switches a rule off.
 
     preset: "paper", or the code that is published as "datatrove", "dolma" or "dclm", with its words, denominators,
     thresholds and way to count repeats (docs/filters.md lists the differences). The scores are the columns gopher_*,
     one per rule, in the unit of its threshold.
 
-    Not defined in the paper: the most frequent n-gram (the first of equally frequent ones) counts once per
-    occurrence, overlapping or not, and must occur twice; a character inside several repeated n-grams counts once, and
-    first occurrences are not repeats. The bullets are not from the paper. **Stop words** are compared by their letters
-    in lower case ("The," is "the"). Of `languages` (English as published; there are ar, ary, ary-Latn, de, en, es, fr)
-    the list with most matches counts, so adding one only keeps more; `stop_words` is one more list, of your own; with
-    languages=() it is the only one. Repetition is decided by 64-bit hashes, without comparing: see kernel.py.
+    Some rules are not defined in the paper. Here, the most frequent n-gram (the first of equally frequent ones) counts
+    once per occurrence, also if occurrences overlap, and must occur at least twice. A character inside several repeated
+    n-grams counts once, and the first occurrence of an n-gram is not a repeat. The bullets are not from the paper.
+    **Stop words** are compared by their letters in lower case ("The," is "the"). `languages` names lists of stop words:
+    ar, ary, ary-Latn, de, en (as published), es and fr. Only the list with most matches counts, so with a further list
+    no more documents are dropped. `stop_words` is one more list, of your own; with languages=() it is the only one.
+    Repetition is decided by 64-bit hashes; the texts are not compared (see kernel.py).
 
     Raises PlanError for an unknown preset or kind of words, a language without a list, a threshold below 0, or a stop
     word without a letter.

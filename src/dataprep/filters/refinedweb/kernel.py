@@ -33,8 +33,8 @@ class PackedPhrases(NamedTuple):
 class RefinedWebRules(NamedTuple):
     """The parameters of `RefinedWeb` in the form that the kernels read.
 
-    whole_line: if white space counts among a line's characters. max_upper, max_numeric, max_removed: shares, 0 to 1.
-    classes, lower: tables by code point.
+    whole_line: True if white space counts among a line's characters. max_upper, max_numeric, max_removed: shares, 0 to
+    1. classes: the class bits of each code point. lower: the lower case of each code point.
     """
 
     whole_line: bool  # white space counts as characters in the shares of a line
@@ -65,9 +65,9 @@ def pack_phrases(phrases: tuple[str, ...]) -> PackedPhrases:
 def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, reasons: U8, counts: I64) -> int:
     """Correct the lines of documents; return the number of documents kept.
 
-    offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes. Writes the kept texts to `out`, their ends to
-    `ends[1:]`, and why each document is dropped to `reasons`, uint8[n], a code of NAMES (0: kept); adds 1 to `counts`
-    at the code of what was done with each line that is not blank.
+    offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes. Writes the kept texts to `out`, the ends of these
+    texts to `ends[1:]`, and a code for each document to `reasons`, uint8[n]: 0 if it is kept, else the index in NAMES
+    of the drop reason. For each line that is not blank, adds 1 to `counts` at the code of what was done with the line.
     """
     w = kept = int(np.int64(0))
     for d in range(len(reasons)):

@@ -40,13 +40,13 @@ class RefinedWeb(Stage):
     | max_edit_words, prefixes, suffixes, anywhere | a line of 10 words or fewer loses these phrases | edited |
     | max_removed_words | the document is dropped if it lost more than 0.05 of its words | (reason) removed_words |
 
-    The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Lines end as
-    `str.splitlines` ends them; blank ones are kept and not counted; a line is dropped with its line break. Characters
-    are code points other than white space, words runs of them. A phrase is found in any case, inside words too, the
-    longest of several at one offset; an edited line is stripped, and dropped if it is then empty. An empty document is
-    dropped as `empty`. None or () switches a rule off. The paper describes kinds of phrases with one example each;
-    these are the defaults. `counters` are English, French and Arabic words. For quality and repetition use `Gopher`, as
-    in both papers.
+    The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Texts are
+    split into lines as by `str.splitlines`. Blank lines are kept and not counted; a line is dropped with its line
+    break. Characters are code points other than white space, and words are runs of characters. A phrase is found in any
+    case, also inside words; if several phrases begin at one offset, the longest one is found. An edited line is
+    stripped, and dropped if it is then empty. An empty document is dropped as `empty`. None or () switches a rule off.
+    The paper describes kinds of phrases with one example each; these examples are the defaults. The default `counters`
+    are English, French and Arabic words. To filter for quality and repetition as both papers do, use `Gopher`.
 
     Raises PlanError for an unknown preset, a number below 0, or a phrase that cannot occur in a stripped line.
     """
