@@ -7,7 +7,7 @@
     OUT/transcripts, OUT/transcript-shards   all conversations as plain text, for a base model; if asked for
     OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
     OUT/learned.json     number of the person's words by platform, language, and whether they are learned
-    OUT.audit.json       names that are left by rule; outside of OUT, which others may get
+    OUT.audit.json       names that the rules leave in texts; not in OUT, since OUT may be given to others
 
 At the end every file in OUT is searched for every known name, phone number and address (`core/audit.py`).
 
@@ -80,8 +80,8 @@ class Persona:
     windows: the Dataset of windows (training examples, made of turns). shards: their token shards. jsonl: the JSONL
     file of each split that has windows. answers: number of the person's turns to be learned. held_out: number of
     windows in val and test. repeated: number of held-out windows with the same text as a training window.
-    transcripts: shards of all conversations, if asked for. words: how many of the person's words are learned, and why
-    not the rest.
+    transcripts: shards of all conversations, if asked for. words: how many of the person's words are learned, and for
+    which reasons the others are not.
     """
 
     windows: Dataset
@@ -240,7 +240,7 @@ def persona(
 
 
 def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's name
-    """Return the column `conversation` of a conversation: its own id, that of its first message, as windows have it."""
+    """Return {"conversation": id}, the column that windows have too; id: that of the conversation's first message."""
     return {"conversation": id}
 
 
@@ -292,9 +292,9 @@ def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tup
     """Write the column `messages` of each split to OUT/SPLIT.jsonl; return (file of each split, number of answers).
 
     A line is {"messages": [{"role", "content"}, ...]}, one window. An answer that is only context has weight 0; a
-    trainer that ignores weights learns it again. Splits without windows have no file; the number is that of answers to
-    be learned. specials: special tokens; if somebody typed one of them, or what looks like one, a space is added after
-    its first character, since other trainers would make it a token.
+    trainer that ignores weights learns it again. Splits without windows have no file. The returned number counts the
+    answers to be learned. specials: special tokens; if somebody typed one of them, or what looks like one, a space is
+    added after its first character, since other trainers would make it a token.
     """
     urls = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
     receipt = files.join(out, "jsonl.json")

@@ -106,7 +106,7 @@ _EDITED = re.compile("[ \u00a0]?\u200e<[^<>\n\x1e]{4,80}>(?=\x1e|\\Z)")
 def edit_marks(text: str) -> Iterator[Span]:
     """Yield the (start, end) of each edit mark that WhatsApp put at a message's end, in any language.
 
-    The mark is a direction mark and words in <>.
+    An edit mark is a direction mark followed by words in <>.
     """
     return (m.span() for m in _EDITED.finditer(text))
 

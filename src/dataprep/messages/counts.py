@@ -66,7 +66,9 @@ def clock_of(counts: Mapping[str, int]) -> I64:
 
 
 def costliest(counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
-    """Return (word of a name, times replaced, of these as an ordinary word), those with most ordinary uses first.
+    """Return (word of a name, times replaced, times replaced where it was an ordinary word), sorted.
+
+    The words with the most ordinary uses come first.
 
     counts: the counts of `Pseudonyms` in a dry run.
 

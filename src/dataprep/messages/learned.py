@@ -1,4 +1,4 @@
-"""Count which of a person's words a model learns from windows of turns, by platform and language, and why not the rest.
+"""Count the words of a person that a model learns from windows of turns, and, by reason, those that it does not learn.
 
 A message that several exports have is counted once. A word is a run of letters or of digits; in scripts without spaces
 each letter is a word. Links have no words.

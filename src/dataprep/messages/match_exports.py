@@ -89,7 +89,7 @@ def by_export(batch: Batch) -> Iterator[tuple[Export, Any, Any]]:
 
 
 def chat_names(spans: Mapping[Export, ExportSpan]) -> dict[Export, str]:
-    """Return the name of the chat of each export: exports that share messages are of one chat, named by the first.
+    """Return the name of the chat of each export; exports that share messages get the chat name of the first of them.
 
     spans: the summary of each export, a pair (chat, number of the file).
     """

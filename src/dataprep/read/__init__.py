@@ -39,9 +39,10 @@ def read(
 ) -> Dataset:
     """Return the Dataset of files, of other Datasets, or of a Hugging Face data set; documents are read when needed.
 
-    path: one of
+    path: one of the following.
     - a path, glob, folder or URL, or a list of them. Files are read in this order, sorted inside a glob or folder.
-    - {source: path or list of paths}. Without it a file's source is its name without suffixes and shard numbers.
+    - {source: path or list of paths}. If no source is given, that of a file is its name without suffixes and shard
+      numbers.
     - a sealed Dataset, its folder, or a list of these, which are joined.
     - a `datasets.Dataset`, `IterableDataset`, folder of `save_to_disk` or "hf://datasets/OWNER/NAME", with the options
       split=, config=, revision= and key= (`read/hf.py`).
@@ -51,23 +52,26 @@ def read(
     Rows of Hugging Face data sets and of tables in memory are written to a file first, in the folder `out=` or in a
     cache folder (`read/row_source.py`).
 
-    format: None detects it per file. By suffix: jsonl (.jsonl .ndjson .json), parquet, text (.txt .md .rst, one
-    document per file), wet, warc, arc, wat; .gz, .zst and .xz may follow. By their first bytes: exports of whatsapp,
-    telegram, discord, messenger, instagram, signal, line, sms, imessage and slack (.txt .json .html .csv .xml .db .zip;
-    a .json only if it is local). By name only: paragraphs, lines, chat (any `time - author: text`, see `line=`), hf. A
-    `Reader` or its class reads files of your own format; `dp.register` adds it under a name.
+    format: the name of a format; None detects the format of each file. These formats are detected by suffix: jsonl
+    (.jsonl .ndjson .json), parquet, text (.txt .md .rst, one document per file), wet, warc, arc and wat; .gz, .zst or
+    .xz may follow the suffix. These are detected by the first bytes of a .txt, .json, .html, .csv, .xml, .db or .zip
+    file (.json only if it is on this machine): whatsapp, telegram, discord, messenger, instagram, signal, line, sms,
+    imessage and slack. These are never detected, so give their names: paragraphs, lines, chat (any `time - author:
+    text`, see `line=`) and hf. To read files of your own format, give a `Reader` or its class; `dp.register` adds it
+    under a name.
 
     text: the field that holds the text.
-    columns: fields of the input that become columns instead of metadata: ["url"], with types found in the first 1,000
-    records, or with given types, {"url": "string", "score": "double"}.
+    columns: fields of the input that become columns instead of metadata: a list, such as ["url"], whose types are found
+    in the first 1,000 records, or a dict with the types, such as {"url": "string", "score": "double"}.
     on_bad_file: "stop" raises ReadError at a file that is damaged, or of which too many records are bad. "skip" keeps
     the documents before the error, lists the file in `Dataset.unread()`, and raises ReadError only if more than
     `max_bad_files` files are bad, or if no file has a document.
-    options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False, date_order="dmy", or
-    (JSON Lines and Parquet) source="field:NAME" or "field:OUTER.INNER": the field that names each document's source.
+    options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or date_order="dmy".
+    For JSON Lines and Parquet, source="field:NAME" or "field:OUTER.INNER" states the field that names the source of
+    each document.
 
-    Folders with chats: files that are not chats but have a suffix of chat exports are left out; format="text" or
-    "jsonl" prevents that. Numbered files of one export are read oldest first. `Dataset.unread()` has a row for each
+    In folders with chats, files that have a suffix of chat exports but are not chats are left out; set format="text" or
+    "jsonl" to read them. Numbered files of one export are read oldest first. `Dataset.unread()` has a row for each
     file that is left out: hidden (a name that starts with . or _, unless `path` names it), of unknown type, or empty.
 
     Raises PlanError for an unknown format or option, ReadError if nothing matches or all files are empty.

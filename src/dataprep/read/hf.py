@@ -1,9 +1,9 @@
 """Hugging Face datasets: from the hub, in memory, or in a folder of `save_to_disk`.
 
-The content of a dataset is identified by a key. For a dataset on the hub, which can change, the key is a hash of
-repository, configuration, split and revision (the commit, requested from the hub unless given); for a dataset in memory
-or on disk, a hash of the content. `key=` is used instead if given; an IterableDataset, in which nothing identifies the
-rows, needs it.
+The content of a dataset is identified by a key. A dataset on the hub can change, so its key is a hash of repository,
+configuration, split and revision (the commit, which is requested from the hub unless it is given). The key of a dataset
+in memory or on disk is a hash of its content. If `key=` is given, it is used instead. For an IterableDataset `key=` is
+required, since nothing else identifies the rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def hub_rows(
     """Return the rows of a Hugging Face dataset, the source name of their documents, and a key of their content.
 
     data: a `datasets` object, a repository ("OWNER/NAME" or hf://datasets/OWNER/NAME@REVISION), or a local folder.
-    split, config, revision: which rows of the repository. key: a name for the content, required for an IterableDataset.
+    split, config, revision: the split, configuration and revision of the repository to read. key: a name for the
+    content, required for an IterableDataset.
 
     Raises PlanError if split or key is missing, ReadError if there is no such dataset, Transient if the network fails.
     """

@@ -24,7 +24,7 @@ SLICE = 16_384  # rows of a table that are written at once
 def is_in_memory(data: Any, key: str | None) -> bool:
     """Return whether `data` is a table, a lazy frame of Polars, a list of dicts, or an iterator.
 
-    Without `key`, the name of its content, an iterator is taken as one of paths: the result is False.
+    If `key`, a name for the content, is None, an iterator is assumed to yield paths, so the result is False.
     """
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return bool(data) and all(isinstance(row, Mapping) for row in data)
@@ -35,7 +35,7 @@ def is_in_memory(data: Any, key: str | None) -> bool:
 def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
     """Return the rows of a table or of an iterable of dicts, with a key that identifies their content.
 
-    key: a name for the content. Raises PlanError if `key` is None and the rows can be read only once, as those of an
+    key: a name for the content. Raises PlanError if `key` is None and the rows can be read only once, as from an
     iterator.
     """
     data = data.collect() if _is_lazy(data) else data

@@ -1,4 +1,4 @@
-"""How many rows of a Parquet file are decoded at once, so that a value that many rows refer to does not fill memory.
+"""Limit the rows of a Parquet file that are decoded at once, so that a value that many rows share does not fill memory.
 
 A dictionary stores each distinct value once: a file of 500 bytes may hold 900 references to a text of 1 MB, which take
 900 MB when they are decoded.

@@ -27,7 +27,11 @@ GROUP_BYTES = 32 << 20  # of a row group: memory while writing, and the smallest
 
 @dataclasses.dataclass(frozen=True)
 class RowSource:
-    """Rows to write: a function that returns them as tables, the source name of their documents, and a content key."""
+    """Rows to write to a file.
+
+    tables: function that returns the rows as tables. source: name of the documents' source. key: identifies the
+    content.
+    """
 
     tables: Callable[[], Iterable[pa.Table]]
     source: str
@@ -48,7 +52,7 @@ def write_once(rows: RowSource, text: str, out: str | None) -> str:
 
 
 def pinned(docs: Dataset, key: str) -> Dataset:
-    """Return `docs` with `key` in place of the hash of its file, by which finished work on it is recognised."""
+    """Return `docs` with `key` in place of the hash of its file; finished work on `docs` is recognised by this key."""
     parts = [
         dataclasses.replace(p, slices=tuple(dataclasses.replace(s, fingerprint=key) for s in p.slices))
         for p in docs.parts

@@ -1,4 +1,4 @@
-"""Sources that a field of the record names, such as `source` in Dolma's files or `meta.pile_set_name` in the Pile's."""
+"""Sources from a field of each record, such as `source` in files of Dolma or `meta.pile_set_name` in the Pile."""
 
 from __future__ import annotations
 

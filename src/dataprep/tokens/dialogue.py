@@ -86,9 +86,9 @@ def encode_prompt(
 ) -> list[int]:
     """Return the token ids of a dialogue up to the offset at which the assistant's next turn begins.
 
-    messages: the turns so far, each {role, content} and perhaps a name. name: of the assistant, for templates that
-    write names. A model that learned dialogues in this template continues the ids with an answer. Raises PlanError if
-    the template rejects the order of the roles.
+    messages: the turns so far, each {role, content} and perhaps a name. name: the name of the assistant, for templates
+    that write names. A model that learned dialogues in this template continues the ids with an answer. Raises PlanError
+    if the template rejects the order of the roles.
     """
     turns = [*_checked(messages), {"role": "assistant", "name": name, "content": ""}]
     plan: TurnPlan = []
@@ -260,8 +260,8 @@ class TokenSize:
     def overhead(self, role: str, name: str | None) -> int:
         """Return how many tokens to count for a turn in addition to its content: those of the template, plus one.
 
-        The one is for the case that content and template text have one token more together than apart. role, name: of
-        the turn's speaker; name: None if the speaker has none.
+        One more token is counted because content and template text, encoded together, may have one token more than
+        apart. role: the role of the turn's speaker. name: the speaker's name, or None.
         """
         return _overhead(self, role, name)
 
@@ -271,7 +271,7 @@ class TokenSize:
         return max(1, _length(self, (("user", None),)) - _overhead(self, "user", None) + 1)
 
     def cut(self, text: str, tokens: int, *, keep_end: bool) -> str:
-        """Return the beginning of a text, in whole characters and at most `tokens` tokens; its end if `keep_end`."""
+        """Return the beginning of a text, or its end if `keep_end`: whole characters, in at most `tokens` tokens."""
         ids = self._tok.encode(text)
         if len(ids) <= tokens:
             return text

@@ -1,8 +1,9 @@
 """`Sample`: draw a sample of a corpus that has the same share of every source and language, by hash(seed, id).
 
-Two passes. The first adds up the bytes of each stratum (a source and language) by the leading bits of its documents'
-hashes. From these sums a limit per stratum is computed, and the second pass takes the documents whose hash is below it.
-So only sampled texts are held in memory, and the sample does not depend on workers, batches or order.
+The corpus is read in two passes. The first adds up the bytes of each stratum (a source and language) by the leading
+bits of its documents' hashes. These sums yield a limit for each stratum. The second pass takes the documents whose hash
+is below the limit of their stratum. So only sampled texts are held in memory, and the sample does not depend on
+workers, batches or order.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ MAX_STRATA = 1 << 10  # 32 MB of sums; with more, sources are merged (or languag
 class Sample:
     """The settings of a sample of the training documents, or with `held_out` of the validation and test documents.
 
-    share: of the documents' bytes, at least `min_bytes` and at most `max_bytes`. weights: pairs (source, weight); the
-    sources' bytes in the sample are in proportion to them. split: assigns documents to train, validation and test.
-    seed: another seed draws other documents.
+    share: the size of the sample as a share of the documents' bytes, 0 to 1. min_bytes, max_bytes: smallest and largest
+    size of the sample in bytes, whatever the share. weights: pairs (source, weight); the bytes of the sources in the
+    sample are in proportion to their weights. split: assigns documents to train, validation and test. seed: another
+    seed draws other documents.
     """
 
     share: float = 1.0
@@ -80,8 +82,8 @@ class Sample:
     def limits(self, sums: Mapping[Stratum, Bytes]) -> dict[Stratum, int]:
         """Return how many bins of each stratum (source, language) to take into the sample.
 
-        A bin is the documents whose hashes have the same leading bits. sums: the bytes of text per bin, int64[BINS], of
-        each stratum. Raises PlanError if `weights` cannot be met.
+        A bin is a group of documents whose hashes begin with the same bits. sums: the bytes of text per bin,
+        int64[BINS], of each stratum. Raises PlanError if `weights` cannot be met.
         """
         sizes = {stratum: int(of.sum()) for stratum, of in sums.items()}
         wanted = self._wanted(sizes) if self.weights is None else self._weighted(sizes)
@@ -179,7 +181,7 @@ class SampleTask:
     def count(self, batches: Iterable[B.Batch]) -> dict[Stratum, tuple[Bytes, Bytes]]:
         """Count bytes of text; return {stratum: (numbers of its non-empty bins, bytes in each)}, both int64[m].
 
-        A stratum is (source, language); a bin is the documents whose hashes have the same leading bits.
+        A stratum is (source, language); a bin is a group of documents whose hashes begin with the same bits.
         """
         total: dict[Stratum, Bytes] = {}
         for batch in batches:

@@ -21,15 +21,16 @@ from .data import Loader, Sets, open_sets, to_device, training_rows
 
 
 class TorchRows(Dataset[dict[str, Tensor]]):
-    """The training samples of a run as a dataset for `torch.utils.data.DataLoader`, already shuffled: no shuffle=True.
+    """The training samples of a run as a dataset for `torch.utils.data.DataLoader`; do not shuffle it again.
 
-    Item s is a dict with sample s of `train`: `inputs` and `targets`, int64[context]. A target is the id after its
-    input, or -100 if it is not learned. If attention is kept inside documents, the dict also has `document` (index of
-    the input's document in its row) and `position` (the input's offset in its document); if the objective has prefixes,
-    it has `prefix` (whether the input is part of one). There are `epochs` times as many items as training rows.
+    Item s is a dict with sample s of `train`: `inputs` and `targets`, int64[context]. The target of an input is the
+    next token id, or -100 if that token is not learned. If the documents in a row do not attend to each other, the dict
+    also has `document` (index of the input's document in its row) and `position` (the input's offset in its document);
+    if the objective has prefixes, it has `prefix` (whether the input is part of one). There are `epochs` times as many
+    items as training rows.
 
-    The order does not depend on workers, which receive paths and read the shards themselves. Resume a run that stopped
-    after s samples with `torch.utils.data.Subset(rows, range(s, len(rows)))`.
+    The order of items does not depend on the number of workers. Workers receive paths and read the shards themselves.
+    Resume a run that stopped after s samples with `torch.utils.data.Subset(rows, range(s, len(rows)))`.
 
     >>> rows = TorchRows("work/shards", context=1024, layout="bestfit", seed=1, epochs=2)
     >>> for batch in torch.utils.data.DataLoader(rows, batch_size=32, num_workers=2): ...
@@ -45,7 +46,7 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
     @cached_property
     def loader(self) -> Loader:
-        """The Loader that reads the rows; every process makes its own when first needed."""
+        """The Loader that reads the rows; each process creates its own Loader on first use."""
         return training_rows(self.sets, self.config)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -76,8 +77,9 @@ def to_hf(shards: Shards | str | Path, *, context: int | None = None, split: str
     """Return one split of token shards as a `datasets.Dataset`, which reads the shards' files: nothing is copied.
 
     Without `context`, a row is a document with its separator. With `context`, a row is that many consecutive tokens of
-    a shard (the last row of a shard may have fewer). Columns: `input_ids`, and if there are loss masks `learn` (uint8,
-    1: the token is learned). Needs the extra `hf`. Raises PlanError for several sets or a split without tokens.
+    a shard (the last row of a shard may have fewer). Columns: `input_ids`, and, if there are loss masks, `learn`
+    (uint8, 1 if the token is learned). Needs the extra `hf`. Raises PlanError if `shards` has several sets, or if the
+    split has no tokens.
     """
     datasets, pa = need("datasets", extra="hf"), need("pyarrow", extra="hf")
     if isinstance(shards, Mapping):

@@ -36,7 +36,7 @@ _UNREADABLE = (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueErr
 
 
 def data_key(sets: Mapping[str, Shards]) -> str:
-    """Return a hash of the training data: tokenizer, vocabulary, and each shard's name, tokens, ends and mask.
+    """Return a hash of the training data: tokenizer, vocabulary, and each shard's name, tokens, document ends and mask.
 
     sets: {name: token shards}.
     """
@@ -66,8 +66,8 @@ def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = 
     """Write `content` as the checkpoint `path`; delete other checkpoints in its folder.
 
     keep: number of the newest checkpoints to keep, the new one included. besides: one more checkpoint to keep.
-    Checkpoints of later steps are deleted too, since the run went back to an earlier step. Raises DataprepError if
-    writing fails; then no file changes.
+    Checkpoints of later steps are deleted too: they were written before the run went back to an earlier step. Raises
+    DataprepError if writing fails; no file has changed then.
     """
     try:
         with whole(path) as f:
@@ -104,8 +104,9 @@ def load(path: Path) -> dict[str, Any]:
 def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
     """Return `read(path)` of the newest checkpoint that can be read.
 
-    paths: the checkpoints, the earliest step first. read: raises CorruptShard or StaleOutput to reject a checkpoint;
-    the rejection is logged. Raises the last of these errors if all are rejected.
+    paths: the checkpoints, the earliest step first. read: function that reads a checkpoint, and raises CorruptShard or
+    StaleOutput to reject it; rejections are logged. If all checkpoints are rejected, the last of these errors is
+    raised.
     """
     rejected: list[DataprepError] = []
     for path in reversed(paths):
@@ -123,8 +124,9 @@ def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
 def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: Mapping[str, Shards]) -> None:
     """Raise StaleOutput, with the differences, if a checkpoint was made with other training data or another config.
 
-    path: names the checkpoint in the message. content: its content. config, sets: those of this run. Another number of
-    steps is allowed if the learning rates up to the checkpoint's step are the same.
+    path: the checkpoint's path, for the message. content: the checkpoint's content. config, sets: the config and the
+    token shards of this run. The number of steps may differ if the learning rates up to the checkpoint's step are the
+    same.
     """
     earlier, step = TrainConfig.from_dict(content["config"]), content["step"]
     differences = config.differences(earlier)

@@ -54,11 +54,12 @@ def _in_range(config: Any, name: str, low: float, high: float) -> None:
 class ModelConfig:
     """The shape of a GPT; the size of the vocabulary is taken from the token shards.
 
-    n_layers: number of blocks. n_heads: query heads per block. d_model: width. context: most tokens that the model
-    sees. n_kv_heads: heads of keys and values; None: n_heads; fewer mean grouped-query attention. d_ff: hidden width of
-    the feed-forward layers; None: 8/3 of d_model, rounded up to a multiple of 64, so that SwiGLU's three matrices have
-    as many parameters as an ordinary layer of four times the width (Shazeer 2020), which "gelu" has. rope_base: base of
-    the rotary positions. tied: one matrix both embeds tokens and scores the next one. norm_eps: added to the mean
+    n_layers: number of blocks. n_heads: number of query heads per block. d_model: width of the residual stream.
+    context: largest number of tokens that the model sees at once. n_kv_heads: number of key and value heads; None means
+    n_heads, a smaller number means grouped-query attention. d_ff: hidden width of the feed-forward layers. If it is
+    None, the width is 4 * d_model for "gelu"; for "swiglu" it is 8/3 of d_model, rounded up to a multiple of 64, so
+    that the three matrices have as many parameters as the two of "gelu" (Shazeer 2020). rope_base: base of the rotary
+    positions. tied: whether one matrix both embeds tokens and scores the next one. norm_eps: number added to the mean
     square in RMSNorm, or to the variance in LayerNorm.
 
     positions: "rope" (rotary), or "learned", a vector per position. norm: "rms" (RMSNorm), or "layer" (LayerNorm
@@ -113,7 +114,7 @@ class ModelConfig:
 
     @property
     def ff_width(self) -> int:
-        """The hidden width of the feed-forward layers: `d_ff`, or its default if it is None."""
+        """The hidden width of the feed-forward layers: `d_ff`, or the default width if `d_ff` is None."""
         return self.d_ff or (4 * self.d_model if self.feed_forward == "gelu" else -(-8 * self.d_model // (3 * 64)) * 64)
 
 
@@ -121,25 +122,30 @@ class ModelConfig:
 class TrainConfig:
     """The settings of a training run; the defaults are common values for language models trained with AdamW.
 
-    Rows: layout: how documents become rows of `model.context` tokens. masks: whether only targets whose loss mask is 1
-    count, if shards have masks. mask_documents: whether attention is kept inside documents; None: in all layouts but
-    "contiguous". weights: share of the rows per set of shards. objective: what is learned: "next" (token), "prefix" or
-    "span"; corruption, mean_span: for "span", the share of tokens that are hidden, and tokens per hidden span.
+    Settings of rows. layout: the name of the rule by which documents become rows of `model.context` tokens. masks: if
+    shards have loss masks, whether only targets with the mask 1 count. mask_documents: whether tokens attend only to
+    tokens of their own document; None means True in all layouts but "contiguous". weights: weight of each set of
+    shards; the sets' rows are mixed in these proportions, or, if it is None, in proportion to their numbers. objective:
+    what the model learns to predict, "next" (the next token), "prefix" or "span" (see `objectives`). corruption: for
+    "span", the share of tokens that are hidden. mean_span: for "span", the mean number of tokens per hidden span.
 
-    Steps: steps: optimiser steps; None: one pass over the tokens. batch: rows per step. micro_batch: rows on the device
-    at once; None: all; "auto": as many as fit. recompute: activation checkpointing: only the inputs of blocks are
-    stored, and the rest is computed again for the gradient. lr: highest learning rate. schedule: of the learning rate
-    after `warmup` steps: "cosine", "wsd" (constant, then lower during the last share `decay` of the steps) or
-    "constant". final_lr: last learning rate, as a share of `lr`. weight_decay, betas: of AdamW. clip: largest norm of
-    the gradient. seed: of all random numbers.
+    Settings of steps. steps: number of optimiser steps; None means one pass over the tokens. batch: rows per step.
+    micro_batch: rows on the device at once; None means all rows of a step, "auto" as many as fit into memory.
+    recompute: whether to use activation checkpointing, which stores only the inputs of blocks and computes the rest
+    again for the gradient. lr: highest learning rate. warmup: number of steps in which the learning rate rises to `lr`.
+    schedule: the learning rate after these steps, "cosine", "wsd" (constant, then lower during the last share `decay`
+    of the steps) or "constant". final_lr: last learning rate, as a share of `lr`. weight_decay, betas: parameters of
+    AdamW. clip: norm to which a larger gradient is scaled down. seed: seed of all random numbers.
 
-    LoRA: lora: rank of the low-rank updates; None: all weights are trained. lora_alpha: updates are multiplied by
-    lora_alpha / lora; None: by 2. lora_targets: matrices that have an update. lora_dropout: share of an update's inputs
-    that are set to 0.
+    Settings of LoRA. lora: rank of the low-rank updates; None means that all weights are trained. lora_alpha: updates
+    are multiplied by lora_alpha / lora, or by 2 if it is None. lora_targets: matrices that have an update.
+    lora_dropout: share of an update's inputs that are set to 0.
 
-    Run: eval_every, save_every, log_every: steps between validations, checkpoints and reports. eval_blocks: most rows
-    per validation. keep: number of the newest checkpoints to keep. device, dtype: device and number type; "auto": the
-    best that the machine has. compile: whether to use torch.compile; None: on CUDA, if Triton is installed.
+    Settings of the run. eval_every: steps between validations. save_every: steps between checkpoints. log_every: steps
+    between reports. eval_blocks: largest number of rows per validation. keep: number of the newest checkpoints to keep.
+    device: "cpu", "cuda" ..., or "auto" for a GPU if there is one. dtype: number type of activations, or "auto" for
+    bfloat16 if the GPU computes fast with it, else float32. compile: whether to use torch.compile; None means only on
+    CUDA, if Triton is installed.
     """
 
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -220,7 +226,7 @@ class TrainConfig:
 
     @property
     def rows(self) -> int:
-        """The number of rows on the device at once: `micro_batch`, or `batch` if it is None or not known yet."""
+        """The number of rows on the device at once: `micro_batch` if it is a number, else `batch`."""
         return self.micro_batch if isinstance(self.micro_batch, int) else self.batch
 
     @property

@@ -25,7 +25,7 @@ class Curve:
         self.add(rows)
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add the losses of some rows of metrics; a step without a finite loss has none."""
+        """Add the losses of some rows of metrics; losses that are not finite are left out."""
         for name, points in (("loss", self.train), ("val_loss", self.val)):
             points += [(r["step"], r[name]) for r in rows if r.get(name) is not None and math.isfinite(r[name])]
 

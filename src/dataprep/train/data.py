@@ -82,8 +82,8 @@ def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
 def stop_ids(sets: Mapping[str, Shards]) -> list[int]:
     """Return the token ids at which text generation ends, ascending: the separator, and special tokens that end a turn.
 
-    Such a special token is one after which a loss mask changes to 0; the first 4M tokens of the first shard with a mask
-    are searched, in each set.
+    A special token ends a turn if the loss mask changes to 0 after it. In each set, only the first 4M tokens of the
+    first shard with a mask are searched for such tokens.
     """
     found = {s.eot for s in sets.values()}
     for s in sets.values():
@@ -232,7 +232,7 @@ def val_rows(
     They are the same rows in every call, spread over the split.
 
     The last batch is filled up with rows whose targets are ignored, since torch.compile compiles again for another
-    shape. objective: function that changes the rows read; None: none.
+    shape. objective: function that changes the rows read; None: no change.
     """
     count = min(limit, len(layout))
     numbers = permute(np.arange(count), len(layout), "validation")

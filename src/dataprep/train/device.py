@@ -79,6 +79,6 @@ def memory_named(config: TrainConfig, ranks: int = 1) -> Iterator[None]:
 
 
 def is_memory(error: Exception) -> bool:
-    """Return whether an error reports a failed allocation: torch has a class for CUDA's, and only texts elsewhere."""
+    """Return whether an error reports a failed allocation, by its class (CUDA) or by its text (other devices)."""
     texts = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
     return isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or any(t in str(error) for t in texts)

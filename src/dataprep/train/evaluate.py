@@ -24,7 +24,7 @@ from .rows import IGNORE, Objective
 
 @dataclass(frozen=True)
 class LossSum:
-    """The loss of a model on some tokens; those of different tokens can be added.
+    """The loss of a model on some tokens; two sums of different tokens can be added with +.
 
     n_targets: number of predicted tokens. nats: sum of their losses. text_nats: the same without special tokens.
     n_bytes: bytes of text of the predicted tokens; 0 if they are unknown.
@@ -48,7 +48,7 @@ class LossSum:
 
     @property
     def perplexity(self) -> float:
-        """The exponential of `loss`: as uncertain as a choice among so many equally probable tokens."""
+        """The exponential of `loss`: the number of equally probable tokens among which a choice is as uncertain."""
         return math.exp(self.loss) if self.loss < 700 else math.inf if self.n_targets else math.nan
 
     @property
@@ -82,8 +82,8 @@ def evaluate_groups(
     """Return the summed losses of a model on each group of documents.
 
     groups: the number of each document's group, from 0, int[documents of the split]; None: all are group 0. A separator
-    belongs to the document before it. limit: most rows; None: all. The other parameters are those of `evaluate`; an
-    objective must leave the tokens of rows where they are.
+    belongs to the document before it. limit: largest number of rows to read; None: all. The other parameters are those
+    of `evaluate`; an `objective` must not move the tokens of a row.
     """
     device, was_training = model.device, model.training
     model.eval()

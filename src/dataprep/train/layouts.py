@@ -2,7 +2,8 @@
 
 `contiguous`: the files as one stream, cut into rows that share one token with their neighbour: row k has the inputs
 [kT, kT+T) and the targets [kT+1, kT+T+1), where T is `context`. Every token but the stream's first is predicted exactly
-once per epoch. The last row is moved back to be full; its repeated targets do not count.
+once per epoch. The last row begins earlier than kT, so that it is full; its targets that the row before has too do not
+count.
 
 `bestfit`: whole documents packed into rows (`packing`). `padded`: a row per document, or several if it is longer than a
 row; `cut`: a row per document, longer ones truncated. A separator is the first input of a document, so in these three
@@ -33,7 +34,7 @@ _SLICES = 500  # views held at once: from 700 on the garbage collector runs, whi
 
 
 class Stream:
-    """Several arrays, read as if joined to one; padding, `n_fill` items of the value `fill`, precedes index 0."""
+    """Several arrays, read as if joined to one; the indices -n_fill to -1 are padding with the value `fill`."""
 
     def __init__(self, files: Sequence[NDArray[Any]], dtype: np.dtype[Any], fill: int, n_fill: int) -> None:
         self.dtype, self.n_fill = dtype, n_fill
@@ -100,9 +101,9 @@ class Layout:
         raise NotImplementedError
 
     def documents(self, numbers: Ints) -> Ints:
-        """Return the number of the document, within the split, that has each target of some rows: int64[B, T].
+        """Return, for each target of the rows `numbers`, the number of its document in the split, int64[B, T].
 
-        A separator belongs to the document before it. Targets that do not count have any number.
+        A separator belongs to the document before it. For targets that do not count, the number has no meaning.
         """
         start, stop = self._ranges(numbers)
         size = stop - start
@@ -197,8 +198,8 @@ class PackedLayout(Layout):
     def rows(self, numbers: Ints) -> Rows:
         """Return the rows with the numbers `numbers`, int64[B].
 
-        The first input of a row is a separator; or, if the row begins inside a long document, the token before. Then
-        come documents or parts of long ones, and separators as padding.
+        If a row begins inside a long document, its first input is the token before; otherwise it is a separator.
+        Documents, or parts of long ones, follow, and then separators as padding.
         """
         start, stop, row, place, inner, used, fresh = self._pieces(numbers)
         tokens, learn = self._read(*self._padded(start, stop, row, used))
@@ -265,8 +266,9 @@ def layout_of(
 ) -> Layout:
     """Return the training rows of one split of token shards in the layout `how`, with `context` inputs each.
 
-    how: "contiguous", "bestfit", "padded" or "cut". mask_documents: whether documents in a row do not see each other;
-    None: True for all layouts but "contiguous". masks: count only targets whose loss mask is 1, if there are masks.
+    how: "contiguous", "bestfit", "padded" or "cut". mask_documents: True to keep documents in a row from attending to
+    each other; None means True for all layouts but "contiguous". masks: count only targets whose loss mask is 1, if
+    there are masks.
     name: the set's name, for error messages.
     """
     if how == "contiguous":

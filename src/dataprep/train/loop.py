@@ -218,8 +218,9 @@ class MetricsWindow:
 def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     """Measure the validation loss; store it in `run`, add a row to `metrics`, and show it on `progress`.
 
-    Only the first of several processes does; the others wait for it in the next step. With several sets, the row has
-    the loss of each set too, and the stored loss is the mean by weight.
+    If several processes train together, only the first one measures; the others wait for it in the next step. If there
+    are several sets, the row also has the loss of each set, and the stored loss is their mean, weighted as the sets
+    are.
     """
     if not run.val or not run.world.is_first:
         return
@@ -249,14 +250,14 @@ class Asked:
     signal: int | None = None
 
     def anywhere(self, world: World) -> bool:
-        """Return whether a process received a signal; then it counts as received in all, so that all stop together."""
+        """Return whether any process received a signal; if so, record it in all of them, so that all stop together."""
         number = world.most(self.signal or 0)
         if number:
             self.signal = number
         return number > 0
 
     def leave(self) -> None:
-        """Raise KeyboardInterrupt or SystemExit, as the received signal would have done, if there was one."""
+        """Raise KeyboardInterrupt if SIGINT was received, SystemExit for another signal; without one, do nothing."""
         if self.signal == signal.SIGINT:
             raise KeyboardInterrupt
         if self.signal is not None:

@@ -1,9 +1,9 @@
 """Loss of each token, computed from the model's residual stream, for a part of the vocabulary at a time.
 
-Scores of 32 rows of 1,024 tokens over 50,257 ids are 6 GiB in float32, and a gradient and a softmax as much again. Here
-no tensor has more than `BLOCK` (a constant) scores. The forward pass keeps only the logarithm of the sum of their
-exponentials; the backward pass computes the scores again, which costs one more product with the matrix of the
-vocabulary.
+The scores of 32 rows of 1,024 tokens over 50,257 ids need 6 GiB in float32; their softmax and their gradient each need
+as much again. Here no tensor has more than `BLOCK` (a constant) scores. For each token, the forward pass keeps only the
+logarithm of the sum of the scores' exponentials; the backward pass computes the scores again, which costs one more
+product with the matrix of the vocabulary.
 """
 
 

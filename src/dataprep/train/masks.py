@@ -32,7 +32,7 @@ class Mask(NamedTuple):
 
     @staticmethod
     def of(begins_BT: Tensor | None, prefix_BT: Tensor | None) -> Mask:
-        """Return the mask in which an input attends to its document up to itself, and in a prefix to the whole prefix.
+        """Return the mask in which an input attends to its document up to itself, and one in a prefix to all of it.
 
         begins_BT: bool (B, T), whether the input begins a document; None: each row is one document. prefix_BT: bool (B,
         T), whether the input belongs to its document's prefix; None: there are no prefixes. One of the two is not None.
@@ -65,7 +65,7 @@ def _blocks(first_BT: Tensor, prefix_BT: Tensor) -> Any:
 
 
 def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
-    """Return, for T new tokens of each of B rows, which of the row's first `stop` tokens each may attend to.
+    """Return which of the first `stop` tokens of its row each new token may attend to; B rows have T new tokens each.
 
     The result is bool (B, 1, T, stop). position_BT: int64 (B, T), offset of each new token in its row. prefix_B: int64
     (B), length of each row's prefix, whose tokens all attend to each other; 0: none.

@@ -32,10 +32,10 @@ def peak_flops(device: torch.device) -> float | None:
 
 
 class Watcher(Protocol):
-    """An object that receives the rows of metrics, too: a curve on the terminal, or files of another program."""
+    """An object that also receives the rows of metrics, such as a curve on the terminal or TensorBoard's files."""
 
     def restart(self, rows: list[dict[str, Any]]) -> None:
-        """Take `rows`, those of a run so far, in place of all earlier ones."""
+        """Forget all rows received before, and take `rows`, the rows of the run so far."""
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Take new rows."""
@@ -47,7 +47,7 @@ class Watcher(Protocol):
 class Metrics:
     """The JSONL file of a training run's metrics, open for appending; rows of steps after `step` are removed first.
 
-    watchers: receive the same rows.
+    watchers: objects that receive the same rows.
     """
 
     def __init__(self, path: Path, step: int, watchers: Sequence[Watcher] = ()) -> None:
@@ -102,7 +102,7 @@ def _is_before(line: str, step: int) -> bool:
 class Progress:
     """Shows the progress of training on the terminal: a bar if rich is installed, else a line from time to time.
 
-    curve: the loss curve, which is drawn again above the bar with each update, and at last printed; None: none.
+    curve: the loss curve, which is drawn above the bar at each update, and printed at the end; None: no curve.
     """
 
     def __init__(self, steps: int, done: int, *, quiet: bool = False, curve: Curve | None = None) -> None:

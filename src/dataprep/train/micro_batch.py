@@ -25,9 +25,9 @@ REPORTING = ("cuda", "xpu", "mps")
 def find_micro_batch(model: GPT, loader: Loader, config: TrainConfig) -> int:
     """Return the largest number of rows, a divisor of `config.batch`, with which a training step fits into memory.
 
-    model: on the device to train on, not compiled; a compiled one needs less memory. Its weights and the state of the
-    random generators are the same afterwards. The result depends only on the model, the config, and the memory that is
-    free on the device.
+    model: the model, on the device to train on and not compiled (a compiled model needs less memory). The weights of
+    the model and the state of the random generators are the same afterwards. The result depends only on the model, the
+    config, and the memory that is free on the device.
 
     Raises PlanError if the device is the CPU, which does not report when its memory is full; DataprepError if not even
     one row fits.
@@ -56,8 +56,8 @@ def divisors(n: int) -> list[int]:
 def largest(sizes: Sequence[int], fits: Callable[[int], bool]) -> int:
     """Return the largest of `sizes`, ascending numbers, that fits; the first one must fit.
 
-    Sizes are at least doubled until one does not fit; then the sizes between are bisected. fits: is assumed to be False
-    for all sizes larger than one that does not fit.
+    Sizes are at least doubled until one does not fit; then the sizes between are bisected. fits: function that returns
+    whether a size fits. If a size does not fit, all larger ones are assumed not to fit.
     """
     low, high = 0, len(sizes)  # sizes[low] fits, sizes[high] does not
     assert fits(sizes[0]), "the smallest size must fit"

@@ -146,8 +146,8 @@ def interleave(counts: list[int]) -> Ints:
     """Return the order of sets in one period: the set of each sample, int64[sum(counts)], as an index into `counts`.
 
     counts: the number of samples of each of k sets. After any number of samples, each set has had its share of them, to
-    within one sample: the next sample is of the set whose next sample must come first, among those that lag their share
-    by 1/(2k-2) of a sample or more (Tijdeman 1980).
+    within one sample. To achieve this, sets that lag their share by less than 1/(2k-2) of a sample must wait; of the
+    others, the set whose next sample is due first has it (Tijdeman 1980).
     """
     period, sets = sum(counts), len(counts)
     if sets == 1:

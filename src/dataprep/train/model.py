@@ -99,7 +99,7 @@ def norm_of(config: ModelConfig) -> RMSNorm | LayerNorm:
 
 
 class Positions(nn.Embedding):
-    """A matrix with a learned vector per position, which is added to the token's."""
+    """A matrix with a learned vector per position, which is added to the token's vector."""
 
     role = "embedding"
 
@@ -296,8 +296,8 @@ class GPT(nn.Module):
     def flops_per_token(self) -> int:
         """The floating-point operations to train on one token: 6 per weight of a matrix, and those of attention.
 
-        The usual count (PaLM, appendix B): attention is counted in full although half of it is masked. A frozen weight
-        has 4, since it has no gradient.
+        This is the usual count (PaLM, appendix B): attention is counted in full, although half of it is masked. A
+        frozen weight counts 4 operations, since no gradient is computed for it.
         """
         role_of = roles(self)
         multiplied = {"matrix", "embedding"} if self.config.tied else {"matrix"}

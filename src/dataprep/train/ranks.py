@@ -12,7 +12,11 @@ _NAMES = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 @dataclass(frozen=True)
 class Launch:
-    """How this process was started; rank: its number, from 0, of `ranks`. local: that of `here` on this machine."""
+    """The numbers that identify this process among those that train together.
+
+    rank: number of this process, from 0. ranks: number of all processes. local: number of this process among the
+    processes on this machine, from 0. here: number of processes on this machine.
+    """
 
     rank: int = 0
     ranks: int = 1

@@ -9,7 +9,7 @@ from .config import TrainConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Changes to causal attention, in which a token attends to itself and the tokens before it; the default is none.
+    """Changes to causal attention, in which a token attends to itself and the tokens before it; by default no change.
 
     prefix: whether all tokens of a prompt attend to each other. begins: token id that begins a document, whose tokens
     attend to nothing before it; None: a prompt is one document.

@@ -36,10 +36,11 @@ from .writer import CheckpointWriter
 class Result:
     """The result of a training run; losses are in nats per token.
 
-    steps: steps done. loss: of the newest step. val_loss: the newest validation loss, None without a validation split.
-    bits_per_byte: of the validation text, None also without token_bytes.npy. n_params: number of the model's
-    parameters. tokens, epochs: tokens trained on, and passes over the training data. checkpoint, metrics: paths of
-    files. skipped: number of skipped steps.
+    steps: number of steps done. loss: loss of the newest step. val_loss: the newest validation loss; None if there is
+    no validation split. bits_per_byte: the newest validation loss in bits per byte of text; None also if the shards
+    have no token_bytes.npy. n_params: number of the model's parameters. tokens: number of tokens trained on. epochs:
+    passes over the training data. checkpoint: path of the newest checkpoint. metrics: path of metrics.jsonl. skipped:
+    number of skipped steps.
     """
 
     steps: int
@@ -137,8 +138,8 @@ class Run:
     def restore_newest(self, choose: Callable[[], Sequence[Path]]) -> None:
         """Restore the newest checkpoint that is not damaged; no change if there are none.
 
-        choose: returns the checkpoints, the earliest first; called in the first process only, and all restore the
-        checkpoint that could be read there.
+        choose: function that returns the paths of the checkpoints, the earliest first. It is called in the first
+        process only; all processes restore the checkpoint that the first one could read.
         """
 
         def restored() -> str | None:
@@ -169,9 +170,9 @@ class Run:
     def roll_back(self, failed: int) -> None:
         """Go back to an earlier checkpoint, and skip the training data up to step `failed`.
 
-        The run goes back to the newest checkpoint, or, if it failed before and has not passed that step since, to the
-        one before the newest. Raises DataprepError if there is no checkpoint, or if the run went back `ROLLBACKS` times
-        already.
+        The run goes back to the newest checkpoint. If it failed before and has not passed the step of that failure
+        since, it goes back to the checkpoint before the newest. Raises DataprepError if there is no checkpoint, or if
+        the run went back `ROLLBACKS` times already.
         """
         guard = self.guard
         self.restore_newest(partial(self._to_roll_back_to, failed))
@@ -214,8 +215,8 @@ def begin(
     """Return a Run that is ready to train: build the model, its optimiser and the loaders.
 
     With `resume`, the newest checkpoint in `out` is loaded if there is one; otherwise the files of an earlier run in
-    `out` are deleted. A new run begins with the weights of the checkpoint `init_from`, or with random ones. `world` is
-    the processes that train together; None is this one alone.
+    `out` are deleted. A new run begins with the weights of the checkpoint `init_from`, or with random ones. `world`
+    holds the processes that train together; None means that this process trains alone.
     """
     world = world or World(pick_device(config.device))
     if config.lora and init_from is None and not (resume and checkpoint.found(Path(out))):

@@ -47,7 +47,7 @@ def take_weights(
     Returns the hash of the weights. sets: the shards to train on. Their tokenizer may be that of the earlier model with
     more special tokens; each of these begins with the mean of all embeddings. Raises PlanError if the earlier model has
     another shape than `model`, if the shards have another tokenizer, vocabulary or separator, or if there are new
-    tokens and `config` is one of LoRA that does not train the embedding.
+    tokens and `config` asks for LoRA without training the embedding.
     """
     earlier, saved = init_from if isinstance(init_from, tuple) else checkpoint.load_model(init_from)
     where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from
@@ -108,8 +108,8 @@ def hash_of(model: GPT) -> str:
 def check_same_start(path: Path, content: Mapping[str, Any], start: str) -> None:
     """Raise StaleOutput if the run of a checkpoint began with other weights than this run.
 
-    path: names the checkpoint in the message. content: its content. start: hash of the weights with which this run
-    began (`take_weights`); "" allows all.
+    path: the checkpoint's path, for the message. content: the checkpoint's content. start: hash of the weights with
+    which this run began (from `take_weights`); "" allows any weights.
     """
     if start and content.get("start", "") != start:
         msg = f"{path} is of a run that started from other weights; choose another output folder, or resume=False"

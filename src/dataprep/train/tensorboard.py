@@ -22,7 +22,7 @@ class TensorBoard:
         self._writer: Any = None
 
     def restart(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Begin another file, which replaces what earlier ones have of the steps after those of `rows`."""
+        """Begin another file, which makes TensorBoard ignore earlier values of steps after the last step of `rows`."""
         self.close()
         last = max((row["step"] for row in rows), default=-1)
         self._writer = self._writer_of(str(self.folder), purge_step=last + 1)

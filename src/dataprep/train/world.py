@@ -34,7 +34,7 @@ _runs = itertools.count()
 
 @dataclass(frozen=True)
 class World:
-    """The processes that train one model together; alone, all methods return what they are given.
+    """The processes that train one model together; if there is only one process, methods exchange nothing.
 
     device: where this process computes. rank: its number, from 0; process 0 alone writes files and prints. ranks: the
     number of processes. store: a key-value store that all processes share; None if there is one process.
@@ -55,7 +55,7 @@ class World:
         return number if self.ranks == 1 else self._reduced(number, dist.ReduceOp.SUM)
 
     def most(self, number: int) -> int:
-        """Return the largest of the numbers that the processes give."""
+        """Return the largest of the values that the processes pass as `number`."""
         return number if self.ranks == 1 else self._reduced(number, dist.ReduceOp.MAX)
 
     def _reduced(self, number: int, how: Any) -> int:
@@ -86,7 +86,7 @@ class World:
                     dist.broadcast(tensor.detach(), 0)
 
     def from_first(self, make: Callable[[], _T]) -> _T:
-        """Call `make` in the first process only, and return its result in all; it must be small."""
+        """Call `make` in the first process only, and return its result in all processes; the result must be small."""
         if self.ranks == 1:
             return make()
         made: list[Any] = [make() if self.is_first else None]
@@ -122,8 +122,9 @@ ALONE = World(torch.device("cpu"))
 def joined(device: str) -> Iterator[World]:
     """Yield the World of this process: alone, or connected inside the `with` block to those that torchrun started.
 
-    device: a name as in TrainConfig; with several processes, each has a GPU of its own. An error that ends the block
-    in one process ends it in all. Raises PlanError if the device is not there, DataprepError if there is no connection.
+    device: a name as in TrainConfig. If there are several processes, each must have a GPU of its own. An error that
+    ends the block in one process ends it in all. Raises PlanError if the machine does not have the device,
+    DataprepError if the processes cannot connect.
     """
     launch = launched()
     own = _own_device(device, launch)

@@ -24,7 +24,7 @@ class CheckpointWriter:
     def write(self, path: Path, content: dict[str, Any], keep: int, besides: Path | None = None) -> None:
         """Begin to write a checkpoint, as `checkpoint.save` does; later changes of tensors in `content` have no effect.
 
-        Waits for the write before. Raises its DataprepError if it failed.
+        Waits until the previous checkpoint is written. Raises DataprepError if that write failed.
         """
         self.wait()
         self._pending = self._pool.submit(checkpoint.save, path, copied(content), keep, besides)

@@ -1,4 +1,4 @@
-"""Multiple choice: which answer of a question a model finds most probable, and how often that is the right one."""
+"""Multiple choice: find the answer of each question that a model considers most probable, and count the right ones."""
 
 
 # ruff: noqa: N806 - the shape letters are capitals
@@ -36,19 +36,22 @@ class Question:
 
 @dataclass(frozen=True)
 class Answers:
-    """The log-likelihoods that a model gives to the answers of questions, in nats: one list for each question."""
+    """The log-likelihoods, in nats, that a model assigns to the choices of questions.
+
+    log_likelihoods: for each question, one number per choice.
+    """
 
     questions: list[Question]
     log_likelihoods: list[list[float]]
 
     @property
     def picks(self) -> list[int]:
-        """The index of the most probable choice of each question; of equal ones the first."""
+        """The index of the most probable choice of each question; the first one if several are equally probable."""
         return [int(np.argmax(each)) for each in self.log_likelihoods]
 
     @property
     def picks_per_byte(self) -> list[int]:
-        """The index of the choice with the highest log-likelihood per byte of its text, of each question."""
+        """For each question, the index of the choice with the highest log-likelihood per byte of its text."""
         each = zip(self.questions, self.log_likelihoods, strict=True)
         return [int(np.argmax([x / len(c.encode()) for c, x in zip(q.choices, xs, strict=True)])) for q, xs in each]
 
@@ -134,9 +137,9 @@ def answer_choices(
 ) -> Answers:  # fmt: skip
     """Return the log-likelihood of each choice after its prompt.
 
-    Prompt and choice are one text, which begins a document. All choices of a question are scored from the same token
-    on, the first in which their texts differ from the prompt. A prompt that is too long for the context loses its
-    beginning.
+    The model reads prompt and choice as one text, which begins a document. The log-likelihood is the sum over all
+    tokens from the first one at which the text of a choice differs from the prompt alone; this token is the same for
+    all choices of a question. If a prompt is too long for the context, its beginning is removed.
 
     model: a `Voice`, or the folder of a model. questions: from `read_questions`, or the path of their file. join: text
     between prompt and choice; it is left out where one of the two has white space there. chat: True to write the prompt

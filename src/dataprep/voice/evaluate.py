@@ -66,8 +66,8 @@ def evaluate_model(
 ) -> Evaluation:  # fmt: skip
     """Return the losses of a trained model on one split of token shards, in groups of documents.
 
-    The rows are made as for the validation during training, so the loss of all documents is the validation loss, if
-    that has not fewer rows (`eval_blocks`). Only tokens that are learned in training count.
+    The rows are made as for the validation during training. So the loss of all documents equals the validation loss, if
+    that was measured on all rows (`eval_blocks`). Only tokens that are learned in training count.
 
     Args:
         model: the folder of a run, a checkpoint, or a Hugging Face folder.

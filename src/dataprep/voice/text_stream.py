@@ -1,4 +1,4 @@
-"""Text of a stream of ids, as soon as it is complete: no half character, no special token, no control character."""
+"""Decode a stream of ids to text that is printed as it arrives: whole characters only, no special or control ones."""
 
 from __future__ import annotations
 

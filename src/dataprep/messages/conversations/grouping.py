@@ -26,8 +26,9 @@ NOTHING = (1 << 64) - 1  # the id answered by a message that answers none
 class Messages(NamedTuple):
     """The columns of n messages, in the order of the input.
 
-    chats: each message's chat, as a row of OpenChats. ids: of the messages. times: seconds since 1970, or NEVER if
-    unknown. sizes: bytes. answered: id of the message that it answers, or NOTHING.
+    chats: the row of OpenChats for each message's chat. ids: the messages' ids. times: the messages' times in seconds
+    since 1970, or NEVER if unknown. sizes: the messages' sizes in bytes. answered: the id of the message that each
+    message answers, or NOTHING.
     """
 
     chats: I64
@@ -40,8 +41,8 @@ class Messages(NamedTuple):
 class OpenChats(NamedTuple):
     """The newest conversation of each chat, one row per chat; `conversations_of` updates the arrays in place.
 
-    number: its number, -1: none yet. first: id of its first message. begin: bytes of all messages before it. last: time
-    of its last message in seconds since 1970.
+    number: the conversation's number; -1 if the chat has none yet. first: id of its first message. begin: total bytes
+    of all messages before its first one. last: time of its last message in seconds since 1970.
     """
 
     number: I64  # -1: none yet
@@ -53,7 +54,8 @@ class OpenChats(NamedTuple):
 class Limits(NamedTuple):
     """The limits of a conversation, and the state before the first message.
 
-    gap, reply_gap: silence that ends a conversation, and that a reply bridges, in seconds. max_bytes: the largest size.
+    gap: the silence in seconds that ends a conversation. reply_gap: a reply continues the conversation if the silence
+    is shorter than this, in seconds. max_bytes: the largest size of a conversation in bytes.
     next_number: number of the next new conversation. bytes_read: bytes of all earlier messages.
     """
 
@@ -88,7 +90,7 @@ def conversations_of(messages: Messages, chats: OpenChats, limits: Limits) -> I6
 
 
 class OpenConversation(NamedTuple):
-    """A conversation that later messages may join: its number, its first message's id, bytes before it, last time.
+    """A conversation that is open: later messages may join it.
 
     The fields are those of a row of `OpenChats`.
     """

@@ -27,17 +27,18 @@ class Conversations(Stage):
     """Join the messages of one chat into one document while less than `gap` passes between one message and the next.
 
     The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
-    the other messages are dropped as `joined`, and `kept` in the drop table names the first. A message without a time
-    is a conversation of its own. Media and system lines are joined too, unless `CleanMessages` or a Filter on `kind`
-    comes before.
+    the other messages are dropped as `joined`, and the column `kept` of the table of dropped documents has the id of
+    the first. A message without a time is a conversation of its own. Media and system lines are joined too, unless
+    `CleanMessages` or a Filter on `kind` comes before.
 
     Chats may be interleaved, as in the export of an account: each chat has its own conversations. A chat is identified
     by its name, so one in several files (Telegram's pages, two exports after `Overlaps`) continues from one file to the
     next. Conversations are returned in the order of their first messages.
 
     gap, reply_gap: durations such as "90s", "30m", "1h" or "2d".
-    replies: a message that answers one of the open conversation (column `reply_to`, if present) joins it while less
-        than `reply_gap` passes between it and the message before; an answer never reopens an older conversation.
+    replies: a message that answers a message of the chat's newest conversation (column `reply_to`, if present) joins
+        this conversation if less than `reply_gap` passes between the answer and the message before it; an answer never
+        reopens an older conversation.
     line: template of a message, with {author} and {text}; a message without an author is its text alone.
     separator: text between messages.
     max_bytes: a conversation is split between two messages if it, together with the messages of other chats since its

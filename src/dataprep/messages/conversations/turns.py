@@ -118,8 +118,8 @@ class Turns(Stage):
     Adds the columns `messages` (role, name, content, weight) and `conversation` (the id of the conversation's first
     message, for `dp.Split(group="conversation")`); the text is a transcript. A window has the id of its first message
     that is not context. Its other messages are dropped as `joined`; messages that are in no window are dropped as
-    `no_text`, `without_the_person`, `unanswered` or `opening`. A question that does not fit loses its beginning, an
-    answer its end; both are counted.
+    `no_text`, `without_the_person`, `unanswered` or `opening`. A question that does not fit into a window loses its
+    beginning, and an answer that does not fit loses its end; both cases are counted.
 
     Raises PlanError for values that are not valid.
     """
@@ -147,7 +147,7 @@ class Turns(Stage):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns that this stage reads: those of messages, and `answers` if no person is named."""
+        """The columns that this stage reads: the message columns, and `answers` if `person` is None."""
         return ("chat", "author", "time", "kind", *((ANSWERS,) if self.person is None else ()))
 
     @property

@@ -48,8 +48,9 @@ class MessageLanguage(Stage):
     after @ and #, and links, are ignored. German and other languages in Latin script get one of the five labels: use
     `dp.Language` first if a chat has them.
 
-    context: a message with too little evidence, such as "ok" or "safi", gets the label of its author's last sure
-        message in this chat and script, else of the chat's; its score is then 0. False: its own best guess, or "und".
+    context: True: a message with too little evidence, such as "ok" or "safi", gets the label of the last message with
+        enough evidence that its author wrote in this chat and script, or, if there is none, that anybody wrote there;
+        its score is then 0. False: such a message gets its own most probable label, or "und".
     model: a filter that adds `language` and `language_score`, used in place of the word lists.
     kinds: kinds of messages to label; the platform's own lines do not reveal their author's language.
 
@@ -156,7 +157,7 @@ class _Before:
 
 @kernel
 def carry(codes: Codes, is_sure: Any, script: Codes, by_author: Any, by_chat: Any, last: Any) -> Codes:
-    """Return the label of each of n messages: its own if sure, else its author's last sure one, else the chat's.
+    """Return the label of each of n messages: its own if sure, else its author's last sure label, else the chat's.
 
     A label is a language's number. codes: int32[n], each message's own label, -1: none. is_sure: bool[n]. script:
     int32[n], 0 or 1; messages with other values get -1. last: int32[rows, 2 scripts], the last sure label of each

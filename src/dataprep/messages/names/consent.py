@@ -145,7 +145,7 @@ class Consented(Stage):
             yield drop_rows(batch, self.consent.reasons(batch.column("author")), stats)
 
     def secrets(self) -> KnownPeople | None:
-        """Return the names to search for: those of people who did not consent; None if the list has those who did."""
+        """Return a search for the names of people who did not agree; None if only those who agreed are listed."""
         return KnownPeople(self.consent.names, COMMON) if self.consent.allowed is None else None
 
 

@@ -1,8 +1,8 @@
 """Find names that are glued to digits, or to other words in hashtags, handles and addresses.
 
-`kernel.py` finds names as whole words. Here "ilse92" and "2024ilse" have a name, and so have "#TeamIlse", "#ilsetomas",
-"@ilsevarga_x" and the part of an e-mail address before the @; in other places, a word that contains a name is not
-searched for it.
+`kernel.py` finds names that are whole words. This module also finds the names in "ilse92", "2024ilse", "#TeamIlse",
+"#ilsetomas", "@ilsevarga_x" and in the part of an e-mail address before the @. In all other places, a name is not
+searched for inside longer words.
 """
 
 from __future__ import annotations

@@ -249,9 +249,10 @@ def find_names(
 def with_terms(
     data: U8, signs: I64, starts: I64, stops: I64, fold: U32, keys: I64, children: I32, ends: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Return for each sign whether a term may be next to it, also inside a word, bool[n]; some have none.
+    """Return, for each of n signs (such as an @), whether a term may be next to it, also inside a word, bool[n].
 
-    Searched are the bytes from starts[d] or the last space before the sign to stops[d] or the first space after it.
+    True may be wrong, since a match need not begin or end at a word; False is always right. For sign d, the bytes
+    around it are searched up to the next space on each side, but not before starts[d] or after stops[d].
     Characters that are not letters are ignored. data: UTF-8. signs, starts, stops: int64[n]. fold, keys, children: as
     in `find_names`. ends: for each node, whether a term that is searched ends there.
     """

@@ -80,7 +80,7 @@ class Pseudonyms(Estimator):
     form: pseudonym of a person, with {} for the letters.
     pii: also replace personal data, as `PII()` does, in the same pass over the raw text.
     people: a people file (`dataprep people`): all names and numbers of a person get one pseudonym, that of the first
-        name; so do the chats of two people that are named after the person. It holds for `consent`, too.
+        name; so do the chats of two people that are named after the person. `consent` uses this file, too.
 
     Raises PlanError for a key that is missing or short, a mapping inside `out`, values that are not valid, and a people
     file that is not valid or has a person whom the documents do not have.

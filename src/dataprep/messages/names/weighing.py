@@ -59,7 +59,7 @@ def _uses(asked: tuple[str, ...], part: Part) -> Counter[tuple[str, bool]]:
 
 
 def uses_as_name(offsets: I64, data: U8, hits: I64) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each hit whether it is used as a name, and whether that cannot be told, bool[m] each.
+    """Return (whether each found word is used as a name, whether its use is unclear), bool[m] each.
 
     offsets, data: the texts in UTF-8. hits: int64[m, 5], as `kernel.find_names` returns them.
     """

@@ -1,4 +1,4 @@
-"""Collect from exports of chats what is known about who is who: names, numbers, accounts, and equal messages.
+"""Collect evidence from exports of chats about which names are one person: numbers, accounts, and equal messages.
 
 Equal messages: a uniform sample of at most 16,384 messages per export is compared by minute and text, without the
 author, so memory is bounded.
@@ -32,9 +32,10 @@ from .stated import Account, Stated, stated_by
 
 
 class MessageSample(NamedTuple):
-    """Messages of one export: uint64[3, k], ascending hashes of minute and text, minutes, and indices of authors.
+    """A sample of the messages of one export.
 
-    who: the authors; UNCLEAR as index stands for a message that the export has twice in one minute.
+    rows: uint64[3, k]; for each message, the hash of its minute and text (ascending), the minute, and the author's
+    index in `who`, or UNCLEAR if the export has the message twice in that minute. who: the authors.
     """
 
     rows: U64
@@ -67,11 +68,11 @@ class EqualMessages(NamedTuple):
 
 @dataclass
 class Evidence:
-    """What exports tell about who is who.
+    """The evidence in exports about which names are one person.
 
-    wrote: number of messages by author. named: names that only texts and chats have. exports: the authors of each
-    export, a pair (chat, number of the file). accounts: {(platform, account): {name: numbers of the files that state
-    it}}. cards: (name, digits of a phone number) of contacts. matches: authors with equal messages.
+    wrote: number of messages by author. named: names that occur only in texts or as names of chats. exports: the
+    authors of each export, a pair (chat, number of the file). accounts: {(platform, account): {name: numbers of the
+    files that state it}}. cards: (name, digits of a phone number) of contacts. matches: authors with equal messages.
     """
 
     wrote: Counter[str] = field(default_factory=Counter)
@@ -97,7 +98,10 @@ class _Seen(NamedTuple):
 
 
 def evidence_of(docs: Dataset, run: Runner, cards: Sequence[str] = ()) -> Evidence:
-    """Return what the exports `docs` tell about who is who; cards: URLs of further files with contacts (vCards)."""
+    """Return the evidence in the exports `docs` about which names are one person.
+
+    cards: URLs of further files with contacts (vCards).
+    """
     found, names = Evidence(), set()
     samples: dict[Export, MessageSample] = {}
     for seen in run.map(_seen_in, docs.tasks, "people"):

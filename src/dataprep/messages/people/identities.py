@@ -98,7 +98,7 @@ class Identities:
         return tuple(one for strings in self.persons for one in strings)
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise PlanError, with the line and the nearest names, if no string of a person is among `names`."""
+        """Raise PlanError, with the line and the nearest names, if none of a person's strings is among `names`."""
         met = {self.find(name) for name in names}
         missing = next((i for i in range(len(self.persons)) if i not in met), None)
         if missing is None:
@@ -112,7 +112,7 @@ class Identities:
         raise PlanError(msg)
 
     def renamed(self, column: Any) -> Any:
-        """Return a column of names with the name of the person in place of each string; an Arrow array."""
+        """Return a column of names as an Arrow array, in which each name is replaced by the name of its person."""
         flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         kind = flat.type.value_type if pa.types.is_dictionary(flat.type) else flat.type
         coded = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
@@ -121,9 +121,9 @@ class Identities:
         return flat if new == names else pa.array(new, kind).take(coded.indices).cast(flat.type)
 
     def compared(self, rows: Any) -> Any:
-        """Return a batch or table with the names of people as authors, as names of chats, and in mentions.
+        """Return a batch or table in which authors, names of chats and mentions have the names of the people.
 
-        Messages that two exports have under different names are equal in it.
+        So messages that two exports have under different names of one person are equal.
         """
         if not self:
             return rows
@@ -132,7 +132,7 @@ class Identities:
         return self.mentioning(rows)
 
     def mentioning(self, rows: Any) -> Any:
-        """Return a batch or table with the names of people in mentions, as WhatsApp writes these."""
+        """Return a batch or table in which mentions, as WhatsApp writes them, have the names of the people."""
         texts = rows.column("text")
         if self and pc.any(pc.match_substring(texts, "@\u2068")).as_py():
             new = [None if text is None else _MENTION.sub(self._mention, text) for text in texts.to_pylist()]

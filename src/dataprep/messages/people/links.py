@@ -1,4 +1,4 @@
-"""Turn what exports tell about who is who into evidence that two names are of one person."""
+"""Turn the evidence collected from exports into links, each of which states that two names may be of one person."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ MAX_MAYBES = 3  # of one short name
 class Link(NamedTuple):
     """Evidence that two names are of one person.
 
-    kind: "account", "phone", "messages", "card" or "name". is_sure: whether it may join them by itself. why: in words.
+    kind: "account", "phone", "messages", "card" or "name". is_sure: whether this evidence alone suffices to join the
+    names. why: the evidence in words.
     """
 
     one: str

@@ -1,10 +1,10 @@
 """The people file (TOML): read it, check it, and write it again with the user's edits kept.
 
-[[person]]      its `names` are one person, who has the first name
-[[same]]        its `names` are one person, with all other names of the people who have one of them
-[[maybe]]       weak evidence without effect, which the user turns into a [[same]] or an [[apart]]
-[[apart]]       different people, who are never proposed as one
-[proposed]      what was proposed before, so that names that were taken out of a person since stay out
+[[person]]      `names` are all of one person, who is called by the first
+[[same]]        `names` are of one person; people of the file who have one of these names are joined
+[[maybe]]       `names` may be of one person; has no effect until the user makes it a [[same]] or an [[apart]]
+[[apart]]       `names` are of different people, and are never proposed as one person
+[proposed]      groups of names proposed before; a name that the user removed from a person is not proposed again
 """
 
 from __future__ import annotations
@@ -195,9 +195,10 @@ def rendered(
 ) -> str:  # fmt: skip
     """Return the text of a people file.
 
-    old: the file so far, of which KEPT is kept. grown: names to be added to the person of that index,
-    and why. new, maybes: (names, why) of further people, and of weak evidence. proposed, shown: all groups that were
-    ever proposed or shown. others: comment lines about the names that are in no entry.
+    old: the file so far; its [[person]], [[same]] and [[apart]] entries are kept. grown: {index of a person: (names to
+    add, why)}. new: (names, why) of each new person. maybes: (names, why) of each group with weak evidence. proposed:
+    all groups of names that were ever proposed. shown: all groups that were ever shown as [[maybe]]. others: comment
+    lines about the names that are in no entry.
     """
     lines = [_HEAD]
     number = 0

@@ -8,8 +8,9 @@ Two names become one person if one of these is found, and nothing that contradic
 - the same name of several words, apart from case, accents and emoji, or as a romanization (`romanized.py`), if no
   other name is like it
 
-Contradictions are: both names wrote in one export; different accounts or numbers (for names); the user's own entries.
-Weaker evidence is written as [[maybe]], which has no effect.
+The user's own entries contradict all evidence. If two names do not share an account or number, it is also a
+contradiction that both are authors in one export; for a contact or an equal name, it is one that their accounts or
+numbers differ. Weaker evidence is written as [[maybe]], which has no effect.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ from .stated import CARD, card_files
 class Proposal:
     """The content of a new people file.
 
-    text: the file. people: all people with several names, kept and new. new: number of those that were not in the file
-    before. grown: number of people of the file that got names. maybes: number of groups with weak evidence.
+    text: the file. people: all people with several names, old and new. new: number of people that were not in the file
+    before. grown: number of people of the old file to which names were added. maybes: number of groups with weak
+    evidence.
     """
 
     text: str
@@ -59,7 +61,7 @@ def propose_people(
 
     exports: a file, a folder or a list of exports, of any platform; files of contacts (.vcf) are used as evidence.
     out: the people file. If it exists, `replace` must be True; its [[person]], [[same]] and [[apart]] entries are kept,
-    names that were taken out of a person stay out, and new names are added.
+    a name that the user removed from a person is not added again, and new names are added.
     options: parameters of `dp.read`.
 
     Raises PlanError if the file exists and `replace` is False, or if it is not a valid people file.

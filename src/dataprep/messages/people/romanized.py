@@ -66,7 +66,7 @@ _HEBREW, _ARABIC = _table(_HEBREW_TABLE), _table(_ARABIC_TABLE)
 
 
 def script_of(name: str) -> str:
-    """Return the script of a name's letters, such as "latin" or "arabic"; "" if it has several, none, or another."""
+    """Return the script of a name's letters, such as "latin"; "" for several scripts, none, or an unknown one."""
     found = {unicodedata.name(c, "").split(" ")[0] for c in name if c.isalpha()}
     found.discard("MODIFIER")
     return _SCRIPTS.get(found.pop(), "") if len(found) == 1 else ""

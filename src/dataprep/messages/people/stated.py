@@ -35,7 +35,11 @@ _WAID = re.compile(r"waid=(\d+)", re.IGNORECASE)
 
 @dataclass
 class Stated:
-    """Accounts and contacts of one file: (account, a name of it), and (name, digits of a phone number)."""
+    """The accounts and contacts that one file states.
+
+    accounts: pairs (account, name); an account may have several names. cards: contacts, (name, digits of a phone
+    number).
+    """
 
     accounts: set[tuple[Account, str]] = field(default_factory=set)
     cards: set[tuple[str, str]] = field(default_factory=set)

@@ -178,9 +178,9 @@ def csv_messages(
 ) -> Iterator[Batch]:
     """Yield the messages of a CSV export as batches; record dropped ones in `stats`.
 
-    reader: has the limits for bad messages. piece: the file. author: "nickname", "name" or "id". date_order: such as
-    "dmy"; None: found from the dates. Raises ReadError if the first line is not DiscordChatExporter's, or if the file
-    ends inside a quoted field.
+    reader: has the limits for bad messages. piece: the file. author: "nickname", "name" or "id". date_order: order of
+    day, month and year, such as "dmy"; None: found from the dates. Raises ReadError if the first line is not
+    DiscordChatExporter's, or if the file ends inside a quoted field.
     """
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     order = date_order or order_of(dates(piece.url))
@@ -250,7 +250,7 @@ def dates(url: str) -> Iterator[str]:
 def order_of(found: Iterator[str]) -> str:
     """Return the order of day, month and year, "mdy", "dmy" or "ymd", in which most of the dates `found` are valid.
 
-    If tied, "mdy".
+    If several orders are equally good, "mdy" is returned.
     """
     counts = dict.fromkeys(("mdy", "dmy", "ymd"), 0)
     for date in found:

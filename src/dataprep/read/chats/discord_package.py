@@ -1,9 +1,9 @@
 """Reader of Discord's own data package ("Request all of my data"): the messages that one person sent.
 
 A package, a zip or its folder, has a file per channel, messages/cID/messages.json (older: messages.csv), with the
-messages of the owner only. The owner is called `me`, or else as account/user.json states. The newest message is first:
-messages are sorted by their numbers, which ascend with time, and the position is that of the message in this order.
-Times are UTC. Memory: the messages of one channel.
+messages of the owner only. The author of all messages is `me`, or, if `me` is None, the name in account/user.json. In a
+file the newest message is first; the reader sorts messages by their numbers, which ascend with time, and the position
+of a message is its index in this order. Times are UTC. Memory: the messages of one channel.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def companions_of(url: str) -> tuple[str, ...]:
 
 
 def package_messages(reader: ChatReader, piece: Slice, stats: Ledger, me: str | None) -> Iterator[Batch]:
-    """Yield the messages of a channel's file, or of all channels in a zip, as batches; drop bad ones in `stats`.
+    """Yield the messages of a channel's file, or of all channels in a zip, as batches; record dropped ones in `stats`.
 
     reader: has the limits for bad messages. me: the owner's name; None: that of the account. Raises ReadError if the
     file is damaged or not of a data package.

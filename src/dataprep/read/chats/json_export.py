@@ -30,7 +30,7 @@ from .messages import ChatReader, message_batch, wall_clock
 class MessageRow(NamedTuple):
     """The columns of a message, as the method `row` of a platform's reader returns them; time: in ISO 8601.
 
-    kind: such as "text", "image" or "system". meta: further fields, stored as JSON.
+    kind: the kind of the message, such as "text", "image" or "system". meta: further fields, stored as JSON.
     """
 
     text: str
@@ -123,7 +123,7 @@ class Bad(NamedTuple):
 
 
 def sort_out(group: Group, max_bytes: int) -> tuple[npt.NDArray[np.int64], list[Any], list[Bad]]:
-    """Separate the good from the bad messages of a group; return (positions, messages, bad messages).
+    """Separate the messages of a group that can be read from the bad ones; return (positions, messages, bad messages).
 
     positions: int64[n], byte offsets of the good messages. messages: these n JSON objects, parsed. Bad messages are
     larger than `max_bytes`, or are not JSON objects.
@@ -193,8 +193,8 @@ def number(value: Any) -> int | None:
 class Known:
     """The byte offsets of a chat's messages by their numbers on the platform, to find the messages replied to.
 
-    They are stored as sorted runs of (number, offset): 16 bytes per message (in a dict: 150). Each run is at least
-    twice as long as the next, so that adding numbers out of order costs no more, in total, than sorting them.
+    They are stored as sorted runs of (number, offset), which take 16 bytes per message; a dict would take 150. Each run
+    is at least twice as long as the next, so adding numbers out of order costs no more in total than sorting them.
     """
 
     def __init__(self) -> None:

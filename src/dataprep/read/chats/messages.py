@@ -1,8 +1,8 @@
 """The columns of all chat readers, which are the same for all platforms; one document is one message.
 
-`text` is the export's text of the message, including the placeholder of a file or the line of a system message; `meta`
-holds the rest as JSON: {"edited": true}, {"file": NAME} (null: the export left the file out, and the text is its
-caption), {"forwarded": NAME}, {"reactions": {...}}.
+`text` is the text of the message in the export. For a file, it is the placeholder; for a system message, the line.
+`meta` holds the rest as JSON: {"edited": true}, {"file": NAME}, {"forwarded": NAME}, {"reactions": {...}}. {"file":
+null} means that the export left the file out, and that the text is the file's caption.
 """
 
 from __future__ import annotations

@@ -91,12 +91,12 @@ def folder_of(url: str, levels: int) -> str:
 
 
 def state_of(urls: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return (URL, hash of the content) of files: what a function that caches their content is called with."""
+    """Return (URL, hash of the content) of each file, as the argument of a cached function that reads the files."""
     return tuple((url, hashes.fingerprint(url)) for url in urls)
 
 
 class ListStream(io.RawIOBase):
-    """A stream of a JSON list as the list `messages` of a JSON object; its errors of a zip become ReadError.
+    """A stream that wraps a JSON list in a JSON object, as the list `messages`; errors of a zip become ReadError.
 
     A byte at the offset n of the file (without its byte order mark) has the offset n + len(BEFORE) in the stream.
     """

@@ -8,8 +8,8 @@ WAT has metadata records with JSON. The document is the page's title, descriptio
 has url, date, status, content type, title, the links as [{"url", "text", "path"}], and the location of the page as
 `warc` and `offset`. Metadata of requests and of the archive itself is ignored.
 
-In both, the position of a document is the stored offset of its record (`records.py`). Records that are ignored, and
-those of other types, are counted in the statistics.
+In both formats, the position of a document is the offset of its record in the stored file (see `records.py`). Ignored
+records, and records of other types, are counted in the statistics.
 """
 
 from __future__ import annotations

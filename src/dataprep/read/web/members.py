@@ -130,7 +130,7 @@ class ArchiveMembers(io.RawIOBase):
 
 
 def has_no_checksum(url: str) -> bool:
-    """Return whether a changed byte of the file `url` cannot be noticed by its compression: unless it is gzip or xz."""
+    """Return whether the compression of the file `url` cannot reveal a changed byte; False for gzip and xz only."""
     return magic_of(url) != GZIP and not url.lower().endswith(".xz")
 
 
@@ -158,7 +158,7 @@ BEGINS = {False: re.compile(rb"\n(?=WARC/\d\.\d\r?\n)"), True: re.compile(rb"\n(
 def magic_of(url: str) -> bytes:
     """Return the bytes with which each compressed member of a file begins: GZIP, ZSTD, or b"" if not compressed.
 
-    The file's first bytes decide; if they are neither, the suffix of its name.
+    The first bytes of the file decide; if they are neither, the suffix of the file's name decides.
     """
     with files.open_raw(url) as raw:
         head = raw.read(8)
@@ -187,7 +187,7 @@ def find_line(url: str, after: int, *, is_arc: bool) -> int | None:
 
 
 def find_member(url: str, magic: bytes, after: int) -> int | None:
-    """Return the offset of the next compressed member, at or after `after`, in which a record begins; None if none.
+    """Return the offset of the next member, at or after `after`, that begins with a record; None if there is none.
 
     magic: the bytes with which each member begins (`magic_of`).
     """

@@ -84,10 +84,11 @@ def is_binary(data: bytes) -> bool:
 def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, float]:
     """Decode a page; return (text, charset that decoded it, share of the evidence that names this charset, 0 to 1).
 
-    data: the page's bytes. declared: the charset in the HTTP headers, or "". A byte order mark decides; else, bytes of
-    which every other is zero are UTF-16, and valid UTF-8 is UTF-8. Otherwise the candidates are the charset of HTTP,
-    that of `meta`, and that which Resiliparse detects: the first that decodes every character is used, else the first
-    that decodes 99 % of them.
+    data: the page's bytes. declared: the charset in the HTTP headers, or "". If there is a byte order mark, it decides.
+    Otherwise, bytes of which every other one is zero are decoded as UTF-16, and valid UTF-8 as UTF-8. For all other
+    bytes the candidates are the charset of HTTP, that of the tag `meta`, and the one that Resiliparse detects, in this
+    order. The first candidate that decodes every character is used, or, if there is none, the first that decodes 99 %
+    of them.
 
     Raises Refused with the reason "charset" if none does.
     """
@@ -215,7 +216,8 @@ RAW = np.array([_packed(name) for name in ("script", "style")], np.uint64)
 def work(html: bytes) -> int:
     """Return an estimate of what it costs to parse a page, up to MAX_WORK.
 
-    It is the sum, over all tags, of open elements beyond 256 and attributes beyond 256.
+    For each tag, the elements that are open beyond 256 and the attributes of the tag beyond 256 are counted; the
+    estimate is the sum over all tags.
     """
     if len(html) < SMALL and html.count(b"<") < FEW:
         return 0

@@ -43,7 +43,7 @@ def refuse(reason: str) -> NoReturn:
 class Response(NamedTuple):
     """An HTTP response, with only the three headers about its payload; their names are in lower case.
 
-    status: None if the record states no HTTP head, only a payload and its type.
+    status: the HTTP status; None if the record has no HTTP head, but only a payload and its type.
     """
 
     status: int | None

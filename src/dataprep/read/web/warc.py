@@ -29,8 +29,9 @@ MAX_HTTP_HEADERS = 1 << 20  # a block may be so much longer than a page
 class Warc(Crawl):
     """Reads WARC and ARC files: every page of a web crawl becomes a document with the text of the page.
 
-    columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share of HTTP, `meta` and
-    the detector that name this charset, null if all do) and truncated (why the crawler truncated the payload).
+    columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share, among the HTTP
+    header, the tag `meta` and the detector, of those that name this charset; null if all do) and truncated (why the
+    crawler truncated the payload).
     max_doc_bytes: largest size of a page in bytes, decompressed. status, types: the accepted HTTP statuses and content
     types; a page without a type is HTML if it begins with "<". main_content: leave out navigation, footers and the
     like. `main_content` and the fields after it are parameters of `resiliparse.extract.html2text.extract_plain_text`;
@@ -72,7 +73,7 @@ class Warc(Crawl):
         need("resiliparse.extract.html2text", extra="warc")
 
     def max_block(self) -> int:
-        """Return the size in bytes up to which a response record is loaded: max_doc_bytes, and some for the headers."""
+        """Return the largest size in bytes of a record that is loaded: max_doc_bytes plus space for the headers."""
         return self.max_doc_bytes + MAX_HTTP_HEADERS
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:

@@ -105,9 +105,10 @@ class MixSource:
 
 
 def sources_of(sources: Any) -> list[MixSource]:
-    """Return a MixSource for each source to mix; sources: {name: folder of token shards}, or one such folder.
+    """Return a MixSource for each source to mix.
 
-    Raises PlanError if there are none, or if they were encoded with different tokenizers or types of ids.
+    sources: {name: folder of token shards}, or one folder of token shards, whose documents name their sources. Raises
+    PlanError if there are no sources, or if they were encoded with different tokenizers or types of ids.
     """
     if isinstance(sources, Mapping):
         streams = [MixSource(str(name), _path(folder)) for name, folder in sources.items()]
@@ -150,10 +151,11 @@ def write_mixture(
 ) -> Shards:
     """Write the token shards of a mixture to the folder `out`, and return them; finished work is not repeated.
 
-    streams: the sources. got: {source: tokens wanted}; documents are kept whole. seed: chooses the documents of partial
-    epochs. shard_tokens: most tokens per shard. run: the Runner. described: function that takes {source: tokens
-    written} and returns the entry `mixture` of the manifest. Raises StaleOutput if `out` has other shards and `replace`
-    is False, InUse if another process writes into `out`.
+    streams: the sources. got: {source: number of tokens that the mixture is to have of it}, met only approximately,
+    since documents are kept whole. seed: chooses the documents of partial epochs. shard_tokens: most tokens per shard.
+    run: the Runner. described: function that takes {source: tokens written} and returns the entry `mixture` of the
+    manifest. Raises StaleOutput if `out` has other shards and `replace` is False, InUse if another process writes into
+    `out`.
     """
     check_shard_tokens(shard_tokens)
     folder = local_folder(out)

@@ -45,7 +45,8 @@ def check_shard_tokens(shard_tokens: int) -> None:
 def finished(out: str, recipe: str, dropped: Ids | None = None) -> Shards | None:
     """Return the token shards in the folder `out` if they are the wanted ones and nothing must be written, else None.
 
-    If the result is None, call `claim`, while this process has the folder's lease. recipe, dropped: as in `claim`.
+    If the result is None, take the folder's lease (the right of one process to write into it), and then call `claim`.
+    recipe, dropped: as in `claim`.
     """
     try:
         found = Folder(out).manifest

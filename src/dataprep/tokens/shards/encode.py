@@ -180,8 +180,9 @@ class EncodePart(Pass["Part"]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the pieces (encoded documents) of the part `item` into the folder `url`; return its receipt's content.
 
-        "entries" lists the pieces, train first; "spelled" counts special tokens that occur in texts, where they are
-        ordinary text; "names" counts the turns of each name ("" for none), by role.
+        In the content, "entries" lists the pieces, train first. "spelled" counts special tokens that occur in texts,
+        where they are encoded as ordinary text. "names" counts, by role, the turns of each name ("" for turns without a
+        name).
         """
         tok, layout, spelled = load_once(self.tokenizer, self.hash), self.layout, Counter[str]()
         names = {role: Counter[str]() for role in ROLES}
@@ -250,8 +251,8 @@ def chat_fields(template: Template | None, receipts: Iterable[Mapping[str, Any]]
     """Return the manifest fields that a program needs to talk to a model trained on these dialogues.
 
     The fields are "template" (its text), "template_ends" (its bos and eos) and "speakers" (the most frequent name per
-    role, None if most turns have none). template: None for texts without dialogues. receipts: what each encoding task
-    returned, with its counts of names.
+    role, None if most turns have none). template: None for texts without dialogues. receipts: the content of each
+    encoding task's receipt, which has counts of names.
     """
     if template is None:
         return {"template": None}

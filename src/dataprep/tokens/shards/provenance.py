@@ -22,8 +22,8 @@ COLUMNS = ("id", "source", "start", "stop")
 class Document:
     """One document in a folder of token shards: number `k` in the folder, number `row` in its shard, both from 0.
 
-    id, source: of the document. split, shard: names of the split and the shard that contain it. start, stop: its tokens
-    in the shard are start to stop - 1.
+    id: the document's id. source: the name of its source. split, shard: names of the split and the shard that contain
+    the document. start, stop: the tokens of the document in the shard are start to stop - 1.
     """
 
     k: int

@@ -169,7 +169,7 @@ def _kind(token: bytes) -> str:
 
 
 def visible(token: bytes) -> str:
-    """Return a token as readable text: line ends and the like escaped, runs of one character shortened."""
+    """Return a token as readable text: escape line ends and the like, and shorten runs of one character."""
     text = token.decode("utf-8", "backslashreplace")
     if len(text) > 8 and len(set(text)) == 1:
         return f"{visible(text[0].encode())} × {len(text)}"

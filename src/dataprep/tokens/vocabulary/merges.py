@@ -2,8 +2,8 @@
 
 The texts are read once and only their distinct words are kept, so memory grows with their number. Each pair has a list
 of its offsets, and a merge visits only these, so all merges together take time in proportion to the bytes of the words,
-however long a word is. The merges equal those of `tokenizers`: of equally frequent pairs, the one of older tokens comes
-first.
+however long a word is. The merges equal those that the library `tokenizers` learns: if pairs are equally frequent, the
+pair of the older tokens (smaller ids) is merged first.
 
 Slow reference for the tests: tests/twins/bpe.py
 """
@@ -133,8 +133,9 @@ class Fresh(NamedTuple):
 
     Index [0, t] is the pair (token t, new token), index [1, t] the pair (new token, token t).
 
-    counts: int64[2, tokens]. head, tail: first and last entry of the list of each pair. touched: in row 0 and in row 1,
-    the tokens t of which there are pairs, in order of first occurrence. n: int64[2], the number of these tokens.
+    counts: int64[2, tokens], the number of occurrences of each pair. head, tail: first and last entry of the list of
+    each pair. touched: in each of the two rows, the tokens t that have a pair, in order of first occurrence. n:
+    int64[2], the number of these tokens per row.
     """
 
     counts: I64  # by side and token, int64[2, tokens]

@@ -76,10 +76,11 @@ class SampleCost:
 class TokenizerReport:
     """The figures of one vocabulary, measured on text; `print` shows tables, `json()` returns plain values.
 
-    special: number of special tokens. pattern: cuts texts into words. measured_on: the text, in words. rows: figures by
-    source and language. rare: tokens with fewer occurrences are rare. counts: occurrences of each id. kinds: number of
-    tokens per kind. longest: the longest tokens; longest_space: the longest of white space. samples: results of
-    vocabularies trained on samples of other sizes. compared: name of the vocabulary to compare with, or None.
+    special: number of special tokens. pattern: regular expression that cuts texts into words. measured_on: description
+    of the text that was measured. rows: figures by source and language. rare: tokens with fewer occurrences than this
+    are rare. counts: occurrences of each id. kinds: number of tokens by kind, such as the name of a script. longest:
+    the longest tokens. longest_space: the longest token of white space. samples: results of vocabularies trained on
+    samples of other sizes. compared: name of the vocabulary to compare with, or None.
     """
 
     vocab_size: int

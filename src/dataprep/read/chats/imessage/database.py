@@ -112,7 +112,7 @@ def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
 
 
 def chat_names(connection: sqlite3.Connection) -> dict[int, str]:
-    """Return the name of each chat by its number: the title, the other person, or the members of a group, sorted."""
+    """Return {number of a chat: its name}: its title, or else the other person or the members of the group, sorted."""
     members: dict[int, list[str]] = {}
     if columns_of(connection, "chat_handle_join") >= {"chat_id", "handle_id"}:
         query = "SELECT j.chat_id, h.id FROM chat_handle_join j JOIN handle h ON h.ROWID = j.handle_id"
@@ -173,10 +173,11 @@ def prepare(connection: sqlite3.Connection, names: dict[int, str]) -> None:
 
 
 def messages(connection: sqlite3.Connection, max_bytes: int) -> Iterator[tuple[int, int | None, bool, dict[str, Any]]]:
-    """Yield all messages in order as (position, number of the chat or None, whether it is too long, its values).
+    """Yield all messages in order as (position, number of the chat or None, whether the message is too long, values).
 
-    The values are those of COLUMNS, in addition to `who` (the other person's handle), `answers` (the position of the
-    message that is answered, or None), `reactions` ([(kind, emoji)]) and `files` ([(name, media type, is sticker)]).
+    The values are a dict with the columns COLUMNS of the database, `who` (the other person's handle), `answers` (the
+    position of the message that is answered, or None), `reactions` ([(kind, emoji)]) and `files` ([(name, media type,
+    is sticker)]).
     """
     has = columns_of(connection, "message")
     long = " OR ".join(f"length(m.{name}) > {max_bytes}" for name in sorted(BYTES & has))

@@ -7,8 +7,8 @@
     Tapbacks:
         Loved by Me
 
-An answer is written twice, indented under the message that it answers and in its own place; the first is counted and
-passed over. A line with the time and further words is a notice.
+The file has every answer twice: indented under the message that it answers, and again at its own time. The indented
+copy is counted, but is not a message. A line with the time and further words is a notice of the program Messages.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ HEADINGS = {"Tapbacks:", "Reactions:"}
 def first_line(line: str) -> tuple[FirstLine, bool] | None:
     """Return a line that begins a message, parsed, and whether it is indented; None for other lines.
 
-    The kind of a notice is system, and its text what follows the time; the author of a message is in the next line.
+    The kind of a notice is "system", and its text is what follows the time in the line. For a message, the next line
+    states the author.
     """
     m = BEGINS.match(line)
     if not m:

@@ -17,7 +17,7 @@ LENGTHS = {0x81: "<H", 0x82: "<I"}  # a length of two or four bytes follows; sma
 
 
 def time_of(value: Any) -> str | None:
-    """Return a time of the database, in seconds or nanoseconds since 2001, as ISO 8601 in UTC; None if it has none."""
+    """Return `value`, seconds or nanoseconds since 2001, as ISO 8601 in UTC; None if it is not a time."""
     if not isinstance(value, int) or not value:
         return None
     return utc_text((value // 10**9 if abs(value) >= NANOSECONDS else value) + EPOCH)

@@ -106,7 +106,8 @@ class LineSurvey:
     def name_of(self, rest: str) -> tuple[str, str]:
         """Return (name, text) of a message in the desktop's form, in which a space separates them.
 
-        A name is one word, and the next too if at least three messages begin with the first and all go on like this.
+        A name is the first word. It also includes the second if at least three messages begin with the first word and
+        all of them continue with the second, and so on for further words.
         """
         words = rest.split(" ", MAX_WORDS)
         n = 1

@@ -49,7 +49,7 @@ class LineChat(Headed):
         return "LINE's: a line with a date, as 2024/01/15(Mon), then lines with time, name and text (14:05 Ilse tea?)"
 
     def chat(self, piece: Slice) -> str:
-        """Return the chat's name: that of the file's first line, or else that of the file."""
+        """Return the chat's name, which is in the first line of the file; without such a line, the name of the file."""
         first = next((line.data.decode("utf-8", "replace") for line in self._lines(piece) if line.data), "")
         name = chat_of(piece.url)
         return title_of(first.strip()) or title_of(name) or name

@@ -66,7 +66,7 @@ def title_of(line: str) -> str | None:
 
 
 def kind_of(text: str, *, bracketed: bool) -> str:
-    """Return the kind of a message of one line: that of the placeholder that it is, call, deleted or text.
+    """Return the kind of a message of one line: "call", "deleted", the kind of file for a placeholder, else "text".
 
     bracketed: whether the export writes placeholders in brackets, as phones do.
     """

@@ -21,7 +21,7 @@ FIELDS = {  # of a user or of its profile, in the order in which they are tried
 
 @dataclass(frozen=True)
 class SlackNames:
-    """Names by id: of users, and of channels; and those of chats by the name of their folder."""
+    """The names in a Slack export: of users by id, of channels by id, and of chats by the name of their folder."""
 
     users: Mapping[str, str] = field(default_factory=dict)
     channels: Mapping[str, str] = field(default_factory=dict)
@@ -29,7 +29,10 @@ class SlackNames:
 
 
 def name_of(user: Mapping[str, Any], author: str) -> str | None:
-    """Return the name of a user, or of the profile in a message; author: "display", "real", "name" or "id"."""
+    """Return the name of a user, or of the author of a message by its profile.
+
+    user: the user's object, or the profile in a message. author: which name, "display", "real", "name" or "id".
+    """
     profile = user.get("profile")
     both = {**user, **{k: v for k, v in profile.items() if v}} if isinstance(profile, dict) else user
     return next((str(both[name]) for name in FIELDS[author] if both.get(name)), None)

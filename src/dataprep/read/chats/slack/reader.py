@@ -1,10 +1,11 @@
 """Reader of Slack's exports, a zip or its folder: a file per channel and day, one document per message.
 
-People are called by their display names in users.json (`author=`), else by the profile in the message, else by id. A
-channel is called by its name, a direct message by its members. Markup becomes what people saw. Messages of Slack
-itself (members join, a topic is set) are `system`, their author null. An answer in a thread replies to the thread's
-first message; in a folder, only to one of the same day, which is the same file. The position is the byte offset of the
-message in its file; in a zip, that in all its files of messages one after another. Times are UTC.
+People are called by their display names (or as `author=` states) in users.json; for people who are not in users.json,
+the profile in the message is used, or else the id. A channel is called by its name, a direct message by its members.
+Markup becomes what people saw. Messages of Slack itself (members join, a topic is set) are `system`, their author null.
+An answer in a thread replies to the thread's first message; in a folder, only to one of the same day, which is the same
+file. The position of a message is its byte offset in its file; in a zip, the files of messages count as if they were
+joined. Times are UTC.
 """
 
 from __future__ import annotations

@@ -44,7 +44,11 @@ class Element:
 
 @dataclass
 class Backup:
-    """What `elements` finds besides the elements: the number that the root states, and of repaired characters."""
+    """Facts about a backup, which `elements` fills in.
+
+    stated: number of elements that the root states; None if it states none. n_repaired: number of repaired
+    characters.
+    """
 
     stated: int | None = None
     n_repaired: int = 0

@@ -120,7 +120,7 @@ def _groups(url: str, backup: Backup) -> Iterator[list[Element]]:
 
 
 def contact_names(url: str) -> dict[str, str]:
-    """Return the contacts' names in a file by number; those before the damage if it is damaged."""
+    """Return {phone number: contact's name} of a file; if the file is damaged, of the part before the damage."""
     names: dict[str, str] = {}
     with contextlib.suppress(ReadError):  # which is raised when the messages are read
         for group in _groups(url, Backup()):

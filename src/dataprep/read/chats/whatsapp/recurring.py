@@ -36,7 +36,7 @@ MAX_TEXTS = 4_096  # that are remembered per chat
 
 @dataclass
 class Recurring:
-    """Counts, by text and author, the messages of one chat that look like a placeholder, as "<Media omitted>"."""
+    """Counts, by text and author, the messages of one chat that look like a placeholder such as "<Media omitted>"."""
 
     authors: dict[str, Counter[str]] = field(default_factory=dict)
     _found: pa.Array | None = None
@@ -71,7 +71,7 @@ class Recurring:
             self.authors[text] = Counter({author: n})
 
     def kinds(self, said: pa.LargeStringArray, kinds: pa.StringArray, stats: Ledger) -> pa.StringArray:
-        """Return the kinds of messages, `file` for texts that are placeholders; all messages must have been added."""
+        """Return `kinds`, with `file` for messages that are placeholders; call `add` for all messages before."""
         if self._found is None:
             found = [t for t, by in self.authors.items() if len(by) >= MIN_AUTHORS and by.total() >= MIN_MESSAGES]
             self._found = pa.array(found, pa.large_string())
