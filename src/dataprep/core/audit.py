@@ -1,6 +1,7 @@
-"""Search every string in the files of an output folder for private strings, before the folder counts as complete.
+"""Search every string in the files of an output folder for private strings, before the folder is marked as complete.
 
-Parquet is decompressed and searched by column, JSON by string, HTML by cell; all other files are searched as bytes.
+Parquet files are decompressed and searched column by column, JSON files string by string, and HTML files cell by cell.
+All other files are searched as bytes.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"
 class Strings(NamedTuple):
     """Strings from one section of a file, such as a column, in which private strings are searched.
 
-    place: the section in words, for messages. how: the kind of the strings: CELL (values), TEXT (prose), FRAGMENT
-    (fragments of words) or BYTES (a whole file). values: the strings. first: index of values[0] in the section.
+    place: a description of the section, for messages. how: the kind of the strings: CELL (values), TEXT (prose),
+    FRAGMENT (fragments of words) or BYTES (a whole file). values: the strings. first: index of values[0] in the
+    section.
     """
 
     place: str
@@ -68,11 +70,12 @@ def audit(
     folder: str, search: Search, run: Runner, *, also: Iterable[Strings] = (), skip: Iterable[str] = (),
     scans: Mapping[str, Scan] | None = None,
 ) -> Counter[str]:  # fmt: skip
-    """Search all files of a folder for private strings; return {string: count} of those that a rule allows to stay.
+    """Search all files of a folder for private strings; return {string: count} for those that a rule allows to stay.
 
     search: finds the private strings. run: the Runner that searches the files. also: strings of files that are not
-    written yet. skip: paths in the folder that are not searched. scans: {ending of a file name: function that takes the
-    URL of such a file and yields its strings, instead of `strings_of`}.
+    written yet. skip: paths in the folder that are not searched. scans: a dict from the ending of a file name to a
+    function that is called instead of `strings_of` for such a file: it takes the URL of the file and yields the file's
+    strings.
 
     Raises Leak, which names the file and the section of the file, if any other private string is found.
     """
@@ -121,7 +124,7 @@ def _leak(search: Search, strings: Strings, left: Counter[str]) -> str | None:
 
 
 def strings_of(url: str) -> Iterator[Strings]:
-    """Yield all strings of the file `url`: one `Strings` per column of Parquet, per line of JSONL, else per file."""
+    """Yield all strings of the file `url`: a `Strings` per column of Parquet or line of JSONL, one for other files."""
     if url.endswith(".parquet"):
         yield from _parquet(url)
         return
@@ -141,7 +144,7 @@ def strings_of(url: str) -> Iterator[Strings]:
 
 
 def json_strings(data: bytes) -> Iterator[str]:
-    """Yield every string and integer in JSON, keys included, as str; the whole text if `data` is not JSON."""
+    """Yield every string and integer in JSON, including keys, as str; if `data` is not JSON, yield the whole text."""
     try:
         waiting: list[Any] = [orjson.loads(data)]
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Errors of the user's functions: which document they belong to, with its id, its file and the head of its text."""
+"""Find the document for which a user's function raised an error; state its id, its file and the start of its text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_ours(stage: object) -> bool:
 
 
 def raised(name: str, error: BaseException) -> str:
-    """Return which function raised what, and where: "Filter(f) raised KeyError: 'x' (pipe.py, line 12)".
+    """Return a text that states a function, its error and the line: "f raised KeyError: 'x' (pipe.py, line 12)".
 
     name: the function as it is spelled in a pipeline.
     """
@@ -54,7 +54,7 @@ def failed(name: str, error: BaseException, batch: Batch | None = None, row: int
 
 
 def wrong_value(what: str, batch: Batch, row: int) -> FunctionFailed:
-    """Return the error that states `what` is wrong with a row of a batch."""
+    """Return the error which states, by the text `what`, that the value for a row of a batch is wrong."""
     names = batch.schema.names
     head = batch.column("text")[row].as_py()[: 4 * HEAD_CHARS] if "text" in names else ""
     id_ = B.show_id(int(B.ids(batch)[row])) if "id" in names else None

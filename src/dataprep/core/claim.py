@@ -1,7 +1,8 @@
 """Prepare the output folder of a Dataset: open a finished result, continue an unfinished one, or replace another one.
 
-If the input differs only in files that the earlier run could not read, or not in full (bad, empty or with damaged
-records, listed in unread.parquet), the result is continued too: only the parts with these files are made again.
+A result is also continued if the input differs only in files that the earlier run could not read in full (bad files,
+empty files, and files with damaged records, as listed in unread.parquet). Then only the parts with these files are made
+again.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ def is_finished(out: str, recipe: dict[str, Any]) -> bool:
 
 
 def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: Sequence[Any]) -> None:
-    """Mark `out` as unfinished if the input differs only in files that the earlier run could not read; else do nothing.
+    """Mark `out` as unfinished if the input differs only in files that the earlier run could not read in full.
 
-    To mark means to delete the manifest and the saved steps, whose keys are of the old input, and to write `recipe`.
-    Then `claim` continues the work, and only the parts with these files are made again.
+    Otherwise, do nothing. To mark means to delete the manifest and the saved steps (their keys are of the old input),
+    and to write `recipe`. Then `claim` continues the work, and only the parts with these files are made again.
     """
     found = Folder(out).recipe
     if found.get("key") in (None, recipe["key"]) or found.get("forgotten") != recipe.get("forgotten"):
@@ -80,10 +81,10 @@ def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: 
 def claim(out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = False) -> Dataset | None:
     """Return the Dataset in `out` if it is the complete result of `recipe`; else prepare `out` for the work.
 
-    To prepare means to delete files that may be replaced, and to write recipe.json; then None is returned. recipe:
-    input and stages. replace: whether a result of another recipe may be replaced. journal: whether to begin a list of
-    the files that are created. Raises StaleOutput if `out` has files that dataprep did not write, or another result
-    and `replace` is False.
+    To prepare means to delete files that may be replaced, and to write recipe.json; after this, None is returned.
+    recipe: the input and the stages. replace: whether a result of another recipe may be replaced. journal: whether to
+    begin a list of the files that are created. Raises StaleOutput if `out` has files that dataprep did not write, or if
+    it has another result and `replace` is False.
     """
     folder = Folder(out)
     found = folder.recipe or _sealed_recipe(folder)

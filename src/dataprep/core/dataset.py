@@ -43,10 +43,11 @@ SPREAD = 8  # parts that a sample is taken from
 class Dataset:
     """Documents of input files or of a sealed (complete) output folder, in the order of their ids; read when needed.
 
-    Each iteration reads the input again and applies the pending stages; `Pipeline().run(docs, out=DIR)` saves the
-    result. parts: the input, divided into shares that are one task each. url, manifest: the folder and its manifest if
-    sealed. left_out: files that were listed but are not read. max_bad_files: ReadError is raised if more files than
-    this are bad (damaged, or of too many bad records); None: never.
+    Each iteration reads the input again and applies the pending stages (those that were added but not run yet); to save
+    the result, call `Pipeline().run(docs, out=DIR)`. parts: the input, divided into shares that are one task each. url:
+    the output folder if the Dataset is sealed, else None. manifest: the content of the folder's manifest. left_out:
+    files that were listed but are not read. max_bad_files: ReadError is raised if more files than this are bad
+    (damaged, or with too many bad records); None sets no limit.
     """
 
     parts: tuple[Part, ...]
@@ -94,7 +95,7 @@ class Dataset:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, including those that pending stages add."""
+        """Names of the columns, including those that stages which are still to be applied add."""
         names = list(B.FIXED)
         for part in self.parts[:1]:
             names += [*part.reader.adds, *(name for stage in part.stages for name in stage.adds)]
@@ -102,7 +103,7 @@ class Dataset:
 
     @property
     def n_bytes(self) -> int:
-        """The size of the input in bytes, as stored (of compressed files: the compressed size)."""
+        """The size of the input in bytes, as stored; for compressed files this is the compressed size."""
         return sum(part.n_bytes for part in self.parts)
 
     def of(self, parts: Iterable[Part]) -> Dataset:
@@ -120,7 +121,7 @@ class Dataset:
         return self.of(part.then(Head(max_bytes=max_bytes // len(chosen))) for part in chosen)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Yield all documents in batches, with pending stages applied; columns: names of the columns (None: all).
+        """Yield all documents in batches, after the pending stages; columns: names of the columns to read (None: all).
 
         Raises ReadError if more files than `max_bad_files` are damaged or have too many bad records.
         """
@@ -199,23 +200,25 @@ class Dataset:
     def drops(self) -> pa.Table:
         """Return a table of the documents that this Dataset's stages dropped, one row per document.
 
-        Columns: id, stage, reason, kept_in, kept, similarity. kept: id of the document kept instead; null if none.
-        kept_in: the Dataset that contains `kept`; null for this one. similarity: of the two documents, 0 to 1.
+        Columns: id, stage, reason, kept_in, kept, similarity. kept: the id of the document that was kept instead; null
+        if there is none. kept_in: the Dataset that contains this document; null if it is this Dataset. similarity: the
+        similarity of the two documents, 0 to 1.
         """
         return self._tables(folder.DROPS, DROPS)
 
     def cuts(self) -> pa.Table:
         """Return a table of the spans that stages cut out of texts, one row per span.
 
-        Columns: id, stage, start, end, kept_in, kept, kept_start, kept_end. Offsets count bytes; the last four columns
-        locate the copy that was kept: its Dataset (null: this one), document, start and end.
+        Columns: id, stage, start, end, kept_in, kept, kept_start, kept_end. Offsets are in bytes. The last four columns
+        locate the copy that was kept: its Dataset (null if it is this one), its document, its start and its end.
         """
         return self._tables(folder.CUTS, CUTS)
 
     def unread(self) -> pa.Table:
         """Return a table of the files that were not read, with the columns file, reason, offset (bytes), detail.
 
-        Until the Dataset is sealed (complete), it has only the files that were already left out when it was made.
+        Until the Dataset is sealed (complete), the table has only the files that were left out when the Dataset was
+        made.
         """
         if self.manifest:
             return read_unread(str(self.url))
@@ -248,7 +251,8 @@ class Dataset:
     def write(self, path: str, format: str | None = None) -> None:  # noqa: A002 - the word users know
         """Write all documents to one file.
 
-        format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`; None: by the end of `path`, else `jsonl.zst`.
+        format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None: the format that the end of `path` names, or
+        `jsonl.zst` if it names none.
         """
         formats = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
         name = format or next((f for f in formats if str(path).endswith("." + f)), "jsonl.zst")
@@ -282,7 +286,7 @@ class Dataset:
         return {n: table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names}
 
     def text_of(self, id_: int | str) -> str:
-        """Return the text of a document; id_: an integer, or "file:position". Raises PlanError for an unknown id."""
+        """Return the text of the document `id_` (an integer or "file:position"). Raises PlanError if it is unknown."""
         id_ = B.parse_id(str(id_))
         parts = self.parts
         if self.manifest and not self.stages:  # the shard is known
@@ -345,7 +349,7 @@ def check_dataset(docs: object) -> None:
 def open_dataset(url: str) -> Dataset:
     """Return the Dataset in a folder that a Pipeline sealed (completed).
 
-    Raises ReadError if there is no sealed Dataset, CorruptShard if a data file is missing or has the wrong size.
+    Raises ReadError if there is no sealed Dataset, and CorruptShard if a data file is missing or has the wrong size.
     """
     url = str(url).rstrip("/")
     manifest = Folder(url).manifest

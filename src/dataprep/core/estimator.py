@@ -23,9 +23,9 @@ from .verdict import DropIds
 class Estimator:
     """Base class of steps that must read all documents to decide which to drop or cut; `fit` returns a Stage for that.
 
-    Subclasses are frozen dataclasses and define `fit`; all else has defaults. needs: columns that it reads in addition
-    to id, text, source and meta. VERSION: an integer; increase it when the same parameters lead to another result.
-    only_drops, hides: those of the Stage that `fit` returns (described in `Stage`).
+    Write a subclass as a frozen dataclass that defines `fit`; all other members have defaults. needs: columns that the
+    Estimator reads in addition to id, text, source and meta. VERSION: an integer; increase it when the same parameters
+    lead to another result. only_drops, hides: the values for the Stage that `fit` returns; `Stage` describes them.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
@@ -54,7 +54,7 @@ class Estimator:
         rows: one row per document, with the columns `id` (uint64), `reason`, and optionally `kept` (the id of the
         document that is kept instead), `kept_in` (the folder of that document's Dataset) and `similarity`. facts:
         numbers for the manifest and the report. Rows may be in any order. Raises PlanError if an id or a reason is
-        missing, or if an id occurs twice or is kept in place of itself.
+        missing, or if an id occurs twice or is the `kept` of its own row.
         """
         rows = self._checked(rows)
         for field in VERDICTS:

@@ -36,7 +36,7 @@ PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
 
 
 def folder_url(out: object) -> str:
-    """Return `out`, a path or URL, without a slash at the end. Raises PlanError if it is neither, or empty."""
+    """Return `out`, a path or URL, without a slash at the end. Raises PlanError if it is neither, or is empty."""
     require(isinstance(out, (str, os.PathLike)) and str(out), f"out={out!r} must be the path or URL of a folder")
     return str(out).rstrip("/") or "/"
 
@@ -68,7 +68,7 @@ class Folder:
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """The content of recipe.json: the input and stages that make this folder; empty if missing or not readable."""
+        """The content of recipe.json: the input and stages that make this folder; empty if the file cannot be read."""
         return self._json(RECIPE, or_empty=True)
 
     @property
@@ -116,7 +116,7 @@ class Folder:
     def shard(self, part: int, number: int) -> str:
         """Return the path of a Parquet file of documents (shard): "data/part-00003-000.parquet" for part 3, number 0.
 
-        The path is relative to the folder. part: the part's number. number: counts the shards of the part from 0.
+        The path is relative to the folder. part: the part's number. number: the shard's number in the part, from 0.
         """
         return f"{DATA}/{part_name(part)}-{number:03d}.parquet"
 
@@ -185,7 +185,7 @@ def run_steps(url: str) -> list[str] | None:
 def children(url: str) -> list[Folder]:
     """Return the complete output folders directly inside `url`, in the order of the run's steps.
 
-    Without run.json, which lists the steps: Datasets, the largest first; then token shards.
+    If there is no run.json, which lists the steps, the order is: Datasets, the largest first; then token shards.
     """
     names = files.listdir(url)
     steps = run_steps(url)

@@ -1,8 +1,8 @@
 """The forget list: documents to leave out, as a table in the folder of a Dataset or of token shards.
 
 `OUT/forget.parquet` names documents by their ids in the input of OUT. They are dropped right after reading, so that no
-rerun brings them back. The hashes that identify finished work do not depend on the list, because `dataprep forget`
-rewrites the existing files, which a rerun must not repeat. Recipe and manifest state a hash of the applied list.
+rerun brings them back. The hashes that identify finished work do not depend on the list: `dataprep forget` rewrites the
+existing files, and a rerun must not make them again. The recipe and the manifest state a hash of the applied list.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def noted(ids: Ids) -> dict[str, str]:
 
 
 def wanted(docs: Dataset, out: str) -> Ids:
-    """Return the ids to leave out of `out`: those on its own forget list, and on the lists of its input Datasets."""
+    """Return the ids to leave out of `out`: those on its forget list, and those on the lists of its input Datasets."""
     homes = {
         (home.url, piece.file)
         for part in docs.parts if isinstance(part.reader, Sealed)
@@ -60,7 +60,7 @@ def wanted(docs: Dataset, out: str) -> Ids:
 
 
 def without(docs: Dataset, out: str, ids: Ids) -> Dataset:
-    """Write `ids` as the forget list of `out`; return `docs` so that reading drops the documents on that list."""
+    """Write `ids` as the forget list of `out`; return `docs` as a Dataset that drops these documents when read."""
     if not len(ids):
         return docs
     if noted(listed(out)) != noted(ids):

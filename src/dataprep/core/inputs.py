@@ -1,6 +1,7 @@
 """Record the input files of a Dataset, so that a dropped document can be read again while its input exists.
 
-The files are listed in `origin.json`, with paths of this machine; so no key or hash depends on origin.json.
+The files are listed in `origin.json`, with paths of this machine; because of these paths, no hash depends on
+origin.json.
 """
 
 from __future__ import annotations

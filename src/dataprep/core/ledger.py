@@ -1,6 +1,6 @@
 """Ledger: records what one stage does to each document. Stages get it as `stats`.
 
-Every document that a stage receives must be returned or dropped with a reason, exactly once. The ledger keeps the
+A stage must return every document that it receives, or drop it with a reason, exactly once. The ledger keeps the
 batches that a stage has not yet returned, and reports a document that a stage lost, invented or counted twice. The
 records do not depend on the sizes of batches.
 """
@@ -55,8 +55,8 @@ class Ledger:
 
     stage: the stage's name. seed: selects the dropped documents that are kept as examples. record: counts and
     histograms so far. drops, cuts: rows of dropped documents and cut spans. unread: files that a reader could not read.
-    source: for the ledger of a reader, the source name of its documents; None for a stage. quiet: record nothing.
-    same_text: raise FunctionFailed if a returned text differs from the one that was received.
+    source: for the ledger of a reader, the source name of its documents; None for a stage. quiet: if True, nothing is
+    recorded. same_text: if True, FunctionFailed is raised if a returned text differs from the text that was received.
     """
 
     stage: str
@@ -87,11 +87,11 @@ class Ledger:
     ) -> None:
         """Record that documents are dropped.
 
-        ids: uint64[n]. reason: one word, or one per id. kept: uint64[n] or None, the document that is kept instead (0
-        is an id: use an Arrow array with nulls if only some ids have one). similarity: float[n] or None, of the dropped
-        and the kept document. kept_in: the folder of the Dataset that contains `kept`, if it is another one. n_bytes:
-        only for Readers, the size in bytes of records that never became documents.
-        moved: whether the text is now part of the document `kept`, so that it does not count as lost.
+        ids: uint64[n]. reason: one word for all ids, or a word per id. kept: uint64[n] or None, the documents that are
+        kept instead; if only some ids have one, pass an Arrow array with nulls, since 0 is a valid id. similarity:
+        float[n] or None, the similarity of the dropped and the kept documents. kept_in: the folder of the Dataset that
+        contains `kept`, if it is another one. n_bytes: only for Readers, the size in bytes of records that never became
+        documents. moved: True if the text is now part of the document `kept`, so that it is not counted as lost.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
@@ -117,8 +117,9 @@ class Ledger:
         """Record byte ranges that were removed from texts, and for each the copy that is retained elsewhere.
 
         ids: uint64[n], the documents that lose a range. start, end: int64[n], UTF-8 bytes of the text that the stage
-        received. kept, kept_start, kept_end: the document with the retained copy, and the copy's bytes in it, or None.
-        kept_in: the folder of the Dataset that contains `kept`, if it is another one.
+        received. kept: uint64[n] or None, the document with the retained copy. kept_start, kept_end: int64[n] or None,
+        the bytes of the copy in that document. kept_in: the folder of the Dataset that contains `kept`, if it is
+        another one.
 
         A document may have several ranges, also overlapping ones. The removed bytes are counted when the batch is
         returned; a document of which nothing is left must also be dropped.
@@ -135,7 +136,7 @@ class Ledger:
         self.count("spans cut", len(united(id_array, *(values.to_numpy() for values in bounds))[0]))
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
-        """Add `n` to the counter `name`; private: `name` names a person, and is not saved if a stage hides names."""
+        """Add `n` to the counter `name`; private: True if `name` names a person, which hides it if names are hidden."""
         if n and not self.quiet:
             self.record.counts[name] += int(n)
             if private:
@@ -278,7 +279,7 @@ class Ledger:
 def watch(stage: Callable[..., Iterator[Batch]], batches: Iterator[Batch], ledger: Ledger) -> Iterator[Batch]:
     """Apply `stage` to `batches` and yield the resulting batches; record in `ledger` the documents in and out.
 
-    Raises AssertionError if a document is neither returned nor dropped, or more than once.
+    Raises AssertionError if a document is neither returned nor dropped, or if this happens more than once.
     """
     for out in stage((ledger.received(batch) for batch in batches), ledger):
         yield ledger.returned(out)

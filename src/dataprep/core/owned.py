@@ -1,4 +1,4 @@
-"""Ownership of files in output folders: dataprep deletes what it created there, and nothing else.
+"""Ownership of files in output folders: dataprep deletes only the files that it created there.
 
 A file is dataprep's if the journal of its output folder, a list of the files created there, names it. Folders of
 earlier versions and object stores have no journal; there, the files that manifests and receipts name are dataprep's.
@@ -44,9 +44,8 @@ _LAYOUT = (
 def begin(out: str) -> None:
     """Create the journal (list of files that dataprep created) of an output folder, unless it has one.
 
-    Files of earlier runs are entered too.
-
-    Object stores have no journal. Raises PlanError if the folder cannot be written.
+    Files of earlier runs are entered too. Nothing is done on object stores, which have no journal. Raises PlanError if
+    the folder cannot be written.
     """
     if files.is_local(out):
         home = files.path_of(out)
@@ -76,8 +75,8 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
 def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:
     """Return files and folders in `out` that dataprep did not create, as sorted relative paths; hidden ones left out.
 
-    If `out` has names that are not in `known`, the names that dataprep uses, they are the result. Otherwise the result
-    is the files that dataprep did not create among `searched`, files and folders in `out`.
+    known: the names that dataprep uses; if `out` has other names, these are the result. Otherwise the files and folders
+    `searched` of `out` are searched, and the result is the files in them that dataprep did not create.
     """
     others = sorted(n for n in set(files.listdir(out)) - set(known) if not n.startswith("."))
     return others or foreign(out, searched)
@@ -102,7 +101,7 @@ def remove(out: str, names: Iterable[str]) -> int:
 
 
 def discard(url: str) -> None:
-    """Delete a file, or a folder at any depth, if dataprep created it; files of others in it are kept.
+    """Delete a file, or all files in a folder at any depth, if dataprep created them; other files are kept.
 
     Object stores, and folders without a journal, have no list of created files; there everything is deleted.
     """
@@ -116,8 +115,8 @@ def discard(url: str) -> None:
 def remove_all(url: str) -> tuple[int, list[str]]:
     """Delete everything that dataprep created in a folder; return (bytes freed, paths of the files that are left).
 
-    Files that dataprep did not create are kept; if hidden, they are not in the result. The journals (lists of created
-    files) are deleted last.
+    Files that dataprep did not create are kept; hidden ones of them are not in the result. The journals (lists of
+    created files) are deleted last.
     """
     freed = remove(url, files.listdir(url))
     left = [files.join(url, name) for name in foreign(url, files.listdir(url))]

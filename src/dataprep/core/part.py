@@ -35,7 +35,7 @@ class Sealed(Reader):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The columns of the shards in addition to id, text, source and meta; all types are given as null."""
+        """The columns of the shards in addition to id, text, source and meta; the type of each is stated as null."""
         return {name: pa.null() for name, _ in self.extra}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
@@ -69,10 +69,10 @@ class Sealed(Reader):
 class Part:
     """The share of the input that one task reads: slices of files, their reader, and the stages still to apply.
 
-    number: the part's index in the Dataset; key: a hash of its content and stages; `Dataset.tasks` sets both. labels:
-    the names of the stages in statistics, if they differ from the stages' own. forgotten: the URL of a list of
-    documents that are dropped right after reading; "" for none. skips_bad: whether reading continues after a bad file.
-    The key does not depend on `forgotten` or `skips_bad`.
+    number: the part's index in the Dataset. key: a hash of the part's content and stages. `Dataset.tasks` sets `number`
+    and `key`. labels: the names of the stages in statistics, if these differ from the stages' own names. forgotten: the
+    URL of a list of documents that are dropped right after reading; "" for none. skips_bad: whether reading continues
+    after a bad file. The key does not depend on `forgotten` or `skips_bad`.
     """
 
     slices: tuple[Slice, ...]
@@ -106,7 +106,7 @@ class Part:
         return f"{first.url}[{first.start}:{'' if first.stop is None else first.stop}]{more}"
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Part:
-        """Return a Part that also applies `stages` after its own; labels: their names in statistics."""
+        """Return a Part that applies `stages` after those of this one; labels: the names of `stages` in statistics."""
         names = (*labels, *(stage.name for stage in stages[len(labels) :]))
         return replace(self, stages=(*self.stages, *stages), labels=tuple(numbered([*self.stage_names, *names])))
 
@@ -117,8 +117,8 @@ class Part:
     def ledgers(self, seed: int = 0) -> list[Ledger]:
         """Return new ledgers (records of drops and counts): one for the reader, then one per stage in `applied`.
 
-        For shards of a sealed Dataset there is none for the reader, which drops nothing. seed: selects which dropped
-        documents are kept as examples.
+        For shards of a sealed Dataset there is no ledger for the reader, which drops nothing. seed: selects which
+        dropped documents are kept as examples.
         """
         names = [] if isinstance(self.reader, Sealed) else [READ]
         names += [FORGET] if self.forgotten else []
@@ -175,7 +175,7 @@ class Part:
 
 
 class ShardWriter:
-    """Writes one Parquet file of documents (shard), without dictionaries of texts, which would halve reading speed.
+    """Writes one Parquet file of documents (shard); texts are not dictionary-encoded, which would halve reading speed.
 
     Columns that are dictionaries in memory (source) are dictionary-encoded in the file too, but its schema states plain
     strings, since Hugging Face's `datasets` rejects Arrow dictionaries.

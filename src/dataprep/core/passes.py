@@ -19,9 +19,9 @@ T = TypeVar("T")
 class Pass(Generic[T]):
     """Base class of tasks that write one file per item; files with a receipt (work record) are not written again.
 
-    Subclasses set `folder`, the name inside `out`, and define `write`. Items are numbers, or have a `number` as Parts
-    do; `noun` begins the names of files: part-00003 for "part". With an empty noun there is one item, and the file is
-    OUT/FOLDER.
+    A subclass must set `folder`, the name of its folder inside `out`, and define `write`. Items are numbers, or objects
+    with a `number`, such as Parts. noun: the word with which the names of files begin: part-00003 for "part". If it is
+    "", there is one item, and the file is OUT/FOLDER.
 
     out: folder of the estimator's work. key: a hash of everything, apart from the item, on which the result depends.
 
@@ -44,7 +44,7 @@ class Pass(Generic[T]):
 
     @classmethod
     def url(cls, out: str, number: int = 0) -> str:
-        """Return the URL of the file of item `number` in `out`: OUT/FOLDER/part-00003, or OUT/FOLDER without a noun."""
+        """Return the URL of the file of item `number` in `out`: OUT/FOLDER/part-00003; OUT/FOLDER if `noun` is ""."""
         return files.join(out, cls.folder, f"{cls.noun}-{number:05d}") if cls.noun else files.join(out, cls.folder)
 
     def __call__(self, item: T) -> dict[str, Any]:
@@ -74,9 +74,9 @@ def table_once(
 ) -> dict[str, Any]:
     """Write the Parquet table `url` by calling `make`, unless it is finished; return the counts that `make` returned.
 
-    make: writes the table and returns counts, which are stored in a receipt, `url` with .json for .parquet. key: hash
-    of all that decides the table; if the receipt states the same, `make` is not called. passes: classes whose
-    intermediate files in the same folder are then deleted.
+    make: a function that writes the table and returns counts. They are stored in a receipt, whose URL is `url` with
+    .json instead of .parquet. key: hash of all that decides the table; if the receipt states the same, `make` is not
+    called. passes: classes whose intermediate files in the same folder are then deleted.
     """
     made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
     for one in passes:

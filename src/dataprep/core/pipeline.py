@@ -1,9 +1,9 @@
 """Pipeline: a list of stages, run in as few passes as possible; the result is a folder, opened as a Dataset.
 
-Consecutive Stages are one pass. Before an Estimator, pending stages are applied and the text is saved, but only if one
-of them changes or reads text. Drops and cuts of earlier Estimators are applied while reading, so Exact, MinHash and
-SuffixArray in a row all read the same saved copy of the text. Every task writes a receipt of its work, so a killed run
-resumes and writes the same bytes.
+Consecutive Stages are run in one pass. Before an Estimator, the stages that are still to be applied are run and the
+text is saved, but only if one of these stages changes or reads text. Drops and cuts of earlier Estimators are applied
+while reading; so Exact, MinHash and SuffixArray in a row all read the same saved copy of the text. Every task writes a
+receipt of its work, so a killed run resumes and writes the same bytes.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class Pipeline:
         """Apply the stages to `docs`, save the result in the folder `out`, and return it as a Dataset.
 
         A finished result of the same stages and input is only opened, and an unfinished one is continued. run: the
-        Runner, which decides how many tasks run at once; None: `Serial()`. replace: make the result again, except for
-        steps that did not change, if `out` was made by other stages or from other input. Without it, StaleOutput is
-        raised.
+        Runner, which decides how many tasks run at once; None: `Serial()`. replace: if `out` was made by other stages
+        or from other input, True makes the result again, except for steps that did not change; False raises
+        StaleOutput.
         """
         guard()
         check_dataset(docs)

@@ -3,9 +3,10 @@
     def ingest(out, run): ...
     def filter(ingest, out, run): ...        # takes what `ingest` returned
 
-A step is a public function of the file with a parameter `out`, the step's own folder. Its other parameters are `run`,
-the Runner, and the names of earlier steps, whose results are passed. Steps are called in every run; receipts make a
-repeated call cheap. A mistake in the file is reported in one sentence with file, line and the nearest right name.
+A step is a public function of the file with a parameter `out`, the step's own folder. Its other parameters may be
+`run`, the Runner, and the names of earlier steps, whose results are passed for them. Steps are called in every run;
+receipts make a repeated call cheap. A mistake in the file is reported in one sentence with the file, the line and the
+most similar valid name.
 """
 
 from __future__ import annotations

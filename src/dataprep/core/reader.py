@@ -22,8 +22,8 @@ class Slice:
     """A range of an input file, from `start` to before `stop` (None: the end), in positions that its reader defines.
 
     file: the file's number in the Dataset. source: name of the documents' source. fingerprint: hash that identifies the
-    content, "" until needed. n_bytes: size as stored. unread: why the file cannot be read, or None. listed: the folder
-    or glob by which the file was found, "" if it was named.
+    content; "" until it is needed. n_bytes: size as stored. unread: the reason why the file cannot be read, or None.
+    listed: the folder or glob by which the file was found; "" if the user named the file.
     """
 
     url: str
@@ -44,18 +44,18 @@ class Slice:
 class Reader:
     """Base class of readers: yields the documents of a slice of a file as batches.
 
-    Subclasses are frozen dataclasses, whose fields are options of `dp.read`, and define `__call__`; the rest has
-    defaults. What `__call__` must do:
+    Write a subclass as a frozen dataclass, whose fields are options of `dp.read`, and define `__call__`; all other
+    members have defaults. `__call__` must do the following:
 
     - Yield batches made by `dataprep.core.batch.make`, of at most MAX_ROWS documents and about MAX_BYTES, with the
       columns that `adds` names in addition to the fixed ones.
     - Give each document the id `doc_id(piece.file, position)`. A position is an integer below 2**40 that follows from
       the file alone, such as a byte offset or the number of a record; positions ascend.
     - Yield the documents with positions in [piece.start, piece.stop), and no others.
-    - Drop what cannot be a document with `stats.drop(ids, reasons)`. Raise ReadError if the file cannot be read.
+    - Drop records that cannot be documents with `stats.drop(ids, reasons)`. Raise ReadError if the file cannot be read.
 
-    VERSION: an integer; increase it when the same file yields other documents. `companions` names other files that are
-    read with a file, so that work is done again if they change. splits: True if a slice of a plain (not compressed)
+    VERSION: an integer; increase it when the same file yields other documents. `companions` returns other files that
+    are read with a file, so that work is done again if they change. splits: True if a slice of a plain (not compressed)
     file may begin at any byte, as with lines; False if reading must begin at the start of the file.
     """
 
@@ -78,7 +78,7 @@ class Reader:
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """Return (name, type) of each field in `names`, which becomes a column, as found in the file `url`.
 
-        Readers with an option `columns` define it; the others raise PlanError.
+        Only readers with an option `columns` define this method; others raise PlanError.
         """
         msg = f"{url}: {cls.__name__} does not know the types of {', '.join(names)}; give columns={{name: type}}"
         raise PlanError(msg)

@@ -1,8 +1,9 @@
 """Runners: Serial, Local (processes of this machine) and Ray. All have one method, `map`.
 
-A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results come in item
-order. Only URLs and small results cross processes, so every Runner makes the same bytes. `memory=` limits the memory of
-all workers together: with a small limit, fewer workers run at once. The output does not depend on the limit.
+A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results are yielded in
+the order of the items. Only URLs and small results are sent between processes, so every Runner makes the same bytes.
+`memory=` limits the memory of all workers together: with a small limit, fewer workers run at once. The output does not
+depend on the limit.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Runner(Protocol):
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Yield `task(item)` for every item, in item order.
 
-        task: picklable by cloudpickle, as are items and results. label: title of the progress bar; empty for none.
+        The task, the items and the results must be picklable by cloudpickle. label: title of the progress bar; "" for
+        no progress bar.
         """
 
     @property
@@ -61,11 +63,11 @@ class Runner(Protocol):
 
     @property
     def memory(self) -> int | str | None:
-        """Bytes that all workers together may take, or text such as "4GB"; None sets no limit."""
+        """The memory that all workers together may take, in bytes or as text such as "4GB"; None sets no limit."""
 
 
 def runner_of(run: Runner | None) -> Runner:
-    """Return `run`, or a new `Serial()` if it is None. Raises PlanError if it lacks a member of a Runner."""
+    """Return `run`, or a new `Serial()` if it is None. Raises PlanError if `run` lacks a member of a Runner."""
     missing = [name for name in ("map", "workers", "memory") if run is not None and not hasattr(run, name)]
     if missing:
         msg = f"run={run!r} must be a Runner such as dp.Serial() or dp.Local(2); it has no {' and no '.join(missing)}"
@@ -79,7 +81,7 @@ def memory_of(run: Runner) -> int:
 
 
 def parse_bytes(size: int | str) -> int:
-    """Return the bytes meant by an integer or by text such as "4GB" or "512 MiB". Raises PlanError otherwise."""
+    """Return a size in bytes, from an integer or text such as "4GB" or "512 MiB". Raises PlanError if it is neither."""
     if isinstance(size, int):
         return size
     units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
@@ -197,7 +199,8 @@ def _submit(pool: ProcessPoolExecutor, task: bytes, item: Any) -> Future[bytes]:
 class Ray:
     """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`.
 
-    address: of the cluster, as for `ray.init`. memory: bytes that all workers may take together, or text like "4GB".
+    address: the address of the cluster, as for `ray.init`. memory: bytes that all workers may take together, or text
+    like "4GB".
     """
 
     address: str | None = None
@@ -338,7 +341,7 @@ def guard() -> None:
 
 @at_stop
 def stop_workers() -> None:
-    """End the worker processes of this process: they have a second to remove their temporary files."""
+    """End the worker processes of this process; they have one second to remove their temporary files."""
     pools = list(_POOLS.values())
     _POOLS.clear()
     processes = [p for pool in pools for p in (getattr(pool, "_processes", None) or {}).values()]

@@ -3,8 +3,8 @@
     dp.Pipeline(dp.Score(dp.Gopher())).run(docs, out="work/scored")           # measures, drops nothing
     dp.Pipeline(dp.Gopher(min_words=80)).run(dp.open_dataset("work/scored"), out="work/clean")    # only decides
 
-Score columns store a hash of the model and settings that made them. A filter with other settings measures again, and
-so does every filter after a stage that changes the text (`batch.with_column`).
+Score columns store a hash of the model and settings that made them. A filter with other settings measures the texts
+again; after a stage that changes texts (`batch.with_column`), every filter does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ScoredFilter(Stage):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """The columns that `score` returns, as {name: type}; names begin with the filter's, as in gopher_words."""
+        """The columns that `score` returns, as {name: type}; names begin with the filter's name, as in gopher_words."""
         raise NotImplementedError
 
     @property
@@ -50,7 +50,7 @@ class ScoredFilter(Stage):
         raise NotImplementedError
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return for each document the reason for dropping it, or null to keep it; scores: from `score`."""
+        """Return, for each document, the reason to drop it, or null to keep it; scores: the columns of `score`."""
         raise NotImplementedError
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -84,8 +84,8 @@ class ScoredFilter(Stage):
 class Score(Stage):
     """Adds the scores of a filter as columns, and drops nothing.
 
-    filter: any stage that drops. For a `ScoredFilter` the columns are its scores; for any other there is one,
-    NAME_reason, with the reason for which the filter would drop the document, null if it would keep it.
+    filter: any stage that drops. For a `ScoredFilter` the columns are its scores. For any other filter there is one
+    column, NAME_reason, with the reason for which the filter would drop the document; null if the filter would keep it.
     """
 
     only_drops: ClassVar[bool] = True

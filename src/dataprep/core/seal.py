@@ -1,4 +1,4 @@
-"""Write a Dataset's folder: for each part (task) Parquet shards, tables and a receipt, then the manifest of all."""
+"""Write a Dataset's folder: Parquet shards, tables and a receipt for each part (task), and then one manifest."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class Seal:
     def shard(self, flow: _Flow, url: str, part: Part) -> dict[str, Any]:
         """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
-        flow: the batches of `part`, of which earlier shards have taken the first. The entry has the number of documents
-        and bytes, the last id, the columns and a hash of the content.
+        flow: the remaining batches of `part`, after those of earlier shards. The entry has the number of documents and
+        bytes, the last id, the columns and a hash of the content.
         """
         facts: dict[str, Any] = {"docs": 0, "bytes": 0, "last_id": None}
         digest = xxhash.xxh3_128()
@@ -116,10 +116,10 @@ def seal(
 ) -> Dataset:  # fmt: skip
     """Write the documents of `docs`, their tables and receipts and, last, the manifest into `out`; return the Dataset.
 
-    run: the Runner. codec: Parquet compression, lz4 for saved steps, zstd for results. recipe: input and stages, for
-    the manifest. label: title of the progress bar. earlier, unread: statistics and unread files of the passes before.
-    audits: searches for private strings in the folder. hidden: paths that the audits skip, since they are deleted
-    afterwards.
+    run: the Runner. codec: Parquet compression, lz4 for saved steps, zstd for results. recipe: the input and the
+    stages, for the manifest. label: title of the progress bar. earlier: statistics of the earlier passes. unread: files
+    that could not be read. audits: searches for private strings in the folder. hidden: paths that the audits skip,
+    since they are deleted afterwards.
 
     Raises Leak, before the manifest is written, if an audit finds a private string that may not stay.
     """
@@ -166,9 +166,9 @@ def write_shard(batches: Iterator[Batch], url: str, codec: str, columns: Sequenc
 
 
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
-    """Return the statistics to save: without names and texts for all stages up to the last one that hides its input.
+    """Return the statistics to save; names and texts are removed from all stages up to the last that hides its input.
 
-    stats: those of the reader and the forget list, if any, then one entry for each of `stages`.
+    stats: the statistics of the reader and of the forget list, if there are any, and then of each of `stages`.
     """
     n = n_hidden(stages)
     last = n + len(stats) - len(stages) if n else 0

@@ -1,4 +1,4 @@
-"""Sources that a rule of `keep="source:A,B"` names: a warning if no document has one of them."""
+"""Warn of sources that a rule `keep="source:A,B"` names but that no document has."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ LABEL_CHARS = 60
 class Stage:
     """One pass over documents: maps an iterator of batches to an iterator of batches.
 
-    Subclasses are frozen keyword-only dataclasses that define `__call__`. A stage declares:
+    Write a subclass as a frozen keyword-only dataclass that defines `__call__`. A stage declares:
 
     - `needs`: columns that it reads in addition to id, text, source and meta; PlanError if one is missing.
     - `adds`: columns that it adds, with their types.
@@ -89,8 +89,8 @@ def n_hidden(stages: Sequence[Any]) -> int:
 def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
     """Return a Stage or Estimator as a dict for the manifest: label, class, version, fields, only_drops.
 
-    "fields" has the fields in the dataclass's repr. A class with its own `__repr__` may have private fields; then
-    "fields" is empty, and "shown" is the repr.
+    "fields" has the fields that the dataclass's repr shows. If a class defines its own `__repr__`, it may have private
+    fields; then "fields" is empty, and "shown" is the repr.
     """
     printed = is_dataclass(stage) and hasattr(type(stage).__repr__, "__wrapped__")  # by the decorator's own __repr__
     return {
@@ -137,9 +137,10 @@ def spelled(description: Mapping[str, Any]) -> str:
 
 
 def labels_of(stages: Sequence[Any]) -> list[str]:
-    """Return a name for each stage of a Pipeline, all different, as for statistics: Exact(paragraph), Exact(line).
+    """Return a unique name for each stage of a Pipeline, for statistics, such as Exact(paragraph) and Exact(line).
 
-    Stages of the same name are distinguished by the fields in which they differ, else by number: lambda, lambda #2.
+    Stages of the same name are distinguished by the fields in which they differ, or by number if no field differs:
+    lambda, lambda #2.
     """
     names = [stage.name for stage in stages]
     labels = list(names)
@@ -232,9 +233,9 @@ class _Function(Stage):
 class Filter(_Function):
     """Keeps or drops each document by the result of a plain function, whose parameter names are column names.
 
-    fn: returns a str to drop the document with that reason, False to drop it with the function's name as reason, None
-    or True to keep it. version: identifies a function whose source Python cannot find; change it when the function
-    changes.
+    fn: the function. It must return a str to drop the document with that reason, False to drop it with the function's
+    name as the reason, or None or True to keep it. version: a text that identifies a function whose source Python
+    cannot find; change it when the function changes.
 
     >>> def too_short(text): return "too_short" if len(text) < 200 else None
     >>> stage = Filter(too_short)
@@ -267,8 +268,8 @@ class Filter(_Function):
 class Map(_Function):
     """Rewrites each document's text by a plain function, or adds columns; the parameter names are column names.
 
-    The function returns the new text (str), or a dict with the values of the new columns, and of "text" if it changes.
-    adds: {name: Arrow type} of the new columns.
+    The function must return the new text (str), or a dict with the values of the new columns, and with "text" if the
+    text changes. adds: {name: Arrow type} of the new columns.
 
     >>> def stripped(text): return text.strip()
     >>> stage = Map(stripped)
@@ -316,7 +317,7 @@ class Map(_Function):
 
 @dataclass(frozen=True, kw_only=True)
 class Head(Stage):
-    """Stage that stops reading a part of the input after `max_bytes` of text; the last batch is kept whole."""
+    """Stage that stops reading a part of the input after `max_bytes` of text; the last batch is not cut."""
 
     max_bytes: int
 
@@ -331,7 +332,7 @@ class Head(Stage):
 
 
 def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Ledger) -> Batch:
-    """Record in `stats` that documents with a reason are dropped; return those whose reason is null.
+    """Record in `stats` that documents with a reason are dropped; return the documents whose reason is null.
 
     reasons: one per document.
     """

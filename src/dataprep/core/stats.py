@@ -1,7 +1,7 @@
 """Statistics: counts, histograms and examples of every stage.
 
 `StageStats` has the statistics of one stage, `Stats` is the list of all stages. The statistics of tasks are summed in
-the order of the input, so they do not depend on the workers. For every stage: docs in = docs out + docs dropped, and
+the order of the input, so they do not depend on the workers. For every stage, docs in = docs out + docs dropped, and
 bytes in + bytes added = bytes out + bytes dropped + bytes cut.
 """
 
@@ -41,8 +41,9 @@ class Amount:
 class Example:
     """One dropped document, an example of the reason for which it was dropped.
 
-    rank: a hash of seed and id; the documents with the smallest are the examples, so every run has the same ones.
-    kept: the id of the document kept instead, if any. similarity: of the two documents.
+    rank: a hash of seed and id; the documents with the smallest hashes are the examples, so that every run has the same
+    examples. kept: the id of the document that was kept instead; None if there is none. similarity: the similarity of
+    the two documents.
     """
 
     rank: int
@@ -60,10 +61,11 @@ Sources = dict[str, Amount]
 class StageStats:
     """The statistics of one stage.
 
-    into, out: documents received and returned, by source. dropped: by reason, then by source. cut, added: bytes removed
-    from, and added to, documents that are kept. counts: other counters, by name. private: the counters whose names
-    identify people. moved: drop reasons of documents whose text became part of another document. histograms: name ->
-    number of binary digits -> number of values. examples: dropped documents by reason.
+    into: documents received, by source. out: documents returned, by source. dropped: dropped documents, by reason and
+    then by source. cut: bytes removed from documents that are kept. added: bytes added to these documents. counts:
+    other counters, by name. private: the counters whose names identify people. moved: drop reasons of documents whose
+    text became part of another document. histograms: for each name, the number of values by their number of binary
+    digits. examples: dropped documents by reason.
     """
 
     name: str
@@ -134,7 +136,7 @@ class StageStats:
     def alarms(self) -> list[str]:
         """Return a warning for each source of at least 100 documents of which this stage removed over 99 %.
 
-        If it removed all documents, however few, the only warning is `emptied`.
+        If the stage removed all documents, even if there were fewer than 100, the only warning is `emptied`.
         """
         if self.emptied:
             return [self.emptied]

@@ -1,7 +1,7 @@
 """Schemas of the tables of dropped documents, cut spans and unread files; functions to write and read the first two.
 
-A *drop table* or *cut table* belongs to a sealed Dataset and names the stage of each row. A *verdict table* is what an
-Estimator writes for the stage that it returns: the same columns without `stage`.
+A *drop table* or *cut table* belongs to a sealed Dataset and names the stage of each row. A *verdict table* is written
+by an Estimator for the stage that it returns; it has the same columns, except `stage`.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard'
 def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table]) -> int:
     """Write an Estimator's table of documents to drop to `url`, and return its number of rows.
 
-    tables: rows with the columns of VERDICTS, in one table or several; no id of a table may be less than the ids of the
-    table before.
+    tables: rows with the columns of VERDICTS, in one table or several. The ids of a table must not be less than those
+    of the table before.
     """
     return _write(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
@@ -84,7 +84,7 @@ def write_spans(url: str, spans: Iterable[npt.NDArray[Any]]) -> int:
 def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
     """Merge spans of a document that overlap or touch; return the arrays (ids, starts, ends), sorted by id and start.
 
-    ids: the document of each given span. start, end: its offsets. Spans may be in any order.
+    ids: the document of each given span. start, end: the offsets of each span. Spans may be in any order.
     """
     order = np.lexsort((start, ids))
     ids, start, end = ids[order], start[order], end[order]
@@ -122,8 +122,9 @@ def _write(url: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
 class Drop:
     """One row of a table of dropped documents, and the output folder that the table belongs to.
 
-    id: the dropped document. stage, reason: which stage dropped it, and why. kept: the document kept instead. kept_in:
-    the Dataset that contains `kept`; None: the same as that of `id`. similarity: of the two documents `id` and `kept`.
+    id: the dropped document. stage: the stage that dropped it. reason: the reason of the drop. kept: the document that
+    was kept instead. kept_in: the Dataset that contains `kept`; None if it is the same as that of `id`. similarity: the
+    similarity of the documents `id` and `kept`.
     """
 
     id: int
@@ -139,9 +140,9 @@ class Drop:
 class Cut:
     """One row of a table of spans cut out of texts, and the output folder that the table belongs to.
 
-    id, stage: the document, and the stage that cut the span. start, end: offsets in bytes of the text that the stage
-    read. kept, kept_start, kept_end: the document that retains a copy of the cut text, and the copy's offsets in it.
-    kept_in: the Dataset that contains `kept`; None: the same as that of `id`.
+    id: the document. stage: the stage that cut the span. start, end: the span's offsets, in bytes, in the text that the
+    stage read. kept: the document that retains a copy of the cut text. kept_start, kept_end: the offsets of the copy in
+    that document. kept_in: the Dataset that contains `kept`; None if it is the same as that of `id`.
     """
 
     id: int
@@ -161,7 +162,7 @@ def checked(
 ) -> Iterator[None]:
     """Turn errors inside the `with` block into CorruptShard for the file `url`, except those of network and memory.
 
-    what, fix: for the message: the kind of file that was expected, and what the user should do.
+    what: the kind of file that was expected, for the message. fix: the advice to the user, for the message.
     """
     try:
         yield
@@ -196,7 +197,7 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
 
 
 def rows_of_id(url: str, id_: int) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file whose id is `id_`, as dicts; only row groups that may contain it are read.
+    """Return the rows with the id `id_` of a Parquet file, as dicts; only row groups that may contain the id are read.
 
     Raises CorruptShard if the file is missing or damaged.
     """

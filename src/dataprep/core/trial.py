@@ -33,7 +33,8 @@ _CURRENT: ContextVar[Trial | None] = ContextVar("dataprep_trial", default=None)
 class Sampled:
     """The size of one input of a trial in bytes.
 
-    stored: of the files as stored. text: of all their text, an estimate. sample: of the text that was sampled.
+    stored: size of the files as stored. text: estimated size of all text in the files. sample: size of the text that
+    was sampled.
     """
 
     stored: int
@@ -45,7 +46,7 @@ class Sampled:
 class Reserved:
     """Memory in bytes that one process needs for the whole input, in addition to what a worker takes.
 
-    what: what takes the memory. instead: what to do if it does not fit.
+    what: a description of the data that takes the memory. instead: the advice to the user if the memory is too small.
     """
 
     n_bytes: int
@@ -58,8 +59,8 @@ class Trial:
     """Context manager in which pipelines read only a sample of about `sample_bytes` of text of each input.
 
     Files inside the folder `out`, which earlier steps of the trial wrote, are read whole. ledgers: called for each Part
-    (one task's input) in place of `Part.ledgers`. inputs, reserved: the inputs that were sampled, and the memory that
-    stages reserved, so far.
+    (one task's input) in place of `Part.ledgers`. inputs: the inputs that were sampled so far. reserved: the memory
+    that stages reserved so far.
     """
 
     out: str
@@ -83,7 +84,7 @@ class Trial:
         return min(1.0, sum(i.sample for i in self.inputs) / max(1.0, sum(i.text for i in self.inputs)))
 
     def sample(self, docs: Dataset) -> Dataset:
-        """Return a sample of `docs`; `docs` itself if an earlier step of the trial made it."""
+        """Return a sample of `docs`, or `docs` itself if an earlier step of the trial made it."""
         if all(piece.url.startswith(self.out) for part in docs.parts for piece in part.slices):
             return docs
         sample = docs.sample(self.sample_bytes)
@@ -106,8 +107,9 @@ def current() -> Trial | None:
 def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
     """Check that the memory of the Runner `run` suffices for one worker and `n_bytes` more; in a trial, only record it.
 
-    n_bytes: memory that this process will need. what, instead: for the message: what takes the memory, and what to do
-    if it does not fit. grows: whether the amount grows with the input. Raises PlanError if the memory is too small.
+    n_bytes: memory that this process will need. what: a description of the data that takes the memory, for the message.
+    instead: the advice to the user, for the message. grows: True if the amount grows with the input. Raises PlanError
+    if the memory is too small.
     """
     trial = current()
     if trial is not None:

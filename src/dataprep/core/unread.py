@@ -1,8 +1,9 @@
-"""Unread files: those given to `dp.read` that were not read, listed in the table OUT/unread.parquet of a Dataset.
+"""Unread files: files passed to `dp.read` that were not read, as listed in the table OUT/unread.parquet of a Dataset.
 
-A row is a file, or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`, `not_a_chat`,
-`empty` and `bad`; later, reading adds files that are `empty` (no record) or `bad`, and archives of which it dropped
-records that are broken (`damaged`) or differ from their digests (`bad_digest`). The table exists only if it has
+A row represents a file or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`,
+`not_a_chat`, `empty` and `bad`. Later, when the other files are read, rows are added for files that are `empty`
+(without a record) or `bad`, and for archives with records that were dropped because they are broken (`damaged`) or
+differ from their digests (`bad_digest`). The table exists only if it has
 rows. Files that are bad when they are read are counted against `Dataset.max_bad_files`.
 """
 
@@ -35,10 +36,10 @@ SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lis
 
 @dataclass(frozen=True)
 class Unread:
-    """A file that was not read, or not to its end.
+    """A file that was not read, or not read to its end.
 
-    file: its URL. reason: one word, such as "bad". offset: where reading stopped, in decompressed bytes. detail: a
-    sentence, such as the message of the error.
+    file: the file's URL. reason: one word, such as "bad". offset: the offset at which reading stopped, in decompressed
+    bytes. detail: a sentence, such as the message of the error.
     """
 
     file: str
@@ -63,9 +64,9 @@ def stopped_at(row: Unread) -> ReadError:
 def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int | None = None) -> None:
     """Check the number of bad files; log a warning if some are bad but allowed.
 
-    rows: the files that could not be read, or not to their end. max_bad_files: None sets no limit. n_docs: number of
-    documents that were read; None: not known yet. Raises ReadError if more than `max_bad_files` files are bad, or if
-    files are bad or empty and no document was read.
+    rows: the files that could not be read to their end. max_bad_files: the largest number of bad files that is allowed;
+    None sets no limit. n_docs: number of documents that were read; None if it is not known yet. Raises ReadError if
+    more than `max_bad_files` files are bad, or if files are bad or empty and no document was read.
     """
     rows = list(rows)
     found = [row for row in rows if row.reason in (BAD, EMPTY)]
@@ -114,7 +115,8 @@ def without_names(rows: Iterable[Unread]) -> list[Unread]:
 def write_unread(out: str, rows: Sequence[Unread]) -> dict[str, Any]:
     """Write the table unread.parquet of files that were not read in `out`; delete it if there are no rows.
 
-    Returns its entry for the manifest: {"unread": {name, size in bytes, hash, number of rows per reason}}, or {}.
+    Returns the table's entry for the manifest, {"unread": {name, size in bytes, hash, number of rows per reason}}, or
+    {} if there is no table.
     """
     url = Folder(out).path(NAME)
     if not rows:

@@ -23,8 +23,8 @@ from .tables import SPANS, VERDICTS, RangeReader
 class Verdict(Stage):
     """Base class of stages that apply an Estimator's table of documents to drop or spans to cut.
 
-    key: a hash that identifies the content of the table, in place of its path. estimator: the name of the Estimator.
-    facts: numbers that the Estimator counted, for the manifest and the report.
+    key: a hash that identifies the content of the table; it is used in place of the table's path. estimator: the name
+    of the Estimator. facts: numbers that the Estimator counted, for the manifest and the report.
     """
 
     key: str = field(repr=False)
@@ -80,10 +80,10 @@ def check_min_left(min_left: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CutSpans(Verdict):
-    """Removes from texts the spans that an Estimator's table names; they may overlap.
+    """Removes from texts the spans that an Estimator's table names; the spans may overlap.
 
-    spans: the URL of the table, which `write_spans` wrote. min_left: a document that was cut and has fewer characters
-    left, not counting white space, is dropped with the reason "left_too_short".
+    spans: the URL of the table, which `write_spans` wrote. min_left: if a document was cut and has fewer characters
+    left than this, not counting white space, it is dropped with the reason "left_too_short".
     """
 
     spans: str = field(repr=False)

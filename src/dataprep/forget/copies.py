@@ -24,9 +24,9 @@ JOINED = "joined"  # the reason of a message that became part of the document `k
 class Copy:
     """A duplicate of a forgotten document.
 
-    folder: the Dataset whose drop table states it. id: of the duplicate. of: id of the forgotten document. stage: the
-    stage that found it. similarity: 0 to 1, None if not measured. is_kept: True if this document was kept and the
-    forgotten one dropped, False if the reverse.
+    folder: the Dataset whose drop table has the pair. id: the id of the duplicate. of: the id of the forgotten
+    document. stage: the stage that found the pair. similarity: 0 to 1; None if it was not measured. is_kept: True if
+    the duplicate was kept and the forgotten document was dropped, False for the reverse.
     """
 
     folder: str
@@ -66,8 +66,8 @@ def windows_of_same(node: Relative, ids: Ids) -> Ids:
 def duplicates_of(node: Relative, ids: Ids) -> Iterator[Copy]:
     """Yield the duplicates of the documents `ids` within one Dataset and its saved steps.
 
-    node: the Dataset. Its duplicates are the documents dropped in favour of one of `ids`, and those kept instead of one
-    of them.
+    node: the Dataset. The duplicates are the documents that were dropped because one of `ids` was kept, and the
+    documents that were kept instead of one of `ids`.
     """
     given = set(ids.tolist())
     for rows in _drop_tables(node.datasets):
@@ -81,7 +81,7 @@ def duplicates_of(node: Relative, ids: Ids) -> Iterator[Copy]:
 
 
 def dropped_ids(node: Relative, ids: Ids) -> Ids:
-    """Return those of `ids` that a Dataset (`node`) dropped, itself or in a saved step; read from the drop tables."""
+    """Return those of `ids` that the Dataset `node` or one of its saved steps dropped, as its drop tables state."""
     return union(rows["id"].filter(_is_in(rows["id"], ids)).to_numpy() for rows in _drop_tables(node.datasets))
 
 

@@ -1,7 +1,7 @@
 """Remove documents from a sealed (finished) Dataset: only the shards that hold them are written again.
 
-New shards have new names. The manifest changes in one step from the old shards to the new ones. All other work can be
-repeated, so if the process is killed, the same call repeated ends in the same bytes.
+New shards have new names, and the manifest changes in one step from the old shards to the new ones. All other work can
+be repeated; so after a killed process, the same call again results in the same bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Removed = dict[str, Amount]  # by source
 def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = False) -> int:
     """Remove documents from a sealed (finished) Dataset, and return how many were in it.
 
-    url: the Dataset's folder. ids: of the documents, ascending. forget_list: all ids on the folder's list, whose hash
+    url: the Dataset's folder. ids: the documents' ids, ascending. forget_list: all ids on the folder's list, whose hash
     is written to the manifest. is_step: True for a saved step, whose removals are recorded in the drop table of its
     Dataset.
     """
@@ -60,7 +60,7 @@ def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = Fa
 
 
 def remove_parts(url: str, forget_list: Ids) -> None:
-    """Remove the files of an unfinished Dataset's parts; the next run makes them without the forgotten documents.
+    """Remove the files of an unfinished Dataset's parts; the next run makes the parts without the forgotten documents.
 
     forget_list: all ids on the folder's list, whose hash is written to the recipe.
     """
@@ -83,7 +83,7 @@ def _hits(url: str, shard: dict[str, Any], ids: Ids) -> Ids:
 
 
 def ids_in_file(url: str, ids: Ids) -> Ids:
-    """Return those of `ids` (ascending) that occur in a Parquet file; only row groups that may have one are read."""
+    """Return those of `ids` (ascending) that occur in a Parquet file; only row groups that may contain one are read."""
     with files.open_raw(url) as f:
         parquet = pq.ParquetFile(f)
         column = parquet.schema_arrow.names.index("id")

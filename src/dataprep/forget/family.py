@@ -1,4 +1,4 @@
-"""The folders of a run, which of them were made from which, and a document's ids in each."""
+"""The relations of a run's folders: the folders from which each was made, and a document's ids in each."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from dataprep.store import files
 class Relative:
     """One folder of a run (a Dataset, or token shards), the folders it was made from, and those made from it.
 
-    url: the folder. kind: Dataset or token shards. manifest: empty if the folder is unfinished. steps: saved inputs of
-    its deduplications and other Estimators; documents have the same ids there. parents, children: the folders from
-    which it was made, and the folders made from it; each with the number that is added to file numbers in the ids of
-    the folder that was made. outside: URLs of Datasets of other runs from which this folder was made, each with such a
-    number. input_files: number and URL of each. sources: if it is a mixture, the folder of each source by name.
+    url: the folder. kind: Dataset or token shards. manifest: the content of the manifest; empty if the folder is
+    unfinished. steps: saved inputs of its deduplications and other Estimators, in which documents have the same ids.
+    parents: the folders from which this folder was made. children: the folders that were made from it. Each parent and
+    child has a number, which is added to the file numbers in the parent's ids to get those in the child's ids. outside:
+    URLs of Datasets of other runs from which this folder was made, each with such a number. input_files: the number and
+    the URL of each input file. sources: if the folder is a mixture, the folder of each source by name.
     """
 
     url: str
@@ -148,10 +149,10 @@ def parents_first(nodes: list[Relative]) -> list[Relative]:
 
 
 def owner_of_ids(url: str, nodes: list[Relative], of: str | None) -> Relative:
-    """Return the folder to which the user's ids refer: the one named `of`, or the only possible one.
+    """Return the folder to which the user's ids refer: the folder `of` or, if it is None, the only possible folder.
 
-    nodes: the folders in `url`. Raises PlanError if there is no folder `of`, or if folders number documents differently
-    and `of` is None.
+    nodes: the folders in `url`. Raises PlanError if there is no folder `of`, or if `of` is None and the folders number
+    documents differently.
     """
     by_name = {files.name_of(node.url): node for node in nodes} | {node.url: node for node in nodes}
     if of is not None:

@@ -36,9 +36,9 @@ NONE = np.zeros(0, np.uint64)
 class Forgotten:
     """The result of `forget`.
 
-    ids: the ids that were given. removed: number of documents removed, by folder. unknown: given ids that occur in no
-    folder. copies: documents that may have the same text. cleared: sentences on work files that were removed or made
-    again. elsewhere: sentences on files that may still hold the text.
+    ids: the ids that were given. removed: number of documents removed, by folder. unknown: the given ids that occur in
+    no folder. copies: documents that may have the same text. cleared: a sentence for each work file that was removed or
+    made again. elsewhere: a sentence for each file that may still contain the text.
     """
 
     ids: Ids
@@ -66,16 +66,17 @@ def forget(
 
     Args:
         url: the folder of a run, of a Dataset, or of token shards.
-        ids: integers or "file:position", or a file of them (`read_ids`). None only finishes an interrupted call.
-        of: the folder inside `url` to which the ids refer, needed if its folders number documents differently.
-        with_copies: forget the duplicates too, those that were dropped and those that were kept.
+        ids: document ids as integers or "file:position", or the path of a file of ids (`read_ids`). None only finishes
+            an earlier call that was interrupted.
+        of: the folder inside `url` to which the ids refer; needed if the folders in `url` number documents differently.
+        with_copies: also forget the duplicates of the documents, both those that were dropped and those that were kept.
         missing_ok: list unknown ids in the result instead of raising PlanError.
         run: the Runner that fills Bloom filters again; `dp.Serial()` by default.
 
-    The ids are added to the forget list of every folder, which is applied right after reading. Then the shards that
-    hold these documents are written again without them; other shards are not changed. After a kill, the same call
-    resumes. The conversation to which a forgotten message was joined is removed too; a rerun makes it without the
-    message.
+    The ids are added to the forget list of every folder; the documents on this list are dropped right after reading.
+    Then the shards that contain the documents are written again without them; other shards are not changed. If the
+    process is killed, the same call continues the work. The conversation to which a forgotten message was joined is
+    removed too; a rerun makes it without the message.
 
     Raises:
         PlanError: if ids are unknown, or if `url` holds neither a Dataset nor token shards.
@@ -120,7 +121,7 @@ def _listed(node: Relative) -> Ids:
 def read_ids(path: str) -> Ids:
     """Return the document ids in a file: lines of integers or file:position, or the column `id` of Parquet or CSV.
 
-    Raises PlanError if there are no ids in it, or if one is not valid.
+    Raises PlanError if the file has no ids, or if an id is not valid.
     """
     if path.endswith(".parquet"):
         with files.open_raw(path) as f:

@@ -1,4 +1,4 @@
-"""Other files with content of forgotten documents: remove them, fill them again, or only list them."""
+"""Remove other files with content of forgotten documents, fill them again, or only list them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def remove_work_files(node: Relative) -> Iterator[str]:
     """Remove work files of a Dataset that may hold its text or hashes of it; yield a sentence for each removed file.
 
     These are files of its Estimators, the report, and the suffix index. Tables of dropped documents are kept, since
-    they hold only ids; so duplicates of a forgotten document remain dropped. Signatures are computed again when they
-    are needed.
+    they hold only ids; so duplicates of a forgotten document remain dropped. Removed signatures of MinHash are computed
+    again when they are needed.
     """
     for step in node.folder.steps:
         for name in files.listdir(step.url):
@@ -54,9 +54,10 @@ def _quotes_texts(report: str) -> bool:
 def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
     """Fill the Bloom filters of a Dataset again without the forgotten documents; yield a sentence for each filter.
 
-    run: the Runner that does it; None for this process. A filter is filled with the documents that its step read: the
-    saved input before it, or the Dataset's sealed input, without the documents dropped and the text cut in between. If
-    neither exists, the kept documents are entered. A filter that cannot be filled again is removed.
+    A filter is filled with the documents that its step read. They are read from the step's saved input, or from the
+    sealed input of the Dataset without the documents and text that earlier stages removed. If neither exists, the
+    documents of the Dataset are entered. A filter that cannot be filled again is removed. run: the Runner that fills
+    the filters; None for this process.
     """
     steps = sorted(node.folder.steps, key=lambda step: step.number)
     for step in steps:
@@ -119,7 +120,7 @@ def _sealed_input(node: Relative) -> Dataset:
 def remaining_files(nodes: list[Relative], ids: dict[Relative, Ids], url: str) -> Iterator[str]:
     """Yield a sentence for each file that may still hold the text of forgotten documents, with the reason.
 
-    `forget` never changes these files. nodes: the folders in `url`. ids: of the forgotten documents, by folder.
+    `forget` never changes these files. nodes: the folders in `url`. ids: the ids of the forgotten documents, by folder.
     """
     for node in nodes:
         numbers = {int(i) for i in (ids[node] >> B.POSITION_BITS)} if node in ids else set()

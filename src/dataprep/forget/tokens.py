@@ -1,4 +1,4 @@
-"""Remove documents from token shards: only the shards that hold them are written again, under a new name.
+"""Remove documents from token shards: only the shards that contain them are written again, under new names.
 
 The manifest changes in one step from the old shards to the new ones, and its `generation` is raised, so that training
 does not resume from a checkpoint of the old shards.
@@ -30,8 +30,8 @@ BLOCK_TOKENS = 1 << 22  # copied at a time
 def remove_token_documents(path: str, ids: Mapping[str | None, Ids], note: Mapping[str, str]) -> int:
     """Remove documents from a folder of token shards (encoded documents), and return how many were in it.
 
-    ids: the ids to remove, by source of the mixture; those under None are removed whatever their source. note: fields
-    to set in the manifest.
+    ids: the ids to remove, by source of the mixture; the ids with the key None are removed from all sources. note:
+    fields to set in the manifest.
     """
     shards = Shards.open(path)
     old = shards.manifest

@@ -1,8 +1,8 @@
 """Clusters: a kept document and all documents dropped as its duplicates, directly or through others; and similarities.
 
-They are read from the drop tables, some rows at a time; texts are not read. They take 17 bytes of memory per dropped
-duplicate, and a few times that while sorting: ten million duplicates took 0.75 GB at the peak, and 11 s for all
-figures.
+Clusters are read from the drop tables, some rows at a time; texts are not read. They take 17 bytes of memory per
+dropped duplicate, and several times as much while they are sorted: for ten million duplicates, the peak was 0.75 GB,
+and all figures took 11 s.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ U64 = npt.NDArray[np.uint64]
 class Cluster:
     """One kept document, and those that were dropped as its duplicates.
 
-    kept: its id. kept_in: the path of its Dataset, if that is of another run. removed: the number of dropped documents.
-    reasons: number of dropped documents by (stage, reason). least: the lowest similarity (0 to 1) of a dropped document
-    to the document kept in its place. examples: dropped documents, the least similar first.
+    kept: the id of the kept document. kept_in: the path of its Dataset if this belongs to another run, else None.
+    removed: the number of dropped documents. reasons: number of dropped documents by (stage, reason). least: the lowest
+    similarity (0 to 1) of a dropped document to the document kept in its place. examples: dropped documents, the least
+    similar first.
     """
 
     kept: int
@@ -58,9 +59,10 @@ class Cluster:
 class Clusters:
     """The documents that a run dropped as duplicates, and the kept document of each; entry i of each array is one drop.
 
-    url: the run's folder. ids: the dropped documents, ascending. roots: the document finally kept in place of each,
-    after following the drops of documents that were first kept and dropped later. homes: the Dataset of that document,
-    as an index into `datasets`. datasets: None (this run), and paths of Datasets of other runs.
+    url: the run's folder. ids: the dropped documents, ascending. roots: for each dropped document, the document that
+    was kept in its place at the end; if a kept document was dropped later, the one kept instead of that counts. homes:
+    the Dataset of each of `roots`, as an index into `datasets`. datasets: None, which represents this run, and the
+    paths of Datasets of other runs.
     """
 
     url: str
@@ -75,7 +77,7 @@ class Clusters:
         return len(self.ids)
 
     def sizes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the distinct sizes of clusters in documents, the kept one included, and how many have each size.
+        """Return (distinct sizes of clusters, number of clusters of each size); a size includes the kept document.
 
         Both arrays are int64.
         """
@@ -98,9 +100,10 @@ class Clusters:
         return self._described([Cluster(root, self.datasets[home], count) for count, home, root in top], mask)
 
     def of_source(self, source: str) -> npt.NDArray[np.bool_]:
-        """Return for each of `ids` whether it is a document of `source`, bool[n].
+        """Return, for each of `ids`, whether it is a document of `source`, bool[n].
 
-        The source of a document is read from a Dataset that holds it, or else from the entry of its input file.
+        The source of a document is read from a Dataset that contains it or, if there is none, from the entry of its
+        input file.
         """
         mask, known = np.zeros(len(self.ids), bool), np.zeros(len(self.ids), bool)
         input_files: list[int] = []
@@ -162,8 +165,8 @@ def join_links(url: str, ids: U64, kept: U64, homes: npt.NDArray[np.uint8], data
     """Join single drops (one document dropped as a duplicate of another) to clusters; changes the arrays in place.
 
     Document ids[i] was dropped as a duplicate of kept[i], which is in the Dataset datasets[homes[i]]; datasets[0] is
-    None, this run. Chains are followed: if kept[i] was dropped too, its own kept document is used. url: the run's
-    folder.
+    None, which represents this run. Chains are followed: if kept[i] was dropped too, its own kept document is used.
+    url: the run's folder.
     """
     if not np.all(ids[1:] > ids[:-1]):  # tables of several folders; those of one folder are in order
         order = np.argsort(ids, kind="stable")
@@ -206,7 +209,7 @@ def _codes(names: pa.DictionaryArray, datasets: list[str | None]) -> npt.NDArray
 def drop_batches(url: str, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, str]]:
     """Yield the rows of all drop tables of a run, as (batch, folder of the Dataset).
 
-    columns: those to read; None: all.
+    columns: names of the columns to read; None: all.
     """
     for folder in datasets(url):
         for batch in read_tables(folder.url, DROPS, columns):
@@ -222,8 +225,8 @@ def _least_first(drop: Drop) -> tuple[float, int]:
 class Similarities:
     """The similarities between the documents that one stage dropped and the documents kept in their place.
 
-    hundredths: int64[100], number of dropped documents per hundredth of similarity below 1. same: their number with
-    similarity 1.
+    hundredths: int64[100], numbers of dropped documents with a similarity below 1, per hundredth of similarity. same:
+    the number of dropped documents with the similarity 1.
     """
 
     hundredths: npt.NDArray[np.int64]
@@ -250,10 +253,10 @@ def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
-    """Return the `n` dropped documents that are least similar to the documents kept in their place, in that order.
+    """Return the `n` dropped documents that are least similar to those kept in their place, the least similar first.
 
     url: the run's folder. Documents with different kept documents are preferred. source: only dropped documents of this
-    source.
+    source are returned; None: of all sources.
     """
     mask = None if source is None else (found := find_clusters(url)).ids[found.of_source(source)]
     best: list[Drop] = []

@@ -1,6 +1,6 @@
 """Compare two finished Datasets of one input: documents lost and gained, by reason, and documents with another text.
 
-Both are read once, in the order of their ids, with one batch of each in memory.
+Both Datasets are read once, in the order of ids, with one batch of each in memory.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class TokenAmount:
 class OneSided:
     """The documents that only one of two compared Datasets has.
 
-    sources: their amounts by source. reasons: their number by (stage, reason) of the drop that removed them from the
-    other Dataset. examples: (hash of the id, id, first line) of some, by (stage, reason).
+    sources: the amounts of these documents by source. reasons: the number of these documents by the (stage, reason)
+    that dropped them on the way to the other Dataset. examples: (hash of the id, id, first line) of some of them, by
+    (stage, reason).
     """
 
     sources: dict[str, TokenAmount] = field(default_factory=dict)
@@ -59,9 +60,9 @@ class OneSided:
 class Comparison:
     """The changes from Dataset `a` to Dataset `b`.
 
-    lost, gained: documents that only `a`, or only `b`, has. both: documents that both have, by source, with the bytes
-    in `b`. changed: those of them whose text differs, by source; their bytes are the increase from `a` to `b`.
-    has_tokens: True if both were encoded to tokens.
+    lost: documents that only `a` has. gained: documents that only `b` has. both: amounts of documents that both have,
+    by source; the bytes are those in `b`. changed: amounts of documents that both have with different texts, by source;
+    the bytes are the increase from `a` to `b`. has_tokens: True if both Datasets were encoded to tokens.
     """
 
     a: Dataset
@@ -77,8 +78,9 @@ class Comparison:
 def compare(a: str, b: str, examples: int = 3) -> Comparison:
     """Compare two sealed (finished) Datasets, or the last Datasets of two runs.
 
-    a, b: their folders. examples: documents to keep per reason. Raises PlanError if a folder has no Dataset, or if one
-    id has different sources in the two Datasets, since they were then made from different inputs.
+    a, b: the folders of the Datasets or runs. examples: number of example documents per reason. Raises PlanError if a
+    folder has no Dataset. Also raises PlanError if a document id has different sources in the two Datasets, which shows
+    that they were made from different inputs.
     """
     folders = (url.rstrip("/") if Folder(url).is_dataset else datasets(url, saved=False)[-1].url for url in (a, b))
     one, two = map(open_dataset, folders)
@@ -131,9 +133,9 @@ class _AscendingBatches:
 
 
 def aligned(a: Iterable[B.Batch], b: Iterable[B.Batch]) -> Iterator[tuple[B.Batch, B.Batch]]:
-    """Yield pairs (rows of `a`, rows of `b`): both streams cut at the same ids, so that equal ids are in one pair.
+    """Yield pairs (rows of `a`, rows of `b`); both streams are cut at the same ids, so that equal ids are in one pair.
 
-    Ids ascend in each stream. Raises PlanError if they do not.
+    Raises PlanError if the ids of a stream do not ascend.
     """
     one, two = _AscendingBatches(a), _AscendingBatches(b)
     while one.now is not None or two.now is not None:

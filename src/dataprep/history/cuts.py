@@ -27,10 +27,11 @@ FirstOccurrence = tuple[str, str, Any, int, int]  # folder, stage, kept_in, kept
 
 @dataclass(frozen=True)
 class RepeatedCut:
-    """A text that a stage cut out several times, because it occurs first in document `kept` at byte `kept_start`.
+    """A text that a stage cut out several times, since it first occurs in document `kept` at byte `kept_start`.
 
-    times: the number of cuts. kept_in: the Dataset of `kept` if it is another one. n_bytes, most_bytes: length of the
-    shortest and the longest cut, in bytes. text: the beginning of the shortest; None if it cannot be read.
+    times: the number of cuts. kept_in: the Dataset of `kept` if it is another one, else None. n_bytes: length of the
+    shortest cut in bytes. most_bytes: length of the longest cut in bytes. text: the beginning of the shortest cut; None
+    if it cannot be read.
     """
 
     stage: str
@@ -44,10 +45,10 @@ class RepeatedCut:
 
 
 def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
-    """Return the `n` texts that were cut most often in the run at `url`; equal first occurrences are one text.
+    """Return the `n` texts that were cut most often in the run at `url`; cuts with one first occurrence are one text.
 
-    The cut tables are read twice: first to count hashes in buckets, then to count cuts exactly in the buckets with the
-    most. Memory does not grow with the number of cuts.
+    The cut tables are read twice. In the first pass, cuts are counted by buckets of hashes; in the second, the cuts in
+    the largest buckets are counted exactly. Memory does not grow with the number of cuts.
     """
     counts = np.zeros(BUCKETS, np.int64)
     for rows, _ in _spans(url):
@@ -66,8 +67,8 @@ def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
 def context(data: bytes, start: int, end: int, around: int = 120, most: int = 600) -> tuple[str, str, str]:
     """Return three texts: before, in, and after the range data[start:end] of UTF-8 bytes.
 
-    around: characters to return before and after the range. most: characters to return of the range; a longer one is
-    shortened to its two ends.
+    around: characters to return before and after the range. most: characters to return of the range; if the range is
+    longer, only its two ends are returned.
     """
     inside = data[start:end].decode(errors="replace")
     if len(inside) > most:

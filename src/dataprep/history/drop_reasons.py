@@ -21,11 +21,11 @@ UNKNOWN = ("", "not in its input")
 
 
 def lineage(url: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
-    """Return the input files of the Dataset `url`, and of all Datasets it was made from, directly or through others.
+    """Return the input files of the Dataset `url`, and those of all Datasets from which it was made, also indirectly.
 
-    The result has an entry per Dataset. Its key is (URL, number that is added to its file numbers in document ids of
-    `url`), its value the list of input files that this Dataset read. A Dataset whose run was moved is searched next to
-    the Dataset that read it.
+    The result has an entry per Dataset. The key of an entry is (URL of the Dataset, number to add to the file numbers
+    in its ids to get those in the ids of `url`); the value is the list of input files that the Dataset read. If the run
+    of a Dataset was moved, the Dataset is searched in the folder next to the Dataset that read it.
     """
     found: dict[tuple[str, int], list[dict[str, Any]]] = {}
     todo = [(url, 0)]
@@ -44,10 +44,10 @@ def lineage(url: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
 
 
 def different_inputs(a: str, b: str) -> Iterator[str]:
-    """Yield a warning for each file number that means different contents in the inputs of two Datasets.
+    """Yield a warning for each file number that identifies files with different contents in two Datasets.
 
-    A document id has a file number and a position. a, b: URLs of the Datasets; inputs of the Datasets from which they
-    were made count too.
+    A document id has a file number and a position. a, b: URLs of the Datasets; the inputs of the Datasets from which
+    these were made are compared too.
     """
     one, two = ({row["file"]: row for rows in lineage(url).values() for row in rows} for url in (a, b))
     for number in sorted(set(one) & set(two)):
@@ -97,9 +97,9 @@ class DropReasons:
         self.open: list[_RowGroup] = []
 
     def of(self, ids: B.Ids) -> list[Reason]:
-        """Return (stage, reason) of the drop of each id; ("", "not in its input") if no drop is known.
+        """Return, for each id, the (stage, reason) that dropped it; ("", "not in its input") if no drop is known.
 
-        ids: ascending, also from call to call.
+        ids: document ids, ascending; the ids of a call must be larger than those of the calls before.
         """
         while self.waiting and self.waiting[-1].first <= int(ids[-1]):
             self.open.append(self.waiting.pop())

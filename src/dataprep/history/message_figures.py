@@ -23,7 +23,8 @@ TITLES = {  # of the lists, in the order in which they are shown
 class Lengths(NamedTuple):
     """A histogram of `MessageStats` to show.
 
-    histogram: its name in the statistics. title: the heading. unit: what is counted. axis: the title of its axis.
+    histogram: the histogram's name in the statistics. title: the heading. unit: the name of the things that are
+    counted. axis: the title of the axis.
     """
 
     histogram: str
@@ -43,7 +44,8 @@ LENGTHS = (
 class NameRow(NamedTuple):
     """A row of a list: a name and its count `n`.
 
-    is_one: False if the row represents all names that are not shown, with their total count.
+    is_one: True if the row is for one name; False if it represents all names that are not shown, with their total
+    count.
     """
 
     name: str

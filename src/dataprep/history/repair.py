@@ -1,4 +1,4 @@
-"""Repair: remove the damaged files of finished folders, so that the pipeline that made them makes only these again."""
+"""Repair: remove the damaged files of finished folders, so that the same pipeline makes only these files again."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .verify import verify
 def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     """Remove the damaged files of a finished folder, or of all such folders of a run; return {folder: problems}.
 
-    A part with a damaged file loses its files and its receipt (record of finished work); a folder with damage loses its
-    manifest, so that it does not look complete. The same pipeline then makes what is missing, and uses the rest. run:
-    the Runner that reads the files.
+    If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed. If a
+    folder has damage, its manifest is removed, so that it does not look complete. Then run the same pipeline again: it
+    makes the missing files, and uses the other files. run: the Runner that reads the files.
 
-    Raises PlanError, before anything is removed, if an input file of a damaged folder is not there any more; InUse if
-    another process writes into one of the folders.
+    Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
+    InUse if another process writes into one of the folders.
     """
     found = verify(url, run)
     damaged = {Folder(home): problems for home, problems in found.items() if problems}
@@ -37,7 +37,7 @@ def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Proble
 
 
 def home_of_step(folder: Folder) -> Folder:
-    """Return the output folder of the pipeline that saved `folder` as the input of a step; else `folder` itself."""
+    """Return the output folder of the pipeline that saved `folder` as the input of a step; for others, `folder`."""
     home, mark, _ = folder.url.partition(f"/{STEPS}/")
     return Folder(home) if mark else folder
 

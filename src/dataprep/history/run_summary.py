@@ -35,7 +35,7 @@ LANGUAGE = ("language", "lang")  # columns with the language, whichever stage ad
 
 @dataclass(frozen=True)
 class TextPair:
-    """A dropped document, and a word diff of its text and the text kept in its place.
+    """A dropped document, and a word diff of its text and the text of the document kept in its place.
 
     drop: the drop. dropped, kept: the two texts, each as a list of passages of equal or changed words; None if the text
     cannot be read.
@@ -50,14 +50,14 @@ class TextPair:
 class RunSummary:
     """The content of a report on a run.
 
-    name: of the run's folder. manifests: those of the finished Datasets, by folder. stages: statistics of each stage.
-    sources: (amount read, amount kept) by source, most bytes first. alarms: sentences about suspicious drops. unread:
-    files that could not be read. fits: counts that deduplications and other Estimators made. similarities: of dropped
-    documents, by stage. sizes: the distinct sizes of clusters of duplicates, and the number of clusters of each.
-    largest: the largest clusters, with examples. least_similar: dropped documents least similar to the kept ones.
-    repeats: texts cut most often. languages: number of documents by language. tokens: the token shards. token_lengths:
-    number of documents in them by the number of binary digits of a document's length in tokens. metrics: the rows that
-    training wrote. samples: texts that the model wrote.
+    name: the name of the run's folder. manifests: the manifests of the finished Datasets, by folder. stages: statistics
+    of each stage. sources: (amount read, amount kept) by source, most bytes first. alarms: sentences about suspicious
+    drops. unread: files that could not be read. fits: counts that deduplications and other Estimators made.
+    similarities: similarities of dropped documents to the kept ones, by stage. sizes: the distinct sizes of clusters of
+    duplicates, and the number of clusters of each. largest: the largest clusters, with examples. least_similar: dropped
+    documents least similar to the kept ones. repeats: texts cut most often. languages: number of documents by language.
+    tokens: the token shards. token_lengths: number of documents in the token shards, by the number of binary digits of
+    a document's length in tokens. metrics: the rows that training wrote. samples: texts that the model wrote.
     """
 
     name: str
@@ -113,8 +113,8 @@ def summarize(folder: str) -> RunSummary:
 def source_amounts(stages: list[StageStats]) -> dict[str, tuple[Amount, Amount]]:
     """Return (amount read, amount after the last stage) of each source, most bytes first.
 
-    If a stage hides the names of sources, the second amount of hidden sources is that after the last stage that does
-    so.
+    If stages hide the names of sources, the second amount of a hidden source is the amount after the last of these
+    stages.
     """
     found: dict[str, tuple[Amount, Amount]] = {}
     for stage in stages:
@@ -154,7 +154,7 @@ def totals(summary: RunSummary) -> tuple[Amount, Amount]:
 
 
 def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:
-    """Return a sentence for each source of which one stage, or all together, removed over 99 % of the documents.
+    """Return a sentence for each source of which one stage, or all stages together, removed over 99 % of the documents.
 
     sources: (amount read, amount kept) by source. Sources of fewer than 100 documents cause no alarm.
     """
@@ -170,9 +170,9 @@ def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amoun
 
 
 def drop_diff(folder: str, drop: Drop) -> TextPair:
-    """Return a dropped document with the word diff of its text and the text kept in its place.
+    """Return a dropped document with the word diff of its text and the text of the document kept in its place.
 
-    A text that cannot be read any more is None. folder: the run's folder.
+    If a text cannot be read any more, it is None. folder: the run's folder.
     """
     rows = why.dropped_document(folder, drop), why.survivor(folder, drop)
     texts = [None if row is None else str(row["text"]) for row in rows]

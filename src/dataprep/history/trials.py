@@ -2,13 +2,14 @@
 
 The steps run on a few megabytes spread over the parts of every input, in a temporary folder; nothing else is written.
 `rehearse` compares each document before and after every stage. `estimate` runs a smaller sample first, which compiles
-the kernels, so that the time is that of compiled code. Disk and time are scaled by the text. Memory is the peak of the
-sample's run: every stage works in batches and bounded partitions, so it is not scaled. Memory that one process reserves
-for the whole input (a Bloom filter) is scaled, and stated separately. A tokenizer learns from a bounded sample, so disk
-and time are upper bounds for it.
+the kernels, so that the time is that of compiled code. Disk and time are multiplied by the ratio of the input's text to
+the sample's text. Memory is the peak of the run on the sample; it is not multiplied, since every stage works in batches
+and bounded partitions. Memory that one process reserves for the whole input, such as for a Bloom filter, is multiplied
+and stated separately. A tokenizer learns from a bounded sample, so its disk and time are upper bounds.
 
-Measured on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, 16 MB sampled; estimated
-and actual values: text 206 and 200 MB, clean Dataset 214 and 207 MB, shards 93 and 85 MB, peak memory 481 and 474 MB.
+This was measured on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, and a sample of
+16 MB. The estimated and the actual values were: text 206 and 200 MB, clean Dataset 214 and 207 MB, shards 93 and 85 MB,
+peak memory 481 and 474 MB.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ UNTRIED = ("train", "finetune", "report")  # steps of a pipeline file whose work
 class StepCost:
     """The estimated cost of one step of a pipeline file, for the whole input.
 
-    n_passes: number of passes over documents. disk_bytes: of the files that it writes. seconds: of time. peak_bytes: of
-    memory.
+    n_passes: number of passes over documents. disk_bytes: size of the files that the step writes. seconds: duration.
+    peak_bytes: peak of memory.
     """
 
     step: str
@@ -63,9 +64,9 @@ class StepCost:
 class Estimate:
     """The estimated cost of a run, with one worker.
 
-    stored_bytes, text_bytes: size of the input as stored, and of its text. sample_bytes: size of the text that was
-    sampled. costs: one entry per step. reserved: memory that one process needs for the whole input, such as for a Bloom
-    filter; the entries are not needed at the same time.
+    stored_bytes: size of the input as stored. text_bytes: size of the input's text. sample_bytes: size of the text that
+    was sampled. costs: one entry per step. reserved: memory that one process needs for the whole input, such as for a
+    Bloom filter; the entries are not needed at the same time.
     """
 
     stored_bytes: int
@@ -90,7 +91,7 @@ class CountingRunner(Serial):
     passes: list[str] = field(default_factory=list)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Yield the task's result for every item, in item order; a pass is counted if the items are input parts."""
+        """Yield `task(item)` for every item, in order; if the items are input parts, count this as the pass `label`."""
         if any(getattr(item, "n_bytes", 0) for item in items):
             self.passes.append(label)
         return super().map(task, items)
@@ -177,9 +178,10 @@ class ColumnChange:
 class StageChanges:
     """The changes that one stage made to the documents of one pass.
 
-    stats: documents, reasons and examples of drops. n_examples: the largest number of examples per column. changed:
-    number of documents whose value changed, by column. examples: changed documents, by column, those with the smallest
-    hash of the id. added: number of documents by value, for each added column.
+    stats: the statistics of the stage: numbers of documents, drop reasons and examples of drops. n_examples: the
+    largest number of examples per column. changed: number of documents whose value changed, by column. examples:
+    changed documents by column; those with the smallest hashes of their ids are chosen. added: number of documents by
+    value, for each added column.
     """
 
     stats: StageStats
@@ -191,7 +193,7 @@ class StageChanges:
     def compare(self, before: Batch, after: Batch) -> None:
         """Add the changes between two batches of the same documents in the same order.
 
-        before: as the stage received them. after: as it returned them.
+        before: the documents as the stage received them. after: the documents as it returned them.
         """
         for name in after.schema.names:
             new = _decoded(after.column(name))
@@ -278,8 +280,8 @@ def rehearse(
     """Run the steps of a pipeline file on a sample, in a temporary folder; return the changes that they made.
 
     to: the step to run, with the steps that it needs; None: all steps. sample_bytes: size of the sample's text.
-    examples: documents to keep per reason and per changed column. Returns (a list with an entry per step, the number of
-    bytes of text read). Steps named train, finetune and report are left out.
+    examples: number of example documents per reason and per changed column. Returns (a list with an entry per step, the
+    number of bytes of text read). Steps named train, finetune and report are left out.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     found = []

@@ -23,8 +23,8 @@ AGAIN = "run the pipeline again with replace=True"
 def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     """Read all files of a finished folder, or of all such folders of a run; return a list of problems per folder.
 
-    A folder with an empty list is as it was written. For a Dataset the hashes of shards and tables, the numbers of
-    documents and the order of ids are checked; for token shards see `verify_shards`.
+    If the list of a folder is empty, the folder is as it was written. For a Dataset, the hashes of shards and tables,
+    the numbers of documents and the order of ids are checked; for token shards, see `verify_shards`.
 
     Raises PlanError if `url` holds neither a Dataset nor token shards.
     """
@@ -117,7 +117,7 @@ def _rows(url: str, docs: int) -> Iterator[str]:
 def stated_totals(url: str) -> dict[str, Any]:
     """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
-    Bytes are those of the text; tokens, and root, the hash of all token shards, are None for a Dataset.
+    "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for a Dataset.
     """
     found = Folder(url).manifest
     docs = found["docs"] if found["kind"] == DATASET else found["documents"]

@@ -1,6 +1,6 @@
 """Find which stages of a run dropped a document or cut its text, and which document was kept in its place.
 
-Works on the folder of a run, or on one sealed Dataset with its saved steps.
+The functions take the folder of a run, or of one sealed Dataset with its saved steps.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MOST_CUTS = 1_000  # spans of one document that are read
 class Fate:
     """What the stages of a run did to one document.
 
-    id: of the document. drops: its drop, the drop of the document kept in its place, and so on. cuts: the cuts in the
-    document itself. kept_in: the last folder that holds the document at the end of that chain; None if that document
-    was dropped, too.
+    id: the document's id. drops: its drop, the drop of the document that was kept in its place, and so on, as a chain.
+    cuts: the cuts in the document itself. kept_in: the last folder that contains the document at the end of this chain;
+    None if that document was dropped too.
     """
 
     id: int
@@ -41,7 +41,7 @@ class Fate:
 
     @property
     def home(self) -> str | None:
-        """The path of the Dataset that holds the document finally kept, if it is of another run; None: this run."""
+        """The path of the Dataset of the document finally kept, if that is of another run; None: of this run."""
         return self.drops[-1].kept_in if self.drops else None
 
 
@@ -67,17 +67,17 @@ def follow(url: str, id_: int) -> Fate:
 
 
 def find_document(url: str, id_: int) -> dict[str, Any] | None:
-    """Return a document's columns from the last Dataset of a run that holds it, or else from the input.
+    """Return a document's columns from the last Dataset of a run that contains it or, if none does, from the input.
 
-    url: the run's folder. id_: of the document. Returns None if it was dropped after a step that was removed, or if the
-    input is missing or has changed.
+    url: the run's folder. id_: the document's id. Returns None if no Dataset has the document, and the input cannot be
+    used: it is missing or has changed, or stages changed the document before a later step dropped it.
     """
     found = (row for folder in reversed(datasets(url)) if (row := _row(folder.url, id_)) is not None)
     return next(found, None) or _from_input(url, id_)
 
 
 def dropped_document(url: str, drop: Drop) -> dict[str, Any] | None:
-    """Return a dropped document's columns, with the text that the stage read; None if no Dataset or input has it.
+    """Return a dropped document's columns, with the text as the stage read it; None if no Dataset or input has it.
 
     url: the run's folder. A forgotten document is never returned, even if its input still exists.
     """
@@ -85,10 +85,10 @@ def dropped_document(url: str, drop: Drop) -> dict[str, Any] | None:
 
 
 def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
-    """Return the columns of the document kept in place of a dropped one, with the text that the stage read.
+    """Return the columns of the document kept in place of a dropped one, with the text as the stage read it.
 
-    url: the run's folder. A document in another Dataset is read from there. Returns None if no document was kept, or if
-    it cannot be read.
+    url: the run's folder. If the kept document is in another Dataset, it is read from that Dataset. Returns None if no
+    document was kept, or if it cannot be read.
     """
     if drop.kept is None:
         return None
@@ -102,9 +102,9 @@ def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
 def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
     """Return the UTF-8 text of a document as one stage read it; offsets in cut tables refer to this text.
 
-    It is the text of the Dataset before `folder`, or of the input, without the cuts of the stages of `folder` that come
-    before `stage`. url: the run's folder. folder: the Dataset that the stage belongs to. stage: its label, as in
-    statistics and tables. Returns None if the text is not available.
+    This is the text in the Dataset before `folder`, or in the input, without the cuts by those stages of `folder` that
+    come before `stage`. url: the run's folder. folder: the Dataset that the stage belongs to. stage: the stage's label,
+    as in statistics and tables. Returns None if the text is not available.
     """
     folders = [found.url for found in datasets(url)]
     before = folders[: folders.index(folder)] if folder in folders else []
@@ -122,7 +122,7 @@ def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
 
 
 def bytes_outside(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
-    """Return the bytes of `data` that are in none of the ranges `spans`, (start, end); these may overlap."""
+    """Return the bytes of `data` that are in none of the ranges `spans`, pairs (start, end), which may overlap."""
     outside, at = [], 0
     for start, end in sorted(spans):
         outside.append(data[at:start])

@@ -19,8 +19,8 @@ MAX_RUN = 80  # words of one change that are shown
 class DiffRun(NamedTuple):
     """Consecutive words of one text.
 
-    kind: SAME if the other text has these words too, CHANGED if not. With LEFT_OUT, `text` is a remark in place of
-    words that are left out.
+    kind: SAME if the other text has these words too, CHANGED if it does not; LEFT_OUT if `text` is a remark in place of
+    words that are not shown.
     """
 
     kind: str
@@ -33,7 +33,7 @@ DiffSide = list[DiffRun]
 def word_diff(a: str, b: str, max_chars: int = 1_500) -> tuple[DiffSide, DiffSide]:
     """Return each of two texts as a list of DiffRun (consecutive words): the changed words, and the words around them.
 
-    Each list has about `max_chars` characters at most.
+    The runs of a list have about `max_chars` characters at most in total.
 
     >>> word_diff("one two three", "one four three")[0]
     [DiffRun(kind='same', text='one '), DiffRun(kind='changed', text='two '), DiffRun(kind='same', text='three')]

@@ -12,7 +12,7 @@ MOST_CHARS = 80  # of a name
 
 
 def text(value: object, most: int = MOST_CHARS) -> str:
-    """Return a value as HTML text: shortened to `most` characters, escaped, control characters made visible."""
+    """Return a value as HTML text, shortened to `most` characters and escaped, with control characters made visible."""
     shown = str(value)
     shown = shown if len(shown) <= most else shown[: most - 1] + "…"
     return escape(printable(shown))
@@ -21,8 +21,8 @@ def text(value: object, most: int = MOST_CHARS) -> str:
 def section(anchor: str, title: str, lead: str, *bodies: str) -> str:
     """Return a section of the report as HTML.
 
-    anchor: its id, for links. title: the heading. lead: the introduction, one or two sentences of HTML. bodies: the
-    HTML below it.
+    anchor: the section's id, for links. title: the heading. lead: the introduction, one or two sentences of HTML.
+    bodies: the HTML below it.
     """
     inside = "".join(bodies)
     head = f'<section id="{anchor}" aria-labelledby="{anchor}-h"><h2 id="{anchor}-h">{title}</h2>'
@@ -39,7 +39,7 @@ def card(*bodies: str, title: str = "", style: str = "") -> str:
 
 
 def plots(*cards: str) -> str:
-    """Return boxes next to each other as HTML, as many per line as fit; empty ones are left out."""
+    """Return boxes as HTML, as many next to each other as fit into a line; empty boxes are left out."""
     found = [card for card in cards if card]
     return f'<div class="plots">{"".join(found)}</div>' if found else ""
 
@@ -47,7 +47,7 @@ def plots(*cards: str) -> str:
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
     """Return a table as HTML, with the first cell of each row as the row's heading.
 
-    heads: the column titles. rows: HTML cells. caption: for screen readers.
+    heads: the column titles. rows: the HTML cells of each row. caption: a title for screen readers.
     """
     top = "".join(f'<th scope="col">{head}</th>' for head in heads)
     body = "".join(
@@ -61,7 +61,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> 
 def format_number(n: float, share_of: float = 0) -> str:
     """Return a number as text with thousands separators.
 
-    share_of: a total; if it is not 0, `n` as a percentage of this total follows in small type.
+    share_of: a total; if it is not 0, `n` is also stated as a percentage of this total, in small type.
     """
     share = f" <small>{format_percent(n, share_of)}</small>" if share_of else ""
     return f"{n:,.0f}{share}"
@@ -70,7 +70,7 @@ def format_number(n: float, share_of: float = 0) -> str:
 def format_percent(n: float, of: float) -> str:
     """Return `n` as a percentage of `of`, such as 41%.
 
-    It has as many digits as show that it is neither 0 nor 100: 0.3%, 99.97%.
+    If the share is neither 0 nor 1, the text has enough digits to show this, such as 0.3% or 99.97%.
     """
     share = n / of if of else 0.0
     if share in (0.0, 1.0) or 0.01 <= share <= 0.99:

@@ -38,8 +38,8 @@ def chats(summary: RunSummary) -> str:
 def ranked(title: str, found: Counter[str], style: str = "") -> str:
     """Return a list of names with a bar for each count as HTML, the largest first; "" if there are none.
 
-    found: the counts by name. style: CSS classes. Names that are not shown form one row, without a bar since it would
-    be too long.
+    found: the counts by name. style: CSS classes. Names that are not shown are one row, which has no bar, since the bar
+    would be too long.
     """
     if not found:
         return ""

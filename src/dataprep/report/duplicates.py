@@ -23,7 +23,7 @@ FIT_COUNTS = {  # counts of Estimators, in the order of a table
 
 
 def duplicates(summary: RunSummary) -> str:
-    """Return the report's section about duplicates as HTML, charts and then examples; "" if there are none."""
+    """Return the report's section about duplicates as HTML: charts, then examples; "" if there are no duplicates."""
     if summary.sizes is None and not summary.similarities:
         return ""
     measured = list(summary.similarities)[:MOST_CHARTS]
@@ -127,9 +127,9 @@ def _pair(pair: TextPair) -> str:
 
 
 def cuts(summary: RunSummary) -> str:
-    """Return the report's section about text that was cut out of kept documents, as HTML; "" if there is none.
+    """Return the report's section about text that was cut out of kept documents, as HTML; "" if no text was cut.
 
-    It has the bytes per stage, and the texts that were cut most often.
+    The section has the number of bytes cut per stage, and the texts that were cut most often.
     """
     rows = [
         (text(stage.name), format_bytes(stage.cut), f"{spans:,}" if spans else "",

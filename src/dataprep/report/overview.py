@@ -26,7 +26,7 @@ def alarms(summary: RunSummary) -> str:
 
 
 def tiles(summary: RunSummary) -> str:
-    """Return the key figures of the run as HTML, a row of tiles: documents and bytes read and kept, tokens, loss."""
+    """Return the key figures of the run as HTML tiles: documents and bytes read and kept, tokens, and loss."""
     read, kept = totals(summary)
     found = [
         (format_number(read.docs), "documents read"),
@@ -104,7 +104,7 @@ def _rounded(n: float) -> int:
 def unread(summary: RunSummary) -> str:
     """Return the report's section about files that were not read, as HTML; "" if all were read.
 
-    It has a row per reason and suffix of the files, with their number and an example.
+    The section has a row per reason and suffix of files, with the number of files and an example.
     """
     if not summary.unread:
         return ""

@@ -73,7 +73,7 @@ def _languages(summary: RunSummary) -> str:
 
 
 def tokens(summary: RunSummary) -> str:
-    """Return the section with the totals of the token shards and a row per shard, as HTML; "" without shards."""
+    """Return the section with the totals of the token shards and a row per shard, as HTML; "" if there are none."""
     if summary.tokens is None:
         return ""
     t = summary.tokens
@@ -88,7 +88,7 @@ def tokens(summary: RunSummary) -> str:
 
 
 def training(summary: RunSummary) -> str:
-    """Return the section with the loss curves and texts that the model wrote, as HTML; "" without enough metrics."""
+    """Return the section with loss curves and texts that the model wrote, as HTML; "" if there are too few metrics."""
     train = [(float(r["step"]), float(r["loss"])) for r in summary.metrics if r.get("loss") is not None]
     val = [(float(r["step"]), float(r["val_loss"])) for r in summary.metrics if r.get("val_loss") is not None]
     if len(train) + len(val) < 2:
@@ -119,7 +119,7 @@ def _few(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def recipe(summary: RunSummary) -> str:
-    """Return the section with the stages and all their parameters, and hashes, versions and seeds, as HTML."""
+    """Return the section with all stages and their parameters, and with hashes, versions and seeds, as HTML."""
     steps = []
     for url, manifest in summary.manifests.items():
         stages = "".join(f"<li><code>{text(spelled(stage), 1_500)}</code></li>" for stage in manifest["stages"])
