@@ -19,8 +19,8 @@ import torch
 
 from dataprep.tokens.shards.writer import Writer, write_manifest
 from dataprep.train import ModelConfig, TrainConfig
-from dataprep.train.data import open_sets, training_rows
-from dataprep.train.packing import bestfit
+from dataprep.train.data.packing import bestfit
+from dataprep.train.data.sets import open_sets, training_rows
 
 EOT = 50_256
 

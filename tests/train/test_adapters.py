@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Subset  # noqa: E402
 
 from dataprep.errors import PlanError  # noqa: E402
 from dataprep.train import TorchRows, to_hf  # noqa: E402
-from dataprep.train.data import to_device  # noqa: E402
+from dataprep.train.data.sets import to_device  # noqa: E402
 
 
 @pytest.mark.parametrize("workers", [0, 2])

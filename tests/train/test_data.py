@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import PlanError  # noqa: E402
-from dataprep.train.data import Loader, to_device, val_rows  # noqa: E402
-from dataprep.train.layouts import layout_of  # noqa: E402
-from dataprep.train.mixture import Mixture  # noqa: E402
-from dataprep.train.rows import IGNORE, permute  # noqa: E402
+from dataprep.train.data.layouts import layout_of  # noqa: E402
+from dataprep.train.data.mixture import Mixture  # noqa: E402
+from dataprep.train.data.rows import IGNORE, permute  # noqa: E402
+from dataprep.train.data.sets import Loader, to_device, val_rows  # noqa: E402
 
 CPU = torch.device("cpu")
 ORDER = [73, 11, 178, 181, 142, 0, 17, 111]
@@ -80,7 +80,7 @@ def test_the_order_stays(loader):
 @pytest.mark.parametrize("ahead", [1, 100, 1 << 19])
 def test_read_ahead_gives_the_steps_in_order(loader, monkeypatch, ahead):
     """Reading several steps at once in a thread changes nothing, from any first step, and can be left early."""
-    monkeypatch.setattr("dataprep.train.data._AHEAD", ahead)
+    monkeypatch.setattr("dataprep.train.data.sets._AHEAD", ahead)
     rows = loader(300, 7, 4)
     steps = rows.steps(5, 9)
     for step in range(5, 8):

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from dataprep.train import GPT  # noqa: E402
-from dataprep.train.data import to_device  # noqa: E402
+from dataprep.train.data.layouts import layout_of  # noqa: E402
+from dataprep.train.data.rows import IGNORE  # noqa: E402
+from dataprep.train.data.sets import to_device  # noqa: E402
 from dataprep.train.evaluate import LossSum, evaluate, evaluate_groups  # noqa: E402
-from dataprep.train.layouts import layout_of  # noqa: E402
 from dataprep.train.loss import token_nats  # noqa: E402
-from dataprep.train.rows import IGNORE  # noqa: E402
 
 HOWS = ("contiguous", "bestfit", "padded", "cut")
 

@@ -22,10 +22,10 @@ from dataprep.train import (  # noqa: E402
     sample_text,
     train,
 )
-from dataprep.train.data import stop_ids  # noqa: E402
-from dataprep.train.masks import Mask  # noqa: E402
-from dataprep.train.rules import Rule  # noqa: E402
-from dataprep.train.sample import next_logits  # noqa: E402
+from dataprep.train.data.sets import stop_ids  # noqa: E402
+from dataprep.train.generation import next_logits  # noqa: E402
+from dataprep.train.model.masks import Mask  # noqa: E402
+from dataprep.train.model.rules import Rule  # noqa: E402
 
 EOT, GREEDY = 49, Sampling(temperature=0)
 RULES = {

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from dataprep.errors import DataprepError  # noqa: E402
 from dataprep.train import GPT, TrainConfig, checkpoint, loop, optim, train  # noqa: E402
-from dataprep.train.data import training_rows  # noqa: E402
+from dataprep.train.data.sets import training_rows  # noqa: E402
 from dataprep.train.guard import PATIENCE, Guard  # noqa: E402
 from dataprep.train.metrics import read  # noqa: E402
 

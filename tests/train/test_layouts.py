@@ -9,9 +9,9 @@ torch = pytest.importorskip("torch")
 
 from dataprep.errors import CorruptShard, PlanError  # noqa: E402
 from dataprep.train import packing  # noqa: E402
-from dataprep.train.data import to_device  # noqa: E402
-from dataprep.train.layouts import layout_of  # noqa: E402
-from dataprep.train.rows import IGNORE  # noqa: E402
+from dataprep.train.data.layouts import layout_of  # noqa: E402
+from dataprep.train.data.rows import IGNORE  # noqa: E402
+from dataprep.train.data.sets import to_device  # noqa: E402
 
 CPU, EOT = torch.device("cpu"), 65535
 

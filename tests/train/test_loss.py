@@ -8,7 +8,7 @@ from torch.nn import functional as F  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from dataprep.train import loss  # noqa: E402
-from dataprep.train.rows import IGNORE  # noqa: E402
+from dataprep.train.data.rows import IGNORE  # noqa: E402
 
 N, D, VOCAB, ROWS = 40, 16, 500, 512  # a matrix has more rows than the vocabulary
 

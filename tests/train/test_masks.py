@@ -4,11 +4,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dataprep.train import GPT, ModelConfig  # noqa: E402
-from dataprep.train.data import to_device  # noqa: E402
-from dataprep.train.layouts import layout_of  # noqa: E402
+from dataprep.train.data.layouts import layout_of  # noqa: E402
+from dataprep.train.data.rows import IGNORE  # noqa: E402
+from dataprep.train.data.sets import to_device  # noqa: E402
 from dataprep.train.loss import token_nats  # noqa: E402
-from dataprep.train.masks import Mask  # noqa: E402
-from dataprep.train.rows import IGNORE  # noqa: E402
+from dataprep.train.model.masks import Mask  # noqa: E402
 
 VOCAB = 97
 

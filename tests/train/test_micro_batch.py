@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from dataprep.errors import DataprepError, PlanError  # noqa: E402
 from dataprep.train import GPT, TrainConfig, train  # noqa: E402
 from dataprep.train import micro_batch as module  # noqa: E402
-from dataprep.train.data import open_sets, training_rows  # noqa: E402
+from dataprep.train.data.sets import open_sets, training_rows  # noqa: E402
 from dataprep.train.micro_batch import divisors, find_micro_batch, largest  # noqa: E402
 
 

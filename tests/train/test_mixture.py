@@ -7,9 +7,9 @@ torch = pytest.importorskip("torch")
 
 from dataprep.errors import PlanError  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
-from dataprep.train.data import open_sets  # noqa: E402
-from dataprep.train.layouts import layout_of  # noqa: E402
-from dataprep.train.mixture import Mixture, interleave, shares  # noqa: E402
+from dataprep.train.data.layouts import layout_of  # noqa: E402
+from dataprep.train.data.mixture import Mixture, interleave, shares  # noqa: E402
+from dataprep.train.data.sets import open_sets  # noqa: E402
 
 
 @settings(deadline=None, max_examples=60)

@@ -10,9 +10,9 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from dataprep.errors import PlanError  # noqa: E402
 from dataprep.train import GPT, ModelConfig, preset  # noqa: E402
+from dataprep.train.data.rows import IGNORE  # noqa: E402
 from dataprep.train.loss import token_nats  # noqa: E402
-from dataprep.train.model import rope_table, rotate  # noqa: E402
-from dataprep.train.rows import IGNORE  # noqa: E402
+from dataprep.train.model.gpt import rope_table, rotate  # noqa: E402
 
 VOCAB = 97
 SHAPES = {

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from dataprep.errors import PlanError  # noqa: E402
 from dataprep.train import ModelConfig, TrainConfig, objectives, train  # noqa: E402
-from dataprep.train.objectives import (  # noqa: E402
+from dataprep.train.data.objectives import (  # noqa: E402
     deshuffle,
     drop_tokens,
     for_decoder,
@@ -21,7 +21,7 @@ from dataprep.train.objectives import (  # noqa: E402
     span_counts,
     uniform,
 )
-from dataprep.train.rows import IGNORE, Rows  # noqa: E402
+from dataprep.train.data.rows import IGNORE, Rows  # noqa: E402
 
 SENTINELS = np.arange(900, 1000)
 

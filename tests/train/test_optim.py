@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dataprep.train import GPT, ModelConfig, TrainConfig  # noqa: E402
+from dataprep.train.data.rows import Rows  # noqa: E402
 from dataprep.train.optim import adamw, step_once  # noqa: E402
-from dataprep.train.rows import Rows  # noqa: E402
 from dataprep.train.schedule import lr_at  # noqa: E402
 
 MODEL = ModelConfig(n_layers=2, n_heads=2, d_model=32, context=16)

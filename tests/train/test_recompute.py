@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint, lora, train  # noqa: E402
 from dataprep.train.loss import token_nats  # noqa: E402
-from dataprep.train.masks import Mask  # noqa: E402
+from dataprep.train.model.masks import Mask  # noqa: E402
 
 SHAPE = ModelConfig(n_layers=3, n_heads=4, n_kv_heads=2, d_model=32, context=24)
 

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from dataprep.errors import DataprepError, PlanError  # noqa: E402
 from dataprep.train import checkpoint, train  # noqa: E402
-from dataprep.train.data import training_rows  # noqa: E402
+from dataprep.train.data.sets import training_rows  # noqa: E402
 from dataprep.train.ranks import Launch, is_first, is_first_here, launched  # noqa: E402
 from dataprep.train.world import World, joined  # noqa: E402
 from runs import assert_same_run, curve, weights  # noqa: E402

@@ -1,4 +1,4 @@
-"""Twin of `train/packing.py`: best-fit decreasing, one by one."""
+"""Twin of `train/data/packing.py`: best-fit decreasing, one by one."""
 
 from __future__ import annotations
 

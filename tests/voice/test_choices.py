@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from dataprep.errors import PlanError, ReadError  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import GPT, ModelConfig  # noqa: E402
-from dataprep.train.rules import Rule  # noqa: E402
+from dataprep.train.model.rules import Rule  # noqa: E402
 from dataprep.voice.choices import Answers, Question, answer_choices, read_questions  # noqa: E402
 from dataprep.voice.voice import Voice  # noqa: E402
 from fixtures.voices import EXCHANGES  # noqa: E402

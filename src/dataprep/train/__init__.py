@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from .config import ModelConfig as ModelConfig
     from .config import TrainConfig as TrainConfig
     from .config import preset as preset
-    from .data import named as named
+    from .data.sets import named as named
+    from .generation import generate as generate
+    from .generation import generate_batch as generate_batch
+    from .generation import sample_text as sample_text
     from .loop import train as train
-    from .model import GPT as GPT
+    from .model.gpt import GPT as GPT
     from .run import Result as Result
-    from .sample import generate as generate
-    from .sample import generate_batch as generate_batch
-    from .sample import sample_text as sample_text
     from .sampling import Sampling as Sampling
     from .start import starting_config as starting_config
 
 # Every public name, by the module it is defined in.
 _NAMES = {
     "adapters": "TorchRows to_hf", "checkpoint": "load_model", "config": "PRESETS ModelConfig TrainConfig preset",
-    "data": "named", "loop": "train", "model": "GPT", "run": "Result", "sample": "generate generate_batch sample_text",
-    "sampling": "Sampling", "start": "starting_config",
+    "data.sets": "named", "generation": "generate generate_batch sample_text", "loop": "train", "model.gpt": "GPT",
+    "run": "Result", "sampling": "Sampling", "start": "starting_config",
 }  # fmt: skip
 _HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOME)  # noqa: PLE0605 - a list all the same

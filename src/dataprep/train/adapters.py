@@ -17,7 +17,7 @@ from dataprep.tokens.shards.shard import Shards
 
 from .checkpoint import data_key
 from .config import ModelConfig, TrainConfig
-from .data import Loader, Sets, open_sets, to_device, training_rows
+from .data.sets import Loader, Sets, open_sets, to_device, training_rows
 
 
 class TorchRows(Dataset[dict[str, Tensor]]):

@@ -24,8 +24,8 @@ from dataprep.tokens.shards.shard import Shards
 from . import lora
 from .config import TrainConfig
 from .device import pick_device
-from .model import GPT
-from .rules import Rule
+from .model.gpt import GPT
+from .model.rules import Rule
 from .schedule import FIELDS as SCHEDULE
 from .schedule import same_past
 

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .data import to_device, val_rows
-from .layouts import Layout
+from .data.layouts import Layout
+from .data.rows import IGNORE, Objective
+from .data.sets import to_device, val_rows
 from .loss import token_nats
-from .model import GPT
-from .rows import IGNORE, Objective
+from .model.gpt import GPT
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 
 from dataprep.errors import PlanError
 
-from .model import GPT
+from .model.gpt import GPT
 
 RESERVED = "<|reserved_"  # special tokens of this name may be renamed
 

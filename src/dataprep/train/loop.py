@@ -22,12 +22,12 @@ from dataprep.tokens.shards.shard import Shards
 from . import checkpoint, lora
 from .config import TrainConfig, positive
 from .curve import Curve
-from .data import Sets
+from .data.rows import Rows
+from .data.sets import Sets
 from .device import memory_named
 from .evaluate import evaluate
 from .metrics import Metrics, Progress, Watcher, peak_flops
 from .optim import step_once
-from .rows import Rows
 from .run import Result, Run, begin, cut_windows, describe
 from .schedule import lr_at
 from .start import Loaded, starting_config

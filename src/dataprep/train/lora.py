@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import EMBEDDING, ModelConfig, TrainConfig
-from .model import GPT, Linear
+from .model.gpt import GPT
+from .model.linear import Linear
 
 
 def projections(config: ModelConfig) -> dict[str, dict[str, slice]]:

@@ -18,10 +18,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .data.rows import IGNORE
 from .device import HAS_TRITON
-from .masks import Mask
-from .model import GPT
-from .rows import IGNORE
+from .model.gpt import GPT
+from .model.masks import Mask
 
 BLOCK = 1 << 24
 """Most scores in a tensor: 64 MiB in float32. Fewer scores than that are one block, by torch's own cross entropy."""

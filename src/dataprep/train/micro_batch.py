@@ -11,9 +11,9 @@ import torch
 from dataprep.errors import PlanError
 
 from .config import TrainConfig
-from .data import Loader
+from .data.sets import Loader
 from .device import is_memory, memory_named
-from .model import GPT
+from .model.gpt import GPT
 from .optim import adamw, step_once
 
 SPARE = 0.05

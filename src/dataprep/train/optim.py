@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from .config import TrainConfig
-from .data import to_device
+from .data.rows import Rows
+from .data.sets import to_device
 from .loss import token_nats
-from .model import GPT
+from .model.gpt import GPT
 from .roles import roles
-from .rows import Rows
 from .world import ALONE, World
 
 DECAYED = ("matrix", "embedding")

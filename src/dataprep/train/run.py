@@ -18,14 +18,14 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
 from .config import TrainConfig
-from .data import Loader, Sets, facts, open_sets, training_rows, validation_rows
+from .data.layouts import Layout, PackedLayout
+from .data.sets import Loader, Sets, facts, open_sets, training_rows, validation_rows
 from .device import HAS_TRITON, pick_device, pick_dtype
 from .guard import ROLLBACKS, Guard
-from .layouts import Layout, PackedLayout
 from .micro_batch import find_micro_batch
-from .model import GPT
+from .model.gpt import GPT
+from .model.rules import Rule
 from .optim import adamw
-from .rules import Rule
 from .schedule import flat_until
 from .start import Loaded, check_same_start, take_weights
 from .world import ALONE, World

@@ -14,7 +14,7 @@ from dataprep.tokens.shards.shard import Shards
 from . import checkpoint
 from .config import EMBEDDING, ModelConfig, TrainConfig, preset
 from .growth import copy_grown, difference
-from .model import GPT
+from .model.gpt import GPT
 
 Loaded = tuple[GPT, dict[str, Any]]
 """A model and the other content of its checkpoint, as `load_model` returns them."""

@@ -15,9 +15,9 @@ import torch
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
+from dataprep.train.data.rows import IGNORE
 from dataprep.train.loss import token_nats
-from dataprep.train.masks import Mask
-from dataprep.train.rows import IGNORE
+from dataprep.train.model.masks import Mask
 
 from .voice import Voice
 

@@ -14,8 +14,8 @@ from dataprep.messages.emoji import emoji_spans
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import Sampling, generate_batch
+from dataprep.train.data.layouts import layout_of
 from dataprep.train.evaluate import evaluate
-from dataprep.train.layouts import layout_of
 
 from .text_stream import TextStream
 from .voice import Voice

@@ -19,9 +19,9 @@ from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
 from dataprep.train import TrainConfig
 from dataprep.train.checkpoint import tokenizer_key
-from dataprep.train.data import validation_rows
+from dataprep.train.data.objectives import for_decoder
+from dataprep.train.data.sets import validation_rows
 from dataprep.train.evaluate import LossSum, evaluate_groups
-from dataprep.train.objectives import for_decoder
 
 from .open_model import open_model
 

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.tokens.shards.shard import Shards
+from dataprep.train.config import PACKED
 
 from . import packing
-from .config import PACKED
 from .rows import Rows
 
 Ints = NDArray[np.int64]

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
 from dataprep.store.splitmix import GOLDEN, mix
+from dataprep.train.config import TrainConfig
 
-from .config import TrainConfig
 from .rows import IGNORE, Objective, Rows
 
 Tokens = NDArray[Any]

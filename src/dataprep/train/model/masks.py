@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .device import HAS_TRITON
+from dataprep.train.device import HAS_TRITON
 
 
 class Mask(NamedTuple):

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
 from dataprep.tokens.shards.shard import Shards
+from dataprep.train.checkpoint import tokenizer_key
+from dataprep.train.config import TrainConfig
+from dataprep.train.model.masks import Mask
 
-from .checkpoint import tokenizer_key
-from .config import TrainConfig
 from .layouts import Layout, layout_of
-from .masks import Mask
 from .mixture import Mixture
 from .objectives import for_decoder
 from .rows import IGNORE, Objective, Rows, permute

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from dataprep.errors import PlanError, need
 
-from .cache import Cache
 from .checkpoint import load_model
-from .model import GPT
+from .model.cache import Cache
+from .model.gpt import GPT
 from .sampling import Sampling
 
 

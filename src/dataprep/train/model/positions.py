@@ -1,0 +1,40 @@
+"""Positions: learned vectors, or rotations of queries and keys (RoPE, Su et al. 2021)."""
+
+# mypy: disable-error-code=no-any-return
+# ruff: noqa: N803 - the shape letters are capitals
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from dataprep.train.config import ModelConfig
+
+from .linear import STD
+
+
+class Positions(nn.Embedding):
+    """A matrix with a learned vector per position, which is added to the token's vector."""
+
+    role = "embedding"
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config.context, config.d_model)
+        nn.init.normal_(self.weight, std=STD)
+
+
+def rope_table(context: int, d_head: int, base: float) -> Tensor:
+    """Return the cosines and sines of rotary positions (Su et al. 2021), float32 (2, context, d_head / 2)."""
+    frequency = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    angle = torch.arange(context, dtype=torch.float64)[:, None] * frequency
+    return torch.stack([angle.cos(), angle.sin()]).float()
+
+
+def rotate(x_BHTC: Tensor, rope: Tensor) -> Tensor:
+    """Return queries or keys with the pairs (c, c + C/2) of each head rotated by the angle of the token's position.
+
+    rope: cosines and sines (`rope_table`), (2, T, C/2), or (2, B, 1, T, C/2) if each row has its own positions.
+    Computed in float32; the result has the input's shape and type.
+    """
+    a, b = x_BHTC.float().chunk(2, dim=-1)
+    cos, sin = rope
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1).to(x_BHTC.dtype)
