@@ -8,7 +8,7 @@ from twins.packing import best_fit_rows
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import CorruptShard, PlanError  # noqa: E402
-from dataprep.train import packing  # noqa: E402
+from dataprep.train.data import packing  # noqa: E402
 from dataprep.train.data.layouts import layout_of  # noqa: E402
 from dataprep.train.data.rows import IGNORE  # noqa: E402
 from dataprep.train.data.sets import to_device  # noqa: E402

@@ -12,7 +12,7 @@ from dataprep.errors import PlanError  # noqa: E402
 from dataprep.train import GPT, ModelConfig, preset  # noqa: E402
 from dataprep.train.data.rows import IGNORE  # noqa: E402
 from dataprep.train.loss import token_nats  # noqa: E402
-from dataprep.train.model.gpt import rope_table, rotate  # noqa: E402
+from dataprep.train.model.positions import rope_table, rotate  # noqa: E402
 
 VOCAB = 97
 SHAPES = {

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import PlanError  # noqa: E402
-from dataprep.train import ModelConfig, TrainConfig, objectives, train  # noqa: E402
+from dataprep.train import ModelConfig, TrainConfig, train  # noqa: E402
+from dataprep.train.data import objectives  # noqa: E402
 from dataprep.train.data.objectives import (  # noqa: E402
     deshuffle,
     drop_tokens,
