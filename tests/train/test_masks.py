@@ -97,7 +97,7 @@ def test_the_mask_is_what_the_rule_says():
 def test_block_masks_say_the_same():
     """FlexAttention's form of the mask, made where it can be made, allows what the dense one allows."""
     flex = pytest.importorskip("torch.nn.attention.flex_attention")
-    from dataprep.train import masks
+    from dataprep.train.model import masks
 
     begins, prefix = flags(0, 50, 90, rows=2, length=128), flags(*range(20), *range(50, 60), rows=2, length=128)
     dense = Mask.of(begins, prefix).allowed
