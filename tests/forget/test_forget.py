@@ -424,7 +424,7 @@ def test_ids_that_cannot_be(home, dataprep):
     """Unknown ones are listed and refused; folders that count differently must be named."""
     run = home / "run"
     known = id_of(home, "talk 4 ")
-    with pytest.raises(PlanError, match=r"number documents differently \(web, chats, clean\); give the one"):
+    with pytest.raises(PlanError, match=r"number documents differently \(web, chats, clean\); name the folder"):
         forget(str(run), [known])
     with pytest.raises(PlanError, match=r"2 of 3 ids are not in .*: 0:999, 77:3; check them"):
         forget(str(run), [known, "0:999", "77:3"], of="clean")

@@ -58,7 +58,7 @@ def stopped_at(row: Unread) -> ReadError:
 
     Its message names the option that skips such files.
     """
-    return ReadError(f"{row.detail}; {SKIP}", row.file, row.offset)
+    return ReadError(f"{_detail(row)}; {SKIP}", row.file, row.offset)
 
 
 def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int | None = None) -> None:
@@ -75,10 +75,10 @@ def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int 
         last = list(bad.values())[-1]
         if not max_bad_files:
             raise stopped_at(last)
-        msg = f"{len(bad):,} files are bad, more than max_bad_files={max_bad_files}; the last: {last.detail}"
+        msg = f"{len(bad):,} files are bad, more than max_bad_files={max_bad_files}; the last: {_detail(last)}"
         raise ReadError(msg, last.file, last.offset)
     if found and n_docs == 0:
-        raise ReadError(found[0].detail or found[0].reason, found[0].file, found[0].offset)
+        raise ReadError(_detail(found[0]), found[0].file, found[0].offset)
     broken = {row.file: row for row in rows if row.reason in (BAD_DIGEST, DAMAGED)}
     if broken and n_docs is not None:
         log.warning("%d archives have damaged records; of %s, %s", len(broken), *_shown(broken))
@@ -88,7 +88,11 @@ def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int 
 
 def _shown(bad: Mapping[Any, Unread]) -> tuple[str, str]:
     first = next(iter(bad.values()))
-    return first.file, first.detail or first.reason
+    return first.file, _detail(first)
+
+
+def _detail(row: Unread) -> str:
+    return row.detail or f"the file is {row.reason}"  # a hidden file has no detail
 
 
 def unread_table(rows: Iterable[Unread]) -> pa.Table:

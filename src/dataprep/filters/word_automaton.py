@@ -169,7 +169,7 @@ def searches(entries: tuple[str, ...], *, edges: bool, clitics: bool) -> list[tu
 def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U32) -> I64:
     """Return the number of matches of the automaton's entries in each of n texts, int64[n].
 
-    offsets, data: the texts in UTF-8. classes: from `parts`. lower: the lower case of each code point.
+    offsets, data: the texts in UTF-8. classes: the result of `parts`. lower: the lower case of each code point.
     """
     goto, symbols, edges = automaton.goto, automaton.symbols, automaton.edges
     out = np.zeros(len(offsets) - 1, np.int64)

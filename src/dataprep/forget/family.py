@@ -172,7 +172,7 @@ def owner_of_ids(url: str, nodes: list[Relative], of: str | None) -> Relative:
     own = own or nodes
     if len({id(_root(node)) for node in own}) > 1:
         names = ", ".join(files.name_of(node.url) for node in own)
-        msg = f"the folders in {url} number documents differently ({names}); give the one of the ids with --of NAME"
+        msg = f"the folders in {url} number documents differently ({names}); name the folder of the ids with --of NAME"
         raise PlanError(msg)
     return own[-1]
 

@@ -127,7 +127,7 @@ def read_ids(path: str) -> Ids:
         with files.open_raw(path) as f:
             table = pq.read_table(f)
         if "id" not in table.column_names:
-            msg = f"{path} has no column id; the columns are {', '.join(table.column_names)}; rename one"
+            msg = f"{path} has no column id; the columns are {', '.join(table.column_names)}; rename one to id"
             raise PlanError(msg)
         return _parsed(table["id"].to_pylist())
     with files.open_read(path) as f:
@@ -135,7 +135,7 @@ def read_ids(path: str) -> Ids:
     if files.suffix(path) == ".csv":
         table_of = csv.DictReader(io.StringIO(text))
         if "id" not in (table_of.fieldnames or ()):
-            msg = f"{path} has no column id; the columns are {', '.join(table_of.fieldnames or ())}; rename one"
+            msg = f"{path} has no column id; the columns are {', '.join(table_of.fieldnames or ())}; rename one to id"
             raise PlanError(msg)
         rows = [str(row["id"]).strip() for row in table_of]
     else:

@@ -191,7 +191,7 @@ def _add_both(found: Comparison, left: B.Batch, right: B.Batch) -> None:
         names = " and ".join(repr(column[row].as_py()) for column in sources)
         id_ = B.show_id(int(B.ids(left)[row]))
         both = f"{found.a.url} and {found.b.url} have different input; compare Datasets of one input"
-        msg = f"document {id_} has two sources ({names}): {both}"
+        msg = f"document {id_} has two sources ({names}), so {both}"
         raise PlanError(msg)
     _add(found.both, right, "bytes", B.lengths(right))
     changed = pc.not_equal(left.column("text"), right.column("text"))

@@ -73,8 +73,8 @@ def most_frequent(counts: Counter[str], n: int = MOST_NAMES) -> list[NameRow]:
 def length_rows(stats: StageStats, histogram: str) -> list[tuple[str, int]]:
     """Return (upper bound as text, count) for each bucket of a histogram.
 
-    stats: of the stage `MessageStats`. histogram: the histogram's name, one of LENGTHS. The rows begin at the first
-    bucket that is not empty.
+    stats: the statistics of the stage `MessageStats`. histogram: the histogram's name, one of LENGTHS. The rows begin
+    at the first bucket that is not empty.
     """
     counts = stats.histograms.get(histogram, Counter())
     label: Callable[[int], str] = _duration if "second" in histogram else _number

@@ -61,5 +61,5 @@ def _check_input(folder: Folder) -> None:
     missing = [row["url"] for row in rows if files.is_local(row["url"]) and not files.exists(row["url"])]
     if missing or not rows:
         what = f"its input {missing[0]} is not there" if missing else "it does not state its input"
-        msg = f"{folder.url} is damaged, and {what}; nothing was removed: put it back, or copies of the files"
+        msg = f"{folder.url} is damaged, and {what}; nothing was removed; restore the input, or copies of the files"
         raise PlanError(msg)

@@ -65,7 +65,7 @@ class _Settings:
         if len(steps) != self.order or steps[0] != 0 or steps != sorted(steps):
             msg = (
                 f"prune={self.prune!r} must be at most {self.order} thresholds, one per order: 0 for single words, "
-                "then numbers that do not fall; the last one is used for further orders"
+                "then numbers that do not decrease; the last number is used for all higher orders"
             )
             raise PlanError(msg)
         if self.fallback is not None and (

@@ -97,7 +97,8 @@ def _fits(before: int, mid: int, after: int) -> bool:
 def joins(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
     """Return whether the character at byte `i`, of a class from MID_LETTER to MID_HEBREW, joins its two neighbours.
 
-    begin, stop: the text is data[begin:stop]. Neighbours of the class EXTEND are skipped. table: from `word_table`.
+    begin, stop: the text is data[begin:stop]. Neighbours of the class EXTEND are skipped. table: the result of
+    `word_table`.
     """
     c, size = T.code_point(data, i)
     before, after, j = EXTEND, EXTEND, i

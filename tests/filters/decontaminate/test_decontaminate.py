@@ -178,8 +178,8 @@ def test_bad_input(given, sentence):
     ("name", "content", "sentence"),
     [
         ("q.jsonl", b'{"question": "a"}\n{"q', "line 2, must be JSON"),
-        ("q.jsonl", b'{"ask": "a"}', "there: ask"),
-        ("q.jsonl", b"[1]", "there: list"),
+        ("q.jsonl", b'{"ask": "a"}', "it has ask; name"),
+        ("q.jsonl", b"[1]", "it is a list; name"),
         ("q.txt", b"\xff\xfe", "must be UTF-8"),
         ("q.txt", b"", "none has"),
     ],

@@ -1,7 +1,7 @@
 """Decisions: which documents of a cluster to drop, because a kept document of the same cluster is similar enough.
 
-The documents of a cluster are judged in order of preference (best copy first), each against those kept so far. There
-are no chains: a dropped document never drops another.
+The documents of a cluster are judged in order of preference (best copy first), each against those kept so far. A
+dropped document never causes another one to be dropped.
 
 AssignClusters writes the vectors to temporary files by partition, which is a group of clusters. DecideClusters decides
 one partition: it multiplies the vectors of documents with those of the kept documents, as matrices. If a cluster has

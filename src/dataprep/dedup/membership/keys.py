@@ -180,7 +180,7 @@ class LookUp:
     """Look up the stored keys (hashes of text units) in the order of document ids; write what was seen before.
 
     Works in one process, and also writes the Bloom filter. Each key is entered into the filter after it was looked up.
-    If a run is killed, the next one starts with an empty filter and the stored keys, so no key is missing or entered
+    If a run is killed, the next run starts with an empty filter and the stored keys; so no key is left out or entered
     twice.
     out: the folder of the files of SaveKeys. url: the table to write. unit, threshold: as in `look_up`. size: the
     dimensions of the filter. n_parts: number of input parts.

@@ -1,6 +1,7 @@
 """Bands and rows of a MinHash signature: how likely a pair is found, published settings, and the automatic choice.
 
-Two documents of Jaccard similarity s share a band with probability 1 - (1 - s^r)^b for b bands of r rows (Broder 1997;
+A band is a group of rows of a signature, and two documents are compared if all rows of a band are equal in both. For b
+bands of r rows, two documents of Jaccard similarity s share a band with probability 1 - (1 - s^r)^b (Broder 1997;
 Leskovec, Rajaraman, Ullman, ch. 3).
 """
 
@@ -37,9 +38,9 @@ def p_candidate(similarity: float, bands: int, rows: int) -> float:
 class BandSettings:
     """The parameters of MinHash.
 
-    threshold: the least similarity for dropping. bands, rows: number of bands, and rows per band. shingle: "word" or
-    "char". ngram: the number of words or characters per shingle. words: how words are split. normalize: the differences
-    that do not count.
+    threshold: a document is dropped if its similarity is at least this. bands, rows: number of bands, and rows per
+    band. shingle: "word" or "char". ngram: the number of words or characters per shingle. words: how words are split.
+    normalize: the differences that do not count.
     """
 
     threshold: float
@@ -73,10 +74,10 @@ def least_jaccard(threshold: float, measure: str) -> float:
 
 @cache
 def choose(threshold: float, recall: float = RECALL) -> tuple[int, int] | None:
-    """Return the (bands, rows) with which pairs of similarity `threshold` share a band with probability `recall`.
+    """Return (bands, rows) with which pairs of similarity `threshold` share a band with at least probability `recall`.
 
-    The probability is at least `recall`. Of all such choices, it is the one that finds the fewest pairs of lower
-    similarity, with bands * rows at most 256. Returns None if 256 is too few.
+    Of all such choices with bands * rows <= 256, the result is the one with which the fewest pairs of lower similarity
+    share a band. Returns None if there is no such choice.
 
     >>> choose(0.8)
     (26, 8)

@@ -1,13 +1,14 @@
 """The kernels of verification: an index of the kept documents, and the comparison of one document with them.
 
-Every set of shingles has a bitmap; each shingle sets one bit. If a bit is set for one document and not for another, the
-other one lacks the shingle that set it, so most pairs are rejected without comparing the sets. The bound is
-conservative: no pair that reaches the threshold is rejected. At least eight bits per shingle make it tight.
+Every set of shingles has a bitmap, in which each shingle sets one bit. If a bit is set for one document and not for
+another, the other document lacks the shingle that set the bit. So most pairs are rejected without comparing the sets.
+This test is conservative: no pair that reaches the threshold is rejected. A bitmap has at least eight bits per shingle,
+so that few pairs pass the test wrongly.
 
-An entry of the index is a kept document under one of its keys. At most MOST entries that have a key of a document are
-read for it, so that the work grows linearly if a million documents share a template and too little else. Entries of the
-rarest keys come first, since documents that share more than the template share rare keys; of one key, the newest
-entries come first. The entries that are not read are counted as skipped.
+The index has an entry for each key (hash of a band) of each kept document. To compare a document, at most MOST entries
+with its keys are read, so that the work grows linearly if a million documents share a template but little more. Entries
+of the rarest keys are read first, since documents that share more than the template share rare keys; for one key, the
+newest entries are read first. The entries that are not read are counted as skipped.
 
 Slow reference for the tests: tests/twins/minhash.py
 """
@@ -237,9 +238,9 @@ def first_match(
 def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
     """Enter a document into the index of kept documents; return False, without entering it, if the index is full.
 
-    keys: uint64[bands]. own: the document's contents; bits: their bitmap. row: the document's row in the partition.
-    Once a document did not fit, no later one is entered; such documents are decided in the next round, with an empty
-    index.
+    keys: uint64[bands]. own: the document's contents; bits: their bitmap. row: the document's row in the partition. If
+    a document did not fit, no later document is entered either; these documents are decided in the next round, with an
+    empty index.
     """
     n = index.fill[0]
     if index.fill[1] or n == len(index.row) or index.ends[n] + len(own) > len(index.pool):
@@ -263,7 +264,7 @@ def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
 
 @kernel
 def needed(rule: MatchRule, m: Int, n: Int) -> Int:
-    """Return how many members a set of `m` must share with a kept set of `n` members to be dropped by `rule`.
+    """Return how many members a set of `m` members must share with a kept set of `n` members to be dropped by `rule`.
 
     Returns -1 if no number is enough. Members are shingles, or words of contents that must be equal.
     """

@@ -2,10 +2,10 @@
 
 A task of MatchKeys reads one range of one band from every input part's keys, sorts it, and writes edges from each
 document with an equal key to the first document with this key. Documents are numbered in order, from 0 to at most 2^32
-- 1; those of older Datasets come first. A key that only documents of older Datasets have makes no edges: an older
-document is a candidate only if it shares a key with a new one. FindComponents joins the ends of the edges by union-find
-over one uint32 per document. A component decides only which documents are compared in one partition; no document is
-dropped because of it.
+- 1; those of older Datasets come first. If only documents of older Datasets have a key, no edges are written for it; so
+an older document is a candidate only if it shares a key with a new document. FindComponents joins the ends of the edges
+by union-find over one uint32 per document. A component decides only which documents are compared in one partition; no
+document is dropped because of it.
 
 Slow reference for the tests: tests/twins/minhash.py
 """
@@ -102,7 +102,7 @@ def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
     """Return edges (document, first document with the same key), uint32[m, 2], as document numbers.
 
     keys: uint64[n], ascending; docs: uint32[n], the document of each key. Documents with a number below `first_new` are
-    old; a key that only old documents have makes no edge.
+    old; if only old documents have a key, there is no edge for it.
     """
     n = len(keys)
     out = np.empty((n, 2), np.uint32)

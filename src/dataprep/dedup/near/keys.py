@@ -1,9 +1,9 @@
 """HashDocuments: read the text once, and store the keys of every document, the hashes of its MinHash bands.
 
-Keys are sorted by band and by their top byte. A file of keys is named by a hash of the settings and of the text of an
-input part; the part's number in the Dataset and dropped documents do not change the name. So a file is looked up before
-it is made (`reuse.py`), and no text is hashed twice. For each part, a file of rows maps keys to documents: it has the
-ids of the part's documents, and for every file of keys the row that each of its documents has in the part.
+Keys are sorted by band and by their top byte. The name of a file of keys is a hash of the settings and of the text of
+an input part; it does not depend on the part's number in the Dataset or on dropped documents. So a file is looked up
+before it is made (`reuse.py`), and no text is hashed twice. For each part, a file of rows maps keys to documents. It
+has the ids of the part's documents and, for every file of keys, the row in the part of each document of that file.
 """
 
 from __future__ import annotations

@@ -60,9 +60,10 @@ class Sketch(Protocol):
 class Shingles:
     """The rule for MinHash: a document is a set of shingles (runs of words or characters), hashed to one key per band.
 
-    unit: "word" or "char"; ngram: units per shingle; words: how words are split, "unicode" or "regex". threshold: the
-    least similarity for dropping. bands, rows: of the signature. seed: of the permutations. A document with fewer than
-    `min_shingles` shingles is never compared.
+    unit: "word" or "char". ngram: number of units per shingle. words: how words are split, "unicode" or "regex".
+    threshold: a document is dropped if its similarity is at least this. bands, rows: number of bands of the signature,
+    and rows per band. seed: decides the permutations. A document with fewer than `min_shingles` shingles is never
+    compared.
     """
 
     unit: str

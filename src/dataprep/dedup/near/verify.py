@@ -1,11 +1,11 @@
 """VerifyPartition: compare every candidate, best copy first, with the *kept* documents that share a key with it.
 
 A candidate is dropped if its similarity to a kept document reaches the threshold (the first such document is named);
-else it is kept, and later candidates are compared with it. Copies are never compared with later candidates, so the work
-grows linearly with their number, and there are no chains: a dropped document never drops another. If a partition
-exceeds memory, there are several rounds: documents are compared with as many kept documents as fit into memory, and
-those still undecided are compared with further kept ones in the next round. The result is the same, unless a document
-shares keys with more kept ones than the limit in `compare.py`.
+otherwise it is kept, and later candidates are compared with it. Dropped documents are never compared with later
+candidates; so the work grows linearly with their number, and a dropped document never causes another one to be dropped.
+If a partition exceeds memory, there are several rounds: documents are compared with as many kept documents as fit into
+memory, and those still undecided are compared with further kept ones in the next round. The result is the same, unless
+a document shares keys with more kept ones than the limit in `compare.py`.
 """
 
 from __future__ import annotations

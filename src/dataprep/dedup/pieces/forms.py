@@ -9,9 +9,10 @@
     "ccnet"   lower case, every digit a 0, punctuation (category P), accents (non-spacing marks of the canonical
               decomposition) and control characters removed (Wenzek et al. 2020, 3.1); and "space", which the paper
               does not mention
-    "ccnet_digits"  as "ccnet", but digits are unchanged: "39 cts" is not "50 cts"
+    "ccnet_digits"  as "ccnet", but digits are unchanged, so "39 cts" and "50 cts" differ
 
-Each agrees with Python's `str.lower`, `str.split`, `re` and `unicodedata` at the fixed Unicode version.
+Each form gives the same result as Python's `str.lower`, `str.split`, `re` and `unicodedata` at the fixed Unicode
+version.
 """
 
 from __future__ import annotations

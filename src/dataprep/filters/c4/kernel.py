@@ -83,8 +83,8 @@ def clean_page(
 ) -> tuple[int, int]:
     """Write the cleaned page data[start:stop] to `out` from `first` on; return (code, end of the text in `out`).
 
-    The page's code is KEEP (0) or the reason to drop the page. room: work buffers. counts: the number of lines of each
-    code, to which this page's lines are added.
+    The page's code is KEEP (0) or the reason to drop the page. room: work buffers. counts: the number of lines per
+    code; the numbers of this page's lines are added.
     """
     begin, holds, sentences, w, end = start, int(np.int64(0)), 0, first, first
     for at in range(start, stop + 1, BLOCK):
@@ -112,7 +112,7 @@ def clean_page(
 
 @kernel(_nrt=False)
 def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> tuple[int, U8, int, int]:
-    """Apply the rules to the line data[a:b]; return (code, buffer, start, stop); its text is buffer[start:stop].
+    """Apply the rules to the line data[a:b]; return (code, buffer, start, stop); the line's text is buffer[start:stop].
 
     The code is 0 if the line is kept, else the reason to drop it. The buffer is `data`, or `room.cited` if citations
     were removed. holds: a bit for each phrase or bracket that is in the line. room: work buffers.

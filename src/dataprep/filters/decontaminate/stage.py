@@ -244,6 +244,6 @@ def _field(url: str, n: int, line: str, fields: tuple[str, ...]) -> str:
     found = [row[f] for f in fields if isinstance(row.get(f), str)] if isinstance(row, dict) else []
     if found:
         return str(found[0])
-    there = ", ".join(row) if isinstance(row, dict) else type(row).__name__
-    msg = f"{url}, line {n}, has no text in {', '.join(fields)} (there: {there}); name the field: fields=('...',)"
+    kind = f"has {', '.join(row) or 'no fields'}" if isinstance(row, dict) else f"is a {type(row).__name__}"
+    msg = f"{url}, line {n}, has no text in {', '.join(fields)}; it {kind}; name the field with fields=(NAME,)"
     raise PlanError(msg)

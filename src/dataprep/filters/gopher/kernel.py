@@ -42,7 +42,7 @@ class GopherRules(NamedTuple):
     bullets: signs with which a bullet line begins. keys: uint64, sorted hashes of all stop words. lists: uint64, an
     entry per stop word, in which bit k is set if the word is in list number k. n_lists: the number of lists.
     max_letters: letters of the longest stop word.
-    classes: from `word_classes`. lower: the lower case of each code point.
+    classes: the result of `word_classes`. lower: the lower case of each code point.
     """
 
     bullets: Packed
