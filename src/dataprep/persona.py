@@ -356,7 +356,8 @@ def _own_names(docs: Dataset, given: Sequence[str], known: Identities) -> tuple[
         person = known.find(name)
         if name not in wrote and (person is None or person not in people.values()):
             most = ", ".join(f"{name} ({n:,})" for name, n in wrote.most_common(10))
-            msg = f"person={name!r} must be the name of an author; the authors are {most or 'none'}"
+            msg = f"person={name!r} must be the name of an author; "
+            msg += f"the authors are {most}" if most else "the files name no author, so give other exports"
             raise PlanError(msg)
     mine = {known.find(name) for name in given} - {None}
     return tuple(name for name, _ in wrote.most_common() if name in given or people[name] in mine)

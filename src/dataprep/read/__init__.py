@@ -188,7 +188,8 @@ def _readers(
         of = " and ".join(f.name for f in loaded)
         near = difflib.get_close_matches(unknown[0], ["format", "text", "columns", *known], 1)
         meant = f"; did you mean {near[0]}?" if near else ""
-        msg = f"there is no option {unknown[0]!r} for {of}; the options are {', '.join(sorted(known)) or 'none'}{meant}"
+        there = f"the options are {', '.join(sorted(known))}" if known else "leave it out, since there are none"
+        msg = f"there is no option {unknown[0]!r} for {of}; {there}{meant}"
         raise PlanError(msg)
     given = {"text": text, "columns": columns or (), **options}
     readers = {f: _reader(f.name, kind, given, urls[f] if skip else urls[f][:1]) for f, kind in loaded.items()}

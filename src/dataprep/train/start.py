@@ -112,5 +112,5 @@ def check_same_start(path: Path, content: Mapping[str, Any], start: str) -> None
     which this run began (from `take_weights`); "" allows any weights.
     """
     if start and content.get("start", "") != start:
-        msg = f"{path} is of a run that started from other weights; choose another output folder, or resume=False"
+        msg = f"{path} is of a run that started from other weights; choose another output folder, or use resume=False"
         raise StaleOutput(msg)

@@ -160,7 +160,7 @@ def _own_device(name: str, launch: Launch) -> torch.device:
 
 def _connected_world(device: torch.device, launch: Launch) -> World:
     if dist.is_initialized():
-        msg = "torch.distributed is initialised already, but must not be: train() connects the processes itself"
+        msg = "torch.distributed is initialised already; do not initialise it, since train() connects the processes"
         raise PlanError(msg)
     backend = "gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl"
     try:

@@ -106,10 +106,10 @@ def _parts(model: GPT, tensors: Mapping[str, Tensor], where: str) -> list[tuple[
                 a, b = (tensors.get(name, torch.empty(0, 0)).to(weight) for name in names)
                 part = weight[these]
                 if (len(b), len(a), a.shape[1]) != (part.shape[0], b.shape[1], part.shape[1]):
-                    msg = f"{where} has changes of another shape than {projection} of this model; it is of another base"
+                    msg = f"{where} has changes of another shape than {projection} of this model; give its own base"
                     raise PlanError(msg)
                 found.append((part, a, b))
     if left:
-        msg = f"{where} changes {min(left)}, which this model does not have; it is of another base"
+        msg = f"{where} changes {min(left)}, which this model does not have; give the adapter's own base"
         raise PlanError(msg)
     return found

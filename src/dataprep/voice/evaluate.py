@@ -90,7 +90,7 @@ def evaluate_model(
     _check_tokenizer(found, saved, model)
     config = TrainConfig.from_dict(saved["config"])
     if config.objective == "span":
-        msg = f"{model} was trained with objective='span', whose rows do not keep the order of tokens; evaluate others"
+        msg = f"{model} was trained with objective='span', which reorders the tokens of rows; evaluate another model"
         raise PlanError(msg)
     layout = validation_rows({"": found}, config, split)[""]
     _, objective = for_decoder(config, found.manifest["special"], found.eot)

@@ -101,7 +101,7 @@ class Consent(Estimator):
         nearest = [one for name in missing[:3] for one in _nearest(name, present)]
         shown = ", ".join(map(repr, missing[:10]))
         msg = f"{len(missing)} of {len(self.given)} names given to Consent are not authors: {shown}"
-        msg += f"; the nearest authors are {', '.join(map(repr, dict.fromkeys(nearest))) or 'none'}"
+        msg += f"; the nearest authors are {', '.join(map(repr, dict.fromkeys(nearest)))}" if nearest else ""
         if self.strict:
             msg += "; write the names as the export does, or give strict=False"
             raise PlanError(msg)

@@ -214,7 +214,7 @@ def _secret(given: str | bytes | None) -> bytes | None:
     if len(found) < MIN_KEY_BYTES:
         msg = (
             f"the key of Pseudonyms has {len(found)} bytes; it must have at least {MIN_KEY_BYTES} that nobody can "
-            "guess: openssl rand -hex 32 > people.key"
+            "guess; make one: openssl rand -hex 32 > people.key"
         )
         raise PlanError(msg)
     return found if len(found) <= 64 else bytes.fromhex(digest(found[:64], "key", found.hex()))

@@ -213,7 +213,11 @@ def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
             head = next(records, [])
             if head[: len(COLUMNS)] != COLUMNS:
                 shown = ",".join(head)[:80]
-                msg = f"the file is not a Discord channel: its first line is {shown!r}, not {','.join(COLUMNS)!r}"
+                wanted = ",".join(COLUMNS)
+                msg = (
+                    f"the file is not a Discord channel: its first line is {shown!r}, not {wanted!r}; "
+                    "name another reader with format="
+                )
                 raise ReadError(msg, url, 0)
             while block := list(itertools.islice(filter(None, records), B.MAX_ROWS // 4)):
                 yield first, block

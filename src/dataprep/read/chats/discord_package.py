@@ -76,7 +76,10 @@ def package_messages(reader: ChatReader, piece: Slice, stats: Ledger, me: str | 
         with opened_zip(piece.url) as archive:
             found = sorted((m[1], m[2], m[3], m[0]) for name in archive.namelist() if (m := CHANNEL.match(name)))
             if not found:
-                msg = "the zip is not a data package of Discord: it has no files such as messages/c123/messages.json"
+                msg = (
+                    "the zip is not a data package of Discord: it has no files such as messages/c123/messages.json; "
+                    "name another reader with format="
+                )
                 raise ReadError(msg, piece.url, reason="not_a_chat")
             n = 0
             for root, middle, channel, name in found:
@@ -102,7 +105,11 @@ def _records(stream: BinaryIO, url: str) -> list[Any]:
             text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
             head, *rows = csv.reader(text, strict=True)
             if tuple(head[: len(FIELDS)]) != FIELDS:
-                msg = f"the file is not of Discord's data package: its first line is {','.join(head)[:80]!r}"
+                shown = ",".join(head)[:80]
+                msg = (
+                    f"the file is not of Discord's data package: its first line is {shown!r}; "
+                    "name another reader with format="
+                )
                 raise ReadError(msg, url, 0)
             found = [dict(zip(FIELDS, row, strict=False)) for row in rows if row]
     except (orjson.JSONDecodeError, csv.Error, ValueError, zipfile.BadZipFile, zlib.error, EOFError) as e:

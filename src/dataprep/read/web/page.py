@@ -86,9 +86,9 @@ def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, 
 
     data: the page's bytes. declared: the charset in the HTTP headers, or "". If there is a byte order mark, it decides.
     Otherwise, bytes of which every other one is zero are decoded as UTF-16, and valid UTF-8 as UTF-8. For all other
-    bytes the candidates are the charset of HTTP, that of the tag `meta`, and the one that Resiliparse detects, in this
-    order. The first candidate that decodes every character is used, or, if there is none, the first that decodes 99 %
-    of them.
+    bytes the candidates are the charset of HTTP, that of the tag `meta`, and the one that Resiliparse detects, the most
+    plausible first. The first candidate that decodes every character is used, or, if there is none, the first that
+    decodes 99 % of them.
 
     Raises Refused with the reason "charset" if none does.
     """

@@ -2,7 +2,7 @@
 
 Records are read by `careful`, which checks that an empty line and the next record follow each record. If the package
 `fastwarc` is installed, `fast` reads them instead, and `careful` reads unusual records again (after an error, a short
-body, or an offset that does not grow), and always the last one. FastWARC alone ends silently at a truncated record, and
+body, or an offset that does not grow), and always the last two. FastWARC alone ends silently at a truncated record, and
 reports one offset for all records of a single gzip stream.
 
 A position is the stored offset of the record's gzip member or zstd frame, which a CDX index holds too. In a stream of

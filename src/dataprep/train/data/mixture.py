@@ -105,7 +105,9 @@ def _checked(weights: Mapping[str, float] | None, sizes: Mapping[str, int]) -> d
     there = ", ".join(sizes)
     for name, weight in weights.items():
         if name not in sizes:
-            msg = f"the name {name!r} in weights must be one of the sets: {there or 'one, without a name (pass none)'}"
+            msg = f"the name {name!r} in weights must be one of the sets: {there}"
+            if not there:
+                msg = f"the name {name!r} in weights must be left out, since the only set has no name"
             raise PlanError(msg)
         if not (isinstance(weight, (int, float)) and 0 < weight < math.inf):
             msg = f"the weight of {name!r} is {weight!r}; it must be above 0; leave out sets that are not wanted"

@@ -85,7 +85,10 @@ class Slack(ChatReader):
             found = sorted(m.groups() for name in archive.namelist() if (m := DAY.match(name)))
             days = [day for day in found if not day[0].startswith("__MACOSX/")]
             if not days:
-                msg = "the zip is not an export of Slack: it has no files such as general/2024-05-03.json"
+                msg = (
+                    "the zip is not an export of Slack: it has no files such as general/2024-05-03.json; "
+                    "name another reader with format="
+                )
                 raise ReadError(msg, url, reason="not_a_chat")
             for root, in_root in itertools.groupby(days, itemgetter(0)):
                 pack = Pack(url, root, archive)
