@@ -66,7 +66,7 @@ class Dataset:
 
     @cached_property
     def part_keys(self) -> list[str]:
-        """One hash per part (task): of the content of its input, its reader, and the stages still to apply."""
+        """One hash per part (task) of the content of the part's input, its reader, and the stages still to apply."""
 
         def named(piece: Slice) -> Slice:
             return replace(piece, fingerprint=self.fingerprints[piece.url])

@@ -143,7 +143,7 @@ class Ledger:
                 self.record.private.add(name)
 
     def observe(self, name: str, values: Any) -> None:
-        """Add non-negative integers `values` to the histogram `name`; bin b counts the values with b binary digits."""
+        """Add integers `values` >= 0 to the histogram `name`, which counts values by their number of binary digits."""
         if self.quiet:
             return
         counts = np.bincount(np.frexp(np.asarray(values, np.float64))[1])

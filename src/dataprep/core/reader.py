@@ -19,7 +19,7 @@ from .unread import Unread
 
 @dataclass(frozen=True)
 class Slice:
-    """A range of an input file, from `start` to before `stop` (None: the end), in positions that its reader defines.
+    """A range of an input file; `start` and `stop` (None: the end) are positions that the file's reader defines.
 
     file: the file's number in the Dataset. source: name of the documents' source. fingerprint: hash that identifies the
     content; "" until it is needed. n_bytes: size as stored. unread: the reason why the file cannot be read, or None.
@@ -37,7 +37,7 @@ class Slice:
     listed: str = field(default="", compare=False)  # the folder or glob that named the file; empty: given by its name
 
     def recipe(self) -> Any:
-        """Return the values that identify this slice in hashes: content hash, file number, range, source; no path."""
+        """Return the values that identify this slice in hashes: content hash, file number, range and source."""
         return (self.fingerprint or hashes.fingerprint(self.url), self.file, self.start, self.stop, self.source)
 
 

@@ -59,7 +59,7 @@ class Runner(Protocol):
 
     @property
     def workers(self) -> int:
-        """Number of items processed at once; if more than 1, compiled functions are compiled before the work starts."""
+        """Number of items processed at once; if it is more than 1, kernels are compiled before the work starts."""
 
     @property
     def memory(self) -> int | str | None:
@@ -119,7 +119,7 @@ def _at_once(run: Runner) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Serial:
-    """Runs everything in this process, one item after another; memory: bytes that may be used, or text like "4GB"."""
+    """Runs everything in this process, one item after another; memory: limit in bytes, or as text like "4GB"."""
 
     memory: int | str | None = None
     workers: ClassVar[int] = 1

@@ -104,7 +104,7 @@ def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
 
 
 def stated(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
-    """Return `value` in types that JSON can represent; other types, and integers beyond 64 bits, become text."""
+    """Return `value` with values of types that JSON lacks, and integers of over 64 bits, replaced by text."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool):
         return value
@@ -162,7 +162,7 @@ def _values(described: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Return the names made unique: #2, #3 ... is appended to a repeated name, and to names that dataprep uses."""
+    """Return unique names: #2, #3 ... is appended to a repeated name, and to a name that dataprep itself uses."""
     unique = [READ, FORGET]
     for name in names:
         label, n = name, 1

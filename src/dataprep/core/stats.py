@@ -126,7 +126,7 @@ class StageStats:
 
     @property
     def emptied(self) -> str:
-        """A sentence with the most frequent reasons if this stage kept none of its documents, else ""."""
+        """A sentence with the most frequent drop reasons if this stage kept none of its documents, else ""."""
         if not self.docs_in or self.docs_out or self.moved:
             return ""
         shown = [f"{n:,} for {reason}" for reason, n in self.reasons.items()]
@@ -262,7 +262,7 @@ class Stats:
 
     @property
     def emptied(self) -> str:
-        """The sentence of the first stage that kept none of its documents, else ""."""
+        """A sentence about the first stage that kept none of its documents; "" if there is no such stage."""
         return next((stage.emptied for stage in self.stages if stage.emptied), "")
 
     def alarms(self) -> list[str]:

@@ -36,7 +36,7 @@ ALARM = 1.1  # times the stated rate
 
 @dataclass(frozen=True, kw_only=True)
 class Bloom(Estimator):
-    r"""Remove documents or lines that a Bloom filter has seen before, whole or by their n-grams; an Estimator.
+    r"""Remove documents or lines that a Bloom filter has seen before, whole or by their n-grams (an Estimator).
 
     unit: the unit that is looked up.
         "document": a text that was seen is dropped ("seen_before").
@@ -90,7 +90,7 @@ class Bloom(Estimator):
 
     @property
     def units(self) -> KeyUnits:
-        """The settings `unit`, `ngram`, `normalize` and `words` in one object: what is hashed."""
+        """The settings `unit`, `ngram`, `normalize` and `words` in one object, which decides what text is hashed."""
         return KeyUnits(self.unit, self.ngram, self.normalize, self.words)
 
     @property

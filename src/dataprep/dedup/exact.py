@@ -25,7 +25,7 @@ from .warm import warm
 
 @dataclass(frozen=True, kw_only=True)
 class Exact(Estimator):
-    """Keep one copy of every text, or of every paragraph, line or span of three sentences; an Estimator.
+    """Keep one copy of every text, or of every paragraph, line or span of three sentences (an Estimator).
 
     unit: "document": copies are dropped, with the reason "duplicate". Other units are cut out of the texts, and a
     document that lost one is dropped ("left_too_short") if fewer than `min_left` characters other than white space are

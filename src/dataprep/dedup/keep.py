@@ -37,7 +37,7 @@ SHOWN = 60  # characters of an unreadable value
 
 @dataclass(frozen=True)
 class Keep:
-    """The rule that the value of `keep=` names: which of several copies of a document is kept.
+    """The rule that a value of `keep=` names; it decides which of several copies of a document is kept.
 
     kind: "first", "longest", "newest", "best" or "source". what: the column ("newest", "best"), or the sources in order
     of preference, separated by commas ("source").
@@ -122,7 +122,7 @@ class Keep:
 
 
 def unreadable_values(receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return {"unreadable": how many values could not be read, "such_as": the first of them, "" if none} for all parts.
+    """Return {"unreadable": number of values that could not be read, "such_as": the first of them or ""} for all parts.
 
     receipts: the records of the tasks, one per input part; each has the entries "unreadable" and "such_as".
     """

@@ -103,7 +103,7 @@ class MinHash(Estimator):
 
     @property
     def settings(self) -> BandSettings:
-        """The threshold, bands, rows, shingles and normal form in use, after the preset and defaults."""
+        """The threshold, bands, rows, shingles and normal form in use, from parameters, preset or defaults."""
         names = ("threshold", "bands", "rows", "shingle", "ngram", "words", "normalize", "preset", "measure")
         return resolve(**{name: getattr(self, name) for name in names})
 
@@ -170,7 +170,7 @@ class MinHash(Estimator):
 
     @property
     def sketch_key(self) -> str:
-        """Hash of all settings that decide the stored signatures: shingles, bands, rows, seed; not the threshold."""
+        """Hash of all settings that decide the stored signatures: shingles, bands, rows and seed, not the threshold."""
         return key((self.VERSION, replace(self.sketch, threshold=1.0)))
 
     def recipe(self) -> Any:

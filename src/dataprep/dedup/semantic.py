@@ -43,7 +43,7 @@ FACTS = (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SemDeDup(Estimator):
-    """Drop a document if the cosine of its vector and that of a kept document is above 1 - epsilon; an Estimator.
+    """Drop a document if the cosine of its vector and that of a kept document is above 1 - epsilon (an Estimator).
 
     epsilon: 0 < epsilon < 1; its effect depends on the vectors, so inspect the pairs first (`dataprep clusters`).
     clusters: the number of clusters (k-means); only documents of the same cluster are compared. Default: sqrt(n), or 1
@@ -100,7 +100,7 @@ class SemDeDup(Estimator):
         return getattr(value, "__qualname__", type(value).__name__) if name == "embed" else repr(value)
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: all parameters; `version`, if it is given, represents `embed`."""
+        """Return the values that identify this stage: all parameters, with `version` in place of `embed` if given."""
         names = [f.name for f in fields(self)]
         values = {name: getattr(self, name) for name in names if name != "embed" or self.version is None}
         return (self.VERSION, self.embed is not None, values)

@@ -31,7 +31,7 @@ PASSES = (
 
 @dataclass(frozen=True, kw_only=True)
 class SuffixArray(Estimator):
-    r"""Cut out text that occurred earlier in the corpus, if it is long enough; an Estimator.
+    r"""Cut out text that occurred earlier in the corpus, if it is long enough (an Estimator).
 
     min_words: a window is this many words in a row, from the first byte of the first word to the last byte of the last
     word; default 50. min_bytes: given instead of `min_words`, a window is this many bytes, starting at any byte. words:

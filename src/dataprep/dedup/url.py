@@ -133,7 +133,7 @@ class UrlSketch(EqualTexts):
 
 @dataclass(frozen=True, kw_only=True)
 class URL(Estimator):
-    """Drop all but one capture (downloaded version) of each page: documents with equal normalised URLs; an Estimator.
+    """Drop all but one capture (downloaded version) of each page: documents with equal normalised URLs (an Estimator).
 
     column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column. keep:
     which capture is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN" or

@@ -34,7 +34,7 @@ PREVIEW_CHARS = 300
 
 @dataclass(frozen=True)
 class Percentiles(Estimator):
-    """Keep documents or paragraphs that score between two percentiles of the corpus, per language; an Estimator.
+    """Keep documents or paragraphs that score between two percentiles of the corpus, per language (an Estimator).
 
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)          # doctest: +SKIP
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP

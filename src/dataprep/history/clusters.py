@@ -57,12 +57,12 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Clusters:
-    """The documents that a run dropped as duplicates, and the kept document of each; entry i of each array is one drop.
+    """The documents that a run dropped as duplicates, and the documents kept in their place.
 
-    url: the run's folder. ids: the dropped documents, ascending. roots: for each dropped document, the document that
-    was kept in its place at the end; if a kept document was dropped later, the one kept instead of that counts. homes:
-    the Dataset of each of `roots`, as an index into `datasets`. datasets: None, which represents this run, and the
-    paths of Datasets of other runs.
+    Entry i of each array belongs to one dropped document. url: the run's folder. ids: the dropped documents, ascending.
+    roots: for each dropped document, the document that was kept in its place at the end; if a kept document was dropped
+    later, the one kept instead of that counts. homes: the Dataset of each of `roots`, as an index into `datasets`.
+    datasets: None, which represents this run, and the paths of Datasets of other runs.
     """
 
     url: str

@@ -1,1 +1,1 @@
-"""Personal data in text: patterns, a fast filter of lines, and the stage `PII`, which replaces it or drops texts."""
+"""Find personal data in text by patterns and a fast filter of lines; the stage `PII` replaces it or drops documents."""

@@ -2,7 +2,7 @@
 
 Lines without personal data may be found too, but no line with personal data is missed.
 
-Slow reference for the tests: tests/twins/pii.py, each kind of data looked for character by character
+Slow reference for the tests: tests/twins/pii.py (it searches for each kind of data character by character)
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Members:
 
     @classmethod
     def read(cls, out: str, n_parts: int, partition: int, dim: int, most: int = HELD_BYTES) -> Members:
-        """Read the headers of the documents of one partition; also their vectors, if these have at most `most` bytes.
+        """Read the headers of the documents of one partition, and their vectors if these have at most `most` bytes.
 
         out: the folder of the temporary files. n_parts: the number of input parts; the documents are in the order of
         the parts. dim: numbers per vector.

@@ -50,7 +50,7 @@ def n_clusters(n_docs: int) -> int:
 
 @kernel
 def sums(vectors: I16, labels: I32, k: int) -> F64:
-    """Return the sum of the vectors that have each label, float64[k, d]; the sums are integers below 2^53, so exact.
+    """Return the sum of the vectors that have each label, float64[k, d]; they are exact, as integers below 2^53.
 
     vectors: int16[n, d]. labels: int32[n], each from 0 to k - 1.
     """
@@ -100,7 +100,7 @@ def k_means(sample: I16, k: int, iterations: int = ITERATIONS) -> I16:
 
 @dataclass(frozen=True)
 class FindClusters(Pass[int]):
-    """Find centroids by k-means on a sample of the documents' vectors; one task for the whole input.
+    """Find centroids by k-means on a sample of the documents' vectors, in one task for the whole input.
 
     dim: numbers per vector. n_parts: the number of input parts. n_docs: documents that have a vector and were not
     dropped. clusters: the number of centroids to find. seed: decides which documents are in the sample. dropped: ids of
@@ -216,7 +216,7 @@ class MeasureNearness(Pass[int]):
 
 @dataclass(frozen=True)
 class CosineLimit:
-    """The rule that drops prototypes: documents whose cosine to their nearest centroid is above `cosine`.
+    """The rule that drops prototypes, which are documents whose cosine to their nearest centroid is above `cosine`.
 
     cosine: in ten-thousandths. keep: how many of the documents with exactly this cosine are kept: the ones with the
     smallest ids.
@@ -230,7 +230,7 @@ NO_LIMIT = CosineLimit(UNITS, 0)  # if there are no documents
 
 
 def cosine_limit(out: str, n_parts: int, share: float) -> CosineLimit:
-    """Return the rule that keeps the share `share` (0 to 1) of the documents: those with the smallest cosines.
+    """Return the rule that keeps the documents with the smallest cosines, the share `share` (0 to 1) of all documents.
 
     out: the folder with the files of MeasureNearness for all `n_parts` input parts.
     """

@@ -64,7 +64,7 @@ def lengths(vectors: I16) -> F64:
 
 
 class Embed(Protocol):
-    """A callable that computes the vectors of a batch of documents: Batch -> int16[n, d], as `to_grid` returns them.
+    """A callable that maps a Batch of documents to their vectors, int16[n, d], in the form that `to_grid` returns.
 
     It must be a frozen dataclass, since it is sent to workers.
     """
@@ -75,7 +75,7 @@ class Embed(Protocol):
 
 @dataclass(frozen=True)
 class UserVectors:
-    """Computes the vectors of documents by the user's function `fn`: n texts, list[str] -> array[n, d]."""
+    """Computes the vectors of documents by the user's function `fn`, which maps n texts, list[str], to array[n, d]."""
 
     fn: Callable[[list[str]], Any]
 
@@ -112,9 +112,9 @@ class UserVectors:
 
 
 class VectorBlock(NamedTuple):
-    """Some documents of an input part: ids, ranks and vectors, int16[n, d].
+    """Some documents of an input part, as their ids, ranks and vectors.
 
-    Of several copies, the document with the smallest (rank, id) is kept.
+    ids, ranks: uint64[n]; of several copies, the document with the smallest (rank, id) is kept. vectors: int16[n, d].
     """
 
     ids: U64

@@ -52,7 +52,7 @@ COMMON_WORDS, COMMON_DOCS = 100, 1000  # fewer do not show what most share
 
 @dataclass(frozen=True)
 class SampleTexts(Pass[Part]):
-    """Choose a sample of an input part: documents with the smallest hash(seed, id), up to `most` characters in all."""
+    """Choose the documents with the smallest hash(seed, id) of an input part as a sample of up to `most` characters."""
 
     folder = "sample"
 
@@ -104,7 +104,7 @@ class WordTable(NamedTuple):
 
 @dataclass(frozen=True)
 class LearnWords(Pass[int]):
-    """Train word vectors on the sample of all `n_parts` input parts; one task.
+    """Train word vectors on the sample of all `n_parts` input parts, in one task.
 
     dim: numbers per vector. The receipt (the task's record) states the characters in the sample ("sample_bytes") and
     the number of words learnt ("words").
@@ -263,7 +263,7 @@ def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
 
 @kernel
 def sum_words(ends: I64, hashes: U64, keys: U64, rows: I32, vectors: I16) -> F64:
-    """Return, for each document, the sum of the vectors of its words, float64[n, d]; the sums are integers, so exact.
+    """Return, for each document, the sum of the vectors of its words, float64[n, d]; these sums of integers are exact.
 
     hashes: the hashes of all words; those of document i are hashes[ends[i]:ends[i + 1]]. keys, rows, vectors: a
     WordTable; a word that is not in it has one of the RARE random vectors at the end of `vectors`.

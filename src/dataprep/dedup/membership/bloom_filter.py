@@ -50,7 +50,7 @@ class FilterSize:
 
     @property
     def slice_bits(self) -> int:
-        """The number of bits in one slice; about half of them are set once `capacity` keys are entered."""
+        """The number of bits in one slice; about half of the bits are set when `capacity` keys are entered."""
         return math.ceil(self.capacity * abs(math.log(self.error_rate)) / (self.n_slices * math.log(2) ** 2))
 
     @property

@@ -1,8 +1,8 @@
-"""HyperLogLog: count distinct keys in 64 KiB, whatever their number.
+"""HyperLogLog: estimate the number of distinct keys (hashes) in 64 KiB of memory, however many there are.
 
-Flajolet, Fusy, Gandouet, Meunier 2007, with the estimator of Ertl 2017 (New cardinality estimation algorithms for
-HyperLogLog sketches, algorithm 6): unbiased from one key to 2^63, without tables of corrections. The standard error is
-1.04 / sqrt(2^16) = 0.41 %.
+The algorithm is that of Flajolet, Fusy, Gandouet and Meunier 2007 with the estimator of Ertl 2017 (New cardinality
+estimation algorithms for HyperLogLog sketches, algorithm 6), which is unbiased from one key to 2^63 keys and needs no
+tables of corrections. The standard error is 1.04 / sqrt(2^16) = 0.41 %.
 
 Slow reference for the tests: tests/twins/hyperloglog.py
 """

@@ -154,7 +154,7 @@ def _write_segment(spill: SpillWriter, found: dict[str, Any]) -> None:
 
 
 def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
-    """Yield what `SaveKeys` stored for input part `number`, one batch at a time: {name: array}.
+    """Yield the arrays that `SaveKeys` stored for input part `number`, one batch at a time, as {name: array}.
 
     The names are those of SECTIONS, such as "ids" and "keys". out: the folder of the files of SaveKeys.
     """
@@ -177,7 +177,7 @@ def count(out: str, n_parts: int) -> float:
 
 @dataclass(frozen=True)
 class LookUp:
-    """Look up the stored keys (hashes of text units) in the order of document ids; write what was seen before.
+    """Look up the stored keys (hashes of text units) in order of document ids; write the units that were seen before.
 
     Works in one process, and also writes the Bloom filter. Each key is entered into the filter after it was looked up.
     If a run is killed, the next run starts with an empty filter and the stored keys; so no key is left out or entered

@@ -58,10 +58,11 @@ class Undecided(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """For each document: its state (0 undecided, 1 kept, 2 dropped), and the kept document that it duplicates, if any.
+    """The decisions on documents, one array entry per document.
 
-    kept_by: the row of that kept document, -1 if there is none. similarity: the similarity of the two documents.
-    looked: how many entries of the index of kept documents were read to decide.
+    state: 0 if the document is undecided, 1 if it is kept, 2 if it is dropped. kept_by: the row of the kept document
+    that it duplicates, -1 if there is none. similarity: the similarity of the two documents. looked: how many entries
+    of the index of kept documents were read to decide.
     """
 
     state: U8
@@ -71,7 +72,7 @@ class Outcome(NamedTuple):
 
 
 class KeptIndex(NamedTuple):
-    """The kept documents by key (hash of a band): a hash table of keys, with a linked list of entries for each key.
+    """An index that finds kept documents by key (hash of a band): a hash table with a linked list of entries per key.
 
     An entry represents a kept document; entry number `kept * bands + band` is kept document number `kept`, under the
     key of its band number `band`. key, last, entries: for each slot of the table, its key, its newest entry (-1: the

@@ -123,7 +123,7 @@ def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
 
 @dataclass(frozen=True)
 class FindComponents(Pass[int]):
-    """Join documents that share keys to connected components; write each input part's candidates. One task.
+    """Join documents that share keys to connected components; write each part's candidates, in one task.
 
     A candidate is a document that is joined to another one. parts, bases: as in MatchKeys. n_docs: number of documents.
     n_ranges: number of files of MatchKeys. doc_bytes: memory for a candidate in bytes, in addition to the candidate's

@@ -1,8 +1,8 @@
 """GatherCandidates: write the contents of the candidates (possible duplicates) to temporary files, by partition.
 
-This is the second read of the text. A partition is chosen by the first document of a connected component, so a
-component is in one partition. The number of partitions depends on the size of the candidates, never on workers or
-memory.
+This is the second read of the text. The partition of a candidate is chosen by the first document of its connected
+component (documents joined by shared keys), so a component is in one partition. The number of partitions depends on the
+size of the candidates, never on workers or memory.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """DuplicateSearch: find duplicate documents in five passes, hash, match, cluster, gather and verify.
 
 Each pass is complete before the next begins. The result is a table of the documents to drop. The first four passes make
-an *index*: the contents of every candidate, stored with the documents that it may duplicate. The index does not depend
-on the threshold, so if it is kept, a run with another threshold needs only the last pass. The index stores sets of
-shingles, not similarities of pairs: if many documents have one key, the number of pairs grows with the square of their
-number, but the number of sets only linearly; and verification reads 2.5 GB of sets per second.
+an *index*: the contents of every candidate (hashes of its shingles, or its text), stored with the documents that it may
+duplicate. The index does not depend on the threshold, so if it is kept, a run with another threshold needs only the
+last pass. The index stores sets of shingles, not similarities of pairs: if many documents have one key, the number of
+pairs grows with the square of their number, but the number of sets only linearly; and verification reads 2.5 GB of sets
+per second.
 """
 
 from __future__ import annotations

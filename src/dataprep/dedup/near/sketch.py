@@ -39,7 +39,7 @@ class Sketch(Protocol):
 
     @property
     def threshold(self) -> float:
-        """The least similarity (0 to 1) at which a document is dropped; above 1, the contents must be equal."""
+        """The least similarity (0 to 1) at which a document is dropped; if above 1, contents must be equal."""
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Return the size of each document's contents in 64-bit words, int64[n], and its keys, uint64[bands, n].
@@ -154,7 +154,7 @@ class EqualTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class WholeText(EqualTexts):
-    """The rule for `Exact`: a document is represented by its text in the normal form `form` (None: unchanged)."""
+    """The rule for `Exact`: a document is represented by its text in the normal form `form` (None for no change)."""
 
     form: str | None
 
@@ -195,7 +195,7 @@ def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
 
 @kernel
 def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Return each text as 64-bit words, its length in bytes first: offsets int64[n + 1], and all words, uint64.
+    """Return each text as 64-bit words, of which the first is its length: offsets int64[n + 1], and words, uint64.
 
     offsets, data: of the texts in UTF-8 bytes. The words of text i are those from offsets[i] to offsets[i + 1] of the
     result. Two texts are equal exactly if their words are.

@@ -121,10 +121,11 @@ class MatchUnits(Pass[int]):
     firsts: tuple[tuple[int, ...], ...]  # per part, the id of the first document of every segment
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write the repeats in partition number `item` to the file `url`, a section of SPANs per segment of HashUnits.
+        """Write the repeats in partition number `item` to the file `url`, as SPANs (byte ranges).
 
-        If the distinct units exceed memory, there are several rounds, and the file has one segment per round. Returns
-        {"distinct": units, "duplicates": units, "top": the most frequent units as (count, id, start, size)}.
+        The file has one section per segment of the files of HashUnits. If the distinct units exceed memory, there are
+        several rounds, and the file has one segment per round. Returns {"distinct": units, "duplicates": units, "top":
+        the most frequent units as (count, id, start, size)}.
         """
         n_units = sum(self._sizes(item)) // RECORD.itemsize
         rounds = -(-n_units // ROUND_RECORDS)
