@@ -60,9 +60,9 @@ def check_template(tok: Tokenizer, template: Template) -> None:
 def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dtype: npt.DTypeLike) -> Encoded:
     """Return the token ids of dialogues, each followed by `<|endoftext|>`, with a loss mask.
 
-    dialogues: lists of {role, name, content, weight}, or their JSON. dtype: of the ids. An assistant's turn counts in
-    the loss if its weight is null or 1; all other text is context. If the template itself ends with `<|endoftext|>`, no
-    second one is added.
+    dialogues: lists of {role, name, content, weight}, or their JSON. dtype: type of the ids. An assistant's turn counts
+    in the loss if its weight is null or 1; all other text is context. If the template itself ends with `<|endoftext|>`,
+    no second one is added.
     """
     plans: dict[tuple[Speaker, ...], TurnPlan] = {}
     parts = _Parts()

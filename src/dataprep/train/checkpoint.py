@@ -146,7 +146,7 @@ def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: M
 
 
 def load_newest(path: str | Path) -> dict[str, Any]:
-    """Return the content of the checkpoint `path`; of a folder, that of the newest checkpoint that is not damaged.
+    """Return the content of a checkpoint; if `path` is a folder, of the newest checkpoint in it that is not damaged.
 
     Raises PlanError if there is no checkpoint, CorruptShard if none can be read.
     """
@@ -165,7 +165,7 @@ def load_newest(path: str | Path) -> dict[str, Any]:
 
 
 def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> tuple[GPT, dict[str, Any]]:
-    """Return (model, other content) of the checkpoint `path`; of a folder, the newest checkpoint that is not damaged.
+    """Return (model, other content) of a checkpoint; if `path` is a folder, of the newest in it that is not damaged.
 
     The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. The
     updates of a LoRA run are added to the model's weights, unless `merge` is False. Raises PlanError if there is no

@@ -20,7 +20,8 @@ class Sampling:
     temperature: divides the scores; 0 takes the best id. top_k: draw only from the k best ids. top_p: draw only from
     the fewest best ids whose probabilities add up to p (nucleus sampling, Holtzman et al. 2019). min_p: draw only from
     ids at least p times as probable as the best (Nguyen et al. 2024). repetition_penalty: divides the scores above 0 of
-    ids that are in the text so far, and multiplies those below 0 (Keskar et al. 2019). seed: of the random numbers.
+    ids that are in the text so far, and multiplies those below 0 (Keskar et al. 2019). seed: seed of the random
+    numbers.
     """
 
     temperature: float = 1.0

@@ -33,10 +33,11 @@ class PersonaReport:
     """A base and a tuned model on the same held-out answers.
 
     split: the split of the held-out dialogues; "" if there are none, and then all other fields are empty. n_answers:
-    number of held-out answers; each model wrote its own version of each. loss, bits_per_byte: of the held-out answers'
-    tokens, by model ("base", "tuned"). style: by writer ("person", "base", "tuned"), figures by name (`STYLE`). copied:
-    by model, how many generated answers have `SPAN` or more words in succession from a training text. spans: the
-    longest such word sequences in the tuned model's answers, each as [text, number of training texts that have it].
+    number of held-out answers; each model wrote its own version of each. loss: {"base" or "tuned": loss of the model on
+    the tokens of the held-out answers}. bits_per_byte: the same loss in bits per byte. style: {"person", "base" or
+    "tuned": {name of a figure: value}}, for the figures in `STYLE`. copied: {"base" or "tuned": number of generated
+    answers that have `SPAN` or more words in succession from a training text}. spans: the longest such word sequences
+    in the tuned model's answers, each as [text, number of training texts that have it].
     """
 
     split: str

@@ -57,8 +57,8 @@ def _weights(model: GPT) -> Iterator[tuple[str, Tensor]]:
 def fill(model: GPT, tensors: Mapping[str, Tensor], where: str) -> None:
     """Copy tensors with Llama's names to the weights of `model`; rows that fill up the vocabulary become 0.
 
-    The vocabulary of the tensors may be larger. where: names the tensors in messages. Raises ReadError if a tensor is
-    missing, has another shape, or is not one of Llama's.
+    The vocabulary of the tensors may be larger. where: description of the tensors, for messages. Raises ReadError if a
+    tensor is missing, has another shape, or is not one of Llama's.
     """
     wanted = weights(model)
     # A tied model may have its head too: the same matrix as the embedding. Old files have tables of positions.

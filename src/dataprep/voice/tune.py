@@ -1,6 +1,6 @@
 """Train a voice: a base model on all conversations, and then, from it, a model that learns one person's answers only.
 
-    OUT/base       learned every token of all conversations: as plain text, and of the person in the chat template
+    OUT/base       learned all conversations as plain text, and the person's conversations in the chat template
     OUT/model      begins with it and learns the person's answers, mixed with plain conversations (replay)
     OUT/model/report.json   the two side by side on held-out conversations (`compare`)
 

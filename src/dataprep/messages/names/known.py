@@ -82,8 +82,9 @@ def parts(name: str) -> tuple[str, ...]:
 class KnownPeople:
     """Finds people in strings, to check that an output folder names nobody (`dataprep.core.audit`).
 
-    names: spellings of names, phone numbers, e-mail addresses and handles. stay: words that may occur by themselves.
-    own: names that may occur, such as that of a person who trains a model on their own messages.
+    names: spellings of names, phone numbers, e-mail addresses and handles to find. stay: words that are not reported if
+    they occur by themselves. own: names that are not reported, such as that of a person who trains a model on their own
+    messages.
     """
 
     names: tuple[str, ...]

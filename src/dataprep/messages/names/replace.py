@@ -45,7 +45,8 @@ def read_people(url: str) -> pa.Table:
 class Pseudonymised(Stage):
     """Replaces names by pseudonyms; `Pseudonyms.fit` returns this stage.
 
-    people: URL of the table of pseudonyms. key: identifies the table's content. Others: as in `Pseudonyms`.
+    people: URL of the table of pseudonyms. key: hash that identifies the table's content. The other fields are those of
+    `Pseudonyms`.
     """
 
     people: str

@@ -239,9 +239,10 @@ class _CollectNames(Pass[Part]):
 def known_people(
     docs: Dataset, run: Runner, names: Sequence[str], own: Sequence[str], stay: frozenset[str] = frozenset()
 ) -> KnownPeople:
-    """Return a search for all people whose names `Pseudonyms` would learn from `docs`.
+    """Return a KnownPeople that finds all people whose names `Pseudonyms` would learn from `docs`.
 
-    names: more people to search for, as in `Pseudonyms`. own: names that may occur. stay: words that may occur.
+    names: more people to search for, as in `Pseudonyms`. own: names that are not reported, such as the user's own.
+    stay: words that are not reported.
     """
     seen = set().union(*run.map(_names_in, docs.tasks, "names"))
     people = People(seen).found()

@@ -83,7 +83,7 @@ class Evidence:
     matches: list[EqualMessages] = field(default_factory=list)
 
     def add(self, number: int, stated: Stated) -> None:
-        """Add the accounts and contacts that the file of that number states."""
+        """Add the accounts and contacts that a file states; number: the number of the file."""
         for account, name in stated.accounts:
             self.accounts.setdefault(account, {}).setdefault(name, set()).add(number)
         self.cards |= stated.cards

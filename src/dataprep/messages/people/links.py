@@ -103,7 +103,7 @@ def _by_messages(evidence: Evidence) -> Iterator[Link]:
 
 
 def is_short(name: str) -> bool:
-    """Return whether a name may easily be that of several people: it is not a number, and has at most one word."""
+    """Return whether several people may easily have a name, since it is not a number and has at most one word."""
     return not phone(name) and len(significant(name)) < 2
 
 

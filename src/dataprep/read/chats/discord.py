@@ -47,7 +47,7 @@ class Discord(JsonExport):
 
     author: what identifies an author: "nickname", the account's "name", or "id". date_order: order of day, month and
     year ("dmy", "mdy" or "ymd") in a CSV whose dates are not ISO 8601; None: found from the dates. me: the name of a
-    data package's owner; None: that of the account.
+    data package's owner; None means the name of the account.
     """
 
     author: str = "nickname"
@@ -178,8 +178,8 @@ def csv_messages(
 ) -> Iterator[Batch]:
     """Yield the messages of a CSV export as batches; record dropped ones in `stats`.
 
-    reader: has the limits for bad messages. piece: the file. author: "nickname", "name" or "id". date_order: order of
-    day, month and year, such as "dmy"; None: found from the dates. Raises ReadError if the first line is not
+    reader: states the limits for bad messages. piece: the file. author: "nickname", "name" or "id". date_order: order
+    of day, month and year, such as "dmy"; None: found from the dates. Raises ReadError if the first line is not
     DiscordChatExporter's, or if the file ends inside a quoted field.
     """
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")

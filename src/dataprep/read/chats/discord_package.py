@@ -60,8 +60,8 @@ def companions_of(url: str) -> tuple[str, ...]:
 def package_messages(reader: ChatReader, piece: Slice, stats: Ledger, me: str | None) -> Iterator[Batch]:
     """Yield the messages of a channel's file, or of all channels in a zip, as batches; record dropped ones in `stats`.
 
-    reader: has the limits for bad messages. me: the owner's name; None: that of the account. Raises ReadError if the
-    file is damaged or not of a data package.
+    reader: states the limits for bad messages. me: the owner's name; None means the name of the account. Raises
+    ReadError if the file is damaged or not of a data package.
     """
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     if files.suffix(piece.url) != ".zip":

@@ -32,7 +32,8 @@ UNIX_DAY = 719_163  # the ordinal of 1970-01-01
 class FirstLine(NamedTuple):
     """The first line of a message: its time (seconds since 1970 on the exporting device's clock), author and text.
 
-    kind and meta: as far as the first line decides them; kind is "" if the whole message is needed.
+    kind, meta: kind and further fields of the message, if the first line decides them; kind is "" if the whole message
+    is needed to decide it.
     """
 
     time: int | None
@@ -228,7 +229,7 @@ def since_1970(year: int, month: int, day: int, hour: int = 0, minute: int = 0, 
 
 
 def chat_of(url: str) -> str:
-    """Return the chat's name: that of the file, or of its folder for `chat.md`, `data.json` and `_chat.txt`."""
+    """Return the chat's name: the file's name, or its folder's name for `chat.md`, `data.json` and `_chat.txt`."""
     name = re.sub(r"(\.(txt|md|json|log|text))?(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name in {"chat", "data", "_chat", "index"}:
         name = files.name_of(url.rpartition("/")[0]) or name

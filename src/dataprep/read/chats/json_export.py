@@ -28,7 +28,7 @@ from .messages import ChatReader, message_batch, wall_clock
 
 
 class MessageRow(NamedTuple):
-    """The columns of a message, as the method `row` of a platform's reader returns them; time: in ISO 8601.
+    """The columns of a message, as the method `row` of a platform's reader returns them; time: its time in ISO 8601.
 
     kind: the kind of the message, such as "text", "image" or "system". meta: further fields, stored as JSON.
     """
@@ -59,7 +59,7 @@ class JsonExport(ChatReader):
         raise NotImplementedError
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
-        """Return the platform's number of the message to which `message` replies; None if it is not a reply."""
+        """Return the platform's number of the message to which `message` replies; None if `message` is not a reply."""
         raise NotImplementedError
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:

@@ -60,7 +60,7 @@ class Group:
 class JsonStream:
     """Reads the messages of a JSON export in one pass over its decompressed bytes.
 
-    url: for error messages. max_bytes: larger messages are skipped.
+    url: the file's URL, for error messages. max_bytes: larger messages are skipped.
     """
 
     def __init__(self, stream: BinaryIO, url: str, max_bytes: int) -> None:

@@ -221,8 +221,8 @@ class MixedShard:
 class WriteMixedShard:
     """The task that writes one token shard of a mixture, unless its receipt (record of finished work) exists.
 
-    out: the folder of the shards. pieces: the folder of the receipts. streams: the sources. dtype: of the ids. key:
-    hash of all that decides the mixture.
+    out: the folder of the shards. pieces: the folder of the receipts. streams: the sources. dtype: type of the ids.
+    key: hash of all that decides the mixture.
     """
 
     out: str

@@ -149,7 +149,7 @@ class ShardLayout:
     """The settings that decide the content of each token shard, in addition to the texts and the vocabulary.
 
     split: assigns documents to train, validation and test. template: the format of dialogues; None: texts are encoded.
-    dtype: of the ids. shard_tokens: most tokens per shard.
+    dtype: type of the ids. shard_tokens: most tokens per shard.
     """
 
     split: Split

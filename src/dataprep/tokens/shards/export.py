@@ -97,8 +97,8 @@ def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
 class ExportFile:
     """A file, or a group of files that differ only in suffix, to write from some token shards.
 
-    write: function that writes the files and returns their paths. names: names of the shards. path: path of the files,
-    without suffix.
+    write: function that writes the files and returns their paths. names: names of the shards to write. path: path of
+    the files, without suffix.
     """
 
     write: Callable[[ExportFile], list[str]]

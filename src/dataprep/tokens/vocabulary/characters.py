@@ -97,7 +97,7 @@ class Characters(Tokenizer):
     def from_json(cls, value: dict[str, Any], url: str) -> Characters:
         """Return the vocabulary that `save` wrote as `value`. Raises PlanError if a token is not a character.
 
-        url: of the file, for messages.
+        url: the file's URL, for messages.
         """
         special = {t["content"]: t["id"] for t in value["added_tokens"]}
         words = {t: i for t, i in value["model"]["vocab"].items() if t not in special}
@@ -146,7 +146,7 @@ class Characters(Tokenizer):
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
         """Return (ids of all texts, each followed by `<|endoftext|>`; index after each text's last id, uint64[n]).
 
-        dtype: of the ids. rows: bool[len(texts)], selects the texts to encode; None: all.
+        dtype: type of the ids. rows: bool[len(texts)], selects the texts to encode; None: all.
         """
         offsets, data = B.buffers(texts)
         chosen = slice(None) if rows is None else np.flatnonzero(rows)

@@ -99,7 +99,7 @@ class Encoder:
     def encode(self, starts: I64, stops: I64, data: U8, dtype: npt.DTypeLike) -> tuple[Tokens, U64]:
         """Encode n texts; return (ids of all, each text followed by the separator; index after each text, uint64[n]).
 
-        Text k is data[starts[k]:stops[k]], UTF-8. dtype: of the ids.
+        Text k is data[starts[k]:stops[k]], UTF-8. dtype: type of the ids.
         """
         starts, stops = starts.view(), stops.view()
         starts.flags.writeable = stops.flags.writeable = False  # a kernel is compiled again for arrays it may write to

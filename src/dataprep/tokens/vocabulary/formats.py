@@ -135,7 +135,7 @@ def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[P
     """Return the merges of a vocabulary of which only the tokens' ranks are known, in order of rank.
 
     A merge is (left, right): the two tokens that the last merge of a longer token joins. ranks: {bytes of a token:
-    rank}. url: for messages. Raises PlanError if a token is not made of two others.
+    rank}. url: the file's URL, for messages. Raises PlanError if a token is not made of two others.
     """
     found = []
     for token in sorted((t for t in ranks if len(t) > 1), key=ranks.__getitem__):

@@ -266,7 +266,7 @@ class Tokenizer:
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
         """Return (ids of all texts, each followed by `<|endoftext|>`; index after each text's last id, uint64[n]).
 
-        dtype: of the ids. rows: bool[len(texts)], selects the texts to encode; None: all. If the pattern is one of
+        dtype: type of the ids. rows: bool[len(texts)], selects the texts to encode; None: all. If the pattern is one of
         `PATTERNS`, compiled code encodes the texts (ten times as fast as `tiktoken`), else `tiktoken` does.
         """
         if self._encoder is None:

@@ -28,8 +28,8 @@ Ints = NDArray[np.int64]
 class Mixture:
     """Several sets of rows as one sequence of samples, in which each set has a share of the samples by its weight.
 
-    sets: layouts by name. weights: by name, any positive numbers; None: the layouts' numbers of rows. seed: decides the
-    order of the rows within each set.
+    sets: {name: layout}. weights: {name: any positive number}; None means that the weight of a set is its number of
+    rows. seed: decides the order of the rows within each set.
 
     >>> Mixture({"web": web, "chat": chat}, {"web": 0.9, "chat": 0.1}).find(np.arange(3))
     """
@@ -81,7 +81,7 @@ class Mixture:
         return Rows._make(_merged([(at, part[field]) for at, part in parts], field) for field in range(4))
 
     def epochs(self, samples: int) -> dict[str, float]:
-        """Return how often each set's rows were read after `samples` samples, as {name: times}; 0.5: half of them."""
+        """Return how often each set was read after `samples` samples, as {name: times}; 0.5 means half of its rows."""
         period, at = divmod(samples, len(self._set))
         done = np.bincount(self._set[:at], minlength=len(self.names)) + period * np.asarray(self.shares)
         return {n: int(d) / size for n, d, size in zip(self.names, done, self.sizes, strict=True)}

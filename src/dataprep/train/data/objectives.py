@@ -207,7 +207,7 @@ def sentinel_ids(special: Mapping[str, int], count: int) -> Ints:
 def uniform(seed: int, samples: Ints, n: int, draw: int = 0) -> NDArray[np.float64]:
     """Return `n` pseudorandom numbers in [0, 1) for each of B samples, float64 (B, n).
 
-    Each number is a hash of seed, `draw`, sample and column. draw: another value gives independent numbers.
+    Each number is a hash of seed, `draw`, sample and column. draw: set another value to get independent numbers.
     """
     start = mix(np.array([(4 * seed + draw + 1) % 2**64], np.uint64) * _GOLDEN)
     key = mix(np.asarray(samples).astype(np.uint64) * _GOLDEN + start)

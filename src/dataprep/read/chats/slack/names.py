@@ -64,7 +64,10 @@ def names_in(pack: Pack, author: str) -> SlackNames:
 
 @functools.lru_cache(maxsize=4)
 def cached_names(root: str, state: tuple[tuple[str, str], ...], author: str) -> SlackNames:  # noqa: ARG001 - key
-    """Return `names_in` of a folder; state: the hashes of its files, so that a changed file is read again."""
+    """Return the names in the folder `root` as `names_in` does, from a cache.
+
+    state: the hashes of the files with names, so that a changed file is read again. author: as in `names_in`.
+    """
     return names_in(Pack(root, root), author)
 
 

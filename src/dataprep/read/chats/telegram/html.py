@@ -57,8 +57,8 @@ DAY = "%d %B %Y"
 class Page:
     """The state of reading an HTML page of messages.
 
-    author, time: those of the last message read. days: number of lines so far that state only a date. known: messages
-    to which later messages may reply.
+    author, time: author and time of the last message read. days: number of lines so far that state only a date. known:
+    messages to which later messages may reply.
     """
 
     author: str | None = None
@@ -70,7 +70,7 @@ class Page:
 def html_messages(reader: ChatReader, piece: Slice, stats: Ledger) -> Iterator[Batch]:
     """Yield the messages of one HTML page as batches, one row per message; record dropped ones in `stats`.
 
-    reader: has the limits for bad messages. piece: the file. Raises ReadError if the page is not Telegram's, or is
+    reader: states the limits for bad messages. piece: the file. Raises ReadError if the page is not Telegram's, or is
     truncated.
     """
     with files.open_read(piece.url) as stream:
