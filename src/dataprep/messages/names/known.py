@@ -82,9 +82,9 @@ def parts(name: str) -> tuple[str, ...]:
 class KnownPeople:
     """Finds people in strings, to check that an output folder names nobody (`dataprep.core.audit`).
 
-    names: spellings of names, phone numbers, e-mail addresses and handles to find. stay: words that are not reported if
-    they occur by themselves. own: names that are not reported, such as that of a person who trains a model on their own
-    messages.
+    names: spellings of names, phone numbers, e-mail addresses and handles to find. stay: words that are not an error if
+    they occur by themselves. own: names that are not an error, such as that of a person who trains a model on their own
+    messages. Findings of both are only counted.
     """
 
     names: tuple[str, ...]

@@ -241,8 +241,8 @@ def known_people(
 ) -> KnownPeople:
     """Return a KnownPeople that finds all people whose names `Pseudonyms` would learn from `docs`.
 
-    names: more people to search for, as in `Pseudonyms`. own: names that are not reported, such as the user's own.
-    stay: words that are not reported.
+    names: more people to search for, as in `Pseudonyms`. own: names that are not an error, such as the user's own.
+    stay: words that are not an error.
     """
     seen = set().union(*run.map(_names_in, docs.tasks, "names"))
     people = People(seen).found()
