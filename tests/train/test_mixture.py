@@ -91,7 +91,7 @@ def test_rows_with_and_without_masks_go_together(in_memory):
         ({"web": 1.0}, "weights must name every set, but 'chat' is missing"),
         ({"web": 1.0, "chat": -1}, "the weight of 'chat' is -1; it must be above 0"),
         ({"web": 1.0, "chat": float("nan")}, "the weight of 'chat' is nan"),
-        ({"web": 1.0, "chat": 1e-7}, "the weight of 'chat' must be at least 1/65,536 of their sum"),
+        ({"web": 1.0, "chat": 1e-7}, "the weight of 'chat' must be at least 1/65,536 of the sum of all weights"),
     ],
 )
 def test_weights_that_cannot_be_met(mixture, weights, sentence):

@@ -43,7 +43,7 @@ class Marks(NamedTuple):
 
 @lru_cache(maxsize=16)
 def pack_marks(marks: tuple[str, ...]) -> Marks:
-    """Return the marks in the form that kernels read."""
+    """Pack `marks`, strings that may end a sentence, into the arrays that kernels (compiled functions) read."""
     single = np.zeros(0x110000, np.uint8)
     single[[ord(mark) for mark in marks if len(mark) == 1]] = 1
     return Marks(single, pack([mark for mark in marks if len(mark) > 1]), len(marks))

@@ -1,4 +1,4 @@
-"""Perplexity: keep texts by their perplexity under an n-gram model; it is high for noise, low for training text."""
+"""Perplexity: keep texts by their perplexity under an n-gram model; it is low for text like that of the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.score import ScoredFilter
 from dataprep.core.stage import drop_rows
-from dataprep.errors import PlanError, need
+from dataprep.errors import PlanError, need, require
 from dataprep.filters.classifiers.models import file_hash
 from dataprep.store import files
 from dataprep.unicode.blanks import words
@@ -78,12 +78,9 @@ class Perplexity(ScoredFilter):
         if cut is not None:
             raise range_elsewhere(self, "cut", cut)
         self._range  # noqa: B018 - raises
-        if self.unit not in UNITS or self.normalize not in ("ccnet", None) or self.preset not in ("ccnet2020", None):
-            msg = (
-                f"unit={self.unit!r}, normalize={self.normalize!r}, preset={self.preset!r} must be unit='document' "
-                "or 'paragraph', normalize='ccnet' or None, preset='ccnet2020' or None"
-            )
-            raise PlanError(msg)
+        require(self.unit in UNITS, f"unit={self.unit!r} must be 'document' or 'paragraph'")
+        require(self.normalize in ("ccnet", None), f"normalize={self.normalize!r} must be 'ccnet' or None")
+        require(self.preset in ("ccnet2020", None), f"preset={self.preset!r} must be 'ccnet2020' or None")
         if self.preset and (self.unit, self.normalize) != ("document", "ccnet"):
             msg = "preset='ccnet2020' sets unit and normalize; leave these out"
             raise PlanError(msg)

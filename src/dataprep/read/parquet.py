@@ -91,7 +91,7 @@ class Parquet(Reader):
                     start, size = row, 0
                 row, size = row + group.num_rows, size + group.total_byte_size
             if row == 0:
-                msg = "the file holds no rows; remove it"
+                msg = "the file holds no rows; leave it out"
                 raise ReadError(msg, url, reason="empty")
             return [*found, (start, row, size)]
 

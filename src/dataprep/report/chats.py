@@ -36,10 +36,10 @@ def chats(summary: RunSummary) -> str:
 
 
 def ranked(title: str, found: Counter[str], style: str = "") -> str:
-    """Return a list of names with a bar for each count as HTML, the largest first; "" if there are none.
+    """Return HTML: the most frequent names, the largest first, each with its count and a bar; "" if there are none.
 
-    found: the counts by name. style: CSS classes. Names that are not shown are one row, which has no bar, since the bar
-    would be too long.
+    found: the counts by name. style: CSS classes. The other names are summed up in a last row
+    without a bar, since their sum may be longer than every other bar.
     """
     if not found:
         return ""

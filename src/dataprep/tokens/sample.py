@@ -179,7 +179,7 @@ class SampleTask:
         return self.count(batches) if self.limits is None else self.pick(batches)
 
     def count(self, batches: Iterable[B.Batch]) -> dict[Stratum, tuple[Bytes, Bytes]]:
-        """Count bytes of text; return {stratum: (numbers of its non-empty bins, bytes in each)}, both int64[m].
+        """Return the bytes of text per bin: {stratum: (indexes of its m non-empty bins, bytes in each)}, both int64[m].
 
         A stratum is (source, language); a bin is a group of documents whose hashes begin with the same bits.
         """

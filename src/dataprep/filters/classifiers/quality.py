@@ -81,7 +81,7 @@ class Quality(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Name and type of the column that the filter adds: `quality_score`, the probability of the label."""
+        """Name and type of the column that the filter adds: `quality_score`, the probability of `label`."""
         return {"quality_score": pa.float64()}
 
     @property

@@ -52,9 +52,9 @@ class Pseudonyms(Estimator):
 
     Put it first, so that it sees every author and no saved step has a raw text. Names are those of authors, of people
     mentioned as WhatsApp writes it (@Name, the name between U+2068 and U+2069), of direct chats (two authors at most),
-    and `names=`. A person becomes `Person-` and the first letters of the keyed hash (BLAKE2b) of the name: four, or as
-    many as make all pseudonyms different. The number of a person who is known by a phone number becomes the person's
-    pseudonym in any form: national or international, with any signs between the digits.
+    and `names=`. A person becomes `Person-` and letters that encode the keyed hash (BLAKE2b) of the name: four, or as
+    many as make all pseudonyms different. If a person is known by a phone number, the number is replaced by the
+    person's pseudonym in whatever form it is written: national or international, with any signs between the digits.
 
     In texts, full names and each word of a name are replaced, without regard to case, accents, Arabic vowel signs and
     hamza seats, also if stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or after one of `prefixes`;
@@ -71,12 +71,13 @@ class Pseudonyms(Estimator):
     min_chars: a shorter word of a name is replaced only after an @.
     common: words that are replaced only after an @, since they usually are not names (will, work, نور); None:
         `matching.COMMON`. Words left because of `min_chars` or `common` are counted as names.common_left.
-    weigh: also leave words that the texts use more often as a word than as a name, if they are in this project's lists
-        of frequent words. With common=(), all other words of names are replaced.
-    prefixes: letters that Arabic joins to the following word; at most two, which are kept.
-    blank: kinds of messages whose text becomes `<kind>`, since they name people and places that are unknown here.
-    keep_meta: the keys of `meta` to keep.
-    digits: least letters of a pseudonym, 4 bits each; with more, a person who joins later rarely lengthens another's.
+    weigh: also leave words that are in dataprep's lists of frequent words, and that the texts use more often in their
+        ordinary meaning than as names. With common=(), no other words of names are left, except short ones.
+    prefixes: letters that Arabic joins to the following word; at most two, which are kept. blank: kinds of messages
+    whose text becomes `<kind>`, since they name people and places that are unknown here. keep_meta: the keys of `meta`
+    to keep. digits: the least number of letters after `Person-`, 4 bits each. With more letters, it is rarer that a new
+    person makes
+        existing pseudonyms longer.
     form: pseudonym of a person, with {} for the letters.
     pii: also replace personal data, as `PII()` does, in the same pass over the raw text.
     people: a people file (`dataprep people`): all names and numbers of a person get one pseudonym, that of the first

@@ -94,7 +94,7 @@ class Identities:
         return Identities((mine, *(strings for _, strings in rest)), self.source, lines)
 
     def all_strings(self) -> tuple[str, ...]:
-        """Return every string of every person."""
+        """Return all names and numbers of all people, as the people file lists them."""
         return tuple(one for strings in self.persons for one in strings)
 
     def check(self, names: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""Readers of chat exports, one file per platform; all yield the same columns, one document per message."""
+"""Readers of chat exports, one module or folder per platform; all yield the same columns, one document per message."""

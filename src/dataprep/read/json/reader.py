@@ -3,8 +3,9 @@
 The position of a document is the byte offset of its line in the decompressed text. Fields other than the text and the
 columns remain in `meta` as written. Blank lines are skipped; a byte order mark, carriage returns and a missing last
 newline are allowed. An empty text is a document. Bad lines are dropped with the first reason that applies: `too_long`
-(over max_doc_bytes), `invalid_utf8` (also a text with an escaped lone surrogate, which has no UTF-8), `not_json` (RFC
-8259, 1,024 levels), `not_an_object`, `no_text` (the field is missing or not a string).
+(over max_doc_bytes), `invalid_utf8` (also a text with an escaped lone surrogate, which has no UTF-8), `not_json` (not
+valid by RFC 8259, or nested deeper than 1,024 levels), `not_an_object`, `no_text` (the field is missing or not a
+string).
 """
 
 from __future__ import annotations

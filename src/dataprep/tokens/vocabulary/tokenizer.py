@@ -198,7 +198,7 @@ class Tokenizer:
 
     @cached_property
     def hash(self) -> str:
-        """The SHA-256 hash, in hex, of all on which ids depend: vocabulary, merges, special tokens, pattern."""
+        """The SHA-256 hash, in hex, of everything that ids depend on: vocabulary, merges, special tokens, pattern."""
         digest = hashlib.sha256()
         for token, i in sorted(self.vocab.items(), key=lambda item: item[1]):
             digest.update(b"%d %d %b\n" % (i, len(token), token))

@@ -139,7 +139,8 @@ def shares(weights: Mapping[str, float]) -> list[int]:
         counts[i] += 1
     if 0 in counts:
         name = list(weights)[counts.index(0)]
-        msg = f"the weight of {name!r} must be at least 1/{PERIOD:,} of their sum; raise it or leave the set out"
+        least = f"1/{PERIOD:,} of the sum of all weights"
+        msg = f"the weight of {name!r} must be at least {least}; raise it or leave the set out"
         raise PlanError(msg)
     return counts
 

@@ -56,7 +56,8 @@ AFTER_NOON = "PM", "午後", "下午", "中午", "傍晚", "晚上", "오후"
 def title_of(line: str) -> str | None:
     """Return the name of the chat in an export's first line, such as "[LINE] Chat history with Tea club".
 
-    Returns None if the line does not begin with [LINE]. A title in an unknown language is returned whole.
+    Returns None if the line does not begin with [LINE]. The words around the name
+    ("Chat history with") are removed if their language is known; otherwise all that follows [LINE] is returned.
     """
     if not line.startswith("[LINE]"):
         return None
