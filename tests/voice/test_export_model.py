@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 
 import pytest
@@ -173,7 +174,7 @@ def test_a_model_of_transformers_is_read(tied, tmp_path):
 
 
 CHANGES = {
-    "architecture": ({"model_type": "gpt2"}, r"of type 'gpt2'; it must be one of type 'llama'"),
+    "architecture": ({"model_type": "gpt2"}, "of type 'gpt2'; give a model of type 'llama'"),
     "bias": ({"attention_bias": True, "hidden_act": "gelu"}, "hidden_act='gelu' instead of 'silu', attention_bias"),
     "rope": ({"rope_parameters": {"rope_type": "llama3", "rope_theta": 1e4}}, "rope_type='llama3' instead of 'def"),
     "head": ({"head_dim": 16}, "head_dim=16 instead of 8"),
@@ -227,6 +228,26 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
         export_model(run, run)
     Tokenizer.of_bytes().save(run / "tokenizer.json")
     with pytest.raises(StaleOutput, match="is not the tokenizer of"):
+        export_model(run, tmp_path / "hf")
+
+
+def test_an_export_that_was_stopped_is_done_again(tmp_path, monkeypatch):
+    """Without safetensors nothing is written; files of a stopped export are replaced, those of others are not."""
+    run = save(tmp_path / "run", SHAPES["tied"])
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "safetensors", None)
+        with pytest.raises(PlanError, match="this needs the package 'safetensors'"):
+            export_model(run, tmp_path / "hf")
+    assert not (tmp_path / "hf").exists()
+    export_model(run, tmp_path / "hf")
+    whole_one = (tmp_path / "hf" / "model.safetensors").read_bytes()
+    (tmp_path / "hf" / "config.json").unlink()
+    (tmp_path / "hf" / "model.safetensors").write_bytes(whole_one[:9])
+    export_model(run, tmp_path / "hf")
+    assert (tmp_path / "hf" / "model.safetensors").read_bytes() == whole_one
+    (tmp_path / "hf" / "config.json").unlink()
+    (tmp_path / "hf" / "notes.txt").write_text("mine")
+    with pytest.raises(PlanError, match="must be a new or empty folder"):
         export_model(run, tmp_path / "hf")
 
 

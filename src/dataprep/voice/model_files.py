@@ -11,17 +11,25 @@ from typing import Any
 from torch import Tensor
 
 from dataprep.errors import PlanError, ReadError, need
-from dataprep.store.atomic import whole
+from dataprep.store.atomic import is_attempt, whole
+
+EXPORTED = {
+    "adapter_config.json", "adapter_model.safetensors", "config.json", "generation_config.json", "model.safetensors",
+    "tokenizer.json", "tokenizer_config.json",
+}  # fmt: skip
 
 
 def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
     """Create the folder `out` if it does not exist; return its path.
 
-    ours: name of a file that identifies an earlier export; such an export may be replaced. Raises PlanError if the
-    folder has other files.
+    ours: name of a file that identifies an earlier export; such an export may be replaced, and so may the files of an
+    export that was stopped. Raises PlanError if the folder has other files, or if safetensors is not installed.
     """
+    need("safetensors", extra="hf")
     folder = Path(out)
-    if folder.exists() and not (folder.is_dir() and ((folder / ours).exists() or not any(folder.iterdir()))):
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    unfinished = all(name in EXPORTED or is_attempt(name) for name in names)
+    if folder.exists() and not (folder.is_dir() and (ours in names or unfinished)):
         msg = f"out={str(out)!r} must be a new or empty folder, or that of an earlier export"
         raise PlanError(msg)
     folder.mkdir(parents=True, exist_ok=True)
