@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -25,7 +26,8 @@ class Estimator:
 
     Write a subclass as a frozen dataclass that defines `fit`; all other members have defaults. needs: columns that the
     Estimator reads in addition to id, text, source and meta. VERSION: an integer; increase it when the same parameters
-    lead to another result. only_drops, hides: the values for the Stage that `fit` returns; `Stage` describes them.
+    lead to another result. only_drops, hides: the values for the Stage that `fit` returns. loses, sees: what later
+    stages cannot see, and what this one must see. `Stage` describes them.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
@@ -37,6 +39,8 @@ class Estimator:
     VERSION: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ()
     only_drops: ClassVar[bool] = False
+    loses: ClassVar[Mapping[str, str]] = {}
+    sees: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[bool] = False
 
     @property

@@ -81,9 +81,10 @@ class Pipeline:
     def steps(self, docs: Dataset) -> list[Step]:
         """Return the stages with their numbers, keys and labels, for the input `docs`; nothing is run.
 
-        Raises PlanError if a stage needs a column that does not exist.
+        Raises PlanError if a stage needs a column that does not exist, or must see what an earlier stage has lost.
         """
         self._check_columns(docs)
+        _lost(docs, self.stages)
         steps: list[Step] = []
         so_far = docs.key
         for number, (stage, label) in enumerate(zip(self.stages, labels_of(self.stages), strict=True), 1):
@@ -115,6 +116,7 @@ class Pipeline:
             "kind": DATASET,
             "key": steps[-1].key if steps else docs.key,
             "stages": [describe(step.stage, step.label) for step in steps],
+            **({"lost": lost} if (lost := _lost(docs, self.stages)) else {}),
             **forget_list.noted(forgotten),
         }
         with contextlib.nullcontext() if is_finished(out, recipe) else lease.held(out):
@@ -212,6 +214,25 @@ class Pipeline:
                     log.warning(f"%s {danger}", stage.name, decided)  # noqa: G004 - a constant
             else:
                 decided = stage.name
+
+
+def _lost(docs: Dataset, stages: Sequence[Any]) -> dict[str, list[str]]:
+    """Return what no later stage can see all of: {what: [the first stage that loses it, the way out]}.
+
+    The pipelines that made the folder of `docs` count, too. Raises PlanError if one of `stages` must see it.
+    """
+    lost: dict[str, list[str]] = dict(docs.manifest.get("lost", {}))
+    applied = {id(stage): stage for part in docs.parts for stage in part.stages}
+    for number, stage in enumerate((*applied.values(), *stages)):
+        missed = [what for what in stage.sees if what in lost]
+        if missed and number >= len(applied):
+            earlier, way_out = lost[missed[0]]
+            way_out = way_out or f"put {stage.name} before {earlier}"
+            msg = f"{stage.name} after {earlier} would not see all {missed[0]}; {way_out}"
+            raise PlanError(msg)
+        for what, way_out in stage.loses.items():
+            lost.setdefault(what, [stage.name, way_out])
+    return lost
 
 
 def _remove_hidden(out: str, docs: Dataset, steps: Sequence[Step]) -> None:

@@ -35,6 +35,8 @@ class Stage:
     - `needs`: columns that it reads in addition to id, text, source and meta; PlanError if one is missing.
     - `adds`: columns that it adds, with their types.
     - `only_drops`: True if it only drops whole documents or adds columns, and never changes a text.
+    - `loses`: what later stages cannot see all of, such as "authors", because of this stage; to each, the way out
+      ("": put the later stage first). `sees`: what this stage must see all of. PlanError if an earlier stage loses it.
     - `hides`: True if everything before it is private. Then statistics of earlier stages name no source and show no
       text, and a Dataset sealed after it keeps neither the names of its input files nor the steps saved before it.
     - `compiled`: True if it runs kernels, which `warm` compiles.
@@ -45,6 +47,8 @@ class Stage:
     needs: ClassVar[tuple[str, ...]] = ()
     adds: Mapping[str, pa.DataType] = {}
     only_drops: ClassVar[bool] = False
+    loses: ClassVar[Mapping[str, str]] = {}
+    sees: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[bool] = False
     compiled: ClassVar[bool] = False
 

@@ -6,7 +6,7 @@ import functools
 import json
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -80,6 +80,7 @@ class CleanMessages(Stage):
     emoji: str = "keep"
 
     needs: ClassVar[tuple[str, ...]] = ("kind",)
+    loses: ClassVar[Mapping[str, str]] = {"authors": ""}  # those of media alone
     VERSION: ClassVar[int] = 2
 
     def __post_init__(self) -> None:

@@ -58,6 +58,7 @@ class Conversations(Stage):
 
     VERSION: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
+    loses: ClassVar[Mapping[str, str]] = {"authors": "", "messages": ""}
 
     def __post_init__(self) -> None:
         duration(self.gap), duration(self.reply_gap, "reply_gap")

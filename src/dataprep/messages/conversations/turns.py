@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -132,6 +132,8 @@ class Turns(Stage):
     merge: str = "\n"
     context: int = 2
     openings: bool | str = False
+
+    loses: ClassVar[Mapping[str, str]] = {"authors": "", "messages": ""}
 
     def __post_init__(self) -> None:
         duration(self.gap), duration(self.reply_gap, "reply_gap")

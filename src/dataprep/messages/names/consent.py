@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -59,6 +59,8 @@ class Consent(Estimator):
     phones: tuple[str, ...] = field(init=False, compare=False)
 
     needs: ClassVar[tuple[str, ...]] = ("author",)
+    loses: ClassVar[Mapping[str, str]] = {"authors": "give it as Pseudonyms(consent=Consent(...))"}
+    sees: ClassVar[tuple[str, ...]] = ("messages",)
     hides: ClassVar[bool] = True  # examples in the statistics would show what they wrote
 
     def __post_init__(self) -> None:

@@ -106,6 +106,7 @@ class Pseudonyms(Estimator):
 
     VERSION: ClassVar[int] = 4
     needs: ClassVar[tuple[str, ...]] = NEEDS
+    sees: ClassVar[tuple[str, ...]] = ("authors",)
     hides: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -149,6 +150,9 @@ class Pseudonyms(Estimator):
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
         """Learn all names in `docs`, write the table of pseudonyms into `out`, and return the stage that applies it."""
+        if joined := {"n_messages", "messages"} & set(docs.columns):
+            msg = f"Pseudonyms must see single messages, but these are joined (column {min(joined)!r}); give messages"
+            raise PlanError(msg)
         work_key, url = self.key_for(docs), files.join(out, "people.parquet")
         n_parts = len(list(run.map(_CollectNames(out, work_key), docs.tasks, "Pseudonyms: names")))
         parts = [_CollectNames.url(out, number) for number in range(n_parts)]
