@@ -159,9 +159,43 @@ def test_long_exports_are_sampled(monkeypatch, overlap) -> None:
         ids = np.arange(n, dtype=np.uint64) + np.uint64(file << 40)
         times = pa.array((np.arange(n) + first) * 60, pa.timestamp("s"))
         texts = [f"message {k if file == 0 or overlap else -k}" for k in range(first, first + n)]
-        columns = {"chat": pa.array([f"c{file}"] * n), "author": pa.array(["x"] * n), "time": times}
+        columns = {"chat": pa.array([f"c{file}"] * n), "author": pa.array(["x", "y"] * (n // 2)), "time": times}
         return B.make(ids, texts, "s", columns=columns)
 
     spans = match_exports.spans_of([export(0, 0), export(1, n // 2)])
     assert max(span.sketch.shape[1] for span in spans.values()) == 200
     assert len(set(match_exports.chat_names(spans).values())) == (1 if overlap else 2)
+
+
+def chat_of(root, contact, told, answers, step=60):
+    """Write a chat with `contact` in which Mae says `told`, and the contact answers a minute later."""
+    lines = []
+    for k, (one, other) in enumerate(zip(told, answers, strict=True)):
+        minute = k * step
+        for who, text, at in (("Mae Holt", one, minute), (contact, other, minute + 1)):
+            lines.append(f"{13 + at // 1440}/05/2024, {at // 60 % 24:02}:{at % 60:02} - {who}: {text}\n")
+    root.mkdir(exist_ok=True)
+    (root / f"WhatsApp Chat with {contact}.txt").write_text("".join(lines))
+
+
+def counted(root):
+    rows = read_messages(str(root)).to_pylist()
+    return {chat: sum(r["chat"] == chat for r in rows) for chat in sorted({r["chat"] for r in rows})}
+
+
+def test_what_one_sends_to_two_people_is_kept(tmp_path) -> None:
+    """Equal messages of one author, or short answers that happen to be equal, do not make two chats one."""
+    told = ["Happy new year", "We moved", "New number", "a", "b"]
+    for contact in ("Ann Lee", "Bob Ray"):
+        chat_of(tmp_path / "news", contact, [*told[:3], *(f"{contact} {x}" for x in "ab")], [contact] * 5)
+        chat_of(tmp_path / "ok", contact, ["ok"] * 20, [f"answer of {contact} {k}" for k in range(20)])
+        chat_of(tmp_path / "all ok", contact, ["ok"] * 20, ["ok"] * 20)
+    assert counted(tmp_path / "news") == {"Ann Lee": 10, "Bob Ray": 10}
+    assert counted(tmp_path / "ok") == counted(tmp_path / "all ok") == {"Ann Lee": 40, "Bob Ray": 40}
+
+
+def test_a_chat_exported_under_two_names_is_found(tmp_path) -> None:
+    """The chat of a contact who was renamed is one chat: Mae's messages are kept once."""
+    for contact in ("Ann Lee", "Annie"):
+        chat_of(tmp_path, contact, [f"question {k}" for k in range(20)], [f"answer {k}" for k in range(20)])
+    assert list(counted(tmp_path).values()) == [60]  # Mae's 20, and the contact's 20 under each name

@@ -1,16 +1,24 @@
 """Find exports of the same chat: exports with equal names, and exports that share messages.
 
 Often only the file's name states the chat, and "Tea.txt" and "Tea (1).txt" are the same chat. Two exports in different
-files are treated as one chat if, in the minutes that both cover, at least two and at least half of the messages of the
-smaller one are in the other. Messages are compared by hashes of author, minute and text: the smallest 16,384 per
-export, a uniform sample, so memory is bounded. The result only decides which exports are compared; it drops nothing.
+files share messages if, in the minutes that both cover, at least two and at least half of the messages of the smaller
+one are in the other, by minute and text. A person may send the same messages to several people, so two exports with
+different names are one chat only if
+
+- at least two authors, with the same names in both, wrote these messages, or
+- names differ (a contact was renamed), but nearly all messages are in both, each author of one is one author of the
+  other, there are at least two of them, and those with other names wrote at least three different texts.
+
+Messages are compared by hashes of minute and text: the smallest 16,384 per export, a uniform sample, so memory is
+bounded. The result only decides which exports are compared; it drops nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +35,9 @@ Export: TypeAlias = tuple[str, int]  # name of a chat, number of a file
 U64: TypeAlias = npt.NDArray[np.uint64]
 SKETCH = 16_384
 MIN_COMMON = 2  # messages
+NEARLY_ALL, RENAMED = 0.8, 3  # share of the messages; different texts of authors whose names differ
+UNCLEAR = np.uint64(2**64 - 1)  # the author of a text that an export has twice in one minute
+_COPY = re.compile(r"\s*\(\d+\)\Z")
 PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))  # odd constants that spread bits
 
 
@@ -35,8 +46,9 @@ class ExportSpan:
     """A summary of the messages of one export (one chat in one file), to compare it with other exports.
 
     first, last: the first and last time, in seconds since 1970. fine: True if a time has seconds. n: the number of
-    messages. sketch: uint64[2, k], a sample of people's messages; row 0: the smallest hashes, ascending; row 1: the
-    time of each of these messages, in whole minutes since 1970.
+    messages. sketch: uint64[3, k], a sample of people's messages; row 0: the smallest hashes of minute and text,
+    ascending; row 1: the time of each of these messages, in whole minutes since 1970; row 2: a hash of the author, or
+    UNCLEAR if the export has the text twice in that minute.
     """
 
     first: int
@@ -48,7 +60,7 @@ class ExportSpan:
     def joined(self, other: ExportSpan) -> ExportSpan:
         """Return the summary of an export from the summaries of two parts of it, `self` and `other`."""
         first, last = min(self.first, other.first), max(self.last, other.last)
-        sketch = _smallest(np.concatenate([self.sketch, other.sketch], 1))
+        sketch = smallest(np.concatenate([self.sketch, other.sketch], 1))
         return ExportSpan(first, last, self.fine or other.fine, self.n + other.n, sketch)
 
 
@@ -59,13 +71,13 @@ def spans_of(batches: Iterable[Batch]) -> dict[Export, ExportSpan]:
     """
     found: dict[Export, ExportSpan] = {}
     for batch in batches:
-        hashes, written = _hashes(batch), _written(batch)
+        (authors, texts), written = _hashes(batch), _written(batch)
         for export, rows, times in by_export(batch):
             said = written[rows]
-            sketch = np.stack([hashes[rows[said]], (times[said] // MINUTE).astype(np.uint64)])
-            sketch[0] ^= sketch[1] * PRIMES[0]
+            minutes = (times[said] // MINUTE).astype(np.uint64)
+            sketch = np.stack([texts[rows[said]] ^ minutes * PRIMES[0], minutes, authors[rows[said]]])
             fine = bool((times % MINUTE != 0).any())
-            span = ExportSpan(int(times.min()), int(times.max()), fine, len(rows), _smallest(sketch))
+            span = ExportSpan(int(times.min()), int(times.max()), fine, len(rows), smallest(sketch))
             found[export] = found[export].joined(span) if export in found else span
     return found
 
@@ -101,9 +113,11 @@ def chat_names(spans: Mapping[Export, ExportSpan]) -> dict[Export, str]:
             export = first[export]
         return export
 
-    for a, b in _candidates([spans[export].sketch[0] for export in exports]):
+    for a, b in sharing([spans[export].sketch[0] for export in exports]):
         one, two = exports[a], exports[b]
-        if one[0] != two[0] and one[1] != two[1] and _are_one_chat(spans[one], spans[two]):
+        if one[0] == two[0] or one[1] == two[1]:
+            continue
+        if are_one_chat(SharedMessages.of(spans[one].sketch, spans[two].sketch), alike=named_alike(one, two)):
             low, high = sorted((root(one), root(two)), key=exports.index)
             first[high] = low
     return {export: root(export)[0] for export in exports}
@@ -116,38 +130,83 @@ def _written(batch: Batch) -> npt.NDArray[np.bool_]:
     return np.asarray(written.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _hashes(batch: Batch) -> U64:
-    """Return hashes of author and text, uint64[n]."""
+def _hashes(batch: Batch) -> tuple[U64, U64]:
+    """Return hashes of the authors and of the texts, uint64[n] each."""
     authors = batch.column("author").cast(pa.string()).fill_null("")
     one, two = (text_hashes(*B.buffers(column))[:, 0] for column in (authors, batch.column("text")))
-    return np.asarray(one * PRIMES[1] ^ two, np.uint64)
+    return np.asarray(one, np.uint64), np.asarray(two, np.uint64)
 
 
-def _smallest(sketch: U64) -> U64:
-    _, first = np.unique(sketch[0], return_index=True)
-    return sketch[:, first[:SKETCH]]
+def smallest(rows: U64) -> U64:
+    """Return the columns with the smallest hashes, ascending; the author of a hash that occurs twice is UNCLEAR.
+
+    rows: uint64[3, n], a sketch in any order, or two of them.
+    """
+    _, first, count = np.unique(rows[0], return_index=True, return_counts=True)
+    found = rows[:, first]
+    found[2, count > 1] = UNCLEAR
+    return np.asarray(found[:, :SKETCH], np.uint64)
 
 
-def _candidates(sketches: list[U64]) -> set[tuple[int, int]]:
+def sharing(hashes: list[U64]) -> set[tuple[int, int]]:
     """Return pairs of exports that share a hash; if more than two share one, only pairs of neighbours."""
-    hashes = np.concatenate([*sketches, np.zeros(0, np.uint64)])
-    owner = np.repeat(np.arange(len(sketches)), [len(s) for s in sketches])
-    order = np.argsort(hashes, kind="stable")
-    same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
+    every = np.concatenate([*hashes, np.zeros(0, np.uint64)])
+    owner = np.repeat(np.arange(len(hashes)), [len(one) for one in hashes])
+    order = np.argsort(every, kind="stable")
+    same = np.flatnonzero(every[order][1:] == every[order][:-1])
     return set(zip(owner[order][same].tolist(), owner[order][same + 1].tolist(), strict=True))
 
 
-def _are_one_chat(a: ExportSpan, b: ExportSpan) -> bool:
-    """Return whether enough messages of the minutes that both exports cover are in both."""
-    first, last = max(a.first, b.first) // MINUTE, min(a.last, b.last) // MINUTE
-    ends = [span.sketch[0, -1] for span in (a, b) if span.sketch.shape[1] == SKETCH]
-    end = min(ends) if ends else np.uint64(2**64 - 1)  # up to here both sketches are complete
-    one, two = (_between(span.sketch, end, first, last) for span in (a, b))
-    common = len(np.intersect1d(one, two, assume_unique=True))
-    return common >= MIN_COMMON and 2 * common >= min(len(one), len(two))
+class SharedMessages(NamedTuple):
+    """The sampled messages that two exports have in common, in the minutes that both cover.
+
+    texts: uint64[k], a hash of the text of each. one, two: uint64[k], its author in each export, or UNCLEAR. of_one,
+    of_two: number of sampled messages of each export in these minutes.
+    """
+
+    texts: U64
+    one: U64
+    two: U64
+    of_one: int
+    of_two: int
+
+    @classmethod
+    def of(cls, one: U64, two: U64) -> SharedMessages:
+        """Return the messages that the sketches `one` and `two`, uint64[3, n], share."""
+        full = [s[0, -1] for s in (one, two) if s.shape[1] == SKETCH]
+        end = min(full) if full else UNCLEAR  # up to here both sketches are complete
+        first, last = max(one[1].min(), two[1].min()), min(one[1].max(), two[1].max())
+        a, b = (s[:, (s[0] <= end) & (s[1] >= first) & (s[1] <= last)] for s in (one, two))
+        _, i, j = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
+        return cls(a[0, i] ^ a[1, i] * PRIMES[0], a[2, i], b[2, j], a.shape[1], b.shape[1])
+
+    def clear(self) -> SharedMessages:
+        """Return those whose author is known in both exports."""
+        known = (self.one != UNCLEAR) & (self.two != UNCLEAR)
+        return self._replace(texts=self.texts[known], one=self.one[known], two=self.two[known])
 
 
-def _between(sketch: U64, end: np.uint64, first: int, last: int) -> U64:
-    """Return the hashes up to `end` of the minutes from `first` to `last`."""
-    minutes = sketch[1].astype(np.int64)
-    return np.asarray(sketch[0][(sketch[0] <= end) & (minutes >= first) & (minutes <= last)], np.uint64)
+def named_alike(one: Export, two: Export) -> bool:
+    """Return whether the names of two chats are equal but for the number of a copy, as in "Tea (1)"."""
+    a, b = (_COPY.sub("", name).casefold() for name, _ in (one, two))
+    return a == b
+
+
+def are_one_chat(shared: SharedMessages, *, alike: bool) -> bool:
+    """Return whether two exports are of one chat, by the messages that they share.
+
+    alike: whether their names are equal. If not, the messages of one author are no evidence.
+    """
+    fewer, more = sorted((shared.of_one, shared.of_two))
+    if len(shared.texts) < MIN_COMMON or 2 * len(shared.texts) < fewer:
+        return False
+    if alike:
+        return True
+    clear = shared.clear()
+    same = clear.one == clear.two
+    if 2 * int(same.sum()) >= fewer and len(np.unique(clear.one[same])) > 1:
+        return True
+    pairs = np.unique(np.stack([clear.one, clear.two]), axis=1).shape[1]
+    one_to_one = pairs == len(np.unique(clear.one)) == len(np.unique(clear.two)) > 1
+    enough = len(np.unique(clear.texts[~same])) >= RENAMED
+    return one_to_one and enough and len(shared.texts) >= NEARLY_ALL * more

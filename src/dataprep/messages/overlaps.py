@@ -65,13 +65,14 @@ class Overlaps(Estimator):
     names of chats. Without it, a message of a contact who was renamed between two exports is not recognised.
 
     Memory: the messages of the times that two exports share, held by one process (texts and 100 bytes per message), and
-    256 kB per export.
+    400 kB per export.
 
     >>> dp.Pipeline(Overlaps(), dp.Conversations()).run(dp.read("chats/"), out="conversations")    # doctest: +SKIP
     """
 
     people: Any = field(default=None, repr=False)  # names are private
 
+    VERSION: ClassVar[int] = 2
     only_drops: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 
+import pyarrow as pa
 import pytest
 
 import dataprep as dp
 import laws
 from dataprep.errors import PlanError
+from dataprep.messages.names.consent import Consent
 from dataprep.messages.names.phones import phone, same_phone
 from dataprep.messages.names.stage import Pseudonyms
 from dataprep.pii.stage import PII
@@ -92,3 +94,21 @@ def test_phones_are_compared_by_their_digits():
     assert all(same_phone(phone(one), phone(other)) for one in forms for other in forms if "+" in one + other)
     assert not same_phone(phone("0611223345"), phone(forms[0]))
     assert [phone(name) for name in ("Ilse", "Ilse 2", "12345", "Ilse 0611223344", "", "()")] == [""] * 6
+
+
+@pytest.mark.parametrize(
+    ("full", "national", "other"),
+    [
+        ("+33 6 12 34 56 78", "06 12 34 56 78", "12345678"),
+        ("+212 612 345 678", "0612345678", "12 612 345 678"),
+        ("+1 212 555 0123", "(212) 555-0123", "12 555 0123"),
+        ("+39 06 123 4567", "06 123 4567", "123 4567"),
+    ],
+)
+def test_a_national_number_is_whole(full, national, other):
+    """The number without the country's code is the same; the end of it is not."""
+    assert same_phone(phone(full), phone(national))
+    assert not same_phone(phone(full), phone(other))
+    refused = Consent(refused=[other])
+    assert refused.reasons(pa.array([full])).null_count == 1
+    assert Consent(refused=[national]).reasons(pa.array([full])).null_count == 0

@@ -336,3 +336,25 @@ def test_the_command(dataprep, tmp_path):
     code, _, error = dataprep("persona", tmp_path / "exports", "--as", "Kimo", "--people", file, *options)
     assert code == 1
     assert "person='Kimo' must be the name of an author" in error
+
+
+@pytest.mark.parametrize("told", ["one", "many"])
+def test_people_who_got_the_same_greetings_are_two(told, tmp_path):
+    """Two people in two chats who send the same greetings in the same minutes are not proposed as one."""
+    for contact in ("Ann Lee", "Bob Ray"):
+        lines = []
+        for k, greeting in enumerate(("Eid Mubarak", "Happy new year", "Good Friday", "Merry Christmas", "Good luck")):
+            answer = "thanks" if told == "one" else f"thanks, {contact}"
+            lines += [f"13/05/2024, 1{k}:00 - {contact}: {greeting}\n", f"13/05/2024, 1{k}:0{k} - Mae Holt: {answer}\n"]
+            lines += [f"13/05/2024, 1{k}:30 - {contact}: {contact} {k}\n"]
+        (tmp_path / f"WhatsApp Chat with {contact}.txt").write_text("".join(lines))
+    made = propose_people(str(tmp_path), str(tmp_path / "people.toml"))
+    assert (made.people, made.maybes) == ((), 0)
+
+
+def test_a_number_without_its_code_is_the_whole_national_number(tmp_path):
+    """+33 6 12 34 56 78 and 06 12 34 56 78 are one; 1234 5678, its last digits, is somebody else's number."""
+    for k, name in enumerate(("+33 6 12 34 56 78", "1234 5678", "06 12 34 56 78")):
+        (tmp_path / f"WhatsApp Chat with {k}.txt").write_text(f"13/05/2024, 1{k}:00 - {name}: I am number {k}\n")
+    made = propose_people(str(tmp_path), str(tmp_path / "people.toml"))
+    assert made.people == (("+33 6 12 34 56 78", "06 12 34 56 78"),)

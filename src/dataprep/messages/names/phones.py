@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 MIN_DIGITS = 7  # of a number that identifies a person
 _COUNTRY = 3  # digits of a country's code, at most (E.164)
+_CODES = re.compile(r"[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}")  # of countries (E.164)
 _BETWEEN = (
     "[ \t\u00a0\u2007\u2009\u202f./()\u00ad\u2010-\u2015\u2212\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff-]"
 )
@@ -35,9 +36,12 @@ def phone(text: str) -> str:
 
 
 def same_phone(a: str, b: str) -> bool:
-    """Return True if two results of `phone` are the same number; one of them may lack the country code."""
+    """Return True if two results of `phone` are the same number; one of them may lack the country code.
+
+    The number without a code must be the whole national number: "12345678" is not +33 6 12 34 56 78.
+    """
     short, long = sorted((a, b), key=len)
-    return bool(short) and long.endswith(short) and len(long) - len(short) <= _COUNTRY
+    return bool(short) and short in (long, _CODES.sub("", long, count=1).lstrip("0"))
 
 
 def _ascii(text: str) -> str:

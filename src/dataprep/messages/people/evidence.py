@@ -20,7 +20,18 @@ from dataprep.core.batch import Batch
 from dataprep.core.dataset import Dataset
 from dataprep.core.part import Part
 from dataprep.core.runner import Runner
-from dataprep.messages.match_exports import MIN_COMMON, PRIMES, SKETCH, U64, Export, by_export
+from dataprep.messages.match_exports import (
+    PRIMES,
+    U64,
+    UNCLEAR,
+    Export,
+    SharedMessages,
+    are_one_chat,
+    by_export,
+    named_alike,
+    sharing,
+    smallest,
+)
 from dataprep.messages.names.matching import identity
 from dataprep.messages.names.phones import phone
 from dataprep.messages.names.pseudonyms import AUTHOR, CHAT, People
@@ -45,10 +56,14 @@ class MessageSample(NamedTuple):
         """Return the sample of an export from the samples of two parts of it."""
         moved = other.rows.copy()
         moved[2, moved[2] != UNCLEAR] += np.uint64(len(self.who))
-        return MessageSample(_sampled(np.concatenate([self.rows, moved], 1)), self.who + other.who)
+        return MessageSample(smallest(np.concatenate([self.rows, moved], 1)), self.who + other.who)
 
-
-UNCLEAR = np.uint64(2**64 - 1)
+    def numbered(self, number: Mapping[str, int]) -> U64:
+        """Return the rows, in which each author has the number that `number` gives to the name."""
+        rows, codes = self.rows.copy(), np.array([number[name] for name in self.who], np.uint64)
+        clear = rows[2] != UNCLEAR
+        rows[2, clear] = codes[rows[2, clear].astype(np.int64)]
+        return rows
 
 
 class EqualMessages(NamedTuple):
@@ -157,28 +172,19 @@ def _sample(batch: Batch, rows: Any, times: Any, who: pa.Array) -> MessageSample
     minutes = (times[kept] // MINUTE).astype(np.uint64)
     hashes = text_hashes(*B.buffers(texts))[:, 0] ^ minutes * PRIMES[0]
     rows_of = np.stack([hashes, minutes, authors[kept].astype(np.uint64)])
-    return MessageSample(_sampled(rows_of), tuple(coded.dictionary.to_pylist()))
-
-
-def _sampled(rows: U64) -> U64:
-    """Return the rows with the smallest hashes, ascending; the author of a hash that occurs twice is UNCLEAR."""
-    hashes, first, count = np.unique(rows[0], return_index=True, return_counts=True)
-    found = rows[:, first]
-    found[2, count > 1] = UNCLEAR
-    return np.asarray(found[:, :SKETCH] if len(hashes) > SKETCH else found, np.uint64)
+    return MessageSample(smallest(rows_of), tuple(coded.dictionary.to_pylist()))
 
 
 def matches_of(samples: Mapping[Export, MessageSample]) -> Iterable[EqualMessages]:
     """Yield the authors of different names who have equal messages in two exports of one chat.
 
-    Two exports are of one chat if at least two and at least half of the sampled messages of the smaller one, in the
-    minutes that both cover, are in the other, whoever wrote them.
+    Which exports are of one chat is decided by the messages that they share (`match_exports.py`).
     """
     exports = sorted(samples, key=lambda export: (export[1], export[0]))
-    for a, b in sorted(_pairs([samples[export].rows[0] for export in exports])):
+    for a, b in sorted(sharing([samples[export].rows[0] for export in exports])):
         if exports[a][1] == exports[b][1]:
             continue
-        total = Counter(_equal(samples[exports[a]], samples[exports[b]]))
+        total = Counter(_equal(samples, exports[a], exports[b]))
         of_one: Counter[str] = Counter()
         of_other: Counter[str] = Counter()
         for (one, other), n in total.items():
@@ -190,24 +196,12 @@ def matches_of(samples: Mapping[Export, MessageSample]) -> Iterable[EqualMessage
                 yield EqualMessages(one, other, n, of_one[one], of_other[other], chats)
 
 
-def _pairs(hashes: list[U64]) -> set[tuple[int, int]]:
-    """Return pairs of exports that share a hash; if more than two share one, only pairs of neighbours."""
-    every = np.concatenate([*hashes, np.zeros(0, np.uint64)])
-    owner = np.repeat(np.arange(len(hashes)), [len(one) for one in hashes])
-    order = np.argsort(every, kind="stable")
-    same = np.flatnonzero(every[order][1:] == every[order][:-1])
-    return set(zip(owner[order][same].tolist(), owner[order][same + 1].tolist(), strict=True))
-
-
-def _equal(one: MessageSample, two: MessageSample) -> list[tuple[str, str]]:
-    """Return the authors (in `one`, in `two`) of each message in both; [] if the exports are not of one chat."""
-    full = [s.rows[0, -1] for s in (one, two) if s.rows.shape[1] == SKETCH]
-    end = min(full) if full else UNCLEAR  # up to here both samples are complete
-    first, last = max(one.rows[1].min(), two.rows[1].min()), min(one.rows[1].max(), two.rows[1].max())
-    a, b = (s.rows[:, (s.rows[0] <= end) & (s.rows[1] >= first) & (s.rows[1] <= last)] for s in (one, two))
-    _, i, j = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
-    if len(i) < MIN_COMMON or 2 * len(i) < min(a.shape[1], b.shape[1]):
+def _equal(samples: Mapping[Export, MessageSample], a: Export, b: Export) -> list[tuple[str, str]]:
+    """Return the authors (in `a`, in `b`) of each message in both; [] if the exports are not of one chat."""
+    one, two = samples[a], samples[b]
+    number = {name: i for i, name in enumerate(dict.fromkeys((*one.who, *two.who)))}
+    shared = SharedMessages.of(one.numbered(number), two.numbered(number))
+    if not are_one_chat(shared, alike=named_alike(a, b)):
         return []
-    clear = (a[2, i] != UNCLEAR) & (b[2, j] != UNCLEAR)
-    pairs = zip(a[2, i[clear]].tolist(), b[2, j[clear]].tolist(), strict=True)
-    return [(one.who[x], two.who[y]) for x, y in pairs]
+    names, clear = list(number), shared.clear()
+    return [(names[x], names[y]) for x, y in zip(clear.one.tolist(), clear.two.tolist(), strict=True)]

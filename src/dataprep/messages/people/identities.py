@@ -26,7 +26,8 @@ class Identities:
 
     persons: the strings of each person. A string matches a name of an export without regard to case, invisible signs
     and a leading ~; a phone number matches by its digits, and a national form matches the only international number
-    that ends with it. source: the path of the file, for messages. lines: the line of each person in it.
+    that consists of a country's code and it. source: the path of the file, for messages. lines: the line of each person
+    in it.
     """
 
     persons: tuple[tuple[str, ...], ...] = ()
