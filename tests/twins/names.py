@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from dataprep.messages.names.kernel import MAX_GAP, MAX_PREFIXES, STRETCHED
 from dataprep.messages.names.matching import BREAK, GAP, SKIPPED, folded
 
@@ -32,6 +34,14 @@ def names_in(text: str, terms: list[str], prefixes: str) -> list[tuple[int, int,
         found += [hit] if hit else []
         i = hit[1] if hit else i + 1
     return found
+
+
+def has_digit_at_letter(text: str) -> bool:
+    """Whether a number of Unicode is next to a letter, apart from signs that cannot be seen."""
+    seen = [c for c in text if folded()[ord(c)] != SKIPPED]
+    number = [unicodedata.category(c)[0] == "N" for c in seen]
+    letter = [not n and int(folded()[ord(c)]) not in NO_LETTER for c, n in zip(seen, number, strict=True)]
+    return any((number[i] and letter[i + 1]) or (letter[i] and number[i + 1]) for i in range(len(seen) - 1))
 
 
 def name_end(kinds: list[int], i: int, term: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 from dataprep.core import batch as B
 from dataprep.messages.names import glued as G
 from dataprep.messages.names import kernel as K
+from twins.names import has_digit_at_letter
 
 WORDS = {name: k for k, name in enumerate(["ilse", "ilsetom", "tom", "varga", "أحمد", "zoe", "annabel", "abel"])}
 PIECES = [*WORDS, "Zoë", "ILSE", "Ilsé", "x", "team", "bel", "@", "#", "/", ".", "-", "_", " ", " ", "\n", "92", "3",
-          "\u200b", "\u0301", "é", "王", "😂", "https://x.org/", "a.b@example.org", 9 * "long"]  # fmt: skip
+          "\u200b", "\u0301", "é", "王", "😂", "\u0663", "²",
+          "https://x.org/", "a.b@example.org", 9 * "long"]  # fmt: skip
 
 
 def texts(n, seed=3):
@@ -45,14 +48,40 @@ def test_only_texts_with_digits_next_to_letters_are_searched_for_them():
     """The names next to digits in all texts are those found in each text alone."""
     offsets, data = texts(800)
     trie, sure = K.build(list(WORDS)), np.ones(99, np.bool_)
-    found = list(G._next_to_digits(offsets, data, trie, sure))
-    alone = [
+    found = sorted(G._next_to_digits(offsets, data, trie, sure))
+    alone = sorted(
         (row, *rest)
         for row in range(len(offsets) - 1)
         for _, *rest in G._next_to_digits(offsets[row : row + 2], data, trie, sure)
-    ]
+    )
     assert found == alone
     assert len(found) > 30
+    made = [data[a:b].tobytes().decode() for a, b in itertools.pairwise(offsets)]
+    assert K.with_digits(offsets, data, G._kinds()).tolist() == [has_digit_at_letter(text) for text in made]
+
+
+@pytest.mark.parametrize("digit", ["1", "22", "\u0662", "\u06f2", "\uff11", "\u00b2", "\u2461", "\u2163", "\U0001d7d2"])
+@pytest.mark.parametrize(
+    "names", [("quentin", "zafirov"), ("محمد", "الامين"), ("иван", "петров")], ids=["latin", "arabic", "cyrillic"]
+)
+def test_every_number_of_unicode_ends_a_name(names, digit):
+    """On both sides, between two names, and behind an Arabic prefix; other scripts' digits, too."""
+    trie, words = K.build(names), {name: k for k, name in enumerate(names)}
+    a, b = names
+    for text, n in ((a + digit + b, 2), (digit + a + digit, 1), (f"{a} {b}{digit}", 2), (f"{a}{digit} {b}", 2)):
+        found = G.glued_names(*B.buffers(B.make([0], [text], "x")), trie, words)
+        assert len(found) == n, text
+    prefixed = B.buffers(B.make([0], ["\u0648" + a + digit], "x"))
+    assert len(G.glued_names(*prefixed, trie, words, (), G.folded()[[0x648]])) == 1
+    assert not len(G.glued_names(*prefixed, trie, words))
+
+
+@pytest.mark.parametrize(("text", "n"), [("sma3 7lib", 0), ("sma33", 1), ("abel3", 1), ("3abel 3tom 33tom", 2)])
+def test_single_digits_may_be_letters_of_arabizi(text, n):
+    """Next to a name of three letters, which is found with more digits than one."""
+    trie = K.build(["abel", "lib", "sma", "tom"])
+    found = G.glued_names(*B.buffers(B.make([0], [text], "x")), trie, {"abel": 0, "lib": 1, "sma": 2, "tom": 3})
+    assert len(found) == n
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.unicode.text import I64, U8, U32
+from dataprep.unicode.text import I64, NUMBER, U8, U32, classes
 
 from . import kernel as K
 from .matching import folded
@@ -27,14 +27,20 @@ _PIECE = re.compile(r"[^\W\d_]+")
 MAX_TOKEN = 128  # bytes of a hashtag, handle or address
 MIN_LETTERS = 3  # of a name next to digits or other names
 MIN_END, MIN_INSIDE = 3, 4  # of a name at an end of a longer word, and inside one
+_NO_PREFIXES = np.zeros(0, np.uint32)
+_NEAR = 64  # bytes around a name in which its digits are
 ARABIZI = re.compile(r"[2356789]")  # single digits that may be letters: "sma3", "7lib"
 
 
-def glued_names(offsets: I64, data: U8, trie: K.Trie, words: Mapping[str, int]) -> I64:
+def glued_names(
+    offsets: I64, data: U8, trie: K.Trie, words: Mapping[str, int], full: Sequence[int] = (),
+    prefixes: U32 = _NO_PREFIXES,
+) -> I64:  # fmt: skip
     """Return the glued names in n texts, int64[m, 5], as `kernel.find_names` returns names.
 
     offsets, data: the texts in UTF-8. trie: the terms. words: number of each term that is one word and sure to be a
-    name, by its folded text.
+    name, by its folded text. full: numbers of the terms of several words. prefixes: letters that may be joined to the
+    beginning of a name.
     """
     sure = np.zeros(len(trie.terms), np.bool_)  # there are fewer terms than nodes
     sure[list(words.values())] = True
@@ -42,30 +48,33 @@ def glued_names(offsets: I64, data: U8, trie: K.Trie, words: Mapping[str, int]) 
     ends = (trie.terms != K.EMPTY) & sure[trie.terms]
     some = K.with_terms(data, signs, starts, stops, folded(), trie.keys, trie.children, ends)
     in_tokens = _in_tokens(offsets, data, rows[some], signs[some], words)
-    found = [*_next_to_digits(offsets, data, trie, sure), *in_tokens]
+    sure[list(full)] = True
+    found = [*_next_to_digits(offsets, data, trie, sure, prefixes), *in_tokens]
     return np.array(sorted(set(found)), np.int64).reshape(-1, 5)
 
 
-def _next_to_digits(offsets: I64, data: U8, trie: K.Trie, sure: npt.NDArray[np.bool_]) -> Iterator[Hit]:
-    """Yield names with digits before or after them, of texts in which a digit is next to a letter."""
-    text = data[offsets[0] : offsets[-1]]
-    digit = (text - np.uint8(48)) < 10
-    letter = ((text | np.uint8(32)) - np.uint8(97) < 26) | (text > 127)
-    at = np.flatnonzero((digit[1:] & letter[:-1]) | (letter[1:] & digit[:-1])) + offsets[0]
-    if not len(at):
+def _next_to_digits(
+    offsets: I64, data: U8, trie: K.Trie, sure: npt.NDArray[np.bool_], prefixes: U32 = _NO_PREFIXES
+) -> Iterator[Hit]:
+    """Yield names with digits before, after or between them, of texts in which a digit is next to a letter.
+
+    Single words are found between digits and any signs; full names also with digits between their words.
+    """
+    rows = np.flatnonzero(K.with_digits(offsets, data, _kinds()))
+    if not len(rows):
         return
-    rows = np.unique(np.searchsorted(offsets, at, side="right") - 1)
     some = np.append(0, np.cumsum(offsets[rows + 1] - offsets[rows]))
     text = np.concatenate([data[a:b] for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)])
-    hits = K.find_names(some, text, _digits_are_gaps(), *trie, _NO_PREFIXES)
-    hits = hits[sure[hits[:, 3]]]
-    hits[:, 1:3] += (offsets[rows] - some[:-1])[hits[:, :1]]
-    hits[:, 0] = rows[hits[:, 0]]
-    for row, start, end, term, mentioned in hits.tolist():
-        before = _digits(data, start, int(offsets[row]), -1)
-        after = _digits(data, end, int(offsets[row + 1]), 1)
-        if (before or after) and _is_name(data[start:end].tobytes(), before, after):
-            yield row, start, end, term, mentioned
+    for table in _digits_apart():
+        hits = K.find_names(some, text, table, *trie, prefixes)
+        hits = hits[sure[hits[:, 3]]]
+        hits[:, 1:3] += (offsets[rows] - some[:-1])[hits[:, :1]]
+        hits[:, 0] = rows[hits[:, 0]]
+        for row, start, end, term, mentioned in hits.tolist():
+            before = _digits(data[max(int(offsets[row]), start - _NEAR) : start], -1)
+            after = _digits(data[end : min(int(offsets[row + 1]), end + _NEAR)], 1)
+            if _is_name(data[start:end].tobytes(), before, after):
+                yield row, start, end, term, mentioned
 
 
 def with_glued(hits: I64, glued: I64) -> I64:
@@ -83,32 +92,44 @@ def with_glued(hits: I64, glued: I64) -> I64:
     return both[np.argsort(both[:, 1], kind="stable")]
 
 
-_NO_PREFIXES = np.zeros(0, np.uint32)
+@functools.cache
+def _digits_apart() -> tuple[U32, U32]:
+    """Return two tables like `folded`: all characters that are no letters end a word; digits are gaps of a name."""
+    digit = (classes() & NUMBER) != 0
+    alone, gaps = folded().copy(), folded().copy()
+    alone[digit | (alone == K.GAP)] = K.BREAK
+    gaps[digit] = K.GAP
+    alone.flags.writeable = gaps.flags.writeable = False
+    return alone, gaps
 
 
 @functools.cache
-def _digits_are_gaps() -> U32:
-    table = folded().copy()
-    table[48:58] = K.GAP
+def _kinds() -> U8:
+    """Return what each code point is: K.LETTER, K.DIGIT (any number of Unicode), K.UNSEEN, or 0 for all others."""
+    fold = folded()
+    table = np.where((fold > K.GAP) & (fold != K.BREAK), K.LETTER, 0).astype(np.uint8)
+    table[(classes() & NUMBER) != 0] = K.DIGIT
+    table[fold == K.SKIPPED] = K.UNSEEN
     table.flags.writeable = False
     return table
 
 
-def _digits(data: U8, at: int, limit: int, step: int) -> str:
-    """Return the ASCII digits that end (step -1) or begin (step 1) at a byte."""
+def _digits(data: U8, step: int) -> str:
+    """Return the digits at the end (step -1) or the beginning (step 1) of some bytes, without invisible signs."""
     found = ""
-    while at != limit and 48 <= data[at - (step < 0)] <= 57:
-        found += chr(data[at - (step < 0)])
-        at += step
+    for c in data.tobytes().decode("utf-8", "ignore")[::step]:
+        kind = _kinds()[ord(c)]
+        if kind not in (K.DIGIT, K.UNSEEN):
+            break
+        found += c if kind == K.DIGIT else ""
     return found
 
 
 def _is_name(name: bytes, before: str, after: str) -> bool:
     """Return whether a name next to digits is one, and not a word of Arabizi, in which single digits are letters."""
-    n = len(name.decode("utf-8", "replace"))
-    if len(before) == 1 and ARABIZI.fullmatch(before):
-        return False
-    return len(after) != 1 or n > MIN_LETTERS or not ARABIZI.fullmatch(after)
+    if len(name) > MIN_LETTERS:  # bytes: other scripts than Latin are not Arabizi
+        return True
+    return not any(len(digits) == 1 and ARABIZI.fullmatch(digits) for digits in (before, after))
 
 
 def _tokens(offsets: I64, data: U8) -> tuple[I64, I64, I64, I64]:

@@ -20,6 +20,7 @@ from dataprep.unicode.text import I64, U8, U32, Int, code_point
 I32 = npt.NDArray[np.int32]
 SKIPPED, GAP, BREAK = 0, 0x20, 0xFFFFFFFF  # values as which characters that are not letters are compared
 EMPTY = -1
+LETTER, DIGIT, UNSEEN = 1, 2, 4  # of two characters in a row, only a letter and a digit add up to 3
 STRETCHED = 2  # "Ilseee": with this many more of the last letter it is the same word
 MAX_PREFIXES = 2  # "ولإلسا": and, to
 _FIRST_SIGN, _LAST_SIGN = 0x2000, 0x2070  # signs such as isolates are no accents: they may belong to what follows
@@ -281,6 +282,32 @@ def with_terms(
                     out[d] = True
                     break
             i += 1
+    return out
+
+
+@kernel
+def with_digits(offsets: I64, data: U8, kinds: U8) -> npt.NDArray[np.bool_]:
+    """Return whether each of n texts has a digit next to a letter, bool[n].
+
+    kinds: LETTER, DIGIT, UNSEEN (not seen) or 0 for each code point.
+    """
+    out = np.zeros(len(offsets) - 1, np.bool_)
+    ascii_kinds = kinds[:128].copy()
+    for d in range(len(offsets) - 1):
+        i, stop, last = offsets[d], offsets[d + 1], np.uint8(0)
+        while i < stop:
+            if data[i] < 0x80:
+                kind = ascii_kinds[data[i]]
+                i += 1
+            else:
+                c, size = code_point(data, i)
+                kind = kinds[c]
+                i += size
+            if kind + last == LETTER + DIGIT:
+                out[d] = True
+                break
+            if kind != UNSEEN:
+                last = kind
     return out
 
 

@@ -171,6 +171,7 @@ class NameTables:
     """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms (names, words), and pseudonyms.
 
     trie: finds the terms. terms: their texts. single: the number of each term that is one word and counts without an @.
+    full: the numbers of the terms of several words.
     unspaced: finds terms of scripts without spaces. weak: bool[terms], if a term counts only after an @. target:
     int64[terms], each term's pseudonym, as an index into `words`. is_shared: bool[terms], if several people may be
     meant. local, local_target: chat * terms + term, ascending, and the pseudonym, if a shared term means one person of
@@ -182,6 +183,7 @@ class NameTables:
     trie: K.Trie
     terms: list[str]  # the texts of the trie's terms
     single: Mapping[str, int]  # number of each term of one word that is not weak, by its text
+    full: list[int]  # numbers of the terms of several words
     unspaced: UnspacedNames  # terms of scripts without spaces
     weak: Any  # bool[terms]
     target: I64  # int64[terms]: index of the term's pseudonym
@@ -240,6 +242,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     chat_names = {r["name"]: r["pseudonym"] for r in by_kind[CHAT]}
     return NameTables(
         trie=K.build(listed), terms=listed, single={t: i for i, t in enumerate(listed) if _is_sure(t, terms[t])},
+        full=[i for i, t in enumerate(listed) if " " in t and not terms[t].weak],
         unspaced=UnspacedNames({t: i for i, t in enumerate(listed) if not terms[t].weak}),
         weak=np.array([terms[t].weak for t in listed], bool),
         target=np.array([index[p] for p in own], np.int64),

@@ -101,7 +101,7 @@ class Pseudonymised(Stage):
         prefixes = folded()[[ord(c) for c in self.prefixes]] if self.prefixes else np.zeros(0, np.uint32)
         offsets, data = B.buffers(batch)
         hits = K.find_names(offsets, data, folded(), *known.trie, prefixes)
-        glued = glued_names(offsets, data, known.trie, known.single)
+        glued = glued_names(offsets, data, known.trie, known.single, known.full, prefixes)
         hits = with_glued(hits, np.concatenate([glued, known.unspaced.find(offsets, data)]))
         left = known.weak[hits[:, 3]] & (hits[:, 4] == 0)
         stats.count("names.common_left", int(left.sum()))
