@@ -58,7 +58,7 @@ class Consent(Estimator):
     listed: frozenset[Any] = field(init=False, compare=False)
     phones: tuple[str, ...] = field(init=False, compare=False)
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     needs: ClassVar[tuple[str, ...]] = ("author",)
     loses: ClassVar[Mapping[str, str]] = {"authors": "give it as Pseudonyms(consent=Consent(...))"}
     sees: ClassVar[tuple[str, ...]] = ("messages",)

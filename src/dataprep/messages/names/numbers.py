@@ -1,7 +1,8 @@
 """Find phone numbers and other personal data in texts in which names were found, so that neither hides the other.
 
-Patterns are tried on the raw line, in which an address may contain a name, and on the line with its names blanked out,
-in which a number may follow a name directly.
+Known numbers are searched in whole texts, since a number may be broken over two lines, by the search that the audit
+uses (`phones.py`). Patterns of personal data are tried on the raw line, in which an address may contain a name, and on
+the line with its names blanked out, in which a number may follow a name directly.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from dataprep.pii import kernel as K
-from dataprep.pii.lines import lines
+from dataprep.pii.kernel import has_digits
+from dataprep.pii.lines import Line, lines
 from dataprep.pii.rules import KINDS, find
-from dataprep.unicode.text import I64, U8
+from dataprep.unicode.text import I64, U8, classes
 
-from .phones import Phones
+from .phones import MIN_DIGITS, Phones
 
 ADDRESSES = ("email", "ip", "iban")  # may contain a name
 BLANK = "\ue000"  # in place of each character of a name: neither a letter nor a digit nor white space
@@ -30,28 +32,39 @@ def with_numbers(offsets: I64, data: U8, names: I64, phones: tuple[Phones, dict[
     the replacement for the first of KINDS, the kinds of personal data; -1: personal data is not searched. Overlapping
     ranges are joined, and the joined range gets the replacement of the longest of them.
     """
-    wanted = K.NUMBER if first_kind < 0 else K.NUMBER | K.EMAIL | K.IP | K.IBAN
-    found: list[Span] = []
-    for line in lines(offsets, data, wanted):
-        low, high = np.searchsorted(names[:, 1], [line.start, line.stop])
-        inside = [line.in_characters(a, b) for a, b in names[low:high, 1:3].tolist()]
-        for a, b, word in _found(line.text, inside, phones, first_kind):
-            found.append((line.row, *line.in_bytes(a, b), word))
+    known, words = phones
+    people = list(_people(offsets, data, known, words)) if words else []
+    found: list[Span] = list(people)
+    if first_kind >= 0:
+        known_spans = np.array([span[:3] for span in people], np.int64).reshape(-1, 3)
+        for line in lines(offsets, data, K.NUMBER | K.EMAIL | K.IP | K.IBAN):
+            hidden = [*_inside(line, names), *_inside(line, known_spans)]
+            for a, b, kind in _personal(line.text, hidden):
+                found.append((line.row, *line.in_bytes(a, b), first_kind + KINDS.index(kind)))
     return _united(names, found) if found else names
 
 
-def _found(
-    text: str, names: list[tuple[int, int]], phones: tuple[Phones, dict[str, int]], first_kind: int
-) -> Iterator[tuple[int, int, int]]:
-    """Yield (start, end, word) of what is found in a line; names: the spans of its names. All count characters."""
-    known, words = phones
-    people = list(known.find(text))
-    yield from ((a, b, words[number]) for a, b, number in people)
-    if first_kind >= 0:
-        hidden = [*names, *((a, b) for a, b, _ in people)]
-        raw = find(text, ADDRESSES if hidden else KINDS)
-        rest = find(_blanked(text, hidden), KINDS) if hidden else []
-        yield from ((m.start, m.end, first_kind + KINDS.index(m.kind)) for m in (*raw, *rest))
+def _people(offsets: I64, data: U8, known: Phones, words: dict[str, int]) -> Iterator[Span]:
+    """Yield the known numbers in texts."""
+    for row in np.flatnonzero(has_digits(offsets, data, classes(), MIN_DIGITS)).tolist():
+        start, stop = offsets[row : row + 2].tolist()
+        text = Line(row, start, stop, data[start:stop].tobytes().decode(), K.NUMBER)
+        yield from ((row, *text.in_bytes(a, b), words[number]) for a, b, number in known.find(text.text))
+
+
+def _inside(line: Line, spans: I64) -> Iterator[tuple[int, int]]:
+    """Yield the parts of spans (text, first byte, end) that are in a line, counted in its characters."""
+    low = np.searchsorted(spans[:, 2], line.start, "right")
+    high = np.searchsorted(spans[:, 1], line.stop)
+    for start, end in spans[low:high, 1:3].tolist():
+        yield line.in_characters(max(start, line.start), min(end, line.stop))
+
+
+def _personal(text: str, hidden: list[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, kind) of the personal data in a line. hidden: its names and known numbers, in characters."""
+    raw = find(text, ADDRESSES if hidden else KINDS)
+    rest = find(_blanked(text, hidden), KINDS) if hidden else []
+    yield from ((m.start, m.end, m.kind) for m in (*raw, *rest))
 
 
 def _blanked(text: str, spans: list[tuple[int, int]]) -> str:

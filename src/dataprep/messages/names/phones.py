@@ -1,26 +1,46 @@
-"""Phone numbers of people: compared by their digits, and found in texts in any form."""
+"""Phone numbers of people: compared by their digits, and found in texts in any form.
+
+A known number is found by its national digits: with or without the country's code, with any prefix that is dialled
+inside the country, in digits of any script, and with any few signs or line breaks between the digits.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import product
+
+from dataprep.unicode.digits import western
 
 MIN_DIGITS = 7  # of a number that identifies a person
-_COUNTRY = 3  # digits of a country's code, at most (E.164)
 _CODES = re.compile(r"[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}")  # of countries (E.164)
 _BETWEEN = (
     "[ \t\u00a0\u2007\u2009\u202f./()\u00ad\u2010-\u2015\u2212\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff-]"
 )
 _PHONE = re.compile(rf"(?:{_BETWEEN}|tel:)*[+\uff0b]?(?:{_BETWEEN}|\d)+", re.IGNORECASE)
 _TRUNK = re.compile(r"\(0\)")  # "+212 (0) 6": dialled inside the country only
-_RUN = re.compile(rf"\d(?:{_BETWEEN}{{0,4}}\d){{{MIN_DIGITS - 1},}}")
-_GAP = rf"{_BETWEEN}{{0,4}}"
-_CODE = re.compile(rf"(?:[+\uff0b]|(?<!\d)00){_GAP}((?:\d{_BETWEEN}?){{0,3}}){_GAP}(?:0{_GAP})?\Z")
-_ZERO = re.compile(rf"(?<!\d)\(?[0\u0660\u06f0]{_GAP}\Z")
-_LINK = re.compile(r"(?:wa\.me/|phone=)(\d{0,3})\Z", re.IGNORECASE)  # the country's code has no + in links
+_GAP = r"(?:[^\w\x1e]|_){0,6}"  # between two digits; U+001E separates the texts of an audit
+_RUN = re.compile(rf"[0-9](?:{_GAP}[0-9]){{{MIN_DIGITS - 1},}}")
+_CODE = re.compile(rf"(?:[+\uff0b]|%2[Bb]|(?<![0-9])(?:0011|011|010|8[ ~-]?10|00)){_GAP}((?:[0-9]{_GAP}){{0,5}})\Z")
+_USUAL = re.compile(rf"(?:[0-9+\uff0b]|{_BETWEEN})*")
+_LOOSE_DIGITS = 8  # with unusual signs between them
+_KEYCAP = re.compile("[\ufe0f\u20e3]*")
 _NO_DIGIT = re.compile(r"\D+")
 _BEFORE = 24  # characters in which a country's code is searched
+
+# What is dialled inside a country before a number; 0 elsewhere.
+_TRUNKS = {
+    "1": ("1",), "7": ("8", "0"), "36": ("06", "0"), "52": ("01", "045", "044"), "370": ("8", "0"), "375": ("80", "8"),
+    "976": ("01", "02", "0"), "992": ("8", "0"), "993": ("8", "0"),
+}  # fmt: skip
+# Two international forms of one number: with and without the digits that mark a mobile phone (Argentina, Mexico), and
+# what is left of a national form without its zeros (Russia, Hungary, Belarus).
+_ALIASES = tuple((re.compile(pattern), forms) for pattern, forms in (
+    (r"549?(11|[23]\d\d|[23]\d{3})(\d{6,8})", (r"54\1\2", r"549\1\2", r"54\g<1>15\2")),
+    (r"521?(\d{10})", (r"52\1", r"521\1")),
+    (r"8([3-9]\d{9})", (r"7\1",)), (r"6([2357]0\d{7})", (r"36\1",)), (r"80(\d{9})", (r"375\1",)),
+))  # fmt: skip
 
 
 def phone(text: str) -> str:
@@ -40,13 +60,44 @@ def same_phone(a: str, b: str) -> bool:
 
     The number without a code must be the whole national number: "12345678" is not +33 6 12 34 56 78.
     """
-    short, long = sorted((a, b), key=len)
-    return bool(short) and short in (long, _CODES.sub("", long, count=1).lstrip("0"))
+    if not a or a[-MIN_DIGITS:] != b[-MIN_DIGITS:]:
+        return False
+    pairs = (sorted(pair, key=len) for pair in product(_forms(a), _forms(b)))
+    return any(short in (long, _CODES.sub("", long, count=1).lstrip("0")) for short, long in pairs)
 
 
 def _ascii(text: str) -> str:
     digits = _NO_DIGIT.sub("", text)
     return digits if digits.isascii() else "".join(str(int(c)) for c in digits)
+
+
+def _country(digits: str) -> str:
+    """Return the country's code with which an international number begins."""
+    code = _CODES.match(digits)
+    return code[0] if code else ""
+
+
+def _forms(number: str) -> set[str]:
+    """Return the result of `phone` and the other forms of that number, without prefixes."""
+    found = {number}
+    for pattern, forms in _ALIASES:
+        if m := pattern.fullmatch(number):
+            found |= {m.expand(form) for form in forms}
+    for one in tuple(found):
+        code = _country(one)
+        if code != "39" and len(one) > 10 and one[len(code) :].startswith("0"):  # "+33 06": the 0 is too much
+            found.add(code + one[len(code) + 1 :])
+    return found
+
+
+def _trunks(code: str) -> tuple[str, ...]:
+    return _TRUNKS.get(code, ("0",))
+
+
+def _is_code(digits: str) -> bool:
+    """Return whether digits are a country's code, which a prefix dialled inside the country may follow."""
+    code = _country(digits)
+    return bool(code) and code[0] != "0" and digits[len(code) :] in ("", *_trunks(code))
 
 
 class Phones:
@@ -57,9 +108,12 @@ class Phones:
 
     def __init__(self, known: Iterable[str]) -> None:
         """Take results of `phone`."""
-        self._by_end: dict[str, list[str]] = defaultdict(list)
-        for one in sorted(set(known), key=len, reverse=True):
-            self._by_end[one[-MIN_DIGITS:]].append(one)
+        self._by_end: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        known = set(known)
+        forms = {form: one for one in sorted(known) for form in _forms(one)} | {one: one for one in known}
+        for form in sorted(forms, key=lambda form: (-len(form), form)):
+            if len(form) >= MIN_DIGITS:
+                self._by_end[form[-MIN_DIGITS:]].append((form, forms[form]))
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, known number) for each known number in a text; start and end count characters.
@@ -67,41 +121,74 @@ class Phones:
         The ranges do not overlap.
         """
         low = 0
-        for run in _RUN.finditer(text) if self._by_end else ():
-            digits = _ascii(run[0])
+        text = western(text) if self._by_end else ""
+        for run in _RUN.finditer(text):
+            digits = _NO_DIGIT.sub("", run[0])
             at: list[int] = []  # where they are
             for stop in range(MIN_DIGITS, len(digits) + 1):
                 possible = self._by_end.get(digits[stop - MIN_DIGITS : stop])
                 if not possible:
                     continue
-                at = at or [i for i in range(*run.span()) if text[i].isdecimal()]
+                at = at or [i for i in range(*run.span()) if "0" <= text[i] <= "9"]
                 if stop < len(at) and at[stop] == at[stop - 1] + 1:
                     continue  # the number is longer
-                for known in possible:
-                    start = _start(text, digits[:stop], at, low, known)
+                for form, known in possible:
+                    start = _start(text, digits[:stop], at, low, form)
                     if start is not None:
-                        low = at[stop - 1] + 1
+                        low = _KEYCAP.match(text, at[stop - 1] + 1).end()  # type: ignore[union-attr]
                         yield start, low, known
                         break
 
 
-def _start(text: str, digits: str, at: list[int], low: int, known: str) -> int | None:
-    """Return where the number begins that ends with `digits`, at or after `low`; None if it is not `known`."""
-    n = MIN_DIGITS
-    while n < min(len(known), len(digits)) and digits[-n - 1] == known[-n - 1]:
-        n += 1
-    k = len(digits) - n  # the first of the digits that are equal
-    if len(known) - n > _COUNTRY or at[k] < low:
-        return None
+def _start(text: str, digits: str, at: list[int], low: int, form: str) -> int | None:
+    """Return where the number begins that ends with `digits`, at or after `low`; None if it is not `form`."""
+    code = _country(form)
+    for national, own in ((form, ""), (form[len(code) :], code)):
+        k = len(digits) - len(national)  # the first of the national digits
+        if len(national) < MIN_DIGITS or not digits.endswith(national) or at[k] < low:
+            continue
+        last = at[len(digits) - 1] + 1
+        if len(national) < _LOOSE_DIGITS and not _USUAL.fullmatch(text, at[k], last):
+            continue
+        start = _prefixed(text, digits[:k], at, low, (national, own))
+        if start is not None:
+            opened = text.count(")", start, last) - text.count("(", start, last)
+            return start - (opened > 0 and start > low and text[start - 1] == "(")
+    return None
+
+
+def _prefixed(text: str, before: str, at: list[int], low: int, number: tuple[str, str]) -> int | None:
+    """Return where a number begins whose national digits are at[len(before):]; None if they are part of another number.
+
+    before: the digits in front. number: the digits, and the country's code if they lack it.
+    """
+    national, own = number
+    k = len(before)
     from_ = max(low, at[k] - _BEFORE)
-    before = text[from_ : at[k]]
-    code = _CODE.search(before)
-    if code:
-        return from_ + code.start() if n == len(known) or _ascii(code[1]) == known[:-n] else None
-    link = _LINK.search(before)
-    if link:
-        return from_ + link.start(1) if n == len(known) or link[1] == known[:-n] else None
-    zero = _ZERO.search(before)
-    if zero:
-        return from_ + zero.start()
-    return None if before[-1:].isdecimal() else at[k]
+    if code := _CODE.search(text, from_, at[k]):
+        abroad = _NO_DIGIT.sub("", code[1])
+        if _is_code(abroad) and own in ("", _country(abroad)):
+            return code.start()
+        if not abroad and not own:
+            return code.start()
+        if own and _is_code(abroad):
+            return None  # of another country
+    for head in _heads(national, own):
+        h = k - len(head)
+        if h >= 0 and before.endswith(head) and at[h] >= low and not (h and at[h - 1] + 1 == at[h]):
+            return at[h]
+    if not own:  # "wa.me/33612345678" for a number that is known without its country
+        for n in range(1, min(k, 4) + 1):
+            is_glued = at[k] - at[k - n] == n and not (k > n and at[k - n - 1] + 1 == at[k - n])
+            if is_glued and at[k - n] >= low and _is_code(before[k - n :]):
+                return at[k - n]
+    return None if k and at[k - 1] + 1 == at[k] else at[k]
+
+
+def _heads(national: str, own: str) -> Iterator[str]:
+    """Yield what may stand before national digits, without a +; the longest first."""
+    if own:
+        yield from sorted({a + b for a, b in product((own, ""), ("0", *_trunks(own)))}, key=len, reverse=True)
+        return
+    yield from {9: ("80", "06"), 10: ("8", "1")}.get(len(national), ())
+    yield "0"

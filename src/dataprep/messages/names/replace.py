@@ -18,10 +18,10 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.core.trial import current
 from dataprep.messages.counts import ORDINARY, WORD
-from dataprep.pii.kernel import byte_kinds, suspects
+from dataprep.pii.kernel import byte_kinds, has_digits, suspects
 from dataprep.pii.rules import KINDS
 from dataprep.store import files
-from dataprep.unicode.text import I64, U8
+from dataprep.unicode.text import I64, U8, classes
 
 from . import kernel as K
 from .consent import Consent
@@ -185,3 +185,4 @@ def warm() -> None:
     K.splice(offsets, data, hits[:, :4].copy(), offsets, data)
     glued_names(offsets, data, K.build(["text"]), {"text": 0})
     suspects(offsets, data, byte_kinds(), 0)
+    has_digits(offsets, data, classes(), 1)
