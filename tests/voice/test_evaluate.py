@@ -102,6 +102,10 @@ def test_the_command(made, dataprep):
         (["--shards", "shards", "--by", "language", "--docs", "other"], "documents of .*shards, such as 0:.*, are"),
         (["--shards", "foreign"], "foreign was not encoded for the model in .*: its vocabulary has 259 ids"),
         (["--shards", "docs"], "docs.* does not describe token shards"),
+        (["--shards", "shards", "--chat"], "--chat has no effect without --choices"),
+        (["--choices", "none", "--by", "language"], "--by has no effect without --shards"),
+        (["--choices", "none", "--split", "test"], "--split has no effect without --shards"),
+        (["--choices", "none", "--docs", "docs"], "--docs has no effect without --shards"),
     ],
 )  # fmt: skip
 def test_bad_input(made, dataprep, options, said):

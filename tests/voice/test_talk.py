@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 
 import numpy as np
@@ -20,6 +21,7 @@ from dataprep.voice.talk import Talk
 from dataprep.voice.text_stream import TextStream
 from dataprep.voice.voice import Voice
 from fixtures.voices import EXCHANGES
+from twins.fitting import fitting
 
 GREEDY = Sampling(temperature=0)
 
@@ -70,6 +72,37 @@ def test_the_history_is_cut_by_whole_turns(talk):
     assert text.count("after the rain") == kept
     short = Talk(talk.voice, GREEDY, 12, history=long.history[-2 * kept - 1 :])
     assert short._fitting() == ids
+
+
+def test_the_cut_history_is_that_of_the_twin(talk):
+    """Of any history, with and without a system's turn, exactly the turns remain that the plain search leaves."""
+    rng = random.Random(5)
+    for _ in range(60):
+        turns = [
+            {"role": ("user", "assistant")[i % 2], "content": "ab " * rng.randrange(rng.choice([2, 12]))}
+            for i in range(2 * rng.randrange(40) + 1)
+        ]
+        long = Talk(talk.voice, GREEDY, 12, rng.choice(["", "be brief"]), turns[rng.randrange(2) :] or turns)
+        expected = fitting(long, 64 - 12)
+        assert expected is None or long._fitting() == expected
+
+
+def test_the_time_of_a_cut_does_not_grow_with_the_history(talk, monkeypatch):
+    """Of 2,001 turns only few more than those that fit are encoded."""
+    encoded = []
+    prompt = Voice.prompt
+    monkeypatch.setattr(Voice, "prompt", lambda self, turns: encoded.append(len(turns)) or prompt(self, turns))
+    turns = [{"role": ("user", "assistant")[i % 2], "content": "x"} for i in range(2001)]
+    assert len(Talk(talk.voice, GREEDY, 12, history=turns)._fitting()) <= 64 - 12
+    assert sum(encoded) < 400
+
+
+def test_halves_of_surrogate_pairs_in_any_text(talk):
+    """The system's text and earlier turns of a new Talk are checked as a new turn is."""
+    history = [{"role": "user", "content": "\ud83d a"}, {"role": "assistant", "content": "\udc00"}]
+    broken = Talk(talk.voice, GREEDY, 12, "be \ud83d", history)
+    "".join(broken.say("good \ud83d"))
+    assert (broken.system, [m["content"] for m in broken.history[:3]]) == ("be ?", ["? a", "?", "good ?"])
 
 
 def test_a_long_turn_loses_its_beginning(talk):

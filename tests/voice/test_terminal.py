@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pty
@@ -14,6 +15,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from dataprep import cli
 from dataprep.voice import terminal
 from dataprep.voice.talk import Talk
 from dataprep.voice.voice import Voice
@@ -51,6 +53,23 @@ def test_what_is_said_on_the_command_line(trained, dataprep):
     code, _, err = dataprep("chat", trained["chatml"].parent / "nothing")
     assert code == 1
     assert "does not exist" in err
+
+
+@pytest.mark.parametrize(
+    "words", [("chat", "--say", "is it cold?"), ("sample", "--prompt", "نعم")], ids=["chat", "sample"]
+)
+def test_a_stdout_that_is_not_unicode(trained, words, monkeypatch):
+    """Characters that its encoding lacks are question marks."""
+    place = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(place, encoding="ascii"))
+    command, *rest = words
+    monkeypatch.setattr(sys, "argv", ["dataprep", command, str(trained["chatml"]), *rest, "--temperature", "0"])
+    with contextlib.suppress(SystemExit):
+        cli.main()
+    sys.stdout.flush()
+    assert b"?" in place.getvalue()
+    if command == "chat":
+        assert place.getvalue() == b"put on the other coat ?\n"
 
 
 def test_sample(trained, dataprep):

@@ -8,12 +8,15 @@ import http.client
 import json
 import re
 import socket
+import struct
+import threading
 
 import pytest
 
 pytest.importorskip("torch")
 
 from dataprep.errors import PlanError
+from dataprep.voice.talk import Talk
 from dataprep.voice.web import ChatServer, policy
 
 
@@ -94,6 +97,8 @@ def test_the_answer_is_streamed(server):
         {"Host": "evil.example"}, {"Host": "127.0.0.1.evil.example:8000"}, {"Host": "localhost.evil.example"},
         {"Host": ""}, {"Host": "127.0.0.1", "Origin": "http://evil.example"}, {"Origin": "null"},
         {"Host": "localhost:1", "Origin": "http://localhost:2"}, {"Host": "[::1"}, {"Host": "user@evil.example"},
+        {"Host": "evil.example@localhost"}, {"Host": "localhost:evil"}, {"Host": "127.0.0.1:8765, evil.example"},
+        {"Host": "localhost/evil.example"}, {"Host": "[localhost]"}, {"Host": "[127.0.0.1]"}, {"Host": "localhost:"},
     ],
     ids=lambda headers: " ".join(f"{name}={value}" for name, value in headers.items()),
 )  # fmt: skip
@@ -102,6 +107,9 @@ def test_other_sites_are_refused(server, headers):
     for status, _, text in (say(server, "good night", **headers), ask(server, path="/card", **headers)):
         assert status == 403
         assert "answers only its own page" in text
+    for method in ("PUT", "OPTIONS", "DELETE"):
+        assert ask(server, method, **headers)[::2] == (403, text)
+    assert ask(server, "HEAD", **headers)[::2] == (403, "")
 
 
 def test_this_machine_is_known_by_address(server):
@@ -127,7 +135,95 @@ def test_wrong_requests_are_one_sentence(server):
     long = {"messages": [turn], "system": "be brief " * 400}
     assert "too long for this model" in ask(server, "POST", "/answer", json.dumps(long), **kind)[2]
     assert say(server, "half \ud83d")[0] == 200
-    assert ask(server, "DELETE", "/")[0] == 501
+    for method in ("PUT", "OPTIONS", "DELETE", "BREW"):
+        status, headers, text = ask(server, method)
+        assert (status, headers["Allow"], text) == (405, "GET, POST", "this server answers only GET and POST")
+    assert ask(server, "HEAD")[::2] == (405, "")
+
+
+def test_a_request_of_too_many_turns(server):
+    """999 messages are answered, 1,001 are one sentence; the page sends the newest 999."""
+    assert say(server, *["x"] * 998, "good night")[0] == 200
+    assert say(server, *["x"] * 1001)[::2] == (
+        400, "a request of 1,001 messages is too long; send the newest 999 at most"
+    )  # fmt: skip
+    assert "asked.slice(-999)" in ask(server)[2]
+
+
+def test_halves_of_surrogate_pairs(server):
+    """In the system's text and in earlier turns they do no harm."""
+    turns = [{"role": ("user", "assistant")[i % 2], "content": "\ud83d"} for i in range(3)]
+    for asked in ({"messages": turns}, {"messages": turns, "system": "be \udc00"}):
+        assert ask(server, "POST", "/answer", json.dumps(asked), Content_Type="application/json")[0] == 200
+
+
+def raw(server, head, body=b""):
+    """The reply to the bytes of a request, after which nothing is sent."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as line:
+        line.sendall(head.replace("\n", "\r\n").encode() + b"\r\n" + body)
+        line.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: line.recv(4096), b"")).decode()
+
+
+POST = "POST /answer HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ("GET http://[/card HTTP/1.1\nHost: localhost\n", "a path that begins with /"),
+        (POST.replace("/answer", "http://[x]/answer"), "a path that begins with /"),
+        (POST + "Content-Length: 100\n", "has 2 bytes, and states 100"),
+        (POST + "Content-Length: 2\nContent-Length: 3\n", "must state one length"),
+        (POST + "Content-Length: 2\nTransfer-Encoding: chunked\n", "must state one length"),
+        (POST + "Content-Length: -2\n", "must state one length"),
+        (POST, "must state one length"),
+        ("GET /card\x01 of HTTP/1.1\n", "not HTTP that this server reads"),
+    ],
+    ids=["target", "target of POST", "truncated", "two lengths", "chunked", "negative", "no length", "no HTTP"],
+)
+def test_malformed_requests(server, capfd, head, said):
+    """A sentence with 400, then the connection is closed; nothing is printed."""
+    reply = raw(server, head, b"{}")
+    assert reply.startswith("HTTP/1.1 400 ")
+    assert "Connection: close" in reply
+    assert said in reply
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_body_of_a_get_is_no_request(server):
+    """What follows the head of a GET is not read as the next request."""
+    reply = raw(server, "GET /card HTTP/1.1\nHost: localhost\nContent-Length: 9\n", b"GET / HTTP/1.1\r\n\r\n")
+    assert reply.count("HTTP/1.1 ") == 1
+
+
+def test_a_client_that_leaves(server, capfd, monkeypatch):
+    """In the middle of an upload and of an answer: nothing is printed, and the next one is answered."""
+    left, ended = threading.Event(), threading.Semaphore(0)
+    end = server.shutdown_request
+    monkeypatch.setattr(server, "shutdown_request", lambda line: (end(line), ended.release()))
+
+    def endless(talk, text):
+        left.wait(60)
+        while True:
+            yield "x" * 10_000
+
+    def leave(request):
+        line = socket.create_connection(("127.0.0.1", server.server_port), timeout=60)
+        line.sendall(request.replace("\n", "\r\n").encode())
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
+        line.close()
+
+    body = json.dumps({"messages": [{"role": "user", "content": "is it cold?"}]})
+    with monkeypatch.context() as patched:
+        patched.setattr(Talk, "say", endless)
+        leave(f"{POST}Content-Length: {len(body)}\n\n{body}")
+        leave(f"{POST}Content-Length: 100\n\n{body[:20]}")
+        leave("GET / HTTP/1.1\nHost: evil.example\n\n")
+        left.set()
+        assert all(ended.acquire(timeout=60) for _ in range(3))
+    assert say(server, "good night")[2] == "sleep well"
+    assert capfd.readouterr() == ("", "")
 
 
 def test_it_listens_to_this_machine_only(server, trained):
@@ -150,3 +246,10 @@ def test_command(trained, dataprep, monkeypatch):
     code, out, _ = dataprep("chat", trained["chatml"], "--web", "--port", 0)
     assert code == 0
     assert out.startswith(seen[0])
+    for words, said in (
+        (("--web", "--say", "hi"), "give one of the two"), (("--port", 80), "add --web, or leave --port out"),
+        (("--host", "::1", "--say", "hi"), "add --web, or leave --host out"),
+    ):  # fmt: skip
+        code, out, err = dataprep("chat", trained["chatml"], *words)
+        assert (code, out, err.count("\n")) == (1, "", 1)
+        assert said in err

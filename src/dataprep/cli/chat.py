@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import sys
 from typing import Annotated, Any
 
 import typer
 
+from dataprep.errors import PlanError
 from dataprep.unicode.valid import printable
 
 ModelFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a trained model, or a checkpoint.")]
@@ -39,16 +41,30 @@ def chat(
     max_tokens: MaxTokens = 200,
     device: Device = "auto",
     web: Annotated[bool, typer.Option("--web", help="Serve a web page for the conversation.")] = False,
-    host: Annotated[str, typer.Option(help="With --web: the address to listen on; others than this let others in.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="With --web: the port; 0 is any free one.")] = 8000,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            help="With --web: the address to listen on; others than this let others in.", show_default="127.0.0.1"
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="With --web: the port; 0 is any free one.", show_default="8000"),
+    ] = None,
 ) -> None:
     """Talk to a model in the terminal; /help lists the commands. Lines from a pipe are answered too."""
     from dataprep.voice.talk import Talk
     from dataprep.voice.terminal import chat as talk_in_terminal
+    from dataprep.voice.terminal import replace_errors
     from dataprep.voice.voice import Voice
 
+    if web and say:
+        msg = "--say prints answers and --web serves a page; give one of the two"
+        raise PlanError(msg)
+    alone = next((name for name, value in (("--host", host), ("--port", port)) if value is not None and not web), None)
+    if alone:
+        msg = f"{alone} is of the web page; add --web, or leave {alone} out"
+        raise PlanError(msg)
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
@@ -56,6 +72,7 @@ def chat(
     if web:
         from dataprep.voice.web import ChatServer
 
+        host, port = "127.0.0.1" if host is None else host, 8000 if port is None else port
         with ChatServer(voice, how, max_tokens, system=system, host=host, port=port) as server:
             print(f"{server.url} - Ctrl-C ends", flush=True)
             with contextlib.suppress(KeyboardInterrupt):
@@ -65,6 +82,7 @@ def chat(
     talk.reset(system)
     if say is None:
         talk_in_terminal(talk)
+    replace_errors(sys.stdout)
     for words in say or []:
         print("".join(talk.say(words)))
 
@@ -82,12 +100,14 @@ def sample(
     device: Device = "auto",
 ) -> None:
     """Print each prompt and the text that a model continues it with, up to the end of a document or of a turn."""
+    from dataprep.voice.terminal import replace_errors
     from dataprep.voice.voice import Voice
 
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
     voice = Voice.load(folder, device=device)
+    replace_errors(sys.stdout)
     for number, text in enumerate(prompt or [""]):
         print(("\n" if number else "") + printable(text), end="")
         for piece in voice.stream([voice.tok.eot, *voice.tok.encode(text)], how, max_tokens=max_tokens):

@@ -19,8 +19,12 @@ SHOWN = 30  # groups
 def evaluate(
     folder: ModelFolder,
     shards: Annotated[str | None, typer.Option(metavar="DIR", help="Token shards to measure the loss on.")] = None,
-    split: Annotated[str, typer.Option(help="With --shards: train, val or test.")] = "val",
-    by: Annotated[str, typer.Option(help="With --shards: group documents by this column.")] = "source",
+    split: Annotated[
+        str | None, typer.Option(help="With --shards: train, val or test.", show_default="val")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="With --shards: group documents by this column.", show_default="source")
+    ] = None,
     docs: Annotated[
         str | None, typer.Option(metavar="DIR", help="The Dataset of the shards, for --by another column than source.")
     ] = None,
@@ -35,6 +39,12 @@ def evaluate(
     if shards is None and choices is None:
         msg = "there is nothing to evaluate on: name token shards with --shards, questions with --choices, or both"
         raise PlanError(msg)
+    needs: list[tuple[str, Any, str, str | None]] = [("--chat", chat or None, "--choices", choices)]
+    needs += [(name, value, "--shards", shards) for name, value in (("--split", split), ("--by", by), ("--docs", docs))]
+    for name, given, other, needed in needs:
+        if given is not None and needed is None:
+            msg = f"{name} has no effect without {other}; add {other}, or leave {name} out"
+            raise PlanError(msg)
     made: dict[str, Any] = {}
     if choices is not None:
         from dataprep.voice.choices import answer_choices
@@ -44,7 +54,7 @@ def evaluate(
     if shards is not None:
         from dataprep.voice.evaluate import evaluate_model
 
-        found = evaluate_model(folder, shards, split=split, by=by, docs=docs, device=device)
+        found = evaluate_model(folder, shards, split=split or "val", by=by or "source", docs=docs, device=device)
         made["shards"] = found.to_dict()
     if as_json:
         print(json.dumps(made))

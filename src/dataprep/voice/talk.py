@@ -36,6 +36,8 @@ class Talk:
         if self.max_tokens < 1:
             msg = f"max_tokens={self.max_tokens} must be 1 or more"
             raise PlanError(msg)
+        self.system = _encodable(self.system)
+        self.history = [{**m, "content": _encodable(m["content"])} for m in self.history]
         self.voice.prompt([{"role": "user", "content": ""}])  # raises if the model has no template
 
     def say(self, text: str) -> Generator[str, None, None]:
@@ -93,24 +95,34 @@ class Talk:
         """Return the ids of the system's turn and of the newest turns that leave half the context for the answer.
 
         If `max_tokens` is less than half the context, only that is left. A user's turn that does not fit alone loses
-        its beginning.
+        its beginning. Searched from the newest turn, so that the time depends on what fits and not on the whole
+        history; tests/twins/fitting.py is the plain form.
         """
         system = [{"role": "system", "content": self.system}] if self.system else []
         most = self.voice.context - min(self.max_tokens, self.voice.context // 2)
-        turns = list(self.history)
-        while True:
-            ids = self.voice.prompt([*system, *turns])
+        starts = [0]  # of the turns that may remain
+        while starts[-1] < len(self.history) - 1:
+            starts.append(starts[-1] + (1 if self.history[starts[-1]]["role"] == "assistant" else 2))
+        first, last, step = 0, len(starts), 1  # the first start that fits is one of starts[first : last + 1]
+        found: list[int] = []
+        while first < last:
+            middle = max((first + last) // 2, last - step)
+            ids = self.voice.prompt([*system, *self.history[starts[middle] :]])
             if len(ids) <= most:
-                return ids
-            if len(turns) == 1:
-                break
-            del turns[: 1 if turns[0]["role"] == "assistant" else 2]
-        text, tok = turns[0]["content"], self.voice.tok
-        spare = most - len(self.voice.prompt([*system, {**turns[0], "content": ""}]))
+                found, last, step = ids, middle, 2 * step
+            else:
+                first = middle + 1
+        return found or self._cut(system, most)
+
+    def _cut(self, system: list[Message], most: int) -> list[int]:
+        """Return at most `most` ids: those of the system's turn, and of the last turn without its beginning."""
+        turn, token_bytes = self.history[-1], self.voice.tok.token_bytes
+        data, tokens = turn["content"].encode(), self.voice.tok.encode(turn["content"])
+        spare = most - len(self.voice.prompt([*system, {**turn, "content": ""}]))
         while spare > 0:
-            kept = int(tok.token_bytes[tok.encode(text)[-spare:]].sum())
-            cut = text.encode()[-kept:].decode("utf-8", "ignore").lstrip()
-            ids = self.voice.prompt([*system, {**turns[0], "content": cut}])
+            kept = int(token_bytes[tokens[-spare:]].sum())
+            cut = data[-kept:].decode("utf-8", "ignore").lstrip()
+            ids = self.voice.prompt([*system, {**turn, "content": cut}])
             if len(ids) <= most:
                 return ids
             spare -= len(ids) - most

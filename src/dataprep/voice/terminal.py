@@ -32,13 +32,21 @@ def chat(talk: Talk, source: IO[str] | None = None, target: IO[str] | None = Non
     _Terminal(talk, source or sys.stdin, target or sys.stdout).run()
 
 
+def replace_errors(*streams: IO[str]) -> None:
+    """Let text streams write "?" for a character that their encoding lacks, and read U+FFFD for a byte that is no text.
+
+    streams: those without an encoding are left as they are.
+    """
+    for stream in streams:
+        if isinstance(getattr(stream, "errors", None), str) and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
 class _Terminal:
     def __init__(self, talk: Talk, source: IO[str], target: IO[str]) -> None:
         self.talk, self.source, self.target = talk, source, target
         self.live = source.isatty() and target.isatty()
-        for stream in (source, target):
-            if isinstance(getattr(stream, "errors", None), str) and hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")  # a byte that is not text is no reason to end
+        replace_errors(source, target)
         self.commands: dict[str, Callable[[str], None]] = {
             "reset": self._reset, "system": self._system, "regen": self._regen, "help": self._help,
         }  # fmt: skip

@@ -20,7 +20,6 @@ from contextlib import closing
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
 
 from dataprep.errors import DataprepError, PlanError, shown
 from dataprep.train import Sampling
@@ -29,6 +28,8 @@ from .talk import Talk
 from .voice import Voice
 
 MOST_BYTES = 1 << 20  # of a request
+MOST_TURNS = 999  # of a request; page.html sends the newest of them
+HOST = re.compile(r"(?:([a-z0-9._-]+)|\[([0-9a-f:.]+)\])(?::[0-9]{1,5})?")  # a name or an address, and its port
 HEADERS = {
     "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
@@ -66,11 +67,13 @@ class ChatServer(ThreadingHTTPServer):
 
     def knows(self, host: str) -> bool:
         """Return whether a Host header is an IP address, localhost, or the name that the server listens on."""
+        found = HOST.fullmatch(host.lower())
+        if found is None:
+            return False
+        if found[1] in ("localhost", self.host.lower()):
+            return True
         try:
-            name = urlsplit(f"//{host}").hostname or ""
-            if name in ("localhost", self.host.lower()):
-                return True
-            ipaddress.ip_address(name)
+            ipaddress.IPv4Address(found[1]) if found[1] else ipaddress.IPv6Address(found[2])
         except ValueError:
             return False
         return True
@@ -78,7 +81,8 @@ class ChatServer(ThreadingHTTPServer):
     def answer(self, asked: Any) -> Generator[str, None, None]:
         """Yield the answer to {"messages": [{role, content} ...], "system": text} piece by piece.
 
-        The turns of user and assistant alternate, and begin and end with a user's. Raises PlanError if they do not.
+        The turns of user and assistant alternate, and begin and end with a user's, 999 at most. Raises PlanError if
+        they do not.
         """
         messages, system = _turns(asked)
         talk = Talk(
@@ -116,6 +120,9 @@ def _turns(asked: Any) -> tuple[list[dict[str, str]], str]:
     if not good:
         msg = 'a request must be {"messages": [{"role", "content"}, ...]}: user and assistant in turn, the user last'
         raise PlanError(msg)
+    if len(turns) > MOST_TURNS:
+        msg = f"a request of {len(turns):,} messages is too long; send the newest {MOST_TURNS} at most"
+        raise PlanError(msg)
     return turns, texts[-1]
 
 
@@ -125,11 +132,28 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "dataprep", ""
     timeout = 60
 
+    def handle_one_request(self) -> None:
+        """Answer one request; a client that leaves ends its connection, which is no error of the server."""
+        try:
+            super().handle_one_request()
+        except OSError:
+            self.close_connection = True
+
+    def send_error(self, code: int, *_: str | None, **__: str | None) -> None:
+        """Send one sentence for a request that the library refuses: a method without do_METHOD, or no HTTP."""
+        self.close_connection = True
+        if code != HTTPStatus.NOT_IMPLEMENTED:
+            self._say(HTTPStatus(code), "the request is not HTTP that this server reads")
+        elif self._is_ours():
+            self._say(HTTPStatus.METHOD_NOT_ALLOWED, "this server answers only GET and POST")
+
     def do_GET(self) -> None:
         """Send the page, or the model's card."""
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # the body is not read
         if not self._is_ours():
             return
-        path = urlsplit(self.path).path
+        path = self.path.partition("?")[0]
         if path == "/":
             self._send(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
         elif path == "/favicon.ico":
@@ -157,33 +181,42 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             try:
                 self._stream(first, pieces)
-            except (OSError, DataprepError):  # the reader left, or the model broke: the answer ends here
+            except DataprepError:  # the model broke: the answer ends here
                 self.close_connection = True
 
     def _body(self) -> bytes | None:
         """Return the body of a request for an answer; None after an error was sent."""
-        length = self.headers.get("Content-Length", "")
+        lengths = set(self.headers.get_all("Content-Length", []))
+        length = lengths.pop() if len(lengths) == 1 and "Transfer-Encoding" not in self.headers else ""
         kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
         closing_now, self.close_connection = self.close_connection, True  # the body of a wrong request is not read
-        if urlsplit(self.path).path != "/answer":
+        if self.path.partition("?")[0] != "/answer":
             self._say(HTTPStatus.NOT_FOUND, "there is nothing to send to here; answers are at /answer")
         elif kind != "application/json":
             self._say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be application/json")
-        elif not re.fullmatch(r"[0-9]{1,9}", length) or int(length) > MOST_BYTES:
-            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must state its length, {MOST_BYTES:,} at most")
+        elif not re.fullmatch(r"[0-9]+", length):
+            self._say(HTTPStatus.BAD_REQUEST, "the request must state one length, in bytes")
+        elif len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
+            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have {MOST_BYTES:,} bytes at most")
+        elif len(body := self.rfile.read(int(length))) < int(length):
+            self._say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, and states {int(length):,}")
         else:
             self.close_connection = closing_now
-            return self.rfile.read(int(length))
+            return body
         return None
 
     def _is_ours(self) -> bool:
         """Return whether the request was meant for this server and comes from its own page; else send an error."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         good = len(self.headers.get_all("Host", [])) == 1 and self.server.knows(host)
-        if good and (origin is None or origin == f"http://{host}"):
+        good = good and (origin is None or origin == f"http://{host}")
+        if good and (self.path.startswith("/") or self.path == "*"):
             return True
         self.close_connection = True
-        self._say(HTTPStatus.FORBIDDEN, "this server answers only its own page, at the address that it printed")
+        if good:
+            self._say(HTTPStatus.BAD_REQUEST, "the request must name a path that begins with /")
+        else:
+            self._say(HTTPStatus.FORBIDDEN, "this server answers only its own page, at the address that it printed")
         return False
 
     def _stream(self, first: str, pieces: Iterator[str]) -> None:
@@ -198,11 +231,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: HTTPStatus, data: bytes, kind: str) -> None:
         self._head(status, kind, {"Content-Length": str(len(data))})
-        self.wfile.write(data)
+        if self.command != "HEAD":
+            self.wfile.write(data)
 
     def _head(self, status: HTTPStatus, kind: str, more: dict[str, str]) -> None:
         self.send_response(status)
         closes = {"Connection": "close"} if self.close_connection else {}
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, POST")
         headers = {"Content-Type": kind, "Content-Security-Policy": self.server.policy, **HEADERS, **more, **closes}
         for name, value in headers.items():
             self.send_header(name, value)
