@@ -6,7 +6,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.errors import PlanError
+from dataprep.errors import Leak, PlanError
 from dataprep.messages.conversations.turns import Turns
 
 KEY = b"a key of enough bytes"
@@ -73,3 +73,18 @@ def test_the_right_order(tmp_path):
     assert "Orsolya" not in str(safe.table().to_pylist())
     both = dp.Pipeline(dp.Consent(refused=["Wendeline Ruk"]), consent).run(docs, out=str(tmp_path / "both"))
     assert both.table()["author"].to_pylist() == ["Tibor Halvane"]
+
+
+@pytest.mark.parametrize("refused", ["Wendeline", "wendeline ruk"])
+def test_a_refused_name_that_is_a_part_of_another_author(tmp_path, refused):
+    """The other author's name is no leak; without that author, the name in a text still is."""
+    rows = [(refused, "hello"), ("Wendeline Ruk Halvane", "who?"), ("Tibor", f"ask {refused}")]
+    rows = [{"text": text, "chat": "a", "author": author, "kind": "text"} for author, text in rows]
+    consent = dp.Pipeline(dp.Consent(refused=[refused]))
+    docs = laws.dataset_of(tmp_path, rows, strings=("chat", "author", "kind"))
+    left = consent.run(docs, out=str(tmp_path / "out")).table()
+    assert left["author"].to_pylist() == ["Wendeline Ruk Halvane", "Tibor"]
+    (tmp_path / "other").mkdir()
+    docs = laws.dataset_of(tmp_path / "other", [rows[0], rows[2]], strings=("chat", "author", "kind"))
+    with pytest.raises(Leak):
+        consent.run(docs, out=str(tmp_path / "leak"))

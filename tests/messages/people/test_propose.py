@@ -269,6 +269,16 @@ def test_the_file_is_kept(tmp_path):
     assert file.read_text(encoding="utf-8") == again
 
 
+def test_a_file_with_no_proposal_is_a_people_file(tmp_path, caplog):
+    """What `dataprep people` writes about people with one name each can be given to all stages."""
+    chat, file = tmp_path / "chat.txt", tmp_path / "people.toml"
+    lines = [f"03/05/2024, 09:1{i} - {who}: hello" for i, who in enumerate(("Orsolya Quist", "Tibor Halvane"))]
+    chat.write_text("\n".join(lines), encoding="utf-8")
+    assert not propose_people(str(chat), str(file)).people
+    assert not people_of(str(file))
+    assert f"{file} has no [[person]], so every name is a person of its own" in caplog.text
+
+
 BAD = {
     "empty": ("# nobody\n", "has no [[person]]"),
     "not TOML": ("[[person]]\nnames = [\n", "is not a people file: "),

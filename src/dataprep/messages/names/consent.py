@@ -22,7 +22,7 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.messages.people.people_file import people_of
 from dataprep.store import files
 
-from .known import KnownPeople
+from .known import KnownPeople, parts
 from .matching import COMMON, identity, words
 from .phones import phone, same_phone
 
@@ -89,8 +89,10 @@ class Consent(Estimator):
 
         Raises PlanError as `check` does. Writes no file, so `out` is not used.
         """
-        self.check(set().union(*run.map(_authors, docs.tasks, "Consent: authors")))
-        return Consented(consent=self)
+        people = sorted(set().union(*run.map(_authors, docs.tasks, "Consent: authors")))
+        self.check(people)
+        others = [parts(name) for name in people if not self._has(name)]
+        return Consented(consent=self, borne=tuple(name for name in self.names if _is_in(parts(name), others)))
 
     def check(self, people: Iterable[str]) -> None:
         """Raise PlanError if a listed name is not among `people`; the message shows the nearest names.
@@ -127,9 +129,13 @@ class Consent(Estimator):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Consented(Stage):
-    """Drops the messages of people who did not agree; `Consent.fit` returns this stage."""
+    """Drops the messages of people who did not agree; `Consent.fit` returns this stage.
+
+    borne: the listed names that are a part of the name of an author who is not listed, such as Sara of Sara Lund.
+    """
 
     consent: Consent
+    borne: tuple[str, ...] = ()
 
     needs: ClassVar[tuple[str, ...]] = ("author",)
     hides: ClassVar[bool] = True
@@ -148,8 +154,11 @@ class Consented(Stage):
             yield drop_rows(batch, self.consent.reasons(batch.column("author")), stats)
 
     def secrets(self) -> KnownPeople | None:
-        """Return a search for the names of people who did not agree; None if only those who agreed are listed."""
-        return KnownPeople(self.consent.names, COMMON) if self.consent.allowed is None else None
+        """Return a search for the names of people who did not agree; None if only those who agreed are listed.
+
+        A name that is also a part of another author's name is only counted.
+        """
+        return KnownPeople(self.consent.names, COMMON, self.borne) if self.consent.allowed is None else None
 
 
 def _authors(part: Part) -> set[str]:
@@ -157,6 +166,12 @@ def _authors(part: Part) -> set[str]:
     for batch in part.batches(["author"]):
         found.update(batch["author"].unique().drop_null().cast(pa.string()).to_pylist())
     return found
+
+
+def _is_in(name: Sequence[str], others: Iterable[Sequence[str]]) -> bool:
+    """Return whether the words of a name are words of one of the other names, in a row."""
+    n = len(name)
+    return n > 0 and any(tuple(one[i : i + n]) == tuple(name) for one in others for i in range(len(one) - n + 1))
 
 
 def _same(name: str, other: str) -> bool:

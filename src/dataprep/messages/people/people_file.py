@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import re
 import sys
 import unicodedata
@@ -30,6 +31,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+log = logging.getLogger("dataprep")
 SECTIONS = ("person", "same", "apart", "maybe")
 KEPT = SECTIONS[:3]
 Names = tuple[str, ...]
@@ -82,7 +84,8 @@ def people_of(given: Any, parameter: str = "people") -> Identities:
     """Return the Identities of a people file, of its path, or of None.
 
     Raises PlanError, with the line and the name, if the file cannot be read, is not TOML, has an unknown section, an
-    entry without names, one name in two people, or no [[person]].
+    entry without names, one name in two people, or no [[person]]. If `dataprep people` wrote the file without a
+    [[person]], this is only logged.
     """
     if given is None or isinstance(given, Identities):
         return given or Identities()
@@ -92,7 +95,9 @@ def people_of(given: Any, parameter: str = "people") -> Identities:
         msg = f"{parameter}={given!r} must be the path of a people file, as `dataprep people` writes it"
         raise PlanError(msg)
     found = read_people_file(given)
-    if not found.persons and not found.sames:
+    if not found.persons and not found.sames and re.search(r"^\[proposed\]", found.text, re.MULTILINE):
+        log.warning("%s has no [[person]], so every name is a person of its own", given)
+    elif not found.persons and not found.sames:
         msg = f"{given} has no [[person]], so it would change nothing; add one, or leave {parameter} out"
         raise PlanError(msg)
     lines, persons = zip(*found.persons, strict=True) if found.persons else ((), ())
