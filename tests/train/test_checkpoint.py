@@ -84,3 +84,14 @@ def test_no_checkpoint_says_so(tmp_path):
         load_model(tmp_path)
     with pytest.raises(PlanError, match="does not exist"):
         load_model(tmp_path / "gone.pt")
+
+
+def test_another_file_is_not_a_checkpoint(tmp_path):
+    """It is not called damaged; a file with the name of a checkpoint is."""
+    for name, error, sentence in (
+        ("tokenizer.json", PlanError, "tokenizer.json is not a checkpoint; name the folder"),
+        ("step-00000003.pt", CorruptShard, "damaged at BadZipFile"),
+    ):
+        (tmp_path / name).write_text("{}")
+        with pytest.raises(error, match=sentence):
+            load_model(tmp_path / name)

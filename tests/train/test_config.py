@@ -125,3 +125,20 @@ def test_wrong_configs_are_refused(make, sentence):
     """Each with a sentence that has the name, what was found and what is expected."""
     with pytest.raises(PlanError, match=sentence):
         make()
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("lr=0", "lr=0 must be a number from 1e-12 to 1"),
+        ("lr=1e-400", "lr=0.0 must be a number from 1e-12 to 1"),
+        ("clip=0", "clip=0 must be above 0.*clip=1e9 clips nothing"),
+        ("clip=1e-30", "clip=1e-30 must be a number from 1e-09"),
+        ("lora_alpha=0", "lora_alpha=0 must be a number from 1e-06"),
+    ],
+)
+def test_settings_that_train_nothing_are_refused(setting, sentence):
+    """A rate or norm of 0 would leave the weights as they are."""
+    with pytest.raises(PlanError, match=sentence):
+        TrainConfig().override(setting)
+    assert TrainConfig().override("clip=1e9").clip == 1e9

@@ -1,6 +1,7 @@
 """The loss curve on the terminal, and the files for TensorBoard."""
 
 import io
+import re
 import sys
 from types import SimpleNamespace
 
@@ -174,3 +175,14 @@ def test_tensorboard_reads_it(shards, config, tmp_path):
     losses = [(e.step, e.value) for e in found.Scalars("loss")]
     assert losses == [(r["step"], pytest.approx(r["loss"])) for r in read(tmp_path / "metrics.jsonl") if "loss" in r]
     assert len(found.Scalars("val_loss")) == 3
+
+
+def test_a_stdout_without_braille_gets_ascii(shards, config, tmp_path, monkeypatch):
+    """The training ends, and its curve has asterisks; a name that the encoding lacks is replaced."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    train({"caf\u00e9": shards}, out=tmp_path, config=config.override("steps=4", "log_every=1"), plot=True)
+    out.flush()
+    said = out.buffer.getvalue().decode("ascii")
+    assert "epochs of caf?" in said
+    assert re.search(r"\|.*\*", said)

@@ -99,7 +99,7 @@ def test_a_context_below_the_windows_warns(make_shards, config, tmp_path, capsys
     shards = make_shards(tmp_path / "s", masked=True)
     lengths = [len(shards.split("train").document(k)) + 1 for k in range(len(shards.split("train")))]
     long = sum(n > 24 for n in lengths)
-    config = replace(config, layout="bestfit", steps=1)
+    config = replace(config, layout="bestfit", steps=1, warmup=0)
     train(shards, out=tmp_path / "a", config=config)
     expected = f"warning: {long} of {len(lengths)} documents are longer than model.context=24 and are cut; "
     assert expected + f"set model.context={max(lengths)} to" in capsys.readouterr().out

@@ -42,7 +42,7 @@ def base(request, config, tmp_path):
 def test_new_tokens_begin_at_the_mean(base, tmp_path):
     """Old ids keep their embeddings and scores, new ones have the mean of them, and are then learned."""
     new = shards_of(tmp_path / "new", NEW, list(NEW.special.values()))
-    still = replace(base, lr=0.0, steps=1)
+    still = replace(base, lr=1e-12, steps=1)
     train(new, out=tmp_path / "grown", config=still, init_from=tmp_path / "base", quiet=True)
     before, after = (load_model(tmp_path / name)[0] for name in ("base", "grown"))
     assert (before.vocab_size, after.vocab_size) == (OLD.vocab_size, OLD.vocab_size + 2)

@@ -1,5 +1,6 @@
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import checkpoint, train  # noqa: E402
 from dataprep.train.data.layouts import layout_of  # noqa: E402
 from dataprep.train.metrics import PEAK_FLOPS, peak_flops  # noqa: E402
+from dataprep.train.run import begin, doubts  # noqa: E402
 from runs import assert_same_run, curve  # noqa: E402
 
 
@@ -113,7 +115,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(shards, long_run, tmp_p
 def test_another_recipe_is_refused(shards, config, whole, change, sentence):
     """What would change the training is named; the old run stays."""
     other = config.override(*(f"{k}={v}" for k, v in change.items()))
-    with pytest.raises(StaleOutput, match=f"{sentence}.*resume=False"):
+    with pytest.raises(StaleOutput, match=f"{sentence}.*--start-over, or resume=False"):
         train(shards, out=whole, config=other, quiet=True)
     assert len(checkpoint.found(whole)) == 2
 
@@ -267,3 +269,17 @@ def test_starting_over_removes_only_files_of_the_run(shards, config, tmp_path):
     again = train(shards, out=out, config=config, resume=False, quiet=True)
     assert sorted(os.listdir(out)) == [name for name in before if name != mine.name]
     assert again.steps == config.steps
+
+
+@pytest.mark.parametrize(
+    ("settings", "warning"),
+    [
+        (["warmup=2"], None),
+        (["warmup=12"], r"warmup=12 is not below steps=3, so the learning rate rises .*, to 0.0025 of lr=0.01"),
+        (["batch=5000", "micro_batch=1000", "steps=1", "warmup=0"], r"batch=5,000 is above the [12]\d\d rows"),
+    ],
+)
+def test_settings_that_hardly_train_are_named(shards, config, tmp_path, settings, warning):
+    """One line each, before the first step."""
+    run = begin(shards, tmp_path, config.override("steps=3", *settings))
+    assert [re.search(warning, line) is not None for line in doubts(run)] == ([True] if warning else [])

@@ -134,7 +134,7 @@ def test_a_run_trains_changes_and_resumes_bit_for_bit(make_shards, base, tuning,
     assert all(torch.equal(v, contents[0]["model"][n]) for n, v in started.items())
     moments = contents[0]["optimizer"]["state"]
     assert len(moments) == 2 * 2 * 6
-    still = train(other, out=tmp_path / "still", config=replace(tuning, lr=0.0), init_from=base, quiet=True)
+    still = train(other, out=tmp_path / "still", config=replace(tuning, lr=1e-12), init_from=base, quiet=True)
     assert whole.val_loss < still.val_loss - 0.02
 
 
@@ -147,7 +147,7 @@ def test_a_loaded_run_is_merged(make_shards, base, tuning, tmp_path):
     x = ids()[:, :24]
     torch.testing.assert_close(merged(x), apart(x), atol=1e-5, rtol=1e-5)
     assert (merged(x) - load_model(base)[0](x)).abs().max() > 0.01
-    full = replace(tuning, lora=None, steps=1, lr=0.0)
+    full = replace(tuning, lora=None, steps=1, lr=1e-12)
     train(other, out=tmp_path / "full", config=full, init_from=tmp_path / "tuned", quiet=True)
     torch.testing.assert_close(load_model(tmp_path / "full")[0](x), merged(x))
 
@@ -165,8 +165,19 @@ def test_mistakes_are_one_sentence(shards, base, tuning, tmp_path):
         ("lora=0", "lora=0 must be a whole number above 0"),
         ("lora_targets=q_proj,qkv", r"lora_targets=\('q_proj', 'qkv'\) must be one or more of q_proj"),
         ("lora_dropout=1", "lora_dropout=1 must be a number from 0 to 0.99"),
-        ("lora_alpha=-1", "lora_alpha=-1 must be a number from 0"),
+        ("lora_alpha=-1", "lora_alpha=-1 must be a number from 1e-06"),
+        ("lora_targets=[[1]]", r"lora_targets=\(\[1\],\) must be one or more of q_proj"),
     ):
         with pytest.raises(PlanError, match=sentence):
             TrainConfig().override(setting)
+    with pytest.raises(PlanError, match="lora=100000 must be at most 32, the smaller side"):
+        train(shards, out=tmp_path / "b", config=tuning, lora=100_000, init_from=base, quiet=True)
+    gelu = replace(tuning, model=replace(tuning.model, feed_forward="gelu"), lora_targets=("gate_proj",))
+    with pytest.raises(PlanError, match="lora_targets=gate_proj must name a matrix that this model has: q_proj"):
+        lora.check(gelu)
+    for name in PROJECTIONS:
+        shape, smallest = tuning.model, {"k_proj": 16, "v_proj": 16}.get(name, 32)
+        lora.check(TrainConfig(model=shape, lora=smallest, lora_targets=(name,)))
+        with pytest.raises(PlanError, match=f"must be at most {smallest}"):
+            lora.check(TrainConfig(model=shape, lora=smallest + 1, lora_targets=(name,)))
     assert TrainConfig().override("lora_targets=q_proj,v_proj").lora_targets == ("q_proj", "v_proj")

@@ -83,14 +83,17 @@ def test_the_seed_decides_and_stop_ids_end(model):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"temperature": -1}, "temperature=-1 must be 0 or more"),
+        ({"temperature": -1}, "temperature=-1 must be a finite number, 0 or more"),
         ({"top_k": 0}, "top_k=0 must be 1 or more"),
         ({"top_p": 0}, "top_p=0 must be above 0"),
-        ({"temperature": float("nan")}, "temperature=nan must be 0 or more"),
+        ({"temperature": float("nan")}, "temperature=nan must be a finite number"),
         ({"temperature": "hot"}, "temperature='hot' must be"),
         ({"top_k": 2.5}, "top_k=2.5 must be 1 or more"),
         ({"min_p": 1.5}, "min_p=1.5 must be from 0 to 1"),
-        ({"repetition_penalty": 0}, "repetition_penalty=0 must be above 0"),
+        ({"repetition_penalty": 0}, "repetition_penalty=0 must be a finite number from 0.01"),
+        ({"temperature": float("inf")}, "temperature=inf must be a finite number"),
+        ({"repetition_penalty": float("inf")}, "repetition_penalty=inf must be a finite number"),
+        ({"repetition_penalty": 1e300}, r"repetition_penalty=1e\+300 must be a finite number from 0.01 to 100"),
         ({"seed": -1}, "seed=-1 must be a whole number"),
     ],
 )
@@ -124,3 +127,15 @@ def test_text_from_a_run(make_shards, config, tmp_path):
     (tmp_path / "run" / "tokenizer.json").unlink()
     with pytest.raises(PlanError, match=r"tokenizer\.json does not exist"):
         sample_text(tmp_path / "run", "w5")
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 1e-38, 1e-6, 1e-5])
+def test_a_low_temperature_takes_the_best_id(temperature):
+    """No score overflows, however large it is."""
+    for logits in ([1.0, 3.0, 2.0], [1e30, 3e38, -3e38], [-3e38, -1e30, -2e38]):
+        assert draws(Sampling(temperature=temperature), logits, 20) == {1: 1.0}
+
+
+def test_a_high_temperature_takes_any_id():
+    """At the highest number, all ids are equally probable."""
+    assert draws(Sampling(temperature=1e300), [1.0, 30.0]) == pytest.approx({0: 0.5, 1: 0.5}, abs=0.03)

@@ -154,4 +154,12 @@ def test_a_model_that_learned_the_answers(trained, dataprep, tmp_path):
     assert out.startswith("6 questions: ")
     code, _, err = dataprep("evaluate", trained[None], "--choices", path, "--device", "cpu", "--chat")
     assert code == 1
-    assert "trained without a chat template" in err
+    assert "trained without a chat template, so it cannot be asked in turns; leave out --chat" in err
+    assert "--template" not in err
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_question(tmp_path):
+    """A file that another program saved as UTF-8 with a mark is read."""
+    line = json.dumps({"prompt": "one", "choices": ["a", "b"], "answer": 1})
+    (tmp_path / "q.jsonl").write_text(line + "\n" + line, encoding="utf-8-sig")
+    assert read_questions(tmp_path / "q.jsonl") == [Question("one", ("a", "b"), 1, n) for n in (1, 2)]

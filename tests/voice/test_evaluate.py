@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import dataprep as dp  # noqa: E402
+from dataprep.cli.evaluate import _print_groups  # noqa: E402
 from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import ModelConfig, TrainConfig, load_model, train  # noqa: E402
@@ -121,3 +122,13 @@ def test_bad_input(made, dataprep, options, said):
     assert code == 1
     assert len(err.splitlines()) == 1
     assert re.search(said, err), err
+
+
+def test_a_label_takes_one_line(capsys):
+    """Values of a column with newlines are shown in one line, and long ones are cut."""
+    sums = {"documents": 1, "tokens": 2, "bytes": 3, "loss": 1.0, "perplexity": 2.7, "bits_per_byte": 0.9}
+    _print_groups({"by": "meta", "groups": {"a\nb\x1b[31m": sums, "long words " * 50: sums}, "total": sums})
+    _, first, second, total = capsys.readouterr().out.splitlines()
+    assert first.startswith("a \u23ce b\ufffd[31m ")
+    assert re.match(r"long words .*\u2026 +1 ", second)
+    assert total.startswith("all")

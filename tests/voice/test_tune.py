@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import json
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,26 @@ def test_a_base_without_the_template_learns_its_marks(dialogues, tmp_path):
         how = Tuning(base=str(base), settings=("steps=1", "device=cpu"))
         made = tune(answers, told, tmp_path / f"from-{base.name}", how, quiet=True)
         assert content(Path(made.model))["vocab_size"] == tok.vocab_size == plain.vocab_size + 2
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"settings": ("lr=x",)}, "lr='x' must be a number"),
+        ({"settings": ("objective=span",)}, "objective='span' needs running text"),
+        ({"settings": ("lora=4",)}, "lora=4 changes a trained model: name one with base="),
+        ({"settings": ("device=abacus",)}, "device='abacus' must be"),
+        ({"preset": "huge"}, "preset 'huge' must be one of"),
+        ({"base": "nowhere"}, "nowhere does not exist"),
+    ],
+)
+def test_settings_are_checked_before_any_work(given, sentence, tmp_path, dataprep):
+    """The exports, which do not exist, are not looked for."""
+    with pytest.raises(PlanError, match=sentence):
+        Tuning(**given).check()
+    named = [("--set", *value) if name == "settings" else (f"--{name}", value) for name, value in given.items()]
+    code, _, err = dataprep(
+        "persona", tmp_path / "none.txt", "--as", "Ada", "--out", tmp_path / "out", "--train", *named[0]
+    )
+    assert code == 1
+    assert re.search(sentence, err), err

@@ -11,9 +11,10 @@ from rich.text import Text
 from dataprep.errors import PlanError
 
 from .chat import Device, ModelFolder
-from .options import Screen, say, table_of
+from .options import Screen, one_line, say, table_of
 
 SHOWN = 30  # groups
+LABEL_CHARS = 60
 
 
 def evaluate(
@@ -72,8 +73,8 @@ def _print_groups(found: dict[str, Any]) -> None:
     for name, row in [*groups[:SHOWN], ("all", found["total"])]:
         loss, perplexity, bits = (row[n] for n in ("loss", "perplexity", "bits_per_byte"))
         table.add_row(
-            Text(name, style="bold" if row is found["total"] else ""), f"{row['documents']:,}", f"{row['tokens']:,}",
-            f"{row['bytes']:,}", "-" if loss is None else f"{loss:.3f}",
+            Text(one_line(name, LABEL_CHARS), style="bold" if row is found["total"] else "", no_wrap=True),
+            f"{row['documents']:,}", f"{row['tokens']:,}", f"{row['bytes']:,}", "-" if loss is None else f"{loss:.3f}",
             "-" if perplexity is None else f"{perplexity:,.1f}", "-" if bits is None else f"{bits:.3f}",
         )  # fmt: skip
     Screen(highlight=False).print(table)

@@ -47,6 +47,12 @@ def say(text: object) -> None:
     print(printable(str(text)))
 
 
+def one_line(text: str, limit: int | None = None) -> str:
+    """Return a text as one line without control characters, cut to at most `limit` characters."""
+    line = printable(text.replace("\n", " \u23ce "))
+    return line if limit is None or len(line) <= limit else f"{line[: limit - 1]}\u2026"
+
+
 def runner(workers: int, memory: str | None = None, *, ray: bool = False) -> Runner:
     """Return the Runner that the options --workers, --memory and --ray choose.
 

@@ -279,4 +279,6 @@ def _tuning(*, train: bool, **given: Any) -> Any:
         return None
     from dataprep.voice.tune import Tuning
 
-    return Tuning(**given)
+    how = Tuning(**given)
+    how.check()
+    return how

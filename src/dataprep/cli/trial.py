@@ -20,7 +20,7 @@ from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
 from dataprep.unicode.valid import printable
 
 from .look import print_messages
-from .options import Memory, Screen, Workers, table_of
+from .options import Memory, Screen, Workers, one_line, table_of
 
 CONTEXT_CHARS = 30  # shown before the first difference
 VALUES_SHOWN = 6  # of a column that a stage adds
@@ -130,18 +130,14 @@ def _print_examples(console: Console, changes: StageChanges) -> None:
         if examples and changes.n_examples:
             console.print(f"[bold]{escape(changes.stats.name)}[/] drops by {escape(reason)}", highlight=False)
             for e in examples[: changes.n_examples]:
-                line(f"  [cyan]{show_id(e.id)}[/] [red]{escape(_one_line(e.text))}[/]")
+                line(f"  [cyan]{show_id(e.id)}[/] [red]{escape(one_line(e.text))}[/]")
     for column, of_column in sorted(changes.examples.items()):
         if of_column:
             console.print(f"[bold]{escape(changes.stats.name)}[/] changes {escape(column)}", highlight=False)
         for change in of_column:
             before, after = excerpts(change.before, change.after)
-            line(f"  [cyan]{show_id(change.id)}[/] [red]{escape(_one_line(before))}[/]")
-            line(f"  {'':{len(show_id(change.id))}} [green]{escape(_one_line(after))}[/]")
-
-
-def _one_line(text: str) -> str:
-    return printable(text.replace("\n", " \u23ce "))
+            line(f"  [cyan]{show_id(change.id)}[/] [red]{escape(one_line(before))}[/]")
+            line(f"  {'':{len(show_id(change.id))}} [green]{escape(one_line(after))}[/]")
 
 
 def excerpts(before: str, after: str) -> tuple[str, str]:

@@ -27,12 +27,16 @@ from .device import pick_device
 from .model.gpt import GPT
 from .model.rules import Rule
 from .schedule import FIELDS as SCHEDULE
-from .schedule import same_past
+from .schedule import flat_until, same_past
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 FORMAT = 1
 _UNREADABLE = (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError, KeyError, zipfile.BadZipFile)
+
+
+class Lowered(StaleOutput):
+    """A checkpoint of the same run, which was made while the learning rate was being lowered towards another end."""
 
 
 def data_key(sets: Mapping[str, Shards]) -> str:
@@ -116,7 +120,12 @@ def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
             rejected.append(e)
             continue
         for error in rejected:
-            log.warning("%s; using %s instead", str(error).rpartition(";")[0], path)
+            if isinstance(error, Lowered):
+                log.info("%s", error)
+            else:
+                log.warning("%s; using %s instead", str(error).rpartition(";")[0], path)
+        if any(isinstance(error, Lowered) for error in rejected):
+            log.warning("the run continues from %s, the checkpoint before the learning rate was lowered", path)
         return made
     raise rejected[0]
 
@@ -140,9 +149,11 @@ def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: M
     if differences:
         msg = (
             f"{path} belongs to another run ({'; '.join(differences)}); "
-            "choose another output folder, or start over with resume=False"
+            "choose another output folder, or start over (--start-over, or resume=False)"
         )
-        raise StaleOutput(msg)
+        lowered = config.schedule == earlier.schedule == "wsd" and step > flat_until(earlier)
+        only_later = lowered and all(d.split()[0] in SCHEDULE for d in differences)
+        raise (Lowered if only_later else StaleOutput)(msg)
 
 
 def load_newest(path: str | Path) -> dict[str, Any]:
@@ -160,8 +171,17 @@ def load_newest(path: str | Path) -> dict[str, Any]:
         msg = f"{path} does not exist; give a checkpoint or the folder of a run"
         raise PlanError(msg)
     else:
+        _check_head(path)
         checkpoints = [path]
     return newest(checkpoints, load)
+
+
+def _check_head(path: Path) -> None:
+    """Raise PlanError if a file neither has the name of a checkpoint nor begins like one."""
+    with path.open("rb") as f:
+        if not path.match("step-????????.pt") and f.read(2) != b"PK":  # checkpoints are zip files
+            msg = f"{path} is not a checkpoint; name the folder of a model, or a step-*.pt file in one"
+            raise PlanError(msg)
 
 
 def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> tuple[GPT, dict[str, Any]]:

@@ -135,7 +135,7 @@ class TrainConfig:
     again for the gradient. lr: highest learning rate. warmup: number of steps in which the learning rate rises to `lr`.
     schedule: the learning rate after these steps, "cosine", "wsd" (constant, then lower during the last share `decay`
     of the steps) or "constant". final_lr: last learning rate, as a share of `lr`. weight_decay, betas: parameters of
-    AdamW. clip: norm to which a larger gradient is scaled down. seed: seed of all random numbers.
+    AdamW. clip: norm to which a larger gradient is scaled down; 1e9 scales none down. seed: seed of all random numbers.
 
     Settings of LoRA. lora: rank of the low-rank updates; None means that all weights are trained. lora_alpha: updates
     are multiplied by lora_alpha / lora, or by 2 if it is None. lora_targets: matrices that have an update.
@@ -185,7 +185,7 @@ class TrainConfig:
     weight_decay: float = 0.1
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
-    """Largest norm of the gradient."""
+    """Largest norm of the gradient; 1e9 means no clipping."""
     lora: int | None = None
     """Rank of the changes that LoRA trains (see `lora`); None: all weights are trained."""
     lora_alpha: float | None = None
@@ -247,17 +247,22 @@ class TrainConfig:
             msg = "objective='span' needs running text: set layout='contiguous' and mask_documents=False"
             raise PlanError(msg)
         targets: Any = self.lora_targets
-        if not (isinstance(targets, tuple) and targets and set(targets) <= {*PROJECTIONS, EMBEDDING}):
-            msg = f"lora_targets={targets!r} must be one or more of {', '.join((*PROJECTIONS, EMBEDDING))}"
+        known = (*PROJECTIONS, EMBEDDING)
+        if not (isinstance(targets, tuple) and targets and all(target in known for target in targets)):
+            msg = f"lora_targets={targets!r} must be one or more of {', '.join(known)}"
             raise PlanError(msg)
         if not (self.weights is None or isinstance(self.weights, dict)):
             msg = f"weights={self.weights!r} must map set names to weights, such as {{'web': 0.9, 'chat': 0.1}}"
             raise PlanError(msg)
 
     def _check_ranges(self) -> None:
-        ranges: dict[str, tuple[float, float]] = dict.fromkeys(("lr", "final_lr", "decay", "weight_decay"), (0, 1))
-        ranges |= {"clip": (0, 1e9), "corruption": (0.01, 0.9), "mean_span": (1, 100), "lora_dropout": (0, 0.99)}
-        ranges |= {} if self.lora_alpha is None else {"lora_alpha": (0, 1e6)}
+        if _is(self.clip, int, float) and self.clip <= 0:
+            msg = f"clip={self.clip!r} must be above 0, since gradients are scaled to it; clip=1e9 clips nothing"
+            raise PlanError(msg)
+        ranges: dict[str, tuple[float, float]] = dict.fromkeys(("final_lr", "decay", "weight_decay"), (0, 1))
+        ranges |= {"lr": (1e-12, 1), "clip": (1e-9, 1e9)}
+        ranges |= {"corruption": (0.01, 0.9), "mean_span": (1, 100), "lora_dropout": (0, 0.99)}
+        ranges |= {} if self.lora_alpha is None else {"lora_alpha": (1e-6, 1e6)}
         for name, (low, high) in ranges.items():
             _in_range(self, name, low, high)
         for name in ("warmup", "seed"):

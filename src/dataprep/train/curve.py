@@ -8,13 +8,19 @@ from typing import Any
 
 HEIGHT = 12
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a Braille character: 4 rows of 2 columns
+BRAILLE = "\u2800"
+"""The Braille character without dots; those with dots follow it."""
 _SCALE = 8  # characters of the numbers at the left
 
 
 class Curve:
-    """Collects the losses of a run, and draws them: training as a line of Braille dots, validation as circles."""
+    """Collects the losses of a run, and draws them: training as a line of Braille dots, validation as circles.
 
-    def __init__(self) -> None:
+    plain: draw the line with asterisks, for a terminal that cannot show Braille.
+    """
+
+    def __init__(self, *, plain: bool = False) -> None:
+        self.plain = plain
         self.train: list[tuple[int, float]] = []
         self.val: list[tuple[int, float]] = []
 
@@ -44,6 +50,8 @@ class Curve:
         values = [v for v in line if v is not None] + [v for _, v in self.val]
         low, high = min(values), max(values)
         cells = _draw(line, low, high, columns, height)
+        if self.plain:
+            cells = [["*" if cell != " " else cell for cell in row] for row in cells]
         for step, value in self.val:
             row = _row(value, low, high, height)
             cells[row][min(columns - 1, step * columns // max(1, n_steps))] = "o"
@@ -81,4 +89,4 @@ def _draw(line: Sequence[float | None], low: float, high: float, columns: int, h
         for dot in range(top, bottom + 1):
             dots[dot // 4][x // 2] |= _DOTS[dot % 4][x % 2]
         before = y
-    return [[chr(0x2800 + cell) if cell else " " for cell in row] for row in dots]
+    return [[chr(ord(BRAILLE) + cell) if cell else " " for cell in row] for row in dots]

@@ -21,14 +21,14 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
 from .config import TrainConfig, positive
-from .curve import Curve
+from .curve import BRAILLE, Curve
 from .data.rows import Rows
 from .data.sets import Sets
 from .device import memory_named
 from .evaluate import evaluate
-from .metrics import Metrics, Progress, Watcher, peak_flops
+from .metrics import Metrics, Progress, Watcher, can_print, peak_flops
 from .optim import step_once
-from .run import Result, Run, begin, cut_windows, describe
+from .run import Result, Run, begin, describe, doubts
 from .schedule import lr_at
 from .start import Loaded, starting_config
 from .tensorboard import TensorBoard
@@ -95,9 +95,9 @@ def _train(run: Run, stop_at: int | None, watchers: list[Watcher], *, quiet: boo
     last, world = min(run.steps, stop_at or run.steps), run.world
     if world.from_first(lambda: run.step >= last and checkpoint.path_of(run.out, run.step).exists()):
         return run.result()
-    curve = Curve() if plot and not quiet else None
+    curve = Curve(plain=not can_print(BRAILLE)) if plot and not quiet else None
     progress = Progress(run.steps, run.step, quiet=quiet, curve=curve)
-    for line in [describe(run), *cut_windows(run)]:
+    for line in [describe(run), *doubts(run)]:
         progress.say(line)
     path = run.out / "metrics.jsonl" if world.is_first else Path(os.devnull)
     metrics = Metrics(path, run.step, [*watchers, *([] if curve is None else [curve])])

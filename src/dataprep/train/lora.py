@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dataprep.errors import PlanError
+
 from .config import EMBEDDING, ModelConfig, TrainConfig
 from .model.gpt import GPT
 from .model.linear import Linear
@@ -101,6 +103,28 @@ def seed_dropout(seed: int, step: int, rank: int) -> None:
     """
     digest = hashlib.blake2b(f"dropout {seed} {step} {rank}".encode(), digest_size=8).digest()
     torch.manual_seed(int.from_bytes(digest, "big"))
+
+
+def check(config: TrainConfig) -> None:
+    """Raise PlanError if no matrix of the model is in `lora_targets`, or if the rank is above that of all of these."""
+    shape, targets = config.model, set(config.lora_targets)
+    if not config.lora or targets == {EMBEDDING}:
+        return
+    inputs = {"feed_forward.down": shape.ff_width}
+    sizes = {
+        name: min(inputs.get(path, shape.d_model), where.stop - where.start)
+        for path, rows in projections(shape).items() for name, where in rows.items()
+    }  # fmt: skip
+    found = [sizes[name] for name in sizes if name in targets]
+    if not found and EMBEDDING not in targets:
+        msg = f"lora_targets={','.join(config.lora_targets)} must name a matrix that this model has: {', '.join(sizes)}"
+        raise PlanError(msg)
+    if found and config.lora > max(found):
+        msg = (
+            f"lora={config.lora} must be at most {max(found)}, the smaller side of the matrices of this model; use a "
+            "small rank, such as 8 or 16"
+        )
+        raise PlanError(msg)
 
 
 def add(model: GPT, config: TrainConfig) -> None:

@@ -99,6 +99,15 @@ def _is_before(line: str, step: int) -> bool:
         return False  # the incomplete last line of a killed process
 
 
+def can_print(text: str) -> bool:
+    """Return whether the encoding of stdout has all characters of a text."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class Progress:
     """Shows the progress of training on the terminal: a bar if rich is installed, else a line from time to time.
 
@@ -128,7 +137,9 @@ class Progress:
         if self._bar is not None:
             self._bar.console.print(line, highlight=False, markup=False)
         elif not self.quiet:
-            print(line, flush=True)  # noqa: T201 - without rich, too
+            encoding = sys.stdout.encoding or "utf-8"
+            shown = line if can_print(line) else line.encode(encoding, "replace").decode(encoding)
+            print(shown, flush=True)  # noqa: T201 - without rich, too
 
     def close(self) -> None:
         """Stop the progress bar, if there is one, so that the terminal is as before; print the curve, if there is one.

@@ -26,7 +26,7 @@ from .micro_batch import find_micro_batch
 from .model.gpt import GPT
 from .model.rules import Rule
 from .optim import adamw
-from .schedule import flat_until
+from .schedule import flat_until, lr_at
 from .start import Loaded, check_same_start, take_weights
 from .world import ALONE, World
 from .writer import CheckpointWriter
@@ -222,6 +222,7 @@ def begin(
     if config.lora and init_from is None and not (resume and checkpoint.found(Path(out))):
         msg = f"lora={config.lora} changes a trained model: name one with init_from= (--from), or leave lora out"
         raise PlanError(msg)
+    lora.check(config)
     sets = open_sets(shards)
     loader = training_rows(sets, config)
     loader.samples(0, world.rank, world.ranks)  # raises if the batch cannot be divided
@@ -309,6 +310,22 @@ def describe(run: Run) -> str:
         + (f", {run.config.rows:,} rows at once" if run.config.rows < run.config.batch else "")
         + (f", from step {run.step:,}" if run.step else "")
     )
+
+
+def doubts(run: Run) -> list[str]:
+    """Return warnings, as texts, about settings with which the run hardly trains, and about documents that are cut."""
+    config, n_rows, found = run.config, len(run.loader.rows_of), []
+    if config.warmup >= run.steps:
+        found.append(
+            f"warning: warmup={config.warmup:,} is not below steps={run.steps:,}, so the learning rate rises during "
+            f"the whole run, to {lr_at(run.steps - 1, config):.3g} of lr={config.lr:g}; lower warmup"
+        )
+    if config.batch > n_rows:
+        found.append(
+            f"warning: batch={config.batch:,} is above the {n_rows:,} rows of the training data, so a step reads some "
+            f"of them more than once; set batch={n_rows:,} or less"
+        )
+    return found + cut_windows(run)
 
 
 def cut_windows(run: Run) -> list[str]:

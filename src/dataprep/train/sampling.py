@@ -12,16 +12,19 @@ from torch import Tensor
 
 from dataprep.errors import DataprepError, PlanError
 
+COLDEST = 1e-6
+"""Lower temperatures count as 0: at this one, a score that is lower by 0.0001 already has the probability 0."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """The rule by which the next token id is drawn from the model's scores.
 
-    temperature: divides the scores; 0 takes the best id. top_k: draw only from the k best ids. top_p: draw only from
-    the fewest best ids whose probabilities add up to p (nucleus sampling, Holtzman et al. 2019). min_p: draw only from
-    ids at least p times as probable as the best (Nguyen et al. 2024). repetition_penalty: divides the scores above 0 of
-    ids that are in the text so far, and multiplies those below 0 (Keskar et al. 2019). seed: seed of the random
-    numbers.
+    temperature: divides the scores; 0, or a number below `COLDEST`, takes the best id. top_k: draw only from the k best
+    ids. top_p: draw only from the fewest best ids whose probabilities add up to p (nucleus sampling, Holtzman et al.
+    2019). min_p: draw only from ids at least p times as probable as the best (Nguyen et al. 2024). repetition_penalty:
+    divides the scores above 0 of ids that are in the text so far, and multiplies those below 0 (Keskar et al. 2019), by
+    0.01 to 100. seed: seed of the random numbers.
     """
 
     temperature: float = 1.0
@@ -36,15 +39,16 @@ class Sampling:
             return value if isinstance(value, (int, float)) and not isinstance(value, bool) else float("nan")
 
         if not 0 <= number(self.temperature) < float("inf"):
-            msg = f"temperature={self.temperature!r} must be 0 or more"
+            msg = f"temperature={self.temperature!r} must be a finite number, 0 or more"
         elif self.top_k is not None and not (isinstance(self.top_k, int) and number(self.top_k) >= 1):
             msg = f"top_k={self.top_k!r} must be 1 or more"
         elif not 0 < number(self.top_p) <= 1:
             msg = f"top_p={self.top_p!r} must be above 0 and at most 1"
         elif not 0 <= number(self.min_p) <= 1:
             msg = f"min_p={self.min_p!r} must be from 0 to 1"
-        elif not 0 < number(self.repetition_penalty) < float("inf"):
-            msg = f"repetition_penalty={self.repetition_penalty!r} must be above 0; 1 changes nothing"
+        elif not 0.01 <= number(self.repetition_penalty) <= 100:
+            penalty = self.repetition_penalty
+            msg = f"repetition_penalty={penalty!r} must be a finite number from 0.01 to 100; 1 changes nothing"
         elif not (isinstance(self.seed, int) and 0 <= number(self.seed) < 1 << 62):
             msg = f"seed={self.seed!r} must be a whole number from 0 to 2**62 - 1"
         else:
@@ -64,9 +68,10 @@ class Sampling:
         if not torch.isfinite(logits_V).all():
             msg = "the model's scores are not finite: its weights are damaged or have diverged; use another checkpoint"
             raise DataprepError(msg)
-        if self.temperature == 0:
+        if self.temperature < COLDEST:
             return int(logits_V.argmax())
-        scores, ids = (logits_V / self.temperature).sort(descending=True, stable=True)
+        scores, ids = logits_V.sort(descending=True, stable=True)
+        scores = (scores - scores[0]) / self.temperature  # 0 at most, so that no score overflows
         probability = scores[: self.top_k].softmax(-1)
         before = probability.cumsum(-1) - probability
         best = probability[0].clamp(min=1e-9)  # the best id is kept in spite of rounding

@@ -52,7 +52,7 @@ def take_weights(
     earlier, saved = init_from if isinstance(init_from, tuple) else checkpoint.load_model(init_from)
     where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from
     _check_tokenizer(where, saved, sets)
-    _check_shape(where, earlier.config, model.config)
+    check_shape(where, earlier.config, model.config)
     grown = model.vocab_size - earlier.vocab_size
     if grown and config.lora and EMBEDDING not in config.lora_targets:
         targets = ",".join((*config.lora_targets, EMBEDDING))
@@ -84,14 +84,15 @@ def _check_tokenizer(where: Any, saved: Mapping[str, Any], sets: Mapping[str, Sh
         raise PlanError(msg)
 
 
-def _check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> None:
+def check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> None:
+    """Raise PlanError if a config has another shape than the earlier model in `where`, whose weights it takes."""
     before, now = ({**asdict(c), "d_ff": c.ff_width, "n_kv_heads": c.kv_heads} for c in (earlier, config))
     free = _FREE if config.positions == "rope" else set()
     differences = [f"model.{n} was {before[n]}, is {now[n]}" for n in now if n not in free and before[n] != now[n]]
     if differences:
         msg = (
-            f"the model in {where} has another shape ({'; '.join(differences)}); take its shape with "
-            "starting_config(preset, init_from), or leave these settings out"
+            f"the model in {where} has another shape ({'; '.join(differences)}); leave these "
+            "settings (--set) out, which keeps its shape, or in Python take it with starting_config(preset, init_from)"
         )
         raise PlanError(msg)
 
@@ -112,5 +113,8 @@ def check_same_start(path: Path, content: Mapping[str, Any], start: str) -> None
     which this run began (from `take_weights`); "" allows any weights.
     """
     if start and content.get("start", "") != start:
-        msg = f"{path} is of a run that started from other weights; choose another output folder, or use resume=False"
+        msg = (
+            f"{path} is of a run that started from other weights; choose another output folder, or start over "
+            "(--start-over, or resume=False)"
+        )
         raise StaleOutput(msg)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -99,12 +100,13 @@ def read_questions(path: str | os.PathLike[str]) -> list[Question]:
     """Return the questions of a JSONL file, which may be compressed.
 
     A line is an object with `prompt` or `question` (text), `choices` (two or more texts, none empty) and `answer` (the
-    index of the right choice, from 0); other fields are ignored, and so are empty lines. Raises ReadError, with the
-    number of the line, if a line is not such an object, or if there is none.
+    index of the right choice, from 0); other fields are ignored, and so are empty lines and a byte order mark. Raises
+    ReadError, with the number of the line, if a line is not such an object, or if there is none.
     """
     url = os.fspath(path)
     with files.open_read(url) as f:
-        found = [_question(url, n, line) for n, line in enumerate(f, 1) if line.strip()]
+        lines = (line.removeprefix(BOM_UTF8) if n == 1 else line for n, line in enumerate(f, 1))
+        found = [_question(url, n, line) for n, line in enumerate(lines, 1) if line.strip()]
     if not found:
         msg = "has no questions; write one object per line, with prompt, choices and answer"
         raise ReadError(msg, url, reason="empty")
@@ -152,6 +154,12 @@ def answer_choices(
     >>> answer_choices("work/model", "exam.jsonl").accuracy_per_byte
     """
     voice = model if isinstance(model, Voice) else Voice.load(model, device=device)
+    if chat and voice.template is None:
+        msg = (
+            "this model was trained without a chat template, so it cannot be asked in turns; leave out --chat "
+            "(chat=True)"
+        )
+        raise PlanError(msg)
     asked = list(questions) if isinstance(questions, Sequence) and not isinstance(questions, str) else (
         read_questions(questions))  # fmt: skip
     rows = [row for q in asked for row in _rows(voice, q, None if chat else join)]

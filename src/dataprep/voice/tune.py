@@ -23,8 +23,9 @@ from dataprep.errors import PlanError, StaleOutput
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shards.shard import Shards
-from dataprep.train import TrainConfig, starting_config, train
-from dataprep.train.start import Loaded
+from dataprep.train import TrainConfig, lora, starting_config, train
+from dataprep.train.device import pick_device
+from dataprep.train.start import Loaded, check_shape
 
 from .compare import PersonaReport, compare
 from .open_model import beginning
@@ -56,6 +57,30 @@ class Tuning:
             msg = f"replay={self.replay} must be a share from 0 to below 1"
             raise PlanError(msg)
 
+    def check(self) -> None:
+        """Raise PlanError if the models could not be trained with these settings, which needs no data."""
+        config = self.config(begun := beginning(self.base))
+        pick_device(config.device)
+        if config.lora and begun is None:
+            msg = f"lora={config.lora} changes a trained model: name one with base= (--base), or leave lora out"
+            raise PlanError(msg)
+        if begun is not None:
+            check_shape(self.base, starting_config(None, begun).model, config.model)
+        lora.check(config)
+        if "lr" not in self.named:
+            replace(config, lr=config.lr * TUNE_LR)
+
+    def config(self, begun: str | Loaded | None, context: int | None = None) -> TrainConfig:
+        """Return the config of the base: the preset, or that of `begun`; all tokens are targets, with `settings`.
+
+        begun: the model that the base begins with, if any. context: the context of the model; None: that of the config.
+        """
+        config = starting_config(self.preset, begun)
+        if context is not None:
+            config = replace(config, model=replace(config.model, context=context))
+        config = replace(config, layout="bestfit", masks=False, weights=None, lora=None)
+        return config.override(*self.settings)
+
     @property
     def named(self) -> set[str]:
         """The names of the config's fields that `settings` changes."""
@@ -86,6 +111,7 @@ def tune(
     differ; InUse if another process writes into `out`.
     """
     how = how or Tuning()
+    how.check()
     said, told = (s if isinstance(s, Shards) else Shards.open(s) for s in (answers, transcripts))
     base, model = (files.join(os.fspath(out), name) for name in ("base", "model"))
     config = base_config(said, told, how)
@@ -99,11 +125,8 @@ def tune(
 
 def base_config(answers: Shards, transcripts: Shards, how: Tuning) -> TrainConfig:
     """Return the config to train the base: all tokens are targets, rows hold the longest window, and epochs are few."""
-    config = starting_config(how.preset, beginning(how.base))
-    if how.base is None:
-        context = 16 * math.ceil(max(_longest(answers), 64) / 16)
-        config = replace(config, model=replace(config.model, context=context))
-    config = replace(config, layout="bestfit", masks=False, weights=None, lora=None).override(*how.settings)
+    context = 16 * math.ceil(max(_longest(answers), 64) / 16) if how.base is None else None
+    config = how.config(beginning(how.base), context)
     n_tokens = sum(s.split("train").n_tokens for s in (answers, transcripts))
     return config if "steps" in how.named else _in_steps(config, BASE_EPOCHS * n_tokens)
 
