@@ -84,6 +84,15 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+def signs_in(name: str) -> frozenset[int]:
+    """Return the code points of the signs between two words of a name that are no gap by themselves, such as &."""
+    inner = [ord(c) for c in name]
+    kinds = folded()[inner].tolist() if inner else []
+    letters = [i for i, kind in enumerate(kinds) if kind not in (SKIPPED, GAP, BREAK)]
+    between = range(letters[0], letters[-1]) if letters else ()
+    return frozenset(inner[i] for i in between if kinds[i] == BREAK)
+
+
 def identity(name: str) -> str:
     """Return a text that is equal for two spellings of one person's name.
 

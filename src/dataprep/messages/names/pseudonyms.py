@@ -19,8 +19,9 @@ from dataprep.store import files
 from dataprep.unicode.text import I64
 
 from . import kernel as K
-from .matching import COMMON, common_words, identity, words
+from .matching import COMMON, common_words, identity, signs_in, words
 from .phones import MIN_DIGITS, Phones, phone
+from .signed import SignedNames
 from .unspaced import UnspacedNames, is_unspaced
 
 AUTHOR, MENTION, CHAT, WHOLE, MORE, SHARED = "author", "mention", "chat", "whole", "more", "shared"
@@ -171,7 +172,7 @@ class NameTables:
     """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms (names, words), and pseudonyms.
 
     trie: finds the terms. terms: their texts. single: the number of each term that is one word and counts without an @.
-    full: the numbers of the terms of several words.
+    full: the numbers of the terms of several words. signed: finds names with signs between their words.
     unspaced: finds terms of scripts without spaces. weak: bool[terms], if a term counts only after an @. target:
     int64[terms], each term's pseudonym, as an index into `words`. is_shared: bool[terms], if several people may be
     meant. local, local_target: chat * terms + term, ascending, and the pseudonym, if a shared term means one person of
@@ -184,6 +185,7 @@ class NameTables:
     terms: list[str]  # the texts of the trie's terms
     single: Mapping[str, int]  # number of each term of one word that is not weak, by its text
     full: list[int]  # numbers of the terms of several words
+    signed: SignedNames  # names with signs between their words
     unspaced: UnspacedNames  # terms of scripts without spaces
     weak: Any  # bool[terms]
     target: I64  # int64[terms]: index of the term's pseudonym
@@ -228,6 +230,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     def who(name: str) -> str:
         return str(named[identity(name)])
 
+    signed = {" ".join(words(r["name"])): signs for r in people if (signs := signs_in(r["name"]))}
     terms = terms_of({(r["kind"], r["chat"], r["name"]) for r in people}, min_chars, weak, who)
     listed = sorted(terms)
     shared = {r["name"]: r["pseudonym"] for r in rows if r["kind"] == SHARED}
@@ -243,6 +246,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     return NameTables(
         trie=K.build(listed), terms=listed, single={t: i for i, t in enumerate(listed) if _is_sure(t, terms[t])},
         full=[i for i, t in enumerate(listed) if " " in t and not terms[t].weak],
+        signed=SignedNames(signed, {t: i for i, t in enumerate(listed)}),
         unspaced=UnspacedNames({t: i for i, t in enumerate(listed) if not terms[t].weak}),
         weak=np.array([terms[t].weak for t in listed], bool),
         target=np.array([index[p] for p in own], np.int64),

@@ -102,6 +102,7 @@ class Pseudonymised(Stage):
         offsets, data = B.buffers(batch)
         hits = K.find_names(offsets, data, folded(), *known.trie, prefixes)
         glued = glued_names(offsets, data, known.trie, known.single, known.full, prefixes)
+        hits = known.signed.joined(offsets, data, hits)
         hits = with_glued(hits, np.concatenate([glued, known.unspaced.find(offsets, data)]))
         left = known.weak[hits[:, 3]] & (hits[:, 4] == 0)
         stats.count("names.common_left", int(left.sum()))
