@@ -460,3 +460,51 @@ def test_a_given_tokenizer_gets_the_marks_of_the_template(export, tmp_path, capl
     assert (found.vocab, found.merges, found.eot) == (tok.vocab, tok.merges, tok.eot)
     assert made.shards.vocab_size == tok.vocab_size + 2
     assert "the tokenizer gets <|im_end|>, <|im_start|> at its end" in caplog.text
+
+
+def one_talk(folder, n, pauses):
+    """Write a talk of n questions and answers; pauses: minutes before each message, from a function of its number."""
+    now, lines = dt.datetime(2024, 3, 1, 9), []
+    for k in range(2 * n):
+        now += dt.timedelta(minutes=pauses(k))
+        who, what = (("Ann Lee", "question"), ("Mae Holt", "answer"))[k % 2]
+        lines.append(f"{now:%d/%m/%Y, %H:%M} - {who}: {what} {k // 2}{'?' * (1 - k % 2)}")
+    (folder / "WhatsApp Chat with Ann Lee.txt").write_text("\n".join(lines) + "\n")
+    return str(folder / "WhatsApp Chat with Ann Lee.txt")
+
+
+@pytest.mark.parametrize("pauses", ["equal", "random", "slow answers"])
+def test_a_single_talk_keeps_its_questions(tmp_path, pauses):
+    """A talk is cut only before a question: each answer follows its own, and about the share is held out."""
+    rng = random.Random(2)
+    minutes = {"equal": lambda k: 1, "random": lambda k: rng.randrange(21), "slow answers": lambda k: 1 + 30 * (k % 2)}
+    place = one_talk(tmp_path, 40, minutes[pauses])
+    result = persona(place, "Mae Holt", tmp_path / "out", vocab_size=300, transcripts=True)
+    rows = {side: lines_of(path) for side, path in result.jsonl.items()}
+    learned = dict.fromkeys(rows, 0)
+    for side, found in rows.items():
+        for row in found:
+            for question, answer in zip(row[::2], row[1::2], strict=True):
+                assert question["content"] == f"question {answer['content'].split()[1]}?"
+                learned[side] += answer.get("weight", 1)
+    assert sum(learned.values()) == 40
+    assert 1 <= learned["val"] <= 4
+    assert len(rows["val"]) == 1
+    assert len(result.transcripts.split("val")) == 1
+
+
+def test_chats_of_very_different_size_are_held_out_by_size(tmp_path):
+    """Of one long chat and a short one, or of two long ones, about a twentieth is held out."""
+    for name, sizes in (("one", (300, 6)), ("two", (200, 200)), ("many", (300, *[6] * 8))):
+        (tmp_path / name).mkdir()
+        for i, n in enumerate(sizes):
+            said = [(("Ann Lee", "Mae Holt")[k % 2], f"message {k} of {i}") for k in range(n)]
+            write_chat(tmp_path / name, said, f"WhatsApp Chat with {i}.txt", gap=dt.timedelta(minutes=5))
+        result = persona(str(tmp_path / name), "Mae Holt", tmp_path / f"{name}-out", vocab_size=300)
+        rows = {side: lines_of(path) for side, path in result.jsonl.items()}
+        learned = {
+            side: sum(m.get("weight", 1) for row in found for m in row if m["role"] == "assistant")
+            for side, found in rows.items()
+        }
+        assert sum(learned.values()) == sum(sizes) // 2
+        assert 0.025 <= learned["val"] / sum(learned.values()) <= 0.1

@@ -34,6 +34,7 @@ from dataprep.core.audit import CELL, Strings, audit
 from dataprep.core.estimator import Estimator
 from dataprep.core.stage import Map, Stage
 
+from .core.batch import Batch
 from .core.dataset import Dataset
 from .core.folder import Folder
 from .core.pipeline import Pipeline
@@ -43,6 +44,7 @@ from .dedup.minhash import MinHash
 from .errors import PlanError
 from .messages.clean import CleanMessages
 from .messages.conversations.cap import CapRepeats
+from .messages.conversations.cuts import cuts_of
 from .messages.conversations.stage import Conversations
 from .messages.conversations.turns import ANSWERS, MAX_BYTES, Turns
 from .messages.learned import LearnedWords, learned_words
@@ -53,7 +55,6 @@ from .messages.names.weighing import listed_words
 from .messages.overlaps import Overlaps
 from .messages.people.identities import Identities
 from .messages.people.people_file import people_of
-from .messages.times import MINUTE, duration
 from .read import read
 from .store import files, lease, receipts
 from .store.key import key
@@ -65,12 +66,13 @@ from .tokens.split import SIDES, Split, split_of
 from .tokens.templates import ANY, BUILT_IN, SURE, Template, specials_of, template_of
 from .tokens.vocabulary.tokenizer import Tokenizer
 from .tokens.vocabulary.train import train_bpe
+from .unicode.text import I64
 
 log = logging.getLogger("dataprep")
 
 COPIED = 397  # runs of 4 characters: a message of 400 characters that is sent twice is a forward or an article
 MODELS = ("base", "model")  # folders in OUT that training writes
-VAL = 0.05  # of the conversations: chats are small, and have many of them
+VAL = 0.05  # of the person's letters: chats are small
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,8 @@ def persona(
     `vocab_size` ids is trained on the training conversations.
     gap: the silence that ends a conversation.
     context: number of turns that a window repeats from the window before; they are not learned again.
-    val, test: shares (0 to 1) of the conversations that are held out.
+    val, test: shares (0 to 1) of the person's text that are held out, as whole conversations; if these differ too much
+    in size, the longest is cut between two exchanges.
     clean: the stage that cleans messages.
     key_file, names, refused: see `Pseudonyms` and `Consent`.
     pii: mask personal data.
@@ -185,17 +188,16 @@ def persona(
         MinHash(preset="dialect", min_shingles=COPIED),
     ]
     messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
-    while True:
-        turns = Turns(gap=gap, context=context, openings="empty")
-        conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
-        seconds = duration(gap)
-        if conversations.count != 1 or val + test == 0 or seconds <= MINUTE or current():
-            break
-        gap = f"{seconds // 2}s"  # one conversation: a part of it is held out
+    turns = Turns(gap=gap, context=context, openings="empty")
+    conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
     if not conversations.count:
         msg = f"{own[0]!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
         raise PlanError(msg)
-    split = split_of(conversations, Split(val=val, test=test, group="conversation"))
+    split, near = split_of(conversations, wanted := Split(val=val, test=test, group="conversation"), _letters)
+    if not near and not current() and (cuts := cuts_of(messages, turns, (val, test))):
+        turns = replace_(turns, cuts=cuts)
+        conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
+        split, _ = split_of(conversations, wanted, _letters)
     home = f"{folder}/tokenizer"
     if tokenizer is None:
         special = specials_of(written, known=(), pattern=ANY)
@@ -207,8 +209,7 @@ def persona(
             log.warning("the tokenizer gets %s at its end, which the template uses", ", ".join(missing))
         tok.save(home)
     size = TokenSize(tokenizer=files.join(home, "tokenizer.json"), hash=tok.hash, template=written, block=block)
-    cut = Turns(gap=gap, context=context, size=size, openings="empty")
-    windows = Pipeline(cut, split, *([CapRepeats()] if cap_repeats else [])).run(
+    windows = Pipeline(replace_(turns, size=size), split, *([CapRepeats()] if cap_repeats else [])).run(
         messages, out=f"{folder}/windows", run=runner, replace=replace
     )
     lines = write_jsonl(windows, folder, specials_of(written, known=(), pattern=ANY))
@@ -220,7 +221,8 @@ def persona(
     made = Persona(windows, shards, *lines, *_repeated(windows))
     if transcripts:
         written_down = Pipeline(
-            Conversations(gap=gap, max_bytes=MAX_BYTES), Map(own_conversation, adds={"conversation": pa.uint64()})
+            Conversations(gap=gap, max_bytes=MAX_BYTES, cuts=turns.cuts),
+            Map(own_conversation, adds={"conversation": pa.uint64()}),
         ).run(messages, out=f"{folder}/transcripts", run=runner, replace=replace)
         all_shards = encode(written_down, tok, f"{folder}/transcript-shards", **to_shards)
         made = replace_(made, transcripts=all_shards)
@@ -237,6 +239,14 @@ def persona(
     work = key([3, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, mine])
     receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, mine, written, usual))
     return replace_(made, words=LearnedWords.of_rows(words))
+
+
+def _letters(batch: Batch) -> I64:
+    """Return the number of letters of the person's answers in each conversation, int64[n]."""
+    turns = batch.column("messages")
+    said, weights = (pc.struct_field(turns.flatten(), name) for name in ("content", "weight"))
+    letters = pc.multiply(pc.utf8_length(said), weights.cast(pa.int32())).to_numpy()
+    return np.bincount(pc.list_parent_indices(turns).to_numpy(), letters, len(turns)).astype(np.int64)
 
 
 def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's name

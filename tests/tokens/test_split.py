@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -210,29 +208,54 @@ def sides_of(docs, split):
     return [side for batch in docs.batches() for side in split.sides(batch).tolist()]
 
 
-@pytest.mark.parametrize("n", [2, 3, 5, 20, 200])
-def test_of_few_documents_some_are_held_out(tmp_path, n):
-    """Another seed is found by which at least one document is held out and half or more are for training."""
-    docs, val = laws.dataset_of(tmp_path, [f"text {i}" for i in range(n)], parts=2), 0.02 if n < 200 else 0.001
-    for seed in range(20 if n < 200 else 3):
-        given = Split(val=val, seed=seed * 100)
-        chosen = split_of(docs, given)
-        sides = sides_of(docs, chosen)
-        assert any(sides)
-        assert 2 * sides.count(0) >= n
-        assert (chosen.val, chosen.test, chosen.group) == (val, 0.0, None)
-        tried = [replace(given, seed=s) for s in range(given.seed, chosen.seed)]  # the first that does is taken
-        assert not any(any(x := sides_of(docs, one)) and 2 * x.count(0) >= n for one in tried)
+def sized(tmp_path, sizes):
+    """Return documents, and the function that returns the sizes of those of a batch."""
+    docs = laws.dataset_of(tmp_path, [f"{i} {'x' * n}" for i, n in enumerate(sizes)], parts=2)
+    return docs, lambda batch: np.array([text.count("x") for text in batch["text"].to_pylist()])
 
 
-def test_a_split_of_many_or_of_one_is_left_alone(tmp_path):
-    """201 documents keep the seed even if it holds out none; one document is for training; no share, no change."""
-    many = laws.dataset_of(tmp_path / "many", [f"text {i}" for i in range(201)], parts=2)
-    none = next(s for seed in range(100) if not any(sides_of(many, s := Split(val=0.001, seed=seed))))
-    assert split_of(many, none) == none
-    one = laws.dataset_of(tmp_path / "one", ["text"], parts=1)
-    assert split_of(one, Split(val=0.9, test=0.05)) == Split(val=0.0, test=0.0)
-    assert split_of(one, Split(val=0.0)) == Split(val=0.0)
-    same = laws.dataset_of(tmp_path / "same", [{"text": f"t{i}", "host": "a"} for i in range(9)], strings=("host",))
-    alone = Split(val=0.1, group="host")  # one group of nine: held out as a whole or not at all
-    assert split_of(same, alone) == alone
+def shares_of(docs, split, size):
+    sides, sizes = np.array(sides_of(docs, split)), np.concatenate([size(batch) for batch in docs.batches()])
+    return [sizes[sides == side].sum() / sizes.sum() for side in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "near"),
+    [([300, *[6] * 8], True), ([10] * 20, True), ([10] * 250, True), ([500, *[10] * 250], True), ([300, 6], False),
+     ([200, 200], False), ([5, 5, 5], False)],
+)  # fmt: skip
+def test_shares_are_of_the_sizes(tmp_path, sizes, near):
+    """About the share is held out, by size, with any seed; if none is near, the nearest that leaves half."""
+    docs, size = sized(tmp_path, sizes)
+    for seed in (0, 100, 7_000):
+        chosen, is_near = split_of(docs, Split(val=0.05, seed=seed), size)
+        train, val, _ = shares_of(docs, chosen, size)
+        assert is_near is near
+        assert train >= 0.5
+        assert val > 0
+        assert not near or 0.025 <= val <= 0.1
+        assert (chosen.val, chosen.test, chosen.group) == (0.05, 0.0, None)
+        assert split_of(docs, Split(val=0.05, seed=seed), size)[0] == chosen
+    assert shares_of(docs, split_of(docs, Split(val=0.05), size)[0], size)[1] == pytest.approx(
+        {(300, 6): 6 / 306, (200, 200): 0.5, (5, 5, 5): 1 / 3}.get(tuple(sizes), 0.05), abs=0.02
+    )
+
+
+def test_both_shares_are_near(tmp_path):
+    """Validation and test get about their own shares."""
+    docs, size = sized(tmp_path, [100, *range(1, 60)])
+    chosen, near = split_of(docs, Split(val=0.1, test=0.2), size)
+    _, val, test = shares_of(docs, chosen, size)
+    assert near
+    assert 0.05 <= val <= 0.2
+    assert 0.1 <= test <= 0.4
+
+
+def test_a_split_of_one_is_for_training(tmp_path):
+    """One document is for training; without a share nothing changes; one group is held out as a whole or not at all."""
+    one, size = sized(tmp_path / "one", [4])
+    assert split_of(one, Split(val=0.9, test=0.05), size) == (Split(val=0.0, test=0.0), False)
+    assert split_of(one, Split(val=0.0), size) == (Split(val=0.0), True)
+    same = laws.dataset_of(tmp_path / "same", [{"text": f"x{i}", "host": "a"} for i in range(9)], strings=("host",))
+    alone = Split(val=0.1, group="host")
+    assert split_of(same, alone, size) == (alone, False)

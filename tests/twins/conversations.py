@@ -24,7 +24,7 @@ def conversations(rows: list[dict], stage) -> list[tuple]:
             apart = abs((row["time"] - one["last"]).total_seconds())
             answers = row["reply_to"] is not None and one["id"] <= row["reply_to"] < row["id"]
             near = apart < gap or (answers and apart < reply_gap)
-        if not near:
+        if not near or row["id"] in stage.cuts:
             one = of_chat[row["chat"]] = {"id": row["id"], "begin": read, "lines": [], "times": []}
             found.append(one)
         one["last"] = row["time"]

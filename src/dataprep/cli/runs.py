@@ -199,8 +199,8 @@ def persona(
     vocab_size: Annotated[int, typer.Option(help="Number of ids of the trained tokenizer.")] = 8_000,
     gap: Annotated[str, typer.Option(help="Time without messages that ends a conversation.")] = "1h",
     context: Annotated[int, typer.Option(help="Number of turns that a window repeats from the window before.")] = 2,
-    val: Annotated[float, typer.Option(help="Share of the conversations for validation.")] = 0.05,
-    test: Annotated[float, typer.Option(help="Share of the conversations for testing.")] = 0.0,
+    val: Annotated[float, typer.Option(help="Share of the person's text for validation.")] = 0.05,
+    test: Annotated[float, typer.Option(help="Share of the person's text for testing.")] = 0.0,
     key: Annotated[
         str | None, typer.Option(help="File with the secret key of the pseudonyms; default: a random key.")
     ] = None,

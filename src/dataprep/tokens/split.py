@@ -5,7 +5,7 @@ Nothing is stored: `train_bpe`, `encode` and later callers compute the same spli
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ SIDES = ("train", "val", "test")
 VAL = 0.005  # of the documents: enough for a steady loss on any corpus that is worth training on
 SEED = 0
 HOLD_OUT = 0.05  # of the documents that no tokenizer is trained on, so that any smaller validation share is unseen
-FEW, SEEDS = 200, 1_000  # documents, of which chance may hold out none or all; seeds that are tried
+SEEDS = 1_000  # that are tried
 # One stream of hashes per purpose: a sample must not consist of the documents nearest to the validation split.
 _SPLIT, _SAMPLE = 0x53504C49, 0x53414D50
 
@@ -90,9 +90,12 @@ class Split(Stage):
 
     def sides(self, batch: Batch) -> npt.NDArray[np.uint8]:
         """Return the split of each document, uint8[n]: 0 train, 1 validation, 2 test."""
+        return side_of(self.names(batch), self.val, self.test, self.seed)
+
+    def names(self, batch: Batch) -> Ids:
+        """Return the number of each document by which it is assigned, uint64[n], equal for equal groups."""
         ids = B.ids(batch)
-        names = ids if self.group is None else _group_ids(batch.column(self.group), ids)
-        return side_of(names, self.val, self.test, self.seed)
+        return ids if self.group is None else _group_ids(batch.column(self.group), ids)
 
     def holds_out(self, other: Split) -> bool:
         """Return whether this Split assigns every document that `other` holds out to validation or test, too."""
@@ -100,21 +103,34 @@ class Split(Stage):
         return other.val + other.test == 0 or (same and self.val >= other.val and self.test >= other.test)
 
 
-def split_of(docs: Dataset, split: Split) -> Split:
-    """Return `split`; for few documents, with a seed by which some are held out and at least half are for training.
+def split_of(docs: Dataset, split: Split, size: Callable[[Batch], npt.NDArray[np.int64]]) -> tuple[Split, bool]:
+    """Return `split` with a seed by which about its shares of the documents' sizes are held out; whether they are near.
 
-    docs: the documents, with the column `split.group`. A single document is not held out.
+    docs: the documents, with the column `split.group` and those that `size` reads. size: returns the size of each
+    document of a batch, int64[n]. A share is near if it is between half and twice that of `split`. The first seed is
+    taken by which it is within a quarter; if there is none, the one with the nearest shares by which some documents are
+    held out and at least half of the sizes are for training. A single document is not held out.
     """
-    rows = docs.table(["id", "source", "text", *split.needs]) if split.val + split.test else None
-    if rows is None or len(rows) > FEW:
-        return split
-    batches = rows.combine_chunks().to_batches()
-    for seed in range(SEEDS):
-        one = replace(split, seed=split.seed + seed)
-        sides = [side for batch in one(iter(batches), Ledger("")) for side in batch.column("side").to_pylist()]
-        if any(sides) and 2 * sides.count(0) >= len(sides):
-            return one
-    return split if len(rows) > 1 else replace(split, val=0.0, test=0.0)
+    if not split.val + split.test:
+        return split, True
+    batches = [(split.names(batch), size(batch)) for batch in docs.batches() if batch.num_rows]
+    names, sizes = (np.concatenate(column) for column in zip(*batches, strict=True))
+    best, least = None, np.inf
+    wanted = np.array([1 - split.val - split.test, split.val, split.test])
+    for seed in range(split.seed, split.seed + SEEDS):
+        shares = np.bincount(side_of(names, split.val, split.test, seed), sizes, 3) / max(1, sizes.sum())
+        wrong = np.abs(shares - wanted)[1:].sum()
+        if shares[1:].sum() and shares[0] >= min(0.5, wanted[0] / 2) and wrong < least:
+            best, least = (replace(split, seed=seed), shares), wrong
+            if _near(shares, wanted, 0.75, 1.25):
+                break
+    if best is None:
+        return (split if len(names) > 1 else replace(split, val=0.0, test=0.0)), False
+    return best[0], _near(best[1], wanted, 0.5, 2)
+
+
+def _near(shares: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], low: float, high: float) -> bool:
+    return bool(((shares >= low * wanted) & (shares <= high * wanted))[1:].all())
 
 
 def _group_ids(column: pa.Array, ids: Ids) -> Ids:

@@ -169,3 +169,11 @@ def test_an_unknown_field_of_a_line_is_named():
     """A misspelled field would be written into every text."""
     with pytest.raises(PlanError, match="names 'auther'; its fields must be {author} and {text}"):
         dp.Conversations(line="{auther}: {text}")
+
+
+def test_a_conversation_begins_where_it_is_cut() -> None:
+    """A message of `cuts` begins a conversation, though no time passes; later ones join it."""
+    said = [("a", "Uma", k, str(k)) for k in range(6)]
+    cuts = (BASE + 3 * 2, BASE + 3 * 5)
+    wanted = ["Uma: 0\nUma: 1", "Uma: 2\nUma: 3\nUma: 4", "Uma: 5"]
+    assert texts_of(dp.Conversations(cuts=cuts), said) == wanted

@@ -5,10 +5,11 @@ Slow reference for the tests: tests/twins/conversations.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,7 +29,7 @@ class Messages(NamedTuple):
 
     chats: the row of OpenChats for each message's chat. ids: the messages' ids. times: the messages' times in seconds
     since 1970, or NEVER if unknown. sizes: the messages' sizes in bytes. answered: the id of the message that each
-    message answers, or NOTHING.
+    message answers, or NOTHING. cut: whether a conversation has to begin with each message.
     """
 
     chats: I64
@@ -36,6 +37,7 @@ class Messages(NamedTuple):
     times: I64
     sizes: I64  # bytes
     answered: U64  # the id of the message that this one answers, or NOTHING
+    cut: npt.NDArray[np.bool_]
 
 
 class OpenChats(NamedTuple):
@@ -74,7 +76,7 @@ def conversations_of(messages: Messages, chats: OpenChats, limits: Limits) -> I6
     out = np.empty(len(messages.chats), np.int64)
     for r in range(len(messages.chats)):
         c, time, size = messages.chats[r], messages.times[r], messages.sizes[r]
-        joins = number[c] >= 0 and time != NEVER and last[c] != NEVER
+        joins = not messages.cut[r] and number[c] >= 0 and time != NEVER and last[c] != NEVER
         joins = joins and read + size - begin[c] <= limits.max_bytes
         if joins:
             apart = abs(time - last[c])  # a phone's clock may be set back
@@ -105,12 +107,14 @@ class Grouping:
     """Numbers conversations in the order of their first messages, and remembers which conversations are open.
 
     gap: a silence of this many seconds ends a conversation. reply_gap: a reply to a message of the conversation
-    continues it, if the silence is shorter than this. max_bytes: size at which a conversation is split.
+    continues it, if the silence is shorter than this. max_bytes: size at which a conversation is split. cuts: ids of
+    messages with which a conversation begins in any case.
     """
 
-    def __init__(self, gap: int, reply_gap: int, max_bytes: int) -> None:
+    def __init__(self, gap: int, reply_gap: int, max_bytes: int, cuts: Sequence[int] = ()) -> None:
         """Start without conversations."""
         self.gap, self.reply_gap, self.max_bytes = gap, reply_gap, max_bytes
+        self.cuts = np.array(cuts, np.uint64)
         self.open: dict[str | None, OpenConversation] = {}
         self.next_number = 0  # of the conversation that begins next
         self.bytes_read = 0
@@ -125,7 +129,8 @@ class Grouping:
         known = [self.open.get(chat, OpenConversation(-1, 0, 0, NEVER)) for chat in chats]
         number, begin, last = (np.array([getattr(k, n) for k in known], np.int64) for n in ("number", "begin", "last"))
         state = OpenChats(number, np.array([k.first for k in known], np.uint64), begin, last)
-        messages = Messages(coded.indices.to_numpy().astype(np.int64), B.ids(batch), times, sizes, _answered(batch))
+        ids, cut = B.ids(batch), np.isin(B.ids(batch), self.cuts)
+        messages = Messages(coded.indices.to_numpy().astype(np.int64), ids, times, sizes, _answered(batch), cut)
         limits = Limits(self.gap, self.reply_gap, self.max_bytes, self.next_number, self.bytes_read)
         numbers = conversations_of(messages, state, limits)
         self.next_number = max(self.next_number, int(numbers.max()) + 1)

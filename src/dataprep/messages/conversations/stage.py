@@ -41,6 +41,7 @@ class Conversations(Stage):
         reopens an older conversation.
     line: template of a message, with {author} and {text}; a message without an author is its text alone.
     separator: text between messages.
+    cuts: ids of messages with which a conversation begins in any case.
     max_bytes: a conversation is split between two messages if it, together with the messages of other chats since its
     first one, would become larger than this; this limits the memory.
 
@@ -55,6 +56,7 @@ class Conversations(Stage):
     line: str = "{author}: {text}"
     separator: str = "\n"
     max_bytes: int = 1 << 20
+    cuts: tuple[int, ...] = ()
 
     VERSION: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
@@ -85,7 +87,7 @@ class Conversations(Stage):
         """
         gap, reply_gap = duration(self.gap), duration(self.reply_gap) if self.replies else 0
         lines = (B.with_column(batch, "text", self._lines(batch)) for batch in batches)
-        grouping = Grouping(gap, reply_gap, self.max_bytes)
+        grouping = Grouping(gap, reply_gap, self.max_bytes, self.cuts)
         for found in finished_conversations(lines, grouping, len(self.separator.encode())):
             yield self._documents(found.messages, found.starts, stats)
 

@@ -109,7 +109,7 @@ class Turns(Stage):
     person: the author to imitate; None: the column `answers` states which messages are that author's; add it before
     `Pseudonyms` replaces the authors.
     size: counts tokens (`dataprep.tokens.dialogue.TokenSize`); None: each conversation is one window.
-    gap, replies, reply_gap: decide where a conversation ends, as in `Conversations`.
+    gap, replies, reply_gap, cuts: decide where a conversation ends, as in `Conversations`.
     merge: text between messages of one turn.
     context: the number of turns that a window repeats from the end of the window before.
     openings: what happens to the first messages of a conversation if the person wrote them. "empty": they answer an
@@ -132,6 +132,7 @@ class Turns(Stage):
     merge: str = "\n"
     context: int = 2
     openings: bool | str = False
+    cuts: tuple[int, ...] = ()
 
     loses: ClassVar[Mapping[str, str]] = {"authors": "", "messages": ""}
 
@@ -159,15 +160,18 @@ class Turns(Stage):
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield one document per window of a conversation, after its end; drop the other messages with a reason."""
-        grouping = Grouping(duration(self.gap), duration(self.reply_gap) if self.replies else 0, MAX_BYTES)
         held: list[Batch] = []  # windows that come after an open conversation
-        for finished in finished_conversations(batches, grouping):
+        for finished in finished_conversations(batches, self.grouping()):
             held.append(self._windows_of(finished.messages, finished.starts, stats))
             windows = B.concat(held)
             windows = windows.take(pa.array(np.argsort(B.ids(windows))))
             settled = int(np.searchsorted(B.ids(windows), np.uint64(finished.settled)))
             held = [windows.slice(settled)]
             yield windows.slice(0, settled)
+
+    def grouping(self) -> Grouping:
+        """Return what decides where a conversation ends."""
+        return Grouping(duration(self.gap), duration(self.reply_gap) if self.replies else 0, MAX_BYTES, self.cuts)
 
     def _windows_of(self, batch: Batch, starts: I64, stats: Ledger) -> Batch:
         outcomes = np.zeros(batch.num_rows, np.int8)  # indices into OUTCOMES
@@ -198,9 +202,7 @@ class Turns(Stage):
         """Return the messages with text; if several people speak to the person, the lines begin with their names."""
         author = batch.column("author").cast(pa.string())
         texts = pc.utf8_trim_whitespace(batch.column("text"))
-        speaks = pc.and_(pc.fill_null(pc.not_equal(author, ""), False), pc.equal(batch.column("kind"), "text"))
-        keep = pc.fill_null(pc.and_(speaks, pc.not_equal(texts, "")), False)
-        rows = np.flatnonzero(keep.to_numpy(zero_copy_only=False))
+        rows = rows_with_text(batch)
         coded = author.take(pa.array(rows)).dictionary_encode()
         codes = coded.indices.to_numpy().astype(np.int64)
         answers = pc.equal(author, self.person) if self.person is not None else batch.column(ANSWERS)
@@ -298,6 +300,14 @@ class _Lines(NamedTuple):
     answer: npt.NDArray[np.bool_]  # whether the person speaks
     named: npt.NDArray[np.bool_]  # whether the line names the speaker
     lines: pa.LargeStringArray
+
+
+def rows_with_text(batch: Batch) -> I64:
+    """Return the rows of the messages that somebody wrote and that have text, int64[k]."""
+    author = batch.column("author").cast(pa.string())
+    speaks = pc.and_(pc.fill_null(pc.not_equal(author, ""), False), pc.equal(batch.column("kind"), "text"))
+    written = pc.not_equal(pc.utf8_trim_whitespace(batch.column("text")), "")
+    return np.flatnonzero(pc.fill_null(pc.and_(speaks, written), False).to_numpy(zero_copy_only=False))
 
 
 def _turns(said: _Lines, merge: str) -> list[tuple[int, list[Turn]]]:
