@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import unicodedata
 
-VALUES = {chr(zero + n): str(n) for zero in (0x30, 0x660, 0x6F0) for n in range(10)}
+VALUES = {c: str(unicodedata.decimal(c)) for c in map(chr, range(0x1FBFA)) if c.isdecimal()}
+WIDE = dict(zip("（）＋－．／\u3000", "()+-./ ", strict=True))
+INVISIBLE = "\u00ad\ufeff" + "".join(map(chr, (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A))))
+LINKS = ("wa.me/", "phone=", "phone=%2B", "phone=%2b")
 BLANKS, SIGNS = [" ", "\u00a0", "\u202f"], ["-", ".", "\u2010", "\u2011"]
 LABELS = (
     "isbn issn ean doi arxiv version ver v release build rfc section img dsc vid ref reference référence order invoice "
@@ -16,6 +20,22 @@ MORE = ("", *(a + b for a in " _" for b in ("house", "number", "no", "nr", "num"
 
 
 def phones(line: str):
+    """Spans of phone numbers; digits are read as Western ones, and characters hidden in a number are left out."""
+    line = "".join(WIDE.get(c) or VALUES.get(c, c) for c in line)
+    inside, kept, i = {*"0123456789/()+", *BLANKS, *SIGNS}, [], 0
+    while i < len(line):
+        end = i
+        while end < len(line) and line[end] in INVISIBLE:
+            end += 1
+        if i in (end, 0) or end == len(line) or line[i - 1] not in inside or line[end] not in inside:
+            end = max(end, i + 1)
+            kept += range(i, end)
+        i = end
+    for start, end in plain_phones("".join(line[i] for i in kept)):
+        yield kept[start], kept[end - 1] + 1
+
+
+def plain_phones(line: str):
     """Spans of phone numbers, each from its + or bracket to the end of its last group."""
     end = -1
     for run in runs(line):
@@ -111,7 +131,7 @@ def kind(line: str, run, at: int) -> str | None:
     if digits.startswith("00") and len(digits) > 2 and digits[2] != "0":
         return "world"
     at_sign = before.endswith("@") and not (before[-2:-1].isalnum() or before[-2:-1] == "_")
-    if (at_sign or before.endswith("wa.me/")) and 10 <= len(digits) <= 15 and digits[0] != "0":
+    if (at_sign or before.endswith(LINKS)) and 10 <= len(digits) <= 15 and digits[0] != "0":
         return "mention"
     return "american" if american(line, run, at) else None
 
@@ -136,6 +156,9 @@ def possible(line: str, run, at: int) -> list[int]:
         return [at] if form else []
     if form == "american":
         return [american(line, run, at)]
+    whole = argentine(line, run, at) if form == "national" else None
+    if whole is not None:
+        return [whole]
     found, total = [], 0
     for k in range(at, len(run)):
         if k > at:
@@ -152,10 +175,25 @@ def possible(line: str, run, at: int) -> list[int]:
     return found
 
 
+def argentine(line: str, run, at: int) -> int | None:
+    """The last group of 011 15 2345 6789: area, 15 and number, with at most a space or hyphen between any two parts."""
+    for last in range(at, min(at + 4, len(run))):
+        digits = "".join(group[2] for group in run[at : last + 1])
+        for area in (3, 4, 5):
+            cuts = {area, area + 2, 9}  # where a group may end
+            ends = list(itertools.accumulate(len(group[2]) for group in run[at:last]))
+            gaps = [line[run[k][1] : run[k + 1][0]] for k in range(at, last)]
+            bare = [g.removeprefix(")") if e == area else g for g, e in zip(gaps, ends, strict=True)]
+            right = area in ends and set(ends) <= cuts and set(bare) <= {"", " ", "-"} and "" not in gaps
+            if len(digits) == 13 and digits[area : area + 2] == "15" and right:
+                return last
+    return None
+
+
 def may_begin(line: str, start: int) -> bool:
     """Whether a number may begin behind what stands there: not behind a letter or two, a decimal point or a time."""
     before = line[:start].removesuffix("(")
-    if line[:start].endswith("+"):
+    if line[:start].endswith(("+", *LINKS)):
         return True
     letters = ""
     while before and len(letters) < 16 and (before[-1] == "_" or is_latin(before[-1])):
@@ -193,7 +231,7 @@ def may_end(line: str, run, at: int, last: int) -> bool:
     digits = [group[2] for group in run[at : last + 1]]
     steps = {int(b) - int(a) for a, b in itertools.pairwise(digits)}
     counted = len(digits) > 3 and steps == {1} and digits[0][0] == "0"
-    post_code = line[start:end].isascii() and list(map(len, digits)) == [5, 4] and line[run[at][1]] == "-"
+    post_code = list(map(len, digits)) == [5, 4] and line[run[at][1]] == "-"
     number = "".join(digits)
     isbn = line[:start].endswith("/") and len(number) == 10
     isbn = isbn and sum((10 - i) * int(d) for i, d in enumerate(number)) % 11 == 0

@@ -7,59 +7,71 @@ Slow reference for the tests: tests/twins/pii.py (it searches for each kind of d
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import DECIMAL, I64, U8, U16, Int, code_point
+from dataprep.unicode.text import DECIMAL, I64, U8, U16, Int, classes, code_point
 
 EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # candidates in a line; NUMBER: a phone or a card
 MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
 
 # Kinds of bytes: those that begin a candidate, and those between the digits of one number.
-PLAIN, NEWLINE, AT, COLON, DIGIT, ARABIC, PERSIAN, NBSP, WIDE, SEPARATOR, DOT = range(11)
+PLAIN, NEWLINE, AT, COLON, DIGIT, LEAD, SEPARATOR, DOT = range(8)
+POINTS = 256  # where the code points begin in the table
+# Between the digits of a number: white space, hyphens, invisible characters, full-width signs.
+_BETWEEN = [0xA0, 0xAD, *range(0x2000, 0x2040), *range(0x2060, 0x206A), 0x3000, 0xFEFF, *map(ord, "（）＋－．／")]
 
 
+@cache
 def byte_kinds() -> U8:
-    """Return the class of each byte value, uint8[256]: digit, separator, newline, at sign ..."""
-    table = np.full(256, PLAIN, np.uint8)
+    """Return the class of each byte value, then of each code point: uint8[256 + 0x110000].
+
+    Classes are digit, separator, newline, at sign ...; LEAD is a byte that begins a digit or a separator outside ASCII.
+    """
+    table = np.full(POINTS + 0x110000, PLAIN, np.uint8)
+    decimals = np.flatnonzero(classes() & DECIMAL)
+    table[POINTS + decimals] = DIGIT
+    table[[POINTS + c for c in _BETWEEN]] = SEPARATOR
+    table[[chr(c).encode()[0] for c in (*decimals.tolist(), *_BETWEEN)]] = LEAD
     table[list(b"0123456789")] = DIGIT
     table[list(b" ()-/+")] = SEPARATOR
     table[list(b"\n@:.")] = [NEWLINE, AT, COLON, DOT]
-    table[[0xD9, 0xDB, 0xC2, 0xE2]] = [ARABIC, PERSIAN, NBSP, WIDE]  # lead bytes of U+0660, U+06F0, U+00A0, U+20xx
+    table.flags.writeable = False
     return table
 
 
 @kernel(inline="always")
-def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return the size in bytes of the digit (Western, Arabic-Indic or Persian) that begins at `data[i]`.
+def digit_bytes(data: U8, i: Int, kinds: U8) -> Int:
+    """Return the size in bytes of the decimal digit, of any script, that begins at `data[i]`; 0 if there is none.
 
-    Returns 0 if there is no digit, or if the digit does not end before `stop`. kinds: class of each byte value, from
-    `byte_kinds`.
+    kinds: classes, from `byte_kinds`.
     """
     kind = kinds[data[i]]
     if kind == DIGIT:
         return 1
-    if kind == ARABIC and i + 1 < stop and 0xA0 <= data[i + 1] <= 0xA9:
-        return 2
-    if kind == PERSIAN and i + 1 < stop and 0xB0 <= data[i + 1] <= 0xB9:
-        return 2
+    if kind == LEAD:
+        c, size = code_point(data, i)
+        if kinds[POINTS + c] == DIGIT:
+            return size
     return 0
 
 
 @kernel(inline="always")
-def between_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return the size in bytes of the separator that begins at `data[i]`; 0 if there is none that ends before `stop`.
+def between_bytes(data: U8, i: Int, kinds: U8) -> Int:
+    """Return the size in bytes of the separator that begins at `data[i]`; 0 if there is none.
 
-    Separators are the characters that may be between the digits of a number: space, no-break space, parentheses, - / +
-    and full stop, and all characters from U+2000 to U+203F. kinds: class of each byte value, from `byte_kinds`.
+    Separators are the characters that may be between the digits of a number: white space, hyphens, parentheses, / + and
+    full stop, also in full width, and invisible characters. kinds: classes, from `byte_kinds`.
     """
     kind = kinds[data[i]]
     if kind in (SEPARATOR, DOT):
         return 1
-    if kind == NBSP and i + 1 < stop and data[i + 1] == 0xA0:
-        return 2
-    if kind == WIDE and i + 2 < stop and data[i + 1] == 0x80:
-        return 3
+    if kind == LEAD:
+        c, size = code_point(data, i)
+        if kinds[POINTS + c] == SEPARATOR:
+            return size
     return 0
 
 
@@ -73,7 +85,7 @@ def is_hex(b: Int) -> bool:
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain wanted personal data, int64[m, 4], in order.
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: class of each byte value, from `byte_kinds`.
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: classes, from `byte_kinds`.
     wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card) and IBAN. A row of the result is (index of
     the text, start and end of the line in `data`, a sum of those kinds of `wanted` that may be in the line).
     """
@@ -86,7 +98,7 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
         i, start, stop, can = offsets[d], offsets[d], offsets[d + 1], 0
         while i <= stop:
             kind = kinds[data[i]] if i < stop else NEWLINE
-            if kind == PLAIN or kind >= NBSP:
+            if kind == PLAIN or kind >= SEPARATOR:
                 i += 1
             elif kind == NEWLINE:
                 if can & wanted:
@@ -105,18 +117,18 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
                     can |= IP
                 i += 1
             else:
-                if digit_bytes(data, i, stop, kinds) == 0:
+                if digit_bytes(data, i, kinds) == 0:
                     i += 1
                     continue
                 if i - start >= 2 and 65 <= data[i - 1] <= 90 and 65 <= data[i - 2] <= 90:
                     can |= IBAN
                 digits, dots = 0, 0
                 while i < stop:
-                    size = digit_bytes(data, i, stop, kinds)
+                    size = digit_bytes(data, i, kinds)
                     if size:
                         digits += 1
                     else:
-                        size = between_bytes(data, i, stop, kinds)
+                        size = between_bytes(data, i, kinds)
                         dots += kinds[data[i]] == DOT
                     if size == 0:
                         break
@@ -127,10 +139,10 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
 
 
 @kernel
-def has_digits(offsets: I64, data: U8, classes: U16, least: int) -> U8:
+def has_digits(offsets: I64, data: U8, points: U16, least: int) -> U8:
     """Return for each text whether it has `least` decimal digits of any script without an ASCII letter between, uint8.
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. classes: see `unicode/text.py`.
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. points: the classes of code points (`unicode/text.py`).
     """
     out = np.zeros(len(offsets) - 1, np.uint8)
     for d in range(len(out)):
@@ -144,7 +156,7 @@ def has_digits(offsets: I64, data: U8, classes: U16, least: int) -> U8:
                 i += 1
             else:
                 c, size = code_point(data, i)
-                digits += classes[c] & DECIMAL != 0
+                digits += points[c] & DECIMAL != 0
                 i += size
         out[d] = digits >= least
     return out

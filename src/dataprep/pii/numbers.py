@@ -13,7 +13,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_D = "0-9٠-٩۰-۹"
+from dataprep.unicode.digits import western
+
+_D = "0-9"  # of the text in which all scripts' digits are Western
 _SPACE, _SIGN = " \u00a0\u202f", "-.\u2010\u2011"
 _SIGNS = tuple(_SIGN)
 _RUN = re.compile(rf"[{_D}](?:[{_D}]+|[{_SIGN}{_SPACE}/()+]{{1,4}}(?=[{_D}]))*")
@@ -21,9 +23,13 @@ _GROUP = re.compile(rf"[{_D}]+")
 _GAP = re.compile(rf"[{_SIGN}{_SPACE}/()]{{1,3}}")  # inside an international number: +33 (0)6 12
 _NATIONAL_GAP = re.compile(rf"[{_SIGN}{_SPACE}/]|\)[{_SIGN}{_SPACE}]?")
 _BETWEEN = re.compile(r"[ ,;/-]{1,3}")  # two numbers in a list
-_WESTERN = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹", "0123456789" * 2)
+_WIDE = str.maketrans("（）＋－．／\u3000", "()+-./ ")  # full-width signs
+_INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+_HIDDEN = re.compile(rf"(?<=[{_D}{_SIGN}{_SPACE}/()+])[{_INVISIBLE}]+(?=[{_D}{_SIGN}{_SPACE}/()+])")
+_LINKS = ("wa.me/", "phone=", "phone=%2B", "phone=%2b")  # before an international number without a +
 
 FEWEST = 8  # digits of a phone
+ARGENTINE = 13  # digits of a number with the 15 of mobile phones
 COMPACT = 9  # digits without a sign that are a whole number
 ROW = 2  # further groups like those of a number: it is a table
 GLUED_LETTERS = 3  # before a number without a space: tel0612345678, but not X0123456789
@@ -36,10 +42,11 @@ _LABEL = re.compile(  # words before a number that is not personal: of books, ve
     re.IGNORECASE,
 )
 _BEGINNING = re.compile(  # of a phone: what every form has in front
-    rf"\+[{_D}]|(?<![{_D}])[0٠۰][{_D}]|@[{_D}]|wa\.me/[{_D}]"
+    rf"\+[{_D}]|(?<![{_D}])0[{_D}]|@[{_D}]|(?:wa\.me/|phone=(?:%2[Bb])?)[{_D}]"
     rf"|(?<![{_D}])[{_D}]{{3}}(?:\) ?|[{_SIGN}])[{_D}]{{3}}[{_SIGN}]"
 )
 _EXPONENT = re.compile(r"(?:[0-9.][eE]|\bU)\+\Z")  # 1.5E+12345678, U+30000020
+_ARGENTINE = re.compile(r"0[0-9]{2,4}(?:\)[ -]?|[ -])15[ -]?[0-9]{2,4}[ -]?[0-9]{4}")  # 011 15 2345 6789
 _DATE = re.compile(  # 05.06.2024, 5/6/24, 2024-06-05
     rf"(?<![{_D}])(?<![{_D}][./-])(?:[{_D}]{{1,2}}([./-])[{_D}]{{1,2}}\1(?:[{_D}]{{4}}|[{_D}]{{2}})"
     rf"|[{_D}]{{4}}([./-])[{_D}]{{1,2}}\2[{_D}]{{1,2}})(?![{_D}]|[./-][{_D}])"
@@ -57,13 +64,26 @@ class _Group(NamedTuple):
 
 def phones(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each phone number in a line of text, as offsets in characters."""
+    plain = text if text.isascii() else western(text).translate(_WIDE)
+    hidden = [] if plain.isascii() else [m.span() for m in _HIDDEN.finditer(plain)]
+    if not hidden:
+        yield from _phones(plain)
+        return
+    skipped = {i for a, b in hidden for i in range(a, b)}
+    at = [i for i in range(len(plain)) if i not in skipped]
+    for start, end in _phones("".join(plain[i] for i in at)):
+        yield at[start], at[end - 1] + 1
+
+
+def _phones(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each phone number in a line with Western digits only."""
     end = -1  # of the last phone
     dates: Sequence[tuple[int, int]] | None = None
     for run in _RUN.finditer(text):
-        if run.end() - run.start() < FEWEST or not _BEGINNING.search(text, max(0, run.start() - 6), run.end()):
+        if run.end() - run.start() < FEWEST or not _BEGINNING.search(text, max(0, run.start() - 9), run.end()):
             continue
         dates = [m.span() for m in _DATE.finditer(text)] if dates is None else dates
-        groups = [_Group(*m.span(), m[0].translate(_WESTERN)) for m in _GROUP.finditer(text, *run.span())]
+        groups = [_Group(*m.span(), m[0]) for m in _GROUP.finditer(text, *run.span())]
         at = 0
         while at < len(groups):
             start = groups[at].start
@@ -161,7 +181,8 @@ def _form(text: str, groups: Sequence[_Group], at: int) -> str | None:
     if digits[0] == "0" and len(digits) > 1 and digits[1] != "0":
         return "national"
     further = text[start - 2 : start - 1]
-    mention = text[start - 6 : start] == "wa.me/" or (before == "@" and not (further.isalnum() or further == "_"))
+    mention = before == "@" and not (further.isalnum() or further == "_")
+    mention = mention or text[max(0, start - 9) : start].endswith(_LINKS)
     if mention and 10 <= len(digits) <= 15 and digits[0] != "0":
         return "mention"
     return "american" if _american(text, groups, at) is not None else None
@@ -192,6 +213,10 @@ def _ends(text: str, groups: Sequence[_Group], at: int) -> list[int]:
     if form == "american":
         last = _american(text, groups, at)
         return [] if last is None else [last]
+    if form == "national" and (m := _ARGENTINE.match(text, groups[at].start)):
+        last = next((k for k in range(at, len(groups)) if groups[k].end == m.end()), None)
+        if last is not None and sum(len(g.digits) for g in groups[at : last + 1]) == ARGENTINE:
+            return [last]
     fewest, most, gap = (8, 15, _GAP) if form == "world" else (9, 11, _NATIONAL_GAP)
     prefix = 2 if groups[at].digits[:2] == "00" else 0
     found, n = [], -prefix
@@ -209,7 +234,7 @@ def _ends(text: str, groups: Sequence[_Group], at: int) -> list[int]:
 
 def _may_begin(text: str, start: int) -> bool:
     """Return whether what stands before the digits of a number lets it begin there."""
-    if text[start - 1 : start] == "+":
+    if text[start - 1 : start] == "+" or text[max(0, start - 9) : start].endswith(_LINKS):
         return True
     before = start - 1 if text[start - 1 : start] == "(" else start
     if word := _LATIN_WORD.search(text, max(0, before - 16), before):

@@ -44,8 +44,8 @@ class PII(Stage):
 
     kinds: the kinds of data to find, any of these: email; ip (public IPv4 and IPv6 addresses, not private and local
     ones); phone (international
-        with + or 00, or after @ or wa.me/ as in WhatsApp; national with a leading 0; North American with separators;
-        Western, Arabic-Indic and Persian digits); card (prefixes and lengths as issued, Luhn's check digit); iban (the
+        with + or 00, or after @, wa.me/ or phone= as in WhatsApp; national with a leading 0; North American with
+        separators; decimal digits of any script); card (prefixes and lengths as issued, Luhn's check digit); iban (the
         country's length, MOD 97).
     replace: the text that replaces a match; `{kind}` in it becomes the kind. None: texts are not changed, and matches
     are only counted. action: "replace", or "drop": documents are dropped (`pii`), the others are not changed.
@@ -68,7 +68,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
