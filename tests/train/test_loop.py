@@ -201,7 +201,16 @@ def test_peak_figures_by_name(monkeypatch):
     for name, peak in {
         "NVIDIA H200": 989e12,
         "NVIDIA H100 PCIe": 756e12,
+        "NVIDIA H100 80GB HBM3": 989e12,
+        "NVIDIA H100 NVL": 835e12,
+        "NVIDIA H200 NVL": 835e12,
+        "NVIDIA A100-SXM4-80GB": 312e12,
         "NVIDIA L40S": 362e12,
+        "NVIDIA L40": 181e12,
+        "NVIDIA L4": 121e12,
+        "NVIDIA A10G": 70e12,
+        "NVIDIA GeForce RTX 4090": 165e12,
+        "NVIDIA A1000": None,
         "GT 710": None,
     }.items():
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda _d, name=name: name)

@@ -362,8 +362,8 @@ PRESETS: dict[str, TrainConfig] = {
     "11m": _gpu(4, 5, 320, batch=64, rows=64, lr=1e-3),
     "42m": _gpu(8, 8, 576, batch=128, rows=64, lr=1e-3),
     "gpt2-124m": _gpu(12, 12, 768),
-    "350m": _gpu(24, 16, 1024, rows=16, lr=3e-4),
-    "774m": _gpu(36, 20, 1280, rows=8, lr=2.5e-4),
+    "350m": _gpu(24, 8, 1024, rows=16, lr=3e-4),
+    "774m": _gpu(36, 10, 1280, rows=8, lr=2.5e-4),
 }
 """Presets by size; `tiny` is the demo's (two CPU cores, under a minute)."""
 

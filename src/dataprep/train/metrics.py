@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,18 +18,18 @@ from dataprep.store.atomic import whole
 from .curve import Curve
 
 PEAK_FLOPS = {
-    "B200": 2250e12, "H200": 989e12, "H100 PCIe": 756e12, "H100": 989e12, "A100": 312e12,
-    "L40S": 362e12, "L4": 121e12, "A10": 125e12, "RTX 4090": 165e12,
+    "B200": 2250e12, "H200 NVL": 835e12, "H200": 989e12, "H100 NVL": 835e12, "H100 PCIe": 756e12, "H100": 989e12,
+    "A100": 312e12, "L40S": 362e12, "L40": 181e12, "L4": 121e12, "A10G": 70e12, "A10": 125e12, "RTX 4090": 165e12,
 }  # fmt: skip
-"""Dense bfloat16 operations per second from the data sheets; the first key that the device's name contains."""
+"""Dense bfloat16 operations per second from the data sheets; the first key whose words are all in the card's name."""
 
 
 def peak_flops(device: torch.device) -> float | None:
     """Return the peak bfloat16 FLOP/s of a GPU by its data sheet; None for a device that is not in the table."""
     if device.type != "cuda":
         return None
-    name = torch.cuda.get_device_name(device)
-    return next((flops for part, flops in PEAK_FLOPS.items() if part in name), None)
+    words = set(re.split(r"[\s-]+", torch.cuda.get_device_name(device)))
+    return next((flops for card, flops in PEAK_FLOPS.items() if words.issuperset(card.split())), None)
 
 
 class Watcher(Protocol):
