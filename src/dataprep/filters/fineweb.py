@@ -23,7 +23,7 @@ from dataprep.unicode.text import I64, LINE, SPACE, U8, U16, U64, Int, classes, 
 
 from .packed_strings import Marks, ends_with_mark, pack_marks
 from .repeats import STEP, HashCounts, count_repeats, hash_counts
-from .thresholds import Threshold, check_numbers, reasons, share, tuple_of_words
+from .thresholds import PRESET, Threshold, check_numbers, reasons, share, take_preset, tuple_of_words
 from .word_lists import CODE_LESS, CODE_MORE, END_MARKS, SENTENCE_MARKS
 
 COUNTS = ("words", "chars", "lines", "ended", "short", "breaks", "repeated_lines", "repeated_line_chars")
@@ -38,7 +38,6 @@ RULES = (
 BEYOND = tuple(rule._replace(drops=rule.drops[0]) for rule in RULES)  # a document at a limit is kept, as in the code
 # The end marks of the code: Unicode's Sentence_Terminal at another version, and three marks of Khmer.
 CODE_MARKS = tuple(sorted({*SENTENCE_MARKS, *map(chr, CODE_MORE)} - {*map(chr, CODE_LESS)}))
-PRESET: Any = "preset"  # default of a parameter that the preset sets; None switches a rule off
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "min_end_mark_lines": 0.12, "max_short_lines": 0.67, "max_dup_line_chars": 0.1, "max_breaks": 0.3,
@@ -93,12 +92,7 @@ class FineWeb(ScoredFilter):
     end_marks: tuple[str, ...] = field(default=PRESET, repr=False)
 
     def __post_init__(self) -> None:
-        if self.preset not in PRESETS:
-            msg = f"FineWeb: preset={self.preset!r} must be {' or '.join(map(repr, PRESETS))}"
-            raise PlanError(msg)
-        for name, value in PRESETS[self.preset].items():
-            if getattr(self, name) == PRESET:
-                object.__setattr__(self, name, value)
+        take_preset(self, PRESETS)
         if self.words not in CHOICES:
             msg = f"FineWeb: words={self.words!r} must be {' or '.join(map(repr, CHOICES))}"
             raise PlanError(msg)

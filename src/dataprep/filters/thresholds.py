@@ -12,6 +12,7 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.unicode.text import SPACE, classes
 
+PRESET: Any = "preset"  # default of a parameter that the preset sets; None switches a rule off
 DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
@@ -39,6 +40,27 @@ def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Arra
         if limit is not None:
             first[DROPS[rule.drops](scores[rule.score].to_numpy(zero_copy_only=False), limit)] = k
     return pa.array([*(r.reason for r in rules), None], pa.string()).take(pa.array(first))
+
+
+def check_preset(stage: Any, presets: Iterable[str]) -> None:
+    """Raise PlanError if the parameter `preset` of a stage is none of the names `presets`."""
+    names = list(presets)
+    if stage.preset not in names:
+        shown = [repr(name) for name in names]
+        known = " or ".join(shown) if len(shown) == 2 else f"one of {', '.join(shown)}"
+        msg = f"{stage.name}: preset={stage.preset!r} must be {known}"
+        raise PlanError(msg)
+
+
+def take_preset(stage: Any, presets: Mapping[str, Mapping[str, Any]]) -> None:
+    """Set each parameter of a stage that has the value PRESET to the value in its preset.
+
+    presets: {name of a preset: {parameter: value}}. Raises PlanError if the stage's preset is none of them.
+    """
+    check_preset(stage, presets)
+    for name, value in presets[stage.preset].items():
+        if getattr(stage, name) == PRESET:
+            object.__setattr__(stage, name, value)
 
 
 def check_numbers(stage: Any, parameters: Iterable[str], *, most: float = float("inf")) -> None:

@@ -15,6 +15,7 @@ from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.filters.line_rules import rewritten
 from dataprep.filters.packed_strings import pack, pack_marks
+from dataprep.filters.thresholds import PRESET, take_preset
 from dataprep.filters.word_lists import END_MARKS, SENTENCE_MARKS
 from dataprep.unicode.text import LINE, POINT, SPACE, U8, classes, lowered
 
@@ -22,7 +23,6 @@ from . import kernel as K
 from .lines import fold_text, pack_phrases
 
 MAX_PHRASE_BYTES = 1000
-PRESET: Any = "preset"  # default of a rule that the preset sets; None switches a rule off
 _PUBLISHED: dict[str, Any] = {
     "max_word_chars": 1000,
     "citations": True,
@@ -101,14 +101,11 @@ class C4(Stage):
     sentence_marks: tuple[str, ...] | None = PRESET
 
     def __post_init__(self) -> None:
-        if self.preset not in PRESETS:
-            msg = f"C4: preset={self.preset!r} must be {' or '.join(map(repr, PRESETS))}"
-            raise PlanError(msg)
-        for name, value in PRESETS[self.preset].items():
+        take_preset(self, PRESETS)
+        for name in _PUBLISHED:
             given = getattr(self, name)
-            given = value if given == PRESET else tuple(given) if isinstance(given, list) else given
-            object.__setattr__(self, name, given)
-            _check(name, given)
+            object.__setattr__(self, name, tuple(given) if isinstance(given, list) else given)
+            _check(name, getattr(self, name))
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all rules, whether set by a preset or not."""

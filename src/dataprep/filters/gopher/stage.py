@@ -15,7 +15,15 @@ from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.filters.packed_strings import pack
-from dataprep.filters.thresholds import Threshold, check_numbers, reasons, share, tuple_of_words
+from dataprep.filters.thresholds import (
+    PRESET,
+    Threshold,
+    check_numbers,
+    reasons,
+    share,
+    take_preset,
+    tuple_of_words,
+)
 from dataprep.filters.word_lists import STOP_WORDS
 from dataprep.unicode.spaced import CHOICES, spaced, word_classes
 from dataprep.unicode.text import I64, IN_WORD, lowered
@@ -48,7 +56,6 @@ OF_TEXT = (
 COUNTED = {"gopher_words", "gopher_stop_words"}  # integers; all others are shares, or a mean
 
 
-PRESET: Any = "preset"  # default of a parameter that the preset sets; None switches a rule off
 _PAPER: dict[str, Any] = {
     "words": "blanks", "min_words": 50, "max_words": 100_000, "min_mean_word_chars": 3, "max_mean_word_chars": 10,
     "max_hashes": 0.1, "max_ellipses": 0.1, "max_bullet_lines": 0.9, "max_ellipsis_lines": 0.3, "min_alphabetic": 0.8,
@@ -150,12 +157,7 @@ class Gopher(ScoredFilter):
     bullets: tuple[str, ...] = PRESET
 
     def __post_init__(self) -> None:
-        if self.preset not in PRESETS:
-            msg = f"Gopher: preset={self.preset!r} must be one of {', '.join(map(repr, PRESETS))}"
-            raise PlanError(msg)
-        for name, value in PRESETS[self.preset].items():
-            if getattr(self, name) == PRESET:
-                object.__setattr__(self, name, value)
+        take_preset(self, PRESETS)
         most = CHOICES if self.preset == "paper" else (PRESETS[self.preset]["words"],)
         if self.words not in most:
             msg = f"Gopher: words={self.words!r} must be {' or '.join(map(repr, most))} with preset={self.preset!r}"

@@ -11,7 +11,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.filters.line_rules import rewritten
-from dataprep.filters.thresholds import check_numbers
+from dataprep.filters.thresholds import check_numbers, check_preset
 from dataprep.filters.word_lists import COUNTERS
 from dataprep.unicode.text import LINE, SPACE, classes, lowered
 
@@ -65,9 +65,7 @@ class RefinedWeb(Stage):
     max_removed_words: float | None = 0.05
 
     def __post_init__(self) -> None:
-        if self.preset not in PRESETS:
-            msg = f"RefinedWeb: preset={self.preset!r} must be {' or '.join(map(repr, PRESETS))}"
-            raise PlanError(msg)
+        check_preset(self, PRESETS)
         check_numbers(self, NUMBERS)
         for name in PHRASES:
             value = getattr(self, name)
