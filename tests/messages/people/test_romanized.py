@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataprep.messages.people.romanized import is_same_name, romanizations, script_of
+from dataprep.messages.people.romanized import plain, romanizations, script_of
 
 SAME = {
     "كريم بنعلي": "Karim Benali;Kareem Ben Ali;Karim Ben-Ali",
@@ -83,6 +83,12 @@ OTHERS = {
     "דני לוי": "Dana Levi;Dan Levi",
     "דן לוי": "Dana Levi;Dani Levi;Adi Levi",
 }
+
+
+def is_same_name(latin, other):
+    """Whether a name in Latin letters is a romanization of a name in another script."""
+    pattern = romanizations(other)
+    return pattern is not None and pattern.fullmatch(plain(latin)) is not None
 
 
 @pytest.mark.parametrize("name", list(SAME))

@@ -51,7 +51,7 @@ def phone(text: str) -> str:
     """
     if not _PHONE.fullmatch(text):
         return ""
-    digits = _ascii(_TRUNK.sub("", text)).lstrip("0")
+    digits = _NO_DIGIT.sub("", western(_TRUNK.sub("", text))).lstrip("0")
     return digits if MIN_DIGITS <= len(digits) <= 15 else ""
 
 
@@ -64,11 +64,6 @@ def same_phone(a: str, b: str) -> bool:
         return False
     pairs = (sorted(pair, key=len) for pair in product(_forms(a), _forms(b)))
     return any(short in (long, _CODES.sub("", long, count=1).lstrip("0")) for short, long in pairs)
-
-
-def _ascii(text: str) -> str:
-    digits = _NO_DIGIT.sub("", text)
-    return digits if digits.isascii() else "".join(str(int(c)) for c in digits)
 
 
 def _country(digits: str) -> str:

@@ -72,16 +72,6 @@ def script_of(name: str) -> str:
     return _SCRIPTS.get(found.pop(), "") if len(found) == 1 else ""
 
 
-def is_same_name(latin: str, other: str) -> bool:
-    """Return whether a name in Latin letters is a romanization of a name in another script.
-
-    >>> is_same_name("Karim Benali", "كريم بنعلي"), is_same_name("Karima Benali", "كريم بنعلي")
-    (True, False)
-    """
-    pattern = romanizations(other)
-    return pattern is not None and pattern.fullmatch(plain(latin)) is not None
-
-
 def plain(latin: str) -> str:
     """Return a name in Latin letters in the form that `romanizations` matches: without case, accents and signs."""
     return " ".join(words(_APOSTROPHES.sub("", latin)))
