@@ -29,10 +29,10 @@ from torch import nn
 
 from dataprep.tokens.shards.writer import save
 from dataprep.train import preset
+from dataprep.train.begin import begin
 from dataprep.train.data.layouts import layout_of
 from dataprep.train.evaluate import evaluate
 from dataprep.train.optim import step_once
-from dataprep.train.run import begin
 from dataprep.train.schedule import lr_at
 
 TURN = 50  # steps

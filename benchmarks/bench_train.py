@@ -25,9 +25,9 @@ import torch
 
 from dataprep.tokens.shards.writer import save
 from dataprep.train import PRESETS, ModelConfig, Sampling, TrainConfig, generate, preset
+from dataprep.train.begin import begin
 from dataprep.train.metrics import peak_flops
 from dataprep.train.optim import step_once
-from dataprep.train.run import begin
 from dataprep.train.schedule import lr_at
 
 CPU_SIZES = {

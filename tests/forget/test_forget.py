@@ -263,7 +263,7 @@ def test_a_dataset_made_elsewhere_is_stale(home, tmp_path, tok):
 def test_checkpoints_of_the_old_shards_refuse(home):
     """A training run that was begun with the document does not go on without it."""
     checkpoint = pytest.importorskip("dataprep.train.checkpoint")
-    from dataprep.train.config import preset
+    from dataprep.train.presets import preset
 
     config, sets = preset("tiny"), {"shards": Shards.open(home / "run" / "shards")}
     facts = {"tokenizer": checkpoint.tokenizer_key(sets), "data": checkpoint.data_key(sets)}

@@ -16,9 +16,10 @@ from dataprep.tokens.shard_format import content_hash  # noqa: E402
 from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import checkpoint, train  # noqa: E402
+from dataprep.train.begin import begin  # noqa: E402
 from dataprep.train.data.layouts import layout_of  # noqa: E402
+from dataprep.train.description import doubts  # noqa: E402
 from dataprep.train.metrics import PEAK_FLOPS, peak_flops  # noqa: E402
-from dataprep.train.run import begin, doubts  # noqa: E402
 from runs import assert_same_run, curve  # noqa: E402
 
 

@@ -93,7 +93,7 @@ def test_the_cpu_is_refused(shards, config, tmp_path):
 
 def test_a_run_uses_what_was_found(shards, config, tmp_path, monkeypatch):
     """The number is in the first line and in the checkpoint, and the run is that with this number."""
-    monkeypatch.setattr("dataprep.train.run.find_micro_batch", lambda *_: 2)
+    monkeypatch.setattr("dataprep.train.begin.find_micro_batch", lambda *_: 2)
     auto = config.override("micro_batch=auto")
     assert (auto.micro_batch, auto.rows, auto.batch) == ("auto", 8, 8)
     train(shards, out=tmp_path / "a", config=auto, stop_at=2, quiet=True)

@@ -16,8 +16,9 @@ from dataprep.errors import PlanError, need
 from dataprep.tokens.shards.shard import Shards
 
 from .checkpoint import data_key
-from .config import ModelConfig, TrainConfig
+from .config import TrainConfig
 from .data.sets import Loader, Sets, open_sets, to_device, training_rows
+from .shape import ModelConfig
 
 
 class TorchRows(Dataset[dict[str, Tensor]]):

@@ -1,7 +1,4 @@
-"""Configuration of a training run: frozen dataclasses, which check their values, and presets by name.
-
-It does not import torch, so that the command line lists presets without delay.
-"""
+"""`TrainConfig`: the settings of a training run, a frozen dataclass that checks its values; it needs no torch."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from dataprep.errors import PlanError
+
+from .shape import ModelConfig, in_range, is_a, positive
 
 SCHEDULES = ("cosine", "wsd", "constant")
 PACKED = ("bestfit", "padded", "cut")
@@ -22,100 +21,11 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 EMBEDDING = "embedding"
 """A target of LoRA that is trained in full: the matrix of the vocabulary, and that of the scores if it is another."""
 
-SHAPES = {"positions": ("rope", "learned"), "norm": ("rms", "layer"), "feed_forward": ("swiglu", "gelu")}
-"""The parts of a model of which there is a choice; the first are Llama's (see `ModelConfig`)."""
-
 RUN_ONLY = {
     "micro_batch", "recompute", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "device", "dtype",
     "compile",
 }  # fmt: skip
 """Fields that may change when a run is resumed: they do not change what is learned."""
-
-
-def positive(name: str, value: Any) -> None:
-    """Raise PlanError unless `value` is None or a whole number above 0 and below 2**40; `name` is for the message."""
-    if value is not None and not (_is(value, int) and 0 < value < 1 << 40):
-        msg = f"{name}={value!r} must be a whole number above 0{' and below 2**40' if _is(value, int) else ''}"
-        raise PlanError(msg)
-
-
-def _is(value: Any, *types: type) -> bool:
-    return isinstance(value, types) and not isinstance(value, bool)
-
-
-def _in_range(config: Any, name: str, low: float, high: float) -> None:
-    value = getattr(config, name)
-    if not (_is(value, int, float) and low <= value <= high):
-        msg = f"{name}={value!r} must be a number from {low} to {high:g}"
-        raise PlanError(msg)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelConfig:
-    """The shape of a GPT; the size of the vocabulary is taken from the token shards.
-
-    n_layers: number of blocks. n_heads: number of query heads per block. d_model: width of the residual stream.
-    context: largest number of tokens that the model sees at once. n_kv_heads: number of key and value heads; None means
-    n_heads, a smaller number means grouped-query attention. d_ff: hidden width of the feed-forward layers. If it is
-    None, the width is 4 * d_model for "gelu"; for "swiglu" it is 8/3 of d_model, rounded up to a multiple of 64, so
-    that the three matrices have as many parameters as the two of "gelu" (Shazeer 2020). rope_base: base of the rotary
-    positions. tied: whether one matrix both embeds tokens and scores the next one. norm_eps: number added to the mean
-    square in RMSNorm, or to the variance in LayerNorm.
-
-    positions: "rope" (rotary), or "learned", a vector per position. norm: "rms" (RMSNorm), or "layer" (LayerNorm
-    without bias). feed_forward: "swiglu", or "gelu": two matrices with GELU between them. The second choices are those
-    of GPT-2 and nanoGPT.
-    """
-
-    n_layers: int = 4
-    n_heads: int = 4
-    d_model: int = 256
-    context: int = 256
-    """Tokens per training row, and the most that attention reaches."""
-    n_kv_heads: int | None = None
-    d_ff: int | None = None
-    rope_base: float = 10_000.0
-    tied: bool = True
-    """Score the next token with the matrix that embeds tokens; False: with one of its own."""
-    norm_eps: float = 1e-5
-    """Added to the mean square before its root is taken."""
-    positions: str = "rope"
-    norm: str = "rms"
-    feed_forward: str = "swiglu"
-
-    def __post_init__(self) -> None:
-        for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff"):
-            positive(name, getattr(self, name))
-        _in_range(self, "rope_base", 1, 1e12)
-        _in_range(self, "norm_eps", 1e-12, 0.1)
-        for name, allowed in {"tied": (True, False), **SHAPES}.items():
-            if getattr(self, name) not in allowed or (name == "tied" and not isinstance(self.tied, bool)):
-                msg = f"{name}={getattr(self, name)!r} must be {' or '.join(map(str, allowed))}"
-                raise PlanError(msg)
-        if self.d_model % (2 * self.n_heads):
-            msg = (
-                f"d_model={self.d_model} with n_heads={self.n_heads}: each head must have an even width; "
-                f"make d_model a multiple of {2 * self.n_heads}"
-            )
-            raise PlanError(msg)
-        if self.n_heads % self.kv_heads:
-            msg = f"n_heads={self.n_heads} must be a multiple of n_kv_heads={self.n_kv_heads}; change one of them"
-            raise PlanError(msg)
-
-    @property
-    def d_head(self) -> int:
-        """The width of one attention head: `d_model` / `n_heads`."""
-        return self.d_model // self.n_heads
-
-    @property
-    def kv_heads(self) -> int:
-        """The number of key and value heads per layer: `n_kv_heads`, or `n_heads` if it is None."""
-        return self.n_kv_heads or self.n_heads
-
-    @property
-    def ff_width(self) -> int:
-        """The hidden width of the feed-forward layers: `d_ff`, or the default width if `d_ff` is None."""
-        return self.d_ff or (4 * self.d_model if self.feed_forward == "gelu" else -(-8 * self.d_model // (3 * 64)) * 64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +166,7 @@ class TrainConfig:
             raise PlanError(msg)
 
     def _check_ranges(self) -> None:
-        if _is(self.clip, int, float) and self.clip <= 0:
+        if is_a(self.clip, int, float) and self.clip <= 0:
             msg = f"clip={self.clip!r} must be above 0, since gradients are scaled to it; clip=1e9 clips nothing"
             raise PlanError(msg)
         ranges: dict[str, tuple[float, float]] = dict.fromkeys(("final_lr", "decay", "weight_decay"), (0, 1))
@@ -264,15 +174,15 @@ class TrainConfig:
         ranges |= {"corruption": (0.01, 0.9), "mean_span": (1, 100), "lora_dropout": (0, 0.99)}
         ranges |= {} if self.lora_alpha is None else {"lora_alpha": (1e-6, 1e6)}
         for name, (low, high) in ranges.items():
-            _in_range(self, name, low, high)
+            in_range(self, name, low, high)
         for name in ("warmup", "seed"):
             value = getattr(self, name)
-            if not (_is(value, int) and 0 <= value < 1 << 63):
+            if not (is_a(value, int) and 0 <= value < 1 << 63):
                 msg = f"{name}={value!r} must be a whole number from 0 to 2**63 - 1"
                 raise PlanError(msg)
         betas: Any = self.betas
         pair = isinstance(betas, tuple) and len(betas) == 2
-        if not (pair and all(_is(b, int, float) and 0 <= b < 1 for b in betas)):
+        if not (pair and all(is_a(b, int, float) and 0 <= b < 1 for b in betas)):
             msg = f"betas={betas!r} must be two numbers from 0 to below 1, such as (0.9, 0.95)"
             raise PlanError(msg)
 
@@ -297,7 +207,7 @@ class TrainConfig:
     def override(self, *settings: str) -> TrainConfig:
         """Return a copy of the config with fields changed by texts of the form `name=value`, as on a command line.
 
-        >>> preset("tiny").override("lr=3e-4", "model.n_layers=2").model.n_layers
+        >>> TrainConfig().override("lr=3e-4", "model.n_layers=2").model.n_layers
         2
         """
         config = self
@@ -325,59 +235,6 @@ def _set(config: TrainConfig, setting: str) -> TrainConfig:
     if name.startswith("model."):
         return replace(config, model=replace(config.model, **{name.removeprefix("model."): value}))
     return replace(config, **{name: value})
-
-
-def _gpu(
-    n_layers: int, n_heads: int, d_model: int, *, batch: int = 512, rows: int = 32, lr: float = 6e-4
-) -> TrainConfig:
-    model = ModelConfig(n_layers=n_layers, n_heads=n_heads, d_model=d_model, context=1024)
-    return TrainConfig(
-        model=model, batch=batch, micro_batch=rows, lr=lr, warmup=300, save_every=500, eval_every=500, eval_blocks=1024
-    )
-
-
-PRESETS: dict[str, TrainConfig] = {
-    # Small batches, few layers: at equal CPU time (30 s) 4 layers of 128 with 8 rows per step ended at 2.65 bits per
-    # byte on 1M tokens of documentation, 2 layers at 2.48, with 4 rows per step at 2.38, this shape at 2.26.
-    "tiny": TrainConfig(
-        model=ModelConfig(n_layers=2, n_heads=4, d_model=96, context=128),
-        steps=1000,
-        batch=4,
-        lr=5e-3,
-        schedule="wsd",
-        decay=0.4,
-        eval_blocks=64,
-    ),
-    # nanoGPT's settings for a CPU, config/train_shakespeare_char.py: 0.8M parameters with 65 characters.
-    "nanogpt": TrainConfig(
-        model=ModelConfig(
-            n_layers=4, n_heads=4, d_model=128, context=64, positions="learned", norm="layer", feed_forward="gelu"
-        ),
-        steps=2000,
-        batch=12,
-        warmup=100,
-        betas=(0.9, 0.99),
-        eval_blocks=400,
-    ),
-    "11m": _gpu(4, 5, 320, batch=64, rows=64, lr=1e-3),
-    "42m": _gpu(8, 8, 576, batch=128, rows=64, lr=1e-3),
-    "gpt2-124m": _gpu(12, 12, 768),
-    "350m": _gpu(24, 8, 1024, rows=16, lr=3e-4),
-    "774m": _gpu(36, 10, 1280, rows=8, lr=2.5e-4),
-}
-"""Presets by size; `tiny` is the demo's (two CPU cores, under a minute)."""
-
-
-def preset(name: str) -> TrainConfig:
-    """Return the preset, a TrainConfig, with the name `name`, such as "tiny".
-
-    >>> preset("gpt2-124m").model.d_model
-    768
-    """
-    if not isinstance(name, str) or name not in PRESETS:
-        msg = f"preset {name!r} must be one of {', '.join(PRESETS)}"
-        raise PlanError(msg)
-    return PRESETS[name]
 
 
 assert RUN_ONLY.issubset(f.name for f in fields(TrainConfig)), "RUN_ONLY names a field that does not exist"

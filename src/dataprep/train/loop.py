@@ -20,16 +20,19 @@ from dataprep.store.stopping import clean_end
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
-from .config import TrainConfig, positive
+from .begin import begin
+from .config import TrainConfig
 from .curve import BRAILLE, Curve
 from .data.rows import Rows
 from .data.sets import Sets
+from .description import describe, doubts
 from .device import memory_named
 from .evaluate import evaluate
 from .metrics import Metrics, Progress, Watcher, can_print, peak_flops
 from .optim import step_once
-from .run import Result, Run, begin, describe, doubts
+from .run import Result, Run
 from .schedule import lr_at
+from .shape import positive
 from .start import Loaded, starting_config
 from .tensorboard import TensorBoard
 from .world import World, joined

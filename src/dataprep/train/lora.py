@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from dataprep.errors import PlanError
 
-from .config import EMBEDDING, ModelConfig, TrainConfig
+from .config import EMBEDDING, TrainConfig
 from .model.gpt import GPT
 from .model.linear import Linear
+from .shape import ModelConfig
 
 
 def projections(config: ModelConfig) -> dict[str, dict[str, slice]]:

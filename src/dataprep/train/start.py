@@ -12,9 +12,11 @@ from dataprep.errors import PlanError, StaleOutput
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
-from .config import EMBEDDING, ModelConfig, TrainConfig, preset
+from .config import EMBEDDING, TrainConfig
 from .growth import copy_grown, difference
 from .model.gpt import GPT
+from .presets import preset
+from .shape import ModelConfig
 
 Loaded = tuple[GPT, dict[str, Any]]
 """A model and the other content of its checkpoint, as `load_model` returns them."""

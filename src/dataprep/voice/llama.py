@@ -14,8 +14,8 @@ from torch import Tensor
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.train import GPT, ModelConfig
-from dataprep.train.config import SHAPES
 from dataprep.train.lora import projections
+from dataprep.train.shape import SHAPES
 
 OF_VOCABULARY = ("model.embed_tokens.weight", "lm_head.weight")
 HOMES = {"attention": "self_attn", "feed_forward": "mlp"}

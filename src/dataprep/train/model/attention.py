@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dataprep.train.config import ModelConfig
+from dataprep.train.shape import ModelConfig
 
 from . import masks
 from .cache import KeyValues, Slots

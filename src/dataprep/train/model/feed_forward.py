@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dataprep.train.config import ModelConfig
+from dataprep.train.shape import ModelConfig
 
 from .linear import Linear
 

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from dataprep.train.config import ModelConfig
 from dataprep.train.roles import roles
+from dataprep.train.shape import ModelConfig
 
 from .attention import Attention
 from .cache import Cache, KeyValues, Slots

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dataprep.train.config import ModelConfig
+from dataprep.train.shape import ModelConfig
 
 
 class RMSNorm(nn.Module):

@@ -147,13 +147,14 @@ def test_flops_are_those_that_torch_counts(parts):
 
 
 def test_presets_have_the_size_of_their_name():
-    """Parameters with GPT-2's vocabulary for the larger ones, and the seed's for the small ones."""
+    """Parameters with GPT-2's vocabulary for the larger ones, and 16k ids for the small ones; heads are 128 wide."""
     with torch.device("meta"):
         sizes = {n: GPT(preset(n).model, 50257).n_params / 1e6 for n in ("gpt2-124m", "350m", "774m")}
         sizes |= {n: GPT(preset(n).model, 16_394).n_params / 1e6 for n in ("11m", "42m")}
     for name, millions in sizes.items():
         said = float(name.removeprefix("gpt2-").removesuffix("m"))
         assert abs(millions / said - 1) < 0.12, (name, millions)
+        assert preset(name).model.d_head == (64 if name == "gpt2-124m" else 128)
 
 
 @pytest.mark.parametrize(

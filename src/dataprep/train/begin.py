@@ -1,0 +1,114 @@
+"""Begin a training run: build the model, settle the output folder, and resume from the newest checkpoint."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from dataprep.errors import PlanError
+from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled, note, whole
+from dataprep.tokens.shard_format import content_hash
+from dataprep.tokens.shards.shard import Shards
+
+from . import checkpoint, lora
+from .config import TrainConfig
+from .data.sets import Sets, open_sets, training_rows, validation_rows
+from .device import HAS_TRITON, pick_device, pick_dtype
+from .micro_batch import find_micro_batch
+from .model.gpt import GPT
+from .model.rules import Rule
+from .optim import adamw
+from .run import Run
+from .start import Loaded, take_weights
+from .world import World
+
+
+def begin(
+    shards: Shards | str | Path | Sets, out: str | Path, config: TrainConfig, *, resume: bool = True,
+    init_from: str | Path | Loaded | None = None, world: World | None = None,
+) -> Run:  # fmt: skip
+    """Return a Run that is ready to train: build the model, its optimiser and the loaders.
+
+    With `resume`, the newest checkpoint in `out` is loaded if there is one; otherwise the files of an earlier run in
+    `out` are deleted. A new run begins with the weights of the checkpoint `init_from`, or with random ones. `world`
+    holds the processes that train together; None means that this process trains alone.
+    """
+    world = world or World(pick_device(config.device))
+    if config.lora and init_from is None and not (resume and checkpoint.found(Path(out))):
+        msg = f"lora={config.lora} changes a trained model: name one with init_from= (--from), or leave lora out"
+        raise PlanError(msg)
+    lora.check(config)
+    sets = open_sets(shards)
+    loader = training_rows(sets, config)
+    loader.samples(0, world.rank, world.ranks)  # raises if the batch cannot be divided
+    if config.steps is None:
+        config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
+    torch.manual_seed(config.seed)
+    model = GPT(config.model, next(iter(sets.values())).vocab_size)  # made on the CPU: equal everywhere
+    start = "" if init_from is None else take_weights(model, init_from, sets, config)
+    if config.lora:
+        lora.add(model, config)
+    model = model.to(world.device)
+    model.rule = Rule.of(config, next(iter(sets.values())).eot)
+    model.compute_dtype, model.recompute = pick_dtype(config.dtype, world.device), config.recompute
+    if config.micro_batch == "auto":
+        share = replace(config, batch=config.batch // world.ranks)
+        config = replace(config, micro_batch=-world.most(-find_micro_batch(model, loader, share)))
+    if config.compile or (config.compile is None and world.device.type == "cuda" and HAS_TRITON):
+        model.stream = torch.compile(model.stream, dynamic=False)  # type: ignore[method-assign]
+    optimizer, val = adamw(model, config), validation_rows(sets, config)
+    run = Run(config, sets, Path(out), model, optimizer, loader, val, start=start, world=world)
+    run.restore_newest(partial(_settle, run, resume=resume))
+    world.copy_first([*model.parameters()])
+    return run
+
+
+def _settle(run: Run, *, resume: bool) -> list[Path]:
+    """Return the checkpoints to resume from; if there are none, remove the run's files and write the tokenizer."""
+    try:
+        run.out.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        msg = f"out={str(run.out)!r} must be a folder that can be written to ({e.strerror})"
+        raise PlanError(msg) from e
+    for path in run.out.glob(".step-*.tmp"):  # what a process was writing when it was killed
+        if is_attempt(path.name):
+            path.unlink()
+    checkpoints = checkpoint.found(run.out)
+    if resume and checkpoints:
+        return checkpoints
+    _remove(run.out, [path for path in [*checkpoints, run.out / "metrics.jsonl"] if path.exists()])
+    tokenizer = run.shards.path / "tokenizer.json"
+    if tokenizer.exists():
+        data = tokenizer.read_bytes()
+        if (run.shards.manifest.get("tokenizer") or {}).get("file_hash") not in (None, content_hash(data)):
+            msg = (
+                f"{tokenizer} is not the tokenizer that encoded these shards; put that one back (`dataprep verify` "
+                "checks all files)"
+            )
+            raise PlanError(msg)
+        with whole(run.out / "tokenizer.json") as f:
+            f.write(data)
+    return []
+
+
+def _remove(out: Path, paths: list[Path]) -> None:
+    """Delete the files of an earlier run that dataprep created, by the journal (list of created files) of its folder.
+
+    The files of a version without journals count as created by it. Raises PlanError if one is somebody else's.
+    """
+    journal = journal_of(str(out))
+    if journal is None:
+        begin_journal(str(out), [path.name for path in paths])
+        journal = str(out / JOURNAL)
+    ours = journaled(journal)
+    foreign = next((path for path in paths if os.path.abspath(path) not in ours), None)
+    if foreign is not None:
+        msg = f"{foreign} was not written by this run, so it is not removed; move it, or choose another output folder"
+        raise PlanError(msg)
+    for path in paths:
+        path.unlink()
+    note(str(out / "metrics.jsonl"))

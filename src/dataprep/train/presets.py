@@ -1,0 +1,61 @@
+"""Presets: complete settings of a training run by name."""
+
+from __future__ import annotations
+
+from dataprep.errors import PlanError
+
+from .config import TrainConfig
+from .shape import ModelConfig
+
+
+def _gpu(
+    n_layers: int, n_heads: int, d_model: int, *, batch: int = 512, rows: int = 32, lr: float = 6e-4
+) -> TrainConfig:
+    model = ModelConfig(n_layers=n_layers, n_heads=n_heads, d_model=d_model, context=1024)
+    return TrainConfig(
+        model=model, batch=batch, micro_batch=rows, lr=lr, warmup=300, save_every=500, eval_every=500, eval_blocks=1024
+    )
+
+
+PRESETS: dict[str, TrainConfig] = {
+    # Small batches, few layers: at equal CPU time (30 s) 4 layers of 128 with 8 rows per step ended at 2.65 bits per
+    # byte on 1M tokens of documentation, 2 layers at 2.48, with 4 rows per step at 2.38, this shape at 2.26.
+    "tiny": TrainConfig(
+        model=ModelConfig(n_layers=2, n_heads=4, d_model=96, context=128),
+        steps=1000,
+        batch=4,
+        lr=5e-3,
+        schedule="wsd",
+        decay=0.4,
+        eval_blocks=64,
+    ),
+    # nanoGPT's settings for a CPU, config/train_shakespeare_char.py: 0.8M parameters with 65 characters.
+    "nanogpt": TrainConfig(
+        model=ModelConfig(
+            n_layers=4, n_heads=4, d_model=128, context=64, positions="learned", norm="layer", feed_forward="gelu"
+        ),
+        steps=2000,
+        batch=12,
+        warmup=100,
+        betas=(0.9, 0.99),
+        eval_blocks=400,
+    ),
+    "11m": _gpu(8, 2, 256, batch=64, rows=64, lr=1e-3),
+    "42m": _gpu(10, 4, 512, batch=128, rows=64, lr=1e-3),
+    "gpt2-124m": _gpu(12, 12, 768),
+    "350m": _gpu(24, 8, 1024, rows=16, lr=3e-4),
+    "774m": _gpu(36, 10, 1280, rows=8, lr=2.5e-4),
+}
+"""Presets by size; `tiny` is the demo's (two CPU cores, under a minute)."""
+
+
+def preset(name: str) -> TrainConfig:
+    """Return the preset, a TrainConfig, with the name `name`, such as "tiny".
+
+    >>> preset("gpt2-124m").model.d_model
+    768
+    """
+    if not isinstance(name, str) or name not in PRESETS:
+        msg = f"preset {name!r} must be one of {', '.join(PRESETS)}"
+        raise PlanError(msg)
+    return PRESETS[name]
