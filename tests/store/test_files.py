@@ -11,7 +11,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataprep.errors import DataprepError, ReadError
+import dataprep as dp
+from dataprep.errors import DataprepError, PlanError, ReadError
 from dataprep.store import files, hashes, receipts
 
 TEXT = b"the quick brown fox jumps over the lazy dog\n" * 4000
@@ -161,3 +162,24 @@ def test_a_zstd_window_over_the_limit_is_called_that(tmp_path, frames):
     files.write_bytes(url, (zstandard.compress(b"before") if frames == 2 else b"") + frame)
     with pytest.raises(ReadError, match="its zstd window is over 128 MiB, .* compress it again without --long"):
         files.open_read(url).read()
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_a_wide_zstd_window_is_read_with_max_window(tmp_path, frames):
+    """What `zstd --long=28` and above wrote is read as it was, if that is allowed; a cut is still found."""
+    wide = zstandard.ZstdCompressor(
+        compression_params=zstandard.ZstdCompressionParameters(window_log=28, enable_ldm=True)
+    ).compressobj()
+    frame = wide.compress(b'{"text": "a page"}\n' * 20_000) + wide.flush()
+    url = str(tmp_path / "a.jsonl.zst")
+    files.write_bytes(url, frame * frames)
+    docs = dp.read(url, max_window="256MiB")
+    assert docs.count == 20_000 * frames
+    assert dp.read(url, max_window="200MB").part_keys == docs.part_keys  # windows are powers of two
+    with pytest.raises(ReadError, match="over 128 MiB"):
+        dp.read(url).take(1)
+    files.write_bytes(url, (frame * frames)[:-3])
+    with pytest.raises(ReadError, match="ends early or is damaged"):
+        list(dp.read(url, max_window="2GiB"))
+    with pytest.raises(PlanError, match="of up to 2GiB"):
+        dp.read(url, max_window="3GiB")

@@ -67,15 +67,7 @@ class Dataset:
     @cached_property
     def part_keys(self) -> list[str]:
         """One hash per part (task) of the content of the part's input, its reader, and the stages still to apply."""
-
-        def named(piece: Slice) -> Slice:
-            return replace(piece, fingerprint=self.fingerprints[piece.url])
-
-        def beside(part: Part) -> list[Any]:
-            urls = {url: None for s in part.slices if s.unread is None for url in part.reader.companions(s.url)}
-            return [[hashes.fingerprint(url) for url in urls]] if urls else []
-
-        return [key((p.reader, [named(s) for s in p.slices], p.stages, *beside(p))) for p in self.parts]
+        return [part.work_key(self.fingerprints) for part in self.parts]
 
     @property
     def tasks(self) -> list[Part]:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dataprep.errors import DataprepError, redacted
-from dataprep.store import files, hashes
+from dataprep.store import compress, files, hashes
 from dataprep.store.key import key
 
 from . import batch as B
@@ -97,10 +97,11 @@ def _scan(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | Non
         return None
     at = B.split_id(id_)[1]
     piece = Slice(row["url"], row["file"], at if enters else 0, at + 1 if enters else None, row["source"])
-    for batch in reader(piece, Ledger(READ)):
-        hit = np.flatnonzero(B.ids(batch) == np.uint64(id_))
-        if len(hit):
-            return dict(batch.slice(int(hit[0]), 1).to_pylist()[0])
+    with compress.windows(compress.MAX_WINDOW_BYTES):  # the run had read the file
+        for batch in reader(piece, Ledger(READ)):
+            hit = np.flatnonzero(B.ids(batch) == np.uint64(id_))
+            if len(hit):
+                return dict(batch.slice(int(hit[0]), 1).to_pylist()[0])
     return None
 
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError
-from dataprep.store import files
+from dataprep.store import compress, files, hashes
+from dataprep.store.key import key
 
 from . import batch as B
 from . import blame
@@ -72,7 +73,8 @@ class Part:
     number: the part's index in the Dataset. key: a hash of the part's content and stages. `Dataset.tasks` sets `number`
     and `key`. labels: the names of the stages in statistics, if these differ from the stages' own names. forgotten: the
     URL of a list of documents that are dropped right after reading; "" for none. skips_bad: whether reading continues
-    after a bad file. The key does not depend on `forgotten` or `skips_bad`.
+    after a bad file. max_window: the largest window of zstd files in bytes; 0: 128 MiB. The key does not depend on
+    `forgotten` or `skips_bad`.
     """
 
     slices: tuple[Slice, ...]
@@ -81,6 +83,7 @@ class Part:
     labels: tuple[str, ...] = field(default=(), compare=False)
     forgotten: str = field(default="", compare=False)
     skips_bad: bool = field(default=False, compare=False)
+    max_window: int = 0
     number: int = field(default=0, compare=False)
     key: str = field(default="", compare=False)
 
@@ -99,6 +102,14 @@ class Part:
         """The stages to apply after reading: one that drops the documents of `forgotten`, if any, then `stages`."""
         forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
         return (*((forget,) if self.forgotten else ()), *self.stages)
+
+    def work_key(self, fingerprints: Mapping[str, str]) -> str:
+        """Return a hash of the slices' content, the reader, and the stages; fingerprints: {URL: hash} of the files."""
+        named = [replace(piece, fingerprint=fingerprints[piece.url]) for piece in self.slices]
+        beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}
+        more: list[Any] = [[hashes.fingerprint(url) for url in beside]] if beside else []
+        more += [self.max_window] if self.max_window else []
+        return key((self.reader, named, self.stages, *more))
 
     def __str__(self) -> str:
         first = self.slices[0]
@@ -164,7 +175,7 @@ class Part:
                 ledger.unread.append(piece.unread)
                 continue
             try:
-                for batch in self.reader(piece, ledger):
+                for batch in compress.in_windows(self.max_window, self.reader(piece, ledger)):
                     if batch.num_rows:
                         yield ledger.returned(batch)
             except ReadError as e:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from rich.filesize import decimal
 
 from dataprep.errors import PlanError
-from dataprep.store import files, hashes
+from dataprep.store import compress, files, hashes
 
 from . import batch as B
 from .dataset import Dataset
@@ -147,7 +147,7 @@ def _read_share(piece: Slice, position: int, rows: int) -> float:
             return min(1.0, rows / max(1, int(pq.ParquetFile(f).metadata.num_rows)))
     whole: float = files.size(piece.url) if piece.stop is None else piece.stop
     if piece.stop is None and files.is_compressed(piece.url):  # measure decompressed bytes per stored byte at the head
-        with files.open_read(piece.url) as f:
+        with compress.windows(compress.MAX_WINDOW_BYTES), files.open_read(piece.url) as f:
             n = len(f.read(4 << 20))
             whole *= n / max(1, int(f.raw.raw.tell()))  # type: ignore[attr-defined]  # our decompressor, buffered
     return float(min(1.0, max(1.0, position - piece.start) / max(1.0, whole - piece.start)))

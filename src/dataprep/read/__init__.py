@@ -12,9 +12,10 @@ from typing import Any
 from dataprep.core.dataset import Dataset, join_datasets, open_dataset
 from dataprep.core.folder import MANIFEST
 from dataprep.core.reader import Reader
+from dataprep.core.runner import parse_bytes
 from dataprep.core.unread import check_unread
 from dataprep.errors import PlanError, ReadError, require
-from dataprep.store import files
+from dataprep.store import compress, files
 
 from . import formats, hf
 from .formats import Format
@@ -35,6 +36,7 @@ def read(
     *,
     on_bad_file: str = "stop",
     max_bad_files: int | None = None,
+    max_window: int | str | None = None,
     **options: Any,
 ) -> Dataset:
     """Return the Dataset of files, of other Datasets, or of a Hugging Face data set; documents are read when needed.
@@ -66,6 +68,8 @@ def read(
     on_bad_file: "stop" raises ReadError at a file that is damaged, or of which too many records are bad. "skip" keeps
     the documents before the error, lists the file in `Dataset.unread()`, and raises ReadError only if more than
     `max_bad_files` files are bad, or if no file has a document.
+    max_window: the memory for the window of a zstd file, in bytes or as text; None: 128 MiB. Files of `zstd --long=31`
+    need "2GiB", the most that zstd allows.
     options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or date_order="dmy".
     For JSON Lines and Parquet, source="field:NAME" or "field:OUTER.INNER" states the field that names the source of
     each document.
@@ -86,6 +90,7 @@ def read(
     if isinstance(columns, str):
         msg = f"columns={columns!r} must be a list of fields; write columns=[{columns!r}]"
         raise PlanError(msg)
+    window = _window(max_window)
     if _is_hf(path, format):
         return _read_rows(hf.hub_rows, path, text, columns, options, HF_OPTIONS)
     if is_in_memory(path, options.get("key")):
@@ -103,6 +108,17 @@ def read(
         return docs
     wanted = None if format is None else formats.named(format)
     skip = on_bad_file == "skip"
+    with compress.windows(window):
+        docs = _files(given, path, wanted, text, columns, options, skip=skip)
+    parts = tuple(dataclasses.replace(part, max_window=window) for part in docs.parts)
+    return dataclasses.replace(docs, parts=parts, max_bad_files=max_bad_files if skip else 0)
+
+
+def _files(
+    given: Sequence[tuple[Any, Any]], path: Any, wanted: Format | None, text: str, columns: Any,
+    options: Mapping[str, Any], *, skip: bool,
+) -> Dataset:  # fmt: skip
+    """Return the Dataset of the files that `given` names, as pairs of a source and a path."""
     listings = [(source, list_files(p, wanted, skip=skip)) for source, p in given]
     found = [dataclasses.replace(f, source=source or f.source) for source, listing in listings for f in listing.found]
     found = list({f.url: f for f in found}.values())  # a file that two globs match is read once
@@ -120,7 +136,16 @@ def read(
     unread = [piece.unread for part in docs.parts for piece in part.slices]
     if all(unread):
         check_unread([row for row in unread if row], None, 0)
-    return dataclasses.replace(docs, max_bad_files=max_bad_files if skip else 0)
+    return docs
+
+
+def _window(given: int | str | None) -> int:
+    """Return the bytes that `max_window` allows, rounded up to a power of two, as windows are; 0 if it is None."""
+    if given is None:
+        return 0
+    n = parse_bytes(given)
+    require(0 < n <= compress.MAX_WINDOW_BYTES, f"max_window={given!r} must be an amount of memory of up to 2GiB")
+    return max(1 << (n - 1).bit_length(), compress.WINDOW_BYTES)
 
 
 def _is_hf(path: Any, name: Any) -> bool:

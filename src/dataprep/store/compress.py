@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import gzip
 import io
 import lzma
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import pyarrow as pa
 import zstandard
 
 from dataprep.errors import ReadError
 
+T = TypeVar("T")
 STEP = 1 << 17  # bytes: pyarrow loses those of a read in which damage is found
 SUFFIXES = (".gz", ".zst", ".xz")
 WINDOW = "requires too much memory"  # zstd's words for a frame with a window of more bytes than these
-WINDOW_BYTES = 1 << 27
+WINDOW_BYTES = 1 << 27  # that pyarrow allows
+MAX_WINDOW_BYTES = 1 << 31  # that zstd allows: --long=31
+FED = 1 << 12  # compressed bytes at a time: at most 128 MiB of output
+_window: contextvars.ContextVar[int] = contextvars.ContextVar("window", default=WINDOW_BYTES)
+
+
+@contextlib.contextmanager
+def windows(n_bytes: int) -> Iterator[None]:
+    """Allow zstd windows of up to `n_bytes` in streams that are opened in the `with` block; 0: no other than before."""
+    token = _window.set(n_bytes or _window.get())
+    try:
+        yield
+    finally:
+        _window.reset(token)
+
+
+def in_windows(n_bytes: int, items: Iterator[T]) -> Iterator[T]:
+    """Yield the items, each made within `windows(n_bytes)`."""
+    while True:
+        with windows(n_bytes):
+            item = next(items, None)
+        if item is None:
+            return
+        yield item
 
 
 def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
@@ -30,11 +55,41 @@ def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
     if lower.endswith(".gz"):
         return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), raw, url), 1 << 20))
     if lower.endswith(".zst"):
-        frames = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")  # detects truncation, in bounded memory
+        wide = _window.get() > WINDOW_BYTES
+        frames = _Wide(raw, _window.get()) if wide else pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
         return cast("BinaryIO", io.BufferedReader(_Checked(frames, raw, url), 1 << 20))
     if lower.endswith(".xz"):
         return cast("BinaryIO", io.BufferedReader(_Checked(lzma.LZMAFile(raw), raw, url), 1 << 20))
     return raw
+
+
+class _Wide(io.RawIOBase):
+    """Decompressor of zstd frames with windows of up to `window` bytes, in bounded memory, as pyarrow does it."""
+
+    def __init__(self, raw: BinaryIO, window: int) -> None:
+        super().__init__()
+        self.raw, self.frames = raw, zstandard.ZstdDecompressor(max_window_size=window)
+        self.frame: Any = None
+        self.fed, self.made = b"", memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.made:
+            self.fed = self.fed or self.raw.read(FED)
+            if not self.fed:
+                if self.frame is None:
+                    return 0
+                msg = "the last frame is not complete"
+                raise EOFError(msg)
+            self.frame = self.frame or self.frames.decompressobj()
+            self.made = memoryview(self.frame.decompress(self.fed))
+            self.fed = self.frame.unused_data if self.frame.eof else b""
+            self.frame = None if self.frame.eof else self.frame
+        n = min(len(buffer), len(self.made))
+        buffer[:n], self.made = self.made[:n], self.made[n:]
+        return n
 
 
 class _Checked(io.RawIOBase):
@@ -43,6 +98,7 @@ class _Checked(io.RawIOBase):
     def __init__(self, inner: Any, raw: BinaryIO, url: str) -> None:
         super().__init__()
         self.inner, self.raw, self.url, self.offset = inner, raw, url, 0
+        self.window = _window.get()
         self.fill = getattr(inner, "readinto1", inner.readinto)  # bytes before damage are returned first
 
     def readable(self) -> bool:
@@ -53,11 +109,11 @@ class _Checked(io.RawIOBase):
             n = int(self.fill(memoryview(buffer)[:STEP]))
         except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner tries again
             raise
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as e:
+        except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as e:
             if WINDOW in str(e):
                 msg = (
-                    f"its zstd window is over {WINDOW_BYTES >> 20} MiB, the most that is held in memory; "
-                    "compress it again without --long or --ultra"
+                    f"its zstd window is over {self.window >> 20} MiB, the most that is held in memory; "
+                    'set max_window="2GiB", or compress it again without --long or --ultra'
                 )
                 raise ReadError(msg, self.url, self.offset) from e
             msg = f"the compressed data ends early or is damaged ({e}); fetch the file again"
