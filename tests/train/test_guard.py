@@ -13,6 +13,7 @@ from dataprep.train import GPT, TrainConfig, checkpoint, loop, optim, train  # n
 from dataprep.train.data.sets import training_rows  # noqa: E402
 from dataprep.train.guard import PATIENCE, Guard  # noqa: E402
 from dataprep.train.metrics import read  # noqa: E402
+from runs import SPEEDS  # noqa: E402
 
 
 class Poison:
@@ -31,8 +32,7 @@ class Poison:
 
 def rows(out):
     """Metrics without speeds."""
-    speeds = {"tokens_per_s", "loader_wait", "mfu"}
-    return [{k: v for k, v in row.items() if k not in speeds} for row in read(out / "metrics.jsonl")]
+    return [{k: v for k, v in row.items() if k not in SPEEDS} for row in read(out / "metrics.jsonl")]
 
 
 def state(out):

@@ -12,6 +12,7 @@ from dataprep.errors import PlanError, StaleOutput  # noqa: E402
 from dataprep.train import checkpoint, load_model, preset, starting_config, train  # noqa: E402
 from dataprep.train.metrics import read  # noqa: E402
 from dataprep.train.schedule import flat_until, lr_at, same_past  # noqa: E402
+from runs import SPEEDS  # noqa: E402
 
 
 def state(out):
@@ -23,8 +24,7 @@ def state(out):
 
 def curve(out):
     """Metrics without speeds."""
-    speeds = {"tokens_per_s", "loader_wait", "mfu"}
-    return [{k: v for k, v in row.items() if k not in speeds} for row in read(out / "metrics.jsonl")]
+    return [{k: v for k, v in row.items() if k not in SPEEDS} for row in read(out / "metrics.jsonl")]
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,8 @@ LAYOUTS = ("contiguous", *PACKED)
 """Ways to make rows of token files (see `layouts`); those of PACKED are made of whole documents."""
 OBJECTIVES = ("next", "prefix", "span")
 """Training objectives of a decoder (see `objectives`)."""
+BACK_ENDS = ("auto", "cudnn", "flash", "efficient", "math")
+"""Ways in which torch computes attention (see `sdpa`)."""
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """The matrices of a block that LoRA can change."""
 EMBEDDING = "embedding"
@@ -23,7 +25,7 @@ EMBEDDING = "embedding"
 
 RUN_ONLY = {
     "micro_batch", "recompute", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "device", "dtype",
-    "compile",
+    "compile", "attention",
 }  # fmt: skip
 """Fields that may change when a run is resumed: they do not change what is learned."""
 
@@ -117,6 +119,8 @@ class TrainConfig:
     """auto: bfloat16 on CUDA cards that have it (weights and optimiser stay float32), else float32."""
     compile: bool | None = None
     """torch.compile; None is on for CUDA if Triton is installed."""
+    attention: str = "auto"
+    """One of `BACK_ENDS`; auto: the fastest that the device has for the model."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "lora"):
@@ -146,7 +150,7 @@ class TrainConfig:
 
     def _check_choices(self) -> None:
         choices: dict[str, tuple[Any, ...]] = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
-        choices |= {"layout": LAYOUTS, "objective": OBJECTIVES}
+        choices |= {"layout": LAYOUTS, "objective": OBJECTIVES, "attention": BACK_ENDS}
         choices |= dict.fromkeys(("mask_documents", "compile"), (None, True, False))
         choices |= dict.fromkeys(("masks", "recompute"), (True, False))
         for name, allowed in choices.items():

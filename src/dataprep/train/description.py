@@ -8,9 +8,11 @@ from .data.layouts import PackedLayout
 from .run import Run
 from .schedule import lr_at
 
+_ATTENTION = {"cudnn": "cuDNN", "flash": "flash", "efficient": "efficient", "math": "math", "flex": "Flex"}
+
 
 def describe(run: Run) -> str:
-    """Return a line that describes a run on the terminal: parameters, device, training tokens, steps and epochs."""
+    """Return a line that describes a run on the terminal: its size, how it computes, its data and its steps."""
     device = run.model.device
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     where += f" in each of {run.world.ranks} processes" if run.world.ranks > 1 else ""
@@ -19,8 +21,9 @@ def describe(run: Run) -> str:
     epochs = run.loader.rows_of.epochs(run.steps * run.config.batch)
     each = ", ".join(f"{n:.2g} epochs" + (f" of {name}" if name else "") for name, n in epochs.items())
     return (
-        f"{run.model.n_params / 1e6:.1f}M parameters{trained} on {where}, "
-        f"{run.loader.rows_of.n_tokens:,} training tokens, {run.steps:,} steps = {each}"
+        f"{run.model.n_params / 1e6:.1f}M parameters{trained} on {where}, {str(run.model.compute_dtype)[6:]}, "
+        + (f"{_ATTENTION[run.attention]} attention, " if run.attention else "")
+        + f"{run.loader.rows_of.n_tokens:,} training tokens, {run.steps:,} steps = {each}"
         + (f", {run.config.rows:,} rows at once" if run.config.rows < run.config.batch else "")
         + (f", from step {run.step:,}" if run.step else "")
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import re
+import resource
+import sys
 from collections.abc import Iterator
 
 import torch
@@ -55,6 +57,14 @@ def pick_dtype(name: str, device: torch.device) -> torch.dtype:
         fast = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
         return torch.bfloat16 if fast else torch.float32
     return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+
+
+def peak_memory(device: torch.device) -> int:
+    """Return the most bytes that tensors took on a CUDA device so far; for other devices, those of this process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 @contextlib.contextmanager

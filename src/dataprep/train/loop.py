@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from dataprep.store import lease
 from dataprep.store.stopping import clean_end
@@ -23,18 +20,19 @@ from . import checkpoint, lora
 from .begin import begin
 from .config import TrainConfig
 from .curve import BRAILLE, Curve
-from .data.rows import Rows
 from .data.sets import Sets
 from .description import describe, doubts
 from .device import memory_named
 from .evaluate import evaluate
-from .metrics import Metrics, Progress, Watcher, can_print, peak_flops
+from .metrics import Metrics, Progress, Watcher, can_print
+from .model import sdpa
 from .optim import step_once
 from .run import Result, Run
 from .schedule import lr_at
 from .shape import positive
 from .start import Loaded, starting_config
 from .tensorboard import TensorBoard
+from .window import MetricsWindow
 from .world import World, joined
 
 
@@ -85,8 +83,10 @@ def train(
     config = config if lora is None else replace(config, lora=lora)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
         watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
-        run = begin(shards, out, config, resume=resume, init_from=init_from, world=world)
-        return _train(run, stop_at, watchers, quiet=quiet or not world.is_first, plot=plot)
+        with sdpa.chosen(config, world.device) as attention:
+            run = begin(shards, out, config, resume=resume, init_from=init_from, world=world)
+            run.attention = attention
+            return _train(run, stop_at, watchers, quiet=quiet or not world.is_first, plot=plot)
 
 
 def _alone_in(out: str, world: World) -> AbstractContextManager[None]:
@@ -154,68 +154,6 @@ def _stretch(
         if done:
             return True
     return True
-
-
-class MetricsWindow:
-    """Collects the metrics (loss, gradient norm, learning rate, speed) of the training steps since the last report.
-
-    Losses remain on the device until `flush`, so that the GPU need not wait.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self.run, self.peak = run, peak_flops(run.model.device)
-        self.per_step = run.config.batch * run.config.model.context
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget the collected steps and restart the clock, for example after a validation, which is not training."""
-        self.pending: list[torch.Tensor] = []
-        self.lrs: list[float] = []
-        self.began, self.waited = time.perf_counter(), 0.0
-
-    def timed(self, rows: Generator[Rows, None, None]) -> Iterator[Rows]:
-        """Yield the rows unchanged, and add the seconds spent waiting for them to `waited`."""
-        with closing(rows):
-            while True:
-                start = time.perf_counter()
-                row = next(rows, None)
-                if row is None:
-                    return
-                self.waited += time.perf_counter() - start
-                yield row
-
-    def add(self, loss_and_norm: torch.Tensor, lr: float) -> None:
-        """Collect one step; loss_and_norm: its loss and gradient norm, float32 (2) on the device; lr: learning rate."""
-        self.pending.append(loss_and_norm)
-        self.lrs.append(lr)
-
-    def flush(self, metrics: Metrics, progress: Progress) -> None:
-        """Write one row per collected step to `metrics`, show the newest step on `progress`, and restart.
-
-        If the training run must return to a checkpoint after one of these steps, that step is the last one written, and
-        becomes the current step of the training run.
-        """
-        values = torch.stack(self.pending).tolist()  # waits for the device
-        seconds = time.perf_counter() - self.began
-        speed = self.per_step * len(values) / seconds
-        mfu = None if self.peak is None else speed * self.run.model.flops_per_token / (self.peak * self.run.world.ranks)
-        first = self.run.step - len(values) + 1
-        rows: list[dict[str, Any]] = []
-        for step, ((loss, norm), lr) in enumerate(zip(values, self.lrs, strict=True), first):
-            fine = self.run.guard.count(loss, norm)
-            if fine:
-                self.run.loss = loss
-            else:
-                progress.say(f"step {step:>6,}  skipped: loss {loss}, gradient norm {norm}")
-            found = {"loss": loss, "grad_norm": norm} if fine else {"skipped": True}
-            speeds = {"tokens_per_s": round(speed), "mfu": mfu, "loader_wait": round(self.waited / seconds, 4)}
-            rows.append({"step": step, **found, "lr": lr, **speeds})
-            if self.run.guard.must_roll_back:
-                self.run.step = step
-                break
-        metrics.add(rows)
-        progress.update(self.run.step, self.run.loss, speed, mfu)
-        self.restart()
 
 
 def validate(run: Run, metrics: Metrics, progress: Progress) -> None:

@@ -60,7 +60,7 @@ class Run:
     sets: token shards by name. out: the output folder. loader: reads training rows. val: validation rows by set. step:
     steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
     the weights that the run began with; "" for random ones. writer: writes the checkpoints.
-    world: the processes that train together.
+    world: the processes that train together. attention: the back end of attention; None if torch does not tell.
     """
 
     config: TrainConfig
@@ -81,6 +81,8 @@ class Run:
     """Writes the checkpoints while training continues."""
     world: World = ALONE
     """The processes that train together."""
+    attention: str | None = None
+    """The back end of attention (see `sdpa`); None if torch does not tell."""
 
     @property
     def shards(self) -> Shards:

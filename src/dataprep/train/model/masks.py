@@ -10,6 +10,7 @@ train on the CPU). Rows with neither documents nor prefixes need no mask.
 from __future__ import annotations
 
 import functools
+import importlib.util
 from typing import Any, NamedTuple
 
 import torch
@@ -42,7 +43,7 @@ class Mask(NamedTuple):
         place_BT = torch.arange(like.shape[1], device=like.device).expand(like.shape)
         first_BT = torch.zeros_like(place_BT) if begins_BT is None else (place_BT * begins_BT).cummax(1).values
         seen_BT = torch.zeros_like(like) if prefix_BT is None else prefix_BT
-        render = _blocks if like.device.type == "cuda" and _flex() is not None else _dense
+        render = _blocks if like.device.type == "cuda" and has_flex() else _dense
         return Mask(place_BT - first_BT, render(first_BT, seen_BT))
 
 
@@ -54,14 +55,12 @@ def _dense(first_BT: Tensor, prefix_BT: Tensor) -> Tensor:
 
 
 def _blocks(first_BT: Tensor, prefix_BT: Tensor) -> Any:
-    from torch.nn.attention.flex_attention import create_block_mask
-
     def may_see(b: Tensor, _h: Tensor, q: Tensor, k: Tensor) -> Tensor:
         same = first_BT[b, q] == first_BT[b, k]
         return same & ((k <= q) | (prefix_BT[b, q] & prefix_BT[b, k]))
 
     n_rows, t = first_BT.shape
-    return create_block_mask(may_see, n_rows, None, t, t, device=first_BT.device.type)
+    return _flex().create_block_mask(may_see, n_rows, None, t, t, device=first_BT.device.type)
 
 
 def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
@@ -82,7 +81,7 @@ def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) 
     """
     grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
     if allowed is not None and not isinstance(allowed, Tensor):
-        out: Tensor = _flex()(q_BHTC, k_BKSC, v_BKSC, block_mask=allowed, enable_gqa=grouped)
+        out: Tensor = _flex().flex_attention(q_BHTC, k_BKSC, v_BKSC, block_mask=allowed, enable_gqa=grouped)
         return out
     causal = allowed is None and t == k_BKSC.shape[2]
     return F.scaled_dot_product_attention(
@@ -90,11 +89,20 @@ def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) 
     )
 
 
+def has_flex() -> bool:
+    """Return whether FlexAttention can be compiled: not without Triton, or in an older torch."""
+    return HAS_TRITON and importlib.util.find_spec("torch.nn.attention.flex_attention") is not None
+
+
+class _Flex(NamedTuple):
+    flex_attention: Any
+    create_block_mask: Any
+
+
 @functools.cache
-def _flex() -> Any:
-    """Return FlexAttention, compiled (uncompiled it stores every score); None without Triton or in an older torch."""
-    try:
-        from torch.nn.attention.flex_attention import flex_attention
-    except ImportError:
-        return None
-    return torch.compile(flex_attention, dynamic=False) if HAS_TRITON else None
+def _flex() -> _Flex:
+    """Return FlexAttention and the function that makes its masks, compiled: uncompiled, both store every pair."""
+    from torch.nn.attention import flex_attention as flex
+
+    made = _Flex(flex.flex_attention, flex.create_block_mask)
+    return _Flex._make(torch.compile(f, dynamic=False) for f in made) if HAS_TRITON else made
