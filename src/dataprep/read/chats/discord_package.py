@@ -30,12 +30,13 @@ from dataprep.store import files
 
 from .json_export import Bad, MessageRow, batch_of, number, refuse
 from .messages import ChatReader, files_of, kind_of_file
-from .packs import Pack, folder_of, opened_zip
+from .packs import Pack, folder_of, list_unread, members, opened_zip
 
 FIELDS = ("ID", "Timestamp", "Contents", "Attachments")
 CHANNEL = re.compile(r"((?:[^/]+/)*?)([Mm]essages)/(c?\d+)/messages\.(json|csv)\Z")
 LIST = re.compile(rb'\s*\[\s*\{\s*"ID"\s*:\s*"?\d+"?\s*,\s*"Timestamp"\s*:')
 CSV = re.compile(rb'"?ID"?,"?Timestamp"?,"?Contents"?,"?Attachments"?\s*(?:\n|\Z)')
+STATED = re.compile(r"(?:^|/)(?:channel|index|user)\.json\Z")  # files with names of channels and of the owner
 ACCOUNTS = ("account/user.json", "Account/user.json")
 EMOJI = re.compile(r"<a?(:\w+:)\d+>")
 UNNAMED = {"", "None", "Unknown channel", "Direct Message with Unknown Participant"}
@@ -74,13 +75,15 @@ def package_messages(reader: ChatReader, piece: Slice, stats: Ledger, me: str | 
         yield from _batches(records, chat, me or _owner(pack), 0, reader, piece, stats, trust)
     else:
         with opened_zip(piece.url) as archive:
-            found = sorted((m[1], m[2], m[3], m[0]) for name in archive.namelist() if (m := CHANNEL.match(name)))
+            found = sorted((m[1], m[2], m[3], m[0]) for name in members(archive) if (m := CHANNEL.match(name)))
             if not found:
                 msg = (
                     "the zip is not a data package of Discord: it has no files such as messages/c123/messages.json; "
                     "name another reader with format="
                 )
                 raise ReadError(msg, piece.url, reason="not_a_chat")
+            stated = {name for name in archive.namelist() if STATED.search(name)}
+            list_unread(piece.url, archive, stated | {name for *_, name in found}, stats)
             n = 0
             for root, middle, channel, name in found:
                 pack = Pack(piece.url, root, archive)

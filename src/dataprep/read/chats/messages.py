@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from textwrap import shorten
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -45,6 +45,8 @@ COLUMNS: Mapping[str, pa.DataType] = {
 @dataclass(frozen=True, kw_only=True)
 class ChatReader(LimitedReader):
     """Base class of the readers of chats; the limits of long and bad records apply to each message."""
+
+    VERSION: ClassVar[int] = 2
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:

@@ -8,16 +8,23 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
+from dataprep.core.ledger import Ledger
+from dataprep.core.unread import Unread
 from dataprep.errors import ReadError
 from dataprep.read.text import BOM
 from dataprep.store import files, hashes
 
+log = logging.getLogger("dataprep")
+MAC = "__MACOSX/"  # what macOS adds to a zip
+SUFFIXES = (".txt", ".json", ".html", ".htm", ".csv", ".md", ".xml", ".db", ".zip")  # that exports of chats have
 MAX_NAMES = 256 << 20  # bytes of a file of names
 BEFORE, AFTER = b'{"messages":', b"}"  # around a list of messages, for `JsonStream`
 
@@ -79,8 +86,30 @@ def names_in(url: str, head: bytes) -> list[str]:
     if not head.startswith(b"PK"):
         return []
     with contextlib.suppress(ReadError), opened_zip(url) as archive:
-        return [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+        return members(archive)
     return []
+
+
+def members(archive: zipfile.ZipFile) -> list[str]:
+    """Return the names of the files in a zip, without folders and what macOS adds."""
+    return [name for name in archive.namelist() if not name.startswith(MAC) and not name.endswith("/")]
+
+
+def list_unread(url: str, archive: zipfile.ZipFile, read: Collection[str], stats: Ledger) -> None:
+    """Add a row to `stats.unread` for each file in a zip that is not in `read`; log how many there are, by suffix.
+
+    url: the zip. The reasons are those of files in a folder; what macOS adds is one row, `hidden`.
+    """
+    left = [name for name in members(archive) if name not in read]
+    reasons = ("not_a_chat" if files.suffix(name) in SUFFIXES else "unknown_type" for name in left)
+    rows = [Unread(f"{url}/{name}", reason) for name, reason in zip(left, reasons, strict=True)]
+    if any(name.startswith(MAC) for name in archive.namelist()):
+        stats.unread.append(Unread(f"{url}/{MAC.rstrip('/')}", "hidden"))
+    stats.unread += rows
+    if rows:
+        kinds = Counter(files.suffix(name) or "without a suffix" for name in left)
+        shown = ", ".join(f"{kind} {n:,}" for kind, n in kinds.most_common())
+        log.warning("%s: %d files in the zip are not read (%s), see docs.unread()", url, len(rows), shown)
 
 
 def folder_of(url: str, levels: int) -> str:

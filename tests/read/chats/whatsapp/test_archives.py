@@ -73,6 +73,25 @@ def test_a_zip_of_several_chats(tmp_path) -> None:
     assert counts == {"order.dmy": 3, "order.mdy": 3}
 
 
+def test_what_a_zip_holds_besides_is_listed(tmp_path, caplog) -> None:
+    """Every member of a zip is a chat or a row of the unread table; each folder of a zip may hold a chat."""
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as z:
+        for name in ("Ann/_chat.txt", "Ann/diary.txt", "Ben/WhatsApp Chat with Ben.txt"):
+            z.writestr(name, CHAT)
+        for name in ("Ann/00000001-PHOTO.jpg", "Ben/notes.txt", "result.json", "inner.zip", "readme",
+                     "__MACOSX/Ann/._chat.txt", "__MACOSX/x.txt"):  # fmt: skip
+            z.writestr(name, "PK")
+    docs = dp.Pipeline().run(dp.read(str(tmp_path / "in.zip")), out=str(tmp_path / "out"))
+    assert sorted({row["chat"] for row in docs.table().to_pylist()}) == ["Ann", "Ben"]
+    assert docs.count == 6
+    found = {r["file"].partition("in.zip/")[2]: r["reason"] for r in docs.unread().to_pylist()}
+    assert found == {
+        "Ann/00000001-PHOTO.jpg": "unknown_type", "Ann/diary.txt": "not_a_chat", "Ben/notes.txt": "not_a_chat",
+        "result.json": "not_a_chat", "inner.zip": "not_a_chat", "__MACOSX": "hidden", "readme": "unknown_type",
+    }  # fmt: skip
+    assert "6 files in the zip are not read (.txt 2, .jpg 1, " in caplog.text
+
+
 def test_zips_that_cannot_be_read(tmp_path) -> None:
     """No chat, no zip, a damaged one: one sentence each."""
     with pytest.raises(ReadError, match=r"holds no exported chat, a \.txt file; it holds a\.jpg; choose"):

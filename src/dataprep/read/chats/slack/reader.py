@@ -25,7 +25,17 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.discord import listed
 from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, number, refuse, sort_out
 from dataprep.read.chats.messages import ChatReader, files_of, kind_of_file, utc_text
-from dataprep.read.chats.packs import BEFORE, ListStream, Pack, folder_of, names_in, opened_zip, state_of
+from dataprep.read.chats.packs import (
+    BEFORE,
+    ListStream,
+    Pack,
+    folder_of,
+    list_unread,
+    members,
+    names_in,
+    opened_zip,
+    state_of,
+)  # fmt: skip
 from dataprep.read.json.stream import JsonStream, warm
 from dataprep.read.trust import Trust
 from dataprep.store import files
@@ -82,22 +92,24 @@ class Slack(ChatReader):
     def _zip(self, reading: _Reading) -> Iterator[Batch]:
         url = reading.piece.url
         with opened_zip(url) as archive:
-            found = sorted(m.groups() for name in archive.namelist() if (m := DAY.match(name)))
-            days = [day for day in found if not day[0].startswith("__MACOSX/")]
+            names = members(archive)
+            days = sorted(m.groups() for name in names if (m := DAY.match(name)))
             if not days:
                 msg = (
                     "the zip is not an export of Slack: it has no files such as general/2024-05-03.json; "
                     "name another reader with format="
                 )
                 raise ReadError(msg, url, reason="not_a_chat")
+            read = {n for n in names if DAY.match(n) or posixpath.basename(n) in {*USERS, *CHATS}}
+            list_unread(url, archive, read, reading.stats)
             for root, in_root in itertools.groupby(days, itemgetter(0)):
                 pack = Pack(url, root, archive)
-                names = slack_names(pack, self.author)
+                people = slack_names(pack, self.author)
                 for folder, in_folder in itertools.groupby(in_root, itemgetter(1)):
                     known = Known()
                     for _, _, day in in_folder:
                         inner = cast("BinaryIO", pack.open(f"{folder}/{day}"))
-                        yield from reading.day(ListStream(inner, url), folder, known, names)
+                        yield from reading.day(ListStream(inner, url), folder, known, people)
 
     def row(self, message: Mapping[str, Any], names: SlackNames) -> MessageRow:
         """Return the columns of one message; message: its object in the export's JSON."""

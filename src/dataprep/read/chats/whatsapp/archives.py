@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import posixpath
 import re
 import zipfile
@@ -12,8 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dataprep.core.ledger import Ledger
 from dataprep.errors import ReadError
 from dataprep.read.chats.messages import LineFeeds
+from dataprep.read.chats.packs import list_unread, members, opened_zip
 from dataprep.store import files
 
 from . import headers as H
@@ -60,7 +63,7 @@ class Export:
             with ExportStream(files.open_read(self.url), self.url) as stream:
                 yield stream
             return
-        with _zip(self.url) as archive:
+        with opened_zip(self.url) as archive:
             try:
                 inner = archive.open(self.member)
             except (RuntimeError, NotImplementedError, zipfile.BadZipFile) as e:
@@ -75,28 +78,38 @@ class Export:
             return io.BufferedReader(stream, FIRST_BYTES).read(FIRST_BYTES)
 
 
-def exports(url: str) -> list[Export]:
+def exports(url: str, stats: Ledger | None = None) -> list[Export]:
     """Return the chats in an exported file: one for a text file, one or more for a zip.
 
-    In a zip, chats are the files `_chat.txt` and text files with the zip's name. If there are none, a single text file
-    is the chat; of several text files, those that begin like a chat are, since people send each other text files.
+    In each folder of a zip, chats are the file `_chat.txt` and the text file with the zip's name. If a folder has
+    neither, its text files that begin like a chat are, since people send each other text files; a zip's single text
+    file is a chat. stats: if given, the other files of a zip are recorded in it as unread.
+
     Raises ReadError if a zip holds no chat.
     """
     if not is_zip(url):
         return [Export(url, chat_of(url))]
-    with _zip(url) as archive:
-        names = [n for n in archive.namelist() if not n.startswith("__MACOSX/") and not n.endswith("/")]
-    texts = sorted(n for n in names if n.lower().endswith(".txt"))
-    wanted = files.name_of(url)[: -len(".zip")]
-    main = [n for n in texts if posixpath.basename(n)[: -len(".txt")] in {"_chat", wanted}]
-    found = [Export(url, chat_of(url if n == "_chat.txt" else n), n) for n in main or texts]
-    if not main and len(found) > 1:
-        found = [e for e in found if is_chat(e.first_bytes())]
-    if not found:
-        shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "") if names else "nothing"
-        msg = f"the zip holds no exported chat, a .txt file; it holds {shown}; choose 'Export chat' on the phone again"
-        raise ReadError(msg, url, reason="not_a_chat")
+    with opened_zip(url) as archive:
+        names = members(archive)
+        texts = sorted((n for n in names if n.lower().endswith(".txt")), key=posixpath.split)
+        folders = [list(found) for _, found in itertools.groupby(texts, posixpath.dirname)]
+        found = [export for some in folders for export in _in_folder(url, some, alone=len(texts) == 1)]
+        if not found:
+            shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "") if names else "nothing"
+            found_none = f"the zip holds no exported chat, a .txt file; it holds {shown}"
+            msg = f"{found_none}; choose 'Export chat' on the phone again, or unpack the zip of another platform"
+            raise ReadError(msg, url, reason="not_a_chat")
+        if stats is not None:
+            list_unread(url, archive, {export.member for export in found}, stats)
     return found
+
+
+def _in_folder(url: str, texts: list[str], *, alone: bool) -> list[Export]:
+    """Return the chats among the text files of one folder of a zip; alone: whether the zip has no other text file."""
+    wanted = {"_chat", files.name_of(url)[: -len(".zip")]}
+    main = [n for n in texts if posixpath.basename(n)[: -len(".txt")] in wanted]
+    found = [Export(url, chat_of(url if n == "_chat.txt" else n), n) for n in main or texts]
+    return found if main or alone else [e for e in found if is_chat(e.first_bytes())]
 
 
 def sniff_whatsapp(head: bytes, url: str) -> bool:
@@ -139,15 +152,3 @@ def chat_of(url: str) -> str:
     if name == "_chat":
         name = files.name_of(url.rpartition("/")[0]) or name
     return re.sub(rf"^({TITLES}) ", "", name)
-
-
-@contextlib.contextmanager
-def _zip(url: str) -> Iterator[zipfile.ZipFile]:
-    with files.open_raw(url) as raw:
-        try:
-            archive = zipfile.ZipFile(raw)
-        except (zipfile.BadZipFile, EOFError) as e:
-            msg = f"the zip is truncated or damaged ({e}); fetch the file again"
-            raise ReadError(msg, url) from e
-        with archive:
-            yield archive

@@ -70,7 +70,7 @@ class WhatsApp(ChatReader):
         Raises ReadError if a chat has no header, or `date_order` contradicts its dates.
         """
         base = 0
-        for export in exports(piece.url):
+        for export in exports(piece.url, stats):
             chat = _Chat(self, export, piece, stats, base)
             yield from chat.batches()
             base = chat.stop
