@@ -42,6 +42,7 @@ _NAMES = {
     "filters.classifiers.quality": "Quality",
     "filters.decontaminate.stage": "Decontaminate",
     "filters.fineweb": "FineWeb",
+    "filters.fineweb2": "FineWeb2",
     "filters.gopher.stage": "Gopher",
     "filters.hosts": "Hosts",
     "filters.percentiles": "Percentiles",

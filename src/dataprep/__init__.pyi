@@ -29,6 +29,7 @@ from .filters.classifiers.language import Language as Language
 from .filters.classifiers.quality import Quality as Quality
 from .filters.decontaminate.stage import Decontaminate as Decontaminate
 from .filters.fineweb import FineWeb as FineWeb
+from .filters.fineweb2 import FineWeb2 as FineWeb2
 from .filters.gopher.stage import Gopher as Gopher
 from .filters.hosts import Hosts as Hosts
 from .filters.percentiles import Percentiles as Percentiles

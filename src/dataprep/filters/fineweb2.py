@@ -1,0 +1,184 @@
+"""FineWeb2: the rules of FineWeb-2, with thresholds and stop words of each language.
+
+They are rules of Gopher and FineWeb as the code of datatrove counts them. Slow reference for the tests:
+tests/twins/fineweb2.py.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.score import ScoredFilter
+from dataprep.errors import PlanError, need
+from dataprep.store import files
+
+from .fineweb import BEYOND, FineWeb
+from .fineweb2_languages import LANGUAGES, NUMBERS
+from .gopher.published_scores import published_scores
+from .gopher.stage import PRESETS as GOPHER
+from .gopher.stage import RULES as GOPHER_RULES
+from .thresholds import PRESET, check_numbers, read_list, reasons, tuple_of_words
+
+# In the order of the published pipeline: repetition, FineWeb's lines, Gopher's quality.
+_REPETITION = ("max_dup_lines", *(f"max_top_{n}gram" for n in (2, 3, 4)), *(f"max_dup_{n}gram" for n in range(5, 11)))
+_LINES = ("min_end_mark_lines", "max_dup_line_chars", "max_breaks")
+_QUALITY = (
+    "min_words", "max_words", "min_mean_word_chars", "max_mean_word_chars", "max_hashes", "max_ellipses",
+    "max_bullet_lines", "max_ellipsis_lines", "min_alphabetic", "min_stop_words",
+)  # fmt: skip
+_RULES = {rule.parameter: rule for rule in GOPHER_RULES} | {rule.parameter: rule for rule in BEYOND}
+_OWN = tuple(_RULES[name] for name in (*_REPETITION, *_LINES, *_QUALITY))
+RULES = tuple(rule._replace(score=f"fineweb2_{rule.score.split('_', 1)[1]}") for rule in _OWN)
+# Settings of a published file, and the parameters that they set.
+SETTINGS = {
+    "dup_line_frac": "max_dup_lines", "line_punct_thr": "min_end_mark_lines", "new_line_ratio": "max_breaks",
+    "min_avg_word_length": "min_mean_word_chars", "max_avg_word_length": "max_mean_word_chars",
+    "max_non_alpha_words_ratio": "min_alphabetic",
+    **{f"top_{n}": f"max_top_{n}gram" for n in (2, 3, 4)}, **{f"dup_{n}": f"max_dup_{n}gram" for n in range(5, 11)},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineWeb2(ScoredFilter):
+    """Drop documents by the rules of FineWeb-2, with its thresholds for a language (Penedo et al. 2025).
+
+    >>> FineWeb2(language="ary_Arab")
+    >>> FineWeb2(language="ary_Arab", min_words=20)                             # published, except for this
+    >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs")              # a copy of the published files
+
+    language: code of language and script, as in FineWeb-2. Included are aeb_Arab, arb_Arab, arq_Arab, ary_Arab,
+        arz_Arab, deu_Latn, fra_Latn and spa_Latn.
+    configs: the folder `configs` of the repository huggingface/fineweb-2, which has a file for each of 1,929 languages;
+        needs the extra `hf`. None: the included languages.
+
+    The rules are those of `Gopher(preset="datatrove")` and `FineWeb(preset="code")`, in the order of the published
+    pipeline; docs/filters.md states what each counts:
+
+    | parameter | value | reason |
+    |---|---|---|
+    | max_dup_lines | of the language | duplicate_lines |
+    | max_top_2gram ... 4gram, max_dup_5gram ... 10gram | of the language | top_2gram ..., duplicate_5gram ... |
+    | min_end_mark_lines, max_breaks | of the language | few_end_marks, line_breaks |
+    | max_dup_line_chars | 0.1 | duplicate_line_chars |
+    | min_words, max_words | 50, 100,000 | too_few_words, too_many_words |
+    | min_mean_word_chars, max_mean_word_chars | of the language | short_words, long_words |
+    | max_hashes, max_ellipses | 0.1 | hashes, ellipses |
+    | max_bullet_lines, max_ellipsis_lines | 0.9, 0.3 | bullet_lines, ellipsis_lines |
+    | min_alphabetic | of the language | not_alphabetic |
+    | min_stop_words, stop_words | 2 different ones of the language's | few_stop_words |
+
+    None switches a rule off; a published 0, or a share of lines below 0, does so too. A stop word that contains white
+    space is left out. The published code splits words with the tokenizer of a library for each language (spaCy's for
+    the included ones); here they are those of `words="punctuation"`, which have no spaces between Chinese, Thai or
+    Khmer words. The property `language_score` is the score of GlotLID that FineWeb-2 required; this filter does not
+    apply it. FineWeb-2 removes near-duplicates before these rules, and then repairs texts and hides personal data.
+
+    Raises PlanError for an unknown language, an unreadable file, or a threshold below 0.
+    """
+
+    compiled: ClassVar[bool] = True
+
+    language: str
+    configs: str | None = field(default=None, repr=False)
+    max_dup_lines: float | None = PRESET
+    max_top_2gram: float | None = PRESET
+    max_top_3gram: float | None = PRESET
+    max_top_4gram: float | None = PRESET
+    max_dup_5gram: float | None = PRESET
+    max_dup_6gram: float | None = PRESET
+    max_dup_7gram: float | None = PRESET
+    max_dup_8gram: float | None = PRESET
+    max_dup_9gram: float | None = PRESET
+    max_dup_10gram: float | None = PRESET
+    min_end_mark_lines: float | None = PRESET
+    max_dup_line_chars: float | None = 0.1
+    max_breaks: float | None = PRESET
+    min_words: int | None = 50
+    max_words: int | None = 100_000
+    min_mean_word_chars: float | None = PRESET
+    max_mean_word_chars: float | None = PRESET
+    max_hashes: float | None = 0.1
+    max_ellipses: float | None = 0.1
+    max_bullet_lines: float | None = 0.9
+    max_ellipsis_lines: float | None = 0.3
+    min_alphabetic: float | None = PRESET
+    min_stop_words: int | None = 2
+    stop_words: tuple[str, ...] = PRESET
+    language_score: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        published = _read(self.language, self.configs)
+        object.__setattr__(self, "language_score", published["language_score"])
+        values = {SETTINGS[name]: max(published[name], 0) or None for name in SETTINGS}
+        for name, value in (values | {"stop_words": published["stop_words"]}).items():
+            if getattr(self, name) == PRESET:
+                object.__setattr__(self, name, value)
+        check_numbers(self, (rule.parameter for rule in RULES))
+        tuple_of_words(self, "stop_words")
+
+    @property
+    def scores(self) -> Mapping[str, pa.DataType]:
+        """Names and types of the columns that the filter adds: int64 for counts of words, else float64."""
+        counted = ("fineweb2_words", "fineweb2_stop_words")
+        return {rule.score: pa.int64() if rule.score in counted else pa.float64() for rule in RULES}
+
+    @property
+    def measure(self) -> Any:
+        """The value that decides the scores: the stop words."""
+        return self.stop_words
+
+    def recipe(self) -> Any:
+        """Return the values that identify this stage, whether they are of the published file or not."""
+        return self.VERSION, self.measure, [getattr(self, rule.parameter) for rule in RULES]
+
+    def score(self, batch: Batch) -> Mapping[str, pa.Array]:
+        """Return a column for each score that the rules use, by name, with a value per text."""
+        bullets = GOPHER["datatrove"]["bullets"]
+        found = published_scores(*B.buffers(batch), "datatrove", bullets, (self.stop_words,))
+        found |= FineWeb(preset="code").score(batch)
+        return {rule.score: found[own.score] for rule, own in zip(RULES, _OWN, strict=True)}
+
+    def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
+        """Return the reason of the first rule of the table that drops each document, null if none does.
+
+        scores: the columns of `score`.
+        """
+        return reasons(self, RULES, scores)
+
+
+def _read(language: str, configs: str | None) -> dict[str, Any]:
+    """Return the numbers (NUMBERS) and `stop_words` of a language, from the folder `configs` or the included ones."""
+    if configs is None:
+        _check_language(language, sorted(LANGUAGES), ", or configs= must be a folder that has its published file")
+        return LANGUAGES[language]
+    url = files.join(configs, f"{language}.yml")
+    if not files.exists(url):
+        known = [files.name_of(found).removesuffix(".yml") for found in files.expand(configs) if found.endswith(".yml")]
+        _check_language(language, known, f" in the folder configs={configs!r}")
+    yaml, text = need("yaml", extra="hf"), read_list("FineWeb2", url)
+    try:
+        made = yaml.safe_load(text)
+        grams = {f"{kind}_{n}": share for kind in ("top", "dup") for n, share in made[f"{kind}_n_grams"]}
+        words = tuple(dict.fromkeys(word for word in made["stopwords"] if not set(word) & set(" \t\n")))
+        return {name: 0 + (made | grams)[name] for name in NUMBERS} | {"stop_words": words}
+    except (KeyError, TypeError, ValueError, yaml.YAMLError) as e:
+        problem = f"it lacks {e}" if isinstance(e, KeyError) else type(e).__name__
+        msg = f"FineWeb2: {url} must be a file of huggingface/fineweb-2, but {problem}; copy it again"
+        raise PlanError(msg) from e
+
+
+def _check_language(language: str, known: list[str], remedy: str) -> None:
+    """Raise PlanError if a language is none of the `known` codes; the message names similar ones."""
+    if language in known:
+        return
+    near = difflib.get_close_matches(str(language), known, 3, 0.5) or known[:3]
+    which = f"one of {len(known)} codes such as {' or '.join(map(repr, near))}" if near else "that of a file NAME.yml"
+    msg = f"FineWeb2: language={language!r} must be {which}{remedy}"
+    raise PlanError(msg)

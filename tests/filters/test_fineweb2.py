@@ -1,0 +1,159 @@
+"""FineWeb2 against its plain twin, rule by rule; the published files, and languages that do not exist."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+import laws
+import twins.fineweb2
+from dataprep.errors import PlanError
+from dataprep.filters.fineweb2 import RULES, FineWeb2
+from dataprep.filters.fineweb2_languages import LANGUAGES
+from dataprep.store.key import key
+
+CONFIG = """\
+dup_line_frac: 0.32
+dup_n_grams:
+- - 5
+  - 0.196
+- - 6
+  - 0.183
+- - 7
+  - 0.169
+- - 8
+  - 0.157
+- - 9
+  - 0.145
+- - 10
+  - 0.13
+language_score: 0.418
+line_punct_thr: 0.111
+max_avg_word_length: 7
+max_non_alpha_words_ratio: 0.743
+min_avg_word_length: 3
+new_line_ratio: 0.162
+stopwords:
+- "\\u060C"
+- "\\u062F\\u064A\\u0627\\u0644"
+- 'l'''
+- two words
+- "\\u0645\\u0646"
+top_n_grams:
+- - 2
+  - 0.245
+- - 3
+  - 0.224
+- - 4
+  - 0.197
+"""
+OFF = {rule.parameter: None for rule in RULES}
+
+
+def pages():
+    """Made pages of Darija's letters: words, marks, lines and repeats in many shares."""
+    words = ["".join(random.Random(k).choices("ابتجحدرسكلمنهوي", k=5)) for k in range(110)]
+    made = [
+        "من ديال " + "".join(w + (".\n" if k % 10 == 0 else " ") for k, w in enumerate(words[n:], 1))
+        for n in range(0, 50, 10)
+    ]
+    for k in range(44):
+        rng = random.Random(k)
+        letters = "ابتجحدرسكلمنهوي"[: rng.choice([3, 15])]
+        words = [
+            "".join(rng.choices(letters, k=rng.randint(1, rng.choice([3, 6, 12, 25]))))
+            for _ in range(rng.choice([9, 60, 200]))
+        ]
+        words += rng.choice([[], ["،"], ["، ", "ديال"], ["من", "ديال"], ["#"] * 9, ["..."] * 9, ["7"] * 30, ["…"] * 5])
+        phrase = rng.choices(words, k=rng.randint(2, 12))
+        parts, ends = [], rng.choice([(".",), (".", "", ""), ("",), ("...",), ("!", "…")])
+        for _ in range(rng.choice([15, 30, 45])):
+            more = phrase if rng.random() < rng.choice([0, 0.02, 0.2, 0.4]) else rng.choices(words, k=3)
+            parts.append(" ".join(more) + (rng.choice(ends) + "\n" if rng.random() < k % 7 / 6 else " "))
+        made.append(rng.choice(["", "- ", "• "]).join(["", *parts]) + "\n".join(parts[:3] * rng.choice([0, 0, 2, 9])))
+    return made
+
+
+def stage_of(folder, **changes):
+    """A stage with the thresholds of CONFIG."""
+    (folder / "ary_Arab.yml").write_text(CONFIG, encoding="utf-8")
+    return FineWeb2(language="ary_Arab", configs=str(folder), **changes)
+
+
+def test_each_rule_equals_its_twin(tmp_path):
+    """Alone, each rule drops the pages that the twin drops, some of them and not all; together, the first reason."""
+    yaml = pytest.importorskip("yaml")
+    config, made = yaml.safe_load(CONFIG), pages()
+    batch = laws.batch_of(made)
+    want = [twins.fineweb2.drops(text, config, max_words=115) for text in made]
+    whole = stage_of(tmp_path, max_words=115)
+    scores = whole.score(batch)
+    assert [rule.reason for rule in RULES] == list(want[0])
+    for rule in RULES:
+        alone = stage_of(tmp_path, **OFF | {rule.parameter: getattr(whole, rule.parameter)})
+        found = [why is not None for why in alone.decide(scores).to_pylist()]
+        assert found == [drops[rule.reason] for drops in want], rule.parameter
+        assert 0 < sum(found) < len(made), rule.parameter
+    first = [next((why for why, drops in row.items() if drops), None) for row in want]
+    assert whole.decide(whole.score(batch)).to_pylist() == first
+    assert first.count(None) > 3
+
+
+def test_published_files_and_included_languages(tmp_path):
+    """A file gives the thresholds that the table has; an own value wins; 0 and shares below 0 switch a rule off."""
+    pytest.importorskip("yaml")
+    included, read = FineWeb2(language="ary_Arab"), stage_of(tmp_path)
+    names = {rule.parameter for rule in RULES}
+    assert {n: getattr(read, n) for n in names} == {n: getattr(included, n) for n in names}
+    assert read.stop_words == ("،", "ديال", "l'", "من")
+    assert included.language_score == read.language_score == 0.418
+    assert FineWeb2(language="ary_Arab", min_words=9, max_breaks=None).max_breaks is None
+    assert FineWeb2(language="arq_Arab").min_end_mark_lines is FineWeb2(language="deu_Latn").min_mean_word_chars is None
+    assert key(stage_of(tmp_path, stop_words=included.stop_words)) == key(included) != key(read)
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_laws(language):
+    """Batch cuts do not matter, books balance, and the stage travels with its key."""
+    stage, batch = FineWeb2(language=language, min_words=5), laws.batch_of(["", "،", *pages()[:6]])
+    laws.cuts_do_not_matter(stage, batch, [1, 3])
+    laws.books_balance(stage, batch)
+    laws.key_and_pickle_are_stable(stage)
+
+
+def test_wrong_languages_and_files(tmp_path):
+    """A wrong language is one sentence with similar codes, a damaged file one with its name."""
+    pytest.importorskip("yaml")
+    folder = str(tmp_path)
+    for make, says in (
+        (
+            lambda: FineWeb2(language="ary"),
+            "language='ary' must be one of 8 codes such as 'ary_Arab', or configs= must",
+        ),
+        (
+            lambda: FineWeb2(language="ary_Latn", configs=folder),
+            "must be that of a file NAME.yml in the folder configs=",
+        ),
+        (
+            lambda: stage_of(tmp_path) and FineWeb2(language="ary_Arb", configs=folder),
+            "one of 1 codes such as 'ary_Arab'",
+        ),
+        (lambda: FineWeb2(language="ary_Arab", min_words=-1), "min_words=-1 must be a number of at least 0"),
+        (lambda: FineWeb2(language="ary_Arab", stop_words="wach"), "must be a tuple of strings"),
+        (lambda: damaged(tmp_path, CONFIG.replace("language_score", "score")), "but it lacks 'language_score'; copy"),
+        (
+            lambda: damaged(tmp_path, CONFIG.replace("0.418", "high")),
+            "must be a file of huggingface/fineweb-2, but TypeError; copy",
+        ),
+        (lambda: damaged(tmp_path, "a: [\n"), "of huggingface/fineweb-2, but ParserError"),
+    ):
+        with pytest.raises(PlanError, match=re.escape(says)):
+            make()
+
+
+def damaged(folder, text):
+    """A stage of a file with this text."""
+    (folder / "bad_Arab.yml").write_text(text, encoding="utf-8")
+    return FineWeb2(language="bad_Arab", configs=str(folder))
