@@ -166,6 +166,43 @@ def test_a_value_of_many_rows_is_decoded_in_slices(tmp_path, monkeypatch, kind, 
     assert len(whole) == sum(t is not None for t in text)
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "PLAIN", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_equal_values_without_a_dictionary_are_decoded_in_slices(tmp_path, monkeypatch, encoding) -> None:
+    """Prefixes that values share, and plain values that compress well, take no more memory than a dictionary's."""
+    long = "a long value " * 8_000  # 104 kB
+    table = pa.table({"text": ["text"] * 100, "other": [None] * 20 + [long] * 80})
+    pq.write_table(
+        table, tmp_path / "a.parquet", compression="zstd", use_dictionary=False, column_encoding={"other": encoding}
+    )
+    docs = dp.read(str(tmp_path / "a.parquet"))
+    whole = docs.table(["id", "text", "meta"])
+    monkeypatch.setattr(parquet_rows, "DECODED_BYTES", 1 << 20)
+    sizes = [pc.sum(pc.binary_length(batch["meta"])).as_py() for batch in docs.batches()]
+    assert max(sizes) <= (1 << 20) + 100 * 1024
+    assert docs.table(["id", "text", "meta"]).equals(whole)
+
+
+@pytest.mark.parametrize("dictionary", [True, False], ids=["dictionary", "plain"])
+@pytest.mark.parametrize("kind", ["list", "struct", "map"])
+def test_a_row_with_very_many_values_is_rejected(tmp_path, monkeypatch, kind, dictionary) -> None:
+    """A list of a thousand references is one row: its column is named, and the rest is read without it."""
+    monkeypatch.setattr(parquet_rows, "DECODED_BYTES", 1 << 20)
+    monkeypatch.setattr(parquet_rows, "ROW_BYTES", 8 << 20)
+    long = "a long value " * 8_000
+    many = {
+        "list": pa.array([None, [long] * 100, []]),
+        "struct": pa.array([None, {"k": [{"v": long}] * 100}, {"k": []}]),
+        "map": pa.array([None, [(f"{i}", long) for i in range(100)], []], MAP),
+    }[kind]
+    url = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"text": ["a", "b", "c"], "other": many}), url, use_dictionary=dictionary)
+    with pytest.raises(ReadError, match="a row has 9 MiB in the column 'other', over 8 MiB; set meta=False"):
+        list(dp.read(url))
+    assert [doc["text"] for doc in dp.read(url, meta=False)] == ["a", "b", "c"]
+    monkeypatch.setattr(parquet_rows, "ROW_BYTES", 16 << 20)
+    assert dp.read(url).count == 3
+
+
 def test_rows_without_long_values_are_decoded_together(tmp_path) -> None:
     """Ordinary columns keep the size of their batches: nothing is read twice for them."""
     names = [f"https://example.org/{i % 7}" for i in range(5_000)]

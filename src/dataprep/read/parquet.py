@@ -29,7 +29,7 @@ from dataprep.read.json.columns import arrow_type, check_taken
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
-from .parquet_rows import rows_at_once
+from .parquet_rows import pieces, rows_at_once
 from .source_field import PREFIX, as_sources, field_path
 from .trust import MAX_DOC_BYTES
 
@@ -103,7 +103,7 @@ class Parquet(Reader):
             for k in range(file.metadata.num_row_groups):
                 rows = file.metadata.row_group(k).num_rows
                 if piece.start < row + rows and (piece.stop is None or row < piece.stop):
-                    n = rows_at_once(raw, file.metadata, k, self._wanted)
+                    n = rows_at_once(raw, file.metadata, k, self._wanted, piece.url)
                     batches = file.iter_batches(n, [k], self._wanted, use_threads=False)
                     yield from self._group(batches, row, piece, stats, seen)
                 row += rows
@@ -136,8 +136,11 @@ class Parquet(Reader):
         for batch in batches:
             first = max(0, piece.start - row)
             last = batch.num_rows if piece.stop is None else max(first, min(batch.num_rows, piece.stop - row))
-            yield from self._documents(batch.slice(first, last - first), row + first, piece, stats, seen)
-            row += batch.num_rows
+            row += first
+            for rows in pieces(batch.slice(first, last - first), piece.url):
+                yield from self._documents(rows, row, piece, stats, seen)
+                row += rows.num_rows
+            row += batch.num_rows - last
 
     def _documents(self, rows: Batch, row: int, piece: Slice, stats: Ledger, seen: set[str]) -> Iterator[Batch]:
         """Yield rows as documents; `row` is the position of the first. seen: the sources of the file so far."""

@@ -1,7 +1,7 @@
-"""Limit the rows of a Parquet file that are decoded at once, so that a value that many rows share does not fill memory.
+"""Limit the rows of a Parquet file that are decoded at once, so that a small file cannot fill memory.
 
-A dictionary stores each distinct value once: a file of 500 bytes may hold 900 references to a text of 1 MB, which take
-900 MB when they are decoded.
+A file of 500 bytes may hold 900 references to a text of 1 MB, which take 900 MB when they are decoded: by a dictionary,
+by prefixes (DELTA_BYTE_ARRAY), or because plain values that are equal are compressed well.
 """
 
 from __future__ import annotations
@@ -9,44 +9,90 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dataprep.core.batch import Batch
+from dataprep.errors import ReadError
+
 ROWS = 1_024  # decoded at once: few rows have over 8 kB
-DECODED_BYTES = 64 << 20  # that dictionaries may add to the decoded rows
+FEW = 16  # rows at once of a column whose values share prefixes, so that their sizes are not known
+DECODED_BYTES = 64 << 20  # of decoded rows
+ROW_BYTES = 256 << 20  # of one row; its JSON takes several times as much
 
 
-def rows_at_once(f: Any, metadata: pq.FileMetaData, k: int, columns: Sequence[str] | None) -> int:
+def rows_at_once(f: Any, metadata: pq.FileMetaData, k: int, columns: Sequence[str] | None, url: str = "") -> int:
     """Return how many rows of row group `k` to decode at once, 1 to ROWS.
 
-    f: the open file. metadata: the file's metadata. columns: the names of the columns that are read; None: all.
+    f: the open file. metadata: the file's metadata. columns: the names of the columns that are read; None: all. url:
+    the file's name. Raises ReadError if a row of a column refers so often to its dictionary that it has over ROW_BYTES.
     """
     group = metadata.row_group(k)
-    rows = min(ROWS, max(1, group.num_rows))
-    row_bytes = 0
+    rows = max(1, group.num_rows)
+    at_once, row_bytes = ROWS, 0
     for i in range(group.num_columns):
         column = group.column(i)
         read = columns is None or column.path_in_schema.partition(".")[0] in columns
         is_text = column.physical_type == "BYTE_ARRAY" and metadata.schema.column(i).logical_type.type != "DECIMAL"
-        if read and is_text and column.has_dictionary_page:
-            values_per_row = -(-column.num_values // max(1, group.num_rows))
-            if rows * values_per_row * column.total_uncompressed_size > DECODED_BYTES:
-                row_bytes += values_per_row * _longest(f, metadata, k, column.path_in_schema)
-    return max(1, min(ROWS, DECODED_BYTES // max(1, row_bytes)))
+        if not (read and is_text):
+            continue
+        stored = max(1, column.total_uncompressed_size)
+        if "DELTA_BYTE_ARRAY" in column.encodings:
+            at_once = min(at_once, max(FEW, DECODED_BYTES // stored))
+        elif column.has_dictionary_page and min(ROWS * column.num_values // rows, column.num_values) * stored > (
+            DECODED_BYTES
+        ):
+            row_bytes += _row_bytes(f, metadata, k, i, url)
+        row_bytes += stored // rows
+    return max(1, min(at_once, DECODED_BYTES // max(1, row_bytes)))
 
 
-def _longest(f: Any, metadata: pq.FileMetaData, k: int, path: str) -> int:
-    """Return the bytes of the longest value in the dictionary of a column; the rows are not decoded."""
+def pieces(rows: Batch, url: str) -> Iterator[Batch]:
+    """Yield decoded rows in batches of up to DECODED_BYTES. Raises ReadError if one row has over ROW_BYTES."""
+    if rows.num_rows > 1 and rows.nbytes > DECODED_BYTES:
+        yield from pieces(rows.slice(0, rows.num_rows // 2), url)
+        yield from pieces(rows.slice(rows.num_rows // 2), url)
+        return
+    if rows.nbytes > ROW_BYTES:
+        sizes = {name: column.nbytes for name, column in zip(rows.schema.names, rows.columns, strict=True)}
+        name = max(sizes, key=sizes.__getitem__)
+        raise _too_large(name, sizes[name], url)
+    yield rows
+
+
+def _too_large(name: str, n_bytes: int, url: str) -> ReadError:
+    msg = f"a row has {n_bytes >> 20:,} MiB in the column {name!r}, over {ROW_BYTES >> 20} MiB; set meta=False"
+    return ReadError(msg + ", which leaves the column out", url)
+
+
+def _row_bytes(f: Any, metadata: pq.FileMetaData, k: int, i: int, url: str) -> int:
+    """Return the most bytes that a row of column `i` may take, by the longest value in the dictionary of the column.
+
+    If a row may have several values, all rows are measured. Only the dictionary and its references are decoded.
+    """
+    column = metadata.row_group(k).column(i)
+    path = column.path_in_schema
     file = pq.ParquetFile(f, metadata=metadata, read_dictionary=[path])
+    repeated = metadata.schema.column(i).max_repetition_level > 0
+    largest = 0
     for rows in (1, ROWS):  # the first row shows the dictionary, unless it is null
         for batch in file.iter_batches(rows, row_groups=[k], columns=[path], use_threads=False):
-            found = [values for column in batch.columns for values in _dictionaries(column) if len(values)]
-            if found:
-                return max(int(pc.max(pc.binary_length(values)).as_py() or 0) for values in found)
+            longest = max((_longest(d) for one in batch.columns for d in _dictionaries(one)), default=0)
+            if longest and (not repeated or longest * column.num_values <= DECODED_BYTES):
+                return 0 if repeated else longest  # all rows together are small
             if rows == 1:
                 break
-    return 0
+            largest = max(largest, *(int(_sizes(one).max(initial=0)) for one in batch.columns))
+            if largest > ROW_BYTES:
+                raise _too_large(path.partition(".")[0], largest, url)
+    return largest
+
+
+def _longest(values: pa.Array) -> int:
+    return int(pc.max(pc.binary_length(values)).as_py() or 0)
 
 
 def _dictionaries(values: pa.Array) -> Iterator[pa.Array]:
@@ -62,3 +108,18 @@ def _dictionaries(values: pa.Array) -> Iterator[pa.Array]:
         yield from _dictionaries(values.items)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
         yield from _dictionaries(values.values)
+
+
+def _sizes(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the bytes of each row of a column, which may be nested, if its dictionaries are decoded."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        sizes = pc.fill_null(pc.binary_length(values.dictionary), 0).take(values.indices)
+        return np.asarray(pc.fill_null(sizes, 0).to_numpy(zero_copy_only=False), np.int64)
+    if pa.types.is_struct(kind):
+        return sum((_sizes(one) for one in values.flatten()), np.zeros(len(values), np.int64))
+    if pa.types.is_map(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        inner = _sizes(values.keys) + _sizes(values.items) if pa.types.is_map(kind) else _sizes(values.values)
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(inner)])
+        return np.asarray(np.diff(ends[values.offsets.to_numpy()]), np.int64)
+    return np.zeros(len(values), np.int64)
