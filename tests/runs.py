@@ -5,7 +5,7 @@ import torch
 from dataprep.train import checkpoint
 from dataprep.train.metrics import read
 
-SPEEDS = {"tokens_per_s", "loader_wait", "mfu", "peak_memory"}
+SPEEDS = {"tokens_per_s", "loader_wait", "mfu", "peak_memory", "attention"}
 
 
 def weights(out):
@@ -16,7 +16,7 @@ def weights(out):
 
 
 def curve(out):
-    """What metrics.jsonl says apart from speed and memory."""
+    """What metrics.jsonl says apart from how it computed."""
     return [{k: v for k, v in row.items() if k not in SPEEDS} for row in read(out / "metrics.jsonl")]
 
 
