@@ -19,7 +19,7 @@ from dataprep.errors import DataprepError, InUse, Transient, WorkerDied, shown
 from dataprep.store.stopping import CODES, clean_end, stopped_in
 from dataprep.train.ranks import is_first_here
 
-from . import chat, clusters, diff, evaluate, look, models, people, runs, search, tokenizer, tokens, trial, why
+from . import chat, clusters, diff, evaluate, look, models, people, runs, search, tokenizer, tokens, train, trial, why
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -44,7 +44,7 @@ def _options(
 
 
 COMMANDS = (
-    runs.run, runs.train, runs.clean, trial.plan, look.inspect, look.report, diff.diff, clusters.clusters, why.why,
+    runs.run, train.train, runs.clean, trial.plan, look.inspect, look.report, diff.diff, clusters.clusters, why.why,
     search.search, models.train_ngram, models.perplexity, models.train_langid, models.train_quality,
     models.export_model, tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer,
     tokens.verify, tokens.show, tokens.export, tokens.import_,

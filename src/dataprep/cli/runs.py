@@ -1,4 +1,4 @@
-"""Commands that make runs or remove parts of them: run, persona, train, clean, forget."""
+"""Commands that make runs or remove parts of them: run, persona, clean, forget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from dataprep.core.folder import STEPS, Folder
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.store import files, lease
-from dataprep.train.ranks import is_first
 
 from .options import Memory, RunFolder, Screen, Workers, runner, say
 from .trial import dry_run as dry_run_of
@@ -59,45 +58,6 @@ def _print_result(console: Console, result: Any) -> None:
         console.print(stats)
     elif result is not None:
         console.print(escape(str(result)), highlight=False, soft_wrap=True)
-
-
-def train(
-    shards: Annotated[list[str], typer.Argument(help="A folder of token shards, or several as NAME=FOLDER.")],
-    out: Annotated[str, typer.Option(help="Folder for checkpoints and metrics; a stopped run resumes.")],
-    preset: Annotated[
-        str | None, typer.Option(help="Settings: tiny, 11m, 42m, gpt2-124m ...; default: tiny, or those of --from.")
-    ] = None,
-    init_from: Annotated[
-        str | None,
-        typer.Option("--from", metavar="DIR", help="Begin with this run, checkpoint or Hugging Face model, at step 0."),
-    ] = None,
-    lora: Annotated[
-        int | None, typer.Option(metavar="RANK", help="Train only low-rank changes of the model of --from.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
-    ] = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw the loss curve on the terminal.")] = False,
-    tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Also write the metrics for TensorBoard, to OUT/tensorboard.")
-    ] = False,
-    start_over: Annotated[bool, typer.Option("--start-over", help="Remove the run in --out, and start again.")] = False,
-) -> None:
-    """Train a GPT on token shards; `python -m dataprep.train` does the same with only torch and numpy installed."""
-    from dataprep import train as trainer
-
-    begin: Any = None
-    if init_from is not None:
-        from dataprep.voice.open_model import beginning
-
-        begin = beginning(init_from)
-    config = trainer.starting_config(preset, begin).override(*(settings or []))
-    made = trainer.train(
-        trainer.named(shards), out=out, config=config, init_from=begin, lora=lora, resume=not start_over, plot=plot,
-        tensorboard=tensorboard,
-    )  # fmt: skip
-    if is_first():
-        print(made)
 
 
 def clean(
