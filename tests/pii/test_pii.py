@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import laws
 import twins.pii
 from dataprep.errors import PlanError
-from dataprep.pii.numbers import issued, luhn
+from dataprep.pii.cards import issued, luhn
 from dataprep.pii.rules import IBAN_LENGTHS, mod97
 from dataprep.pii.stage import KINDS, PII
 

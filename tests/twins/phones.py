@@ -5,18 +5,25 @@ from __future__ import annotations
 import itertools
 import unicodedata
 
+from dataprep.pii.labels import AFTER_LABEL, AFTER_PHONE, NOT_PERSONAL, PARAMETERS, PHONE, words
+
 VALUES = {c: str(unicodedata.decimal(c)) for c in map(chr, range(0x1FBFA)) if c.isdecimal()}
 WIDE = dict(zip("（）＋－．／\u3000", "()+-./ ", strict=True))
 INVISIBLE = "\u00ad\ufeff" + "".join(map(chr, (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A))))
 LINKS = ("wa.me/", "phone=", "phone=%2B", "phone=%2b")
 BLANKS, SIGNS = [" ", "\u00a0", "\u202f"], ["-", ".", "\u2010", "\u2011"]
-LABELS = (
-    "isbn issn ean doi arxiv version ver v release build rfc section img dsc vid ref reference référence order invoice "
-    "tracking commande facture siren siret rcs rc ice tva vat kvk kbo bce btw crn duns company registration registered "
-    "الفاتورة"
-)
-LABELS = [*LABELS.split(), "السجل التجاري", "رقم الطلب"]
-MORE = ("", *(a + b for a in " _" for b in ("house", "number", "no", "nr", "num", "n°", "id")))
+LABELS, PHONES = tuple(words(NOT_PERSONAL)), tuple(words(PHONE))
+MORE = ("", *(a + b for a in " _" for b in AFTER_LABEL.split("|")))
+PARAMETER = tuple(a + b + "=" for a in "?&" for b in PARAMETERS.split("|"))
+GAPS = ("", " ", "-")
+PLANS = [  # N: 3, 4, 8 or 9; M: 3 to 9; d: any digit
+    *(f"8{a}{b}Ndd{c}{d}ddd{e}dd{f}dd" for a in " -" for b in ("", "(") for c in ("", ")")
+      for d in GAPS for e in GAPS for f in GAPS),
+    *(f"8(Ndd){d}ddd{e}dd{f}dd" for d in GAPS for e in GAPS for f in GAPS),
+    *(f"0{a}(ddd){b}ddd{c}dd{d}dd" for a in ("", " ") for b in GAPS for c in GAPS for d in GAPS),
+    "1Md-dddd-dddd", "dd)dddd-dddd", "dd) dddd-dddd", "dd)9dddd-dddd", "dd) 9dddd-dddd",
+]  # fmt: skip
+KINDS = {**{c: c for c in "0189 ()-"}, "N": "3489", "M": "3456789", "d": "0123456789"}
 
 
 def phones(line: str):
@@ -37,17 +44,36 @@ def phones(line: str):
 
 def plain_phones(line: str):
     """Spans of phone numbers, each from its + or bracket to the end of its last group."""
-    end = -1
-    for run in runs(line):
-        at = 0
+    end, phone = -1, False
+    for groups in runs(line):
+        run, at = Run(groups), 0
+        if not run or run[-1][1] - run[0][0] < 8:
+            continue
+        phone = is_phone(line, run[0][0]) or (phone and in_list(line, end, run[0][0]))
+        run.called = 0 if phone else None
         while at < len(run):
-            last = None if in_date(line, run[at][0]) else last_group(line, run, at, end)
+            other = in_date(line, run[at][0]) or in_isbn(line, run[at][0])
+            last = None if other else last_group(line, run, at, end)
+            if last is not None and phone:
+                run.called = last + 1
             if last is not None:
                 start, end = run[at][0], run[last][1]
                 rest = line[run[at][1] : end]
                 bracket = line[:start].endswith("(") and rest.count(")") > rest.count("(")
                 yield start - (bracket or line[:start].endswith("+")), end
             at = at + 1 if last is None else last + 1
+
+
+class Run(list):
+    """Groups of digits; `called`: the index of one that a label calls a phone."""
+
+    called: int | None = None
+
+
+def in_list(line: str, end: int, start: int) -> bool:
+    """Whether a number is the next one in a list after a phone that ends at `end`."""
+    gap = line[end : start - line[:start].endswith(("+", "("))]
+    return end >= 0 and 1 <= len(gap) <= 3 and set(gap) <= set(" ,;/-")
 
 
 def groups_of(line: str) -> list[tuple[int, int, str]]:
@@ -77,6 +103,13 @@ def in_date(line: str, start: int) -> bool:
     """Whether a group is in three groups like those of a date, with the same sign between them and none around."""
     groups = groups_of(line)
     signs = ["", *(line[a[1] : b[0]] for a, b in itertools.pairwise(groups)), ""]
+    for n in range(len(groups) - 5):
+        sizes = [len(digits) for _, _, digits in groups[n : n + 6]]
+        days = all(size <= 2 for size in (*sizes[:2], *sizes[3:5])) and {sizes[2], sizes[5]} <= {2, 4}
+        same = signs[n + 1] in ("/", ".") and {*signs[n + 1 : n + 3], *signs[n + 4 : n + 6]} == {signs[n + 1]}
+        alone = not {signs[n], signs[n + 6]} & {"/", ".", "-"}
+        if days and same and alone and signs[n + 3] == "-" and groups[n][0] <= start < groups[n + 5][1]:
+            return True
     for n in range(len(groups) - 2):
         sizes = [len(digits) for _, _, digits in groups[n : n + 3]]
         short = sizes[1] <= 2 and ((sizes[0] <= 2 and sizes[2] in (2, 4)) or (sizes[0] == 4 and sizes[2] <= 2))
@@ -87,32 +120,76 @@ def in_date(line: str, start: int) -> bool:
     return False
 
 
+def in_isbn(line: str, start: int) -> bool:
+    """Whether a group is in an ISBN of 13 digits: 978 and ten digits, or 978 and four groups with equal signs."""
+    groups = groups_of(line)
+    for n, (first, _, digits) in enumerate(groups):
+        for size in (2, 5):
+            some = groups[n : n + size]
+            gaps = {line[a[1] : b[0]] for a, b in itertools.pairwise(some)}
+            sizes = [len(g[2]) for g in some]
+            parts = size == 2 or (len(sizes) == 5 and sizes[1] <= 5 and max(sizes[2:4]) <= 7 and sizes[4] == 1)
+            right = len(some) == size and sum(sizes) == 13 and parts and gaps in ({" "}, {"-"})
+            if digits in ("978", "979") and right and first <= start < some[-1][1]:
+                return True
+    return False
+
+
 def is_labelled(line: str, start: int) -> bool:
     """Whether a word before a number says that it is not a person's: ISBN, version, order no."""
-    before = line[max(0, start - 32) : start].lower()
+    before = line[max(0, start - 40) : start].lower()
+    if before.endswith(PARAMETER):
+        return True
     for n in range(4):
-        if n > len(before) or not set(before[len(before) - n :]) <= set(" \t_.:=#°№"):
+        if n > len(before) or not set(before[len(before) - n :]) <= set(" \t_.:：=#°№"):
             break
-        for edition in ("", "-10", "-13"):
-            for label in (word + more for word in LABELS for more in MORE):
-                head = before[: len(before) - n].removesuffix(label + edition)
-                whole = len(head) + len(label) + len(edition) + n == len(before)
-                if whole and not (head and (head[-1].isalnum() or head[-1] == "_")):
-                    return True
+        for tail in (more + edition for edition in ("", "-10", "-13") for more in MORE):
+            head = before[: len(before) - n]
+            if head.endswith(tail) and ends_with(head.removesuffix(tail), LABELS):
+                return True
     return False
+
+
+def is_phone(line: str, start: int) -> bool:
+    """Whether a word before a number says that it is a phone: tel., my number is; at most three words between."""
+    before = line[max(0, start - 40) : start].lower()
+    heads = {before}
+    for _ in range(4):
+        heads |= {head[:-1] for head in heads if head[-1:] and head[-1] in " \t_.:：=፦(（+"}
+    for _ in range(4):
+        if any(ends_with(head, PHONES) for head in heads):
+            return True
+        bare = {head.removesuffix(word) for head in heads for word in AFTER_PHONE.split("|") if head.endswith(word)}
+        heads = bare | {head[:-1] for head in bare if head[-1:] in (" ", "_")}
+    return False
+
+
+def ends_with(text: str, labels: tuple[str, ...]) -> bool:
+    """Whether a text ends with a label, which begins a word unless its script joins words."""
+    for label in labels if text.endswith(labels) else ():
+        before = text.removesuffix(label)[-1:]
+        begins = not (before.isalnum() or before == "_") or joins(before)
+        if text.endswith(label) and (begins or joins(label[0])):
+            return True
+    return False
+
+
+def joins(c: str) -> bool:
+    """Whether a character is of Hebrew, Arabic or a script in which words may follow each other without a space."""
+    ranges = [(0x590, 0x6FF), (0x900, 0xFFF), (0x1000, 0x10FF), (0x1200, 0x137F), (0x1780, 0x17FF), (0x3040, 0x9FFF)]
+    return bool(c) and any(a <= ord(c) <= b for a, b in [*ranges, (0xAC00, 0xD7AF)])
 
 
 def last_group(line: str, run, at: int, end: int) -> int | None:
     """The last group of the phone that begins with group `at`; the longest that leaves the next number whole."""
     start = run[at][0]
-    gap = line[end : start - line[:start].endswith(("+", "("))]
-    in_list = end >= 0 and 1 <= len(gap) <= 3 and set(gap) <= set(" ,;/-")
+    follows = in_list(line, end, start)
     lengths = possible(line, run, at)
-    if not lengths or is_labelled(line, start) or not (in_list or may_begin(line, start)):
+    if not lengths or is_labelled(line, start) or not (follows or may_begin(line, start)):
         return None
     for last in sorted(lengths, reverse=True):
         takes_next = any(one > last for k in range(at + 1, last + 1) for one in possible(line, run, k))
-        row = kind(line, run, at) == "national" and not in_list and in_row(line, run, at, last)
+        row = kind(line, run, at) in ("national", "called") and not follows and in_row(line, run, at, last)
         if not takes_next and not row and may_end(line, run, at, last):
             return last
     return None
@@ -133,7 +210,9 @@ def kind(line: str, run, at: int) -> str | None:
     at_sign = before.endswith("@") and not (before[-2:-1].isalnum() or before[-2:-1] == "_")
     if (at_sign or before.endswith(LINKS)) and 10 <= len(digits) <= 15 and digits[0] != "0":
         return "mention"
-    return "american" if american(line, run, at) else None
+    if american(line, run, at) or plan(line, run, at):
+        return "whole"
+    return "called" if at == run.called and not digits.startswith("00") else None
 
 
 def american(line: str, run, at: int) -> int | None:
@@ -149,13 +228,27 @@ def american(line: str, run, at: int) -> int | None:
     return first + 2 if right and area[2][0] > "1" and office[2][0] > "1" else None
 
 
+def plan(line: str, run, at: int) -> int | None:
+    """The last group of a number by the plan of Russia, Turkey, China or Brazil."""
+    start = run[at][0]
+    for shape in PLANS:
+        end = start + len(shape)
+        fits = len(line[start:end]) == len(shape) and all(map(str.__contains__, map(KINDS.get, shape), line[start:end]))
+        years = line[start:end].rpartition(")")[2].strip().split("-")
+        years = all(len(year) == 4 and year[:2] in ("19", "20") for year in years)
+        brazil = shape.startswith("dd)")
+        if fits and line[end : end + 1] not in VALUES and (not brazil or (line[:start].endswith("(") and not years)):
+            return next(k for k in range(at, len(run)) if run[k][1] == end)
+    return None
+
+
 def possible(line: str, run, at: int) -> list[int]:
     """The groups with which the number that begins with group `at` may end."""
     form = kind(line, run, at)
     if form in (None, "mention"):
         return [at] if form else []
-    if form == "american":
-        return [american(line, run, at)]
+    if form == "whole":
+        return [american(line, run, at) or plan(line, run, at)]
     whole = argentine(line, run, at) if form == "national" else None
     if whole is not None:
         return [whole]
@@ -164,13 +257,14 @@ def possible(line: str, run, at: int) -> list[int]:
         if k > at:
             gap, sizes = line[run[k - 1][1] : run[k][0]], [len(digits) for _, _, digits in run[at:k]]
             inside = len(gap) <= 3 and not set(gap) & {"+"}
-            if form == "national":
+            if form != "world":
                 inside = gap in (*SIGNS, *BLANKS, "/", ")", *(")" + c for c in (*SIGNS, *BLANKS)))
             if not inside or sizes[-1] >= 9:
                 break
         total += len(run[k][2])
         n = total - 2 * run[at][2].startswith("00")
-        if 8 + (form == "national") <= n <= (11 if form == "national" else 15):
+        fewest, most = {"national": (9, 11), "world": (8, 15), "called": (8, 12)}[form]
+        if fewest <= n <= most:
             found.append(k)
     return found
 
@@ -230,9 +324,25 @@ def may_end(line: str, run, at: int, last: int) -> bool:
         return False
     digits = [group[2] for group in run[at : last + 1]]
     steps = {int(b) - int(a) for a, b in itertools.pairwise(digits)}
-    counted = len(digits) > 3 and steps == {1} and digits[0][0] == "0"
+    counted = len(digits) > 3 and len(steps) == 1 and steps != {0} and digits[0][0] == "0"
+    bits = len(digits) > 1 and all(len(d) == 8 and set(d) <= {"0", "1"} for d in digits)
+    called_day = kind(line, run, at) == "called" and is_day(line[start:end])
     post_code = list(map(len, digits)) == [5, 4] and line[run[at][1]] == "-"
     number = "".join(digits)
     isbn = line[:start].endswith("/") and len(number) == 10
     isbn = isbn and sum((10 - i) * int(d) for i, d in enumerate(number)) % 11 == 0
-    return not (counted or (post_code and end - start == 10) or isbn)
+    return not (counted or bits or called_day or (post_code and end - start == 10) or isbn)
+
+
+def is_day(text: str) -> bool:
+    """Whether digits are a day of a year from 1900 to 2099, with at most one sign between its numbers."""
+    for sizes in [(4, b, a) for a in (1, 2) for b in (1, 2)] + [(a, b, 4) for a in (1, 2) for b in (1, 2)]:
+        for one, two in itertools.product((0, 1), repeat=2):
+            a, b = sizes[0], sizes[0] + one
+            c, d = b + sizes[1], b + sizes[1] + two
+            parts, signs = [text[:a], text[b:c], text[d:]], text[a:b] + text[c:d]
+            if [*map(len, parts)] == [*sizes] and "".join(parts).isdecimal() and not any(s.isdecimal() for s in signs):
+                year, day = sorted((parts[0], parts[2]), key=len, reverse=True)
+                if year[:2] in ("19", "20") and 1 <= int(parts[1]) <= 12 and 1 <= int(day) <= 31:
+                    return True
+    return False

@@ -14,6 +14,7 @@ LENGTHS = {
     25: "LY PT ST", 26: "IS TR", 27: "BI DJ FR GR IT MC MR SM", 28: "AL AZ BY CY DO GT HN HU LB MA NI PL SV",
     29: "BR EG PS QA UA", 30: "JO KW MU YE", 31: "MT SC", 32: "LC", 33: "RU",
 }  # fmt: skip
+IRISH = [a + b for a in "OoDd" for b in "'’"]  # O'Brien
 FILES = (
     "png jpg jpeg gif svg webp ico bmp tiff js jsx mjs cjs ts tsx css scss html htm xml json yaml yml toml ini cfg "
     "conf txt csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch diff java"
@@ -42,6 +43,22 @@ def is_word(c: str) -> bool:
     return c.isalnum() or c == "_"
 
 
+def is_letter(c: str) -> bool:
+    """Whether a character is a letter or a number other than a decimal digit."""
+    return c.isalnum() and not c.isdecimal()
+
+
+def ascii_word(c: str) -> bool:
+    """Whether a character is an ASCII letter, digit or underscore."""
+    return c.isascii() and is_word(c)
+
+
+def unspaced(c: str) -> bool:
+    """Whether a character is of a script without spaces between words."""
+    ranges = [(0xE00, 0xEFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x9FFF), (0xF900, 0xFAFF)]
+    return any(a <= ord(c) <= b for a, b in ranges)
+
+
 def digits(text: str) -> bool:
     """Whether a text is Western digits, one or more."""
     return text.isascii() and text.isdecimal()
@@ -60,9 +77,14 @@ def emails(line: str):
         ]  # fmt: skip
         end = host_end(line, at + 1)
         if begins and line[at - 1] not in ".%" and end:
-            last = end
+            first, lead = begins[0], max(last, begins[0] - 2)
+            before = line[lead - 1 : lead] if lead else ""
+            if line[lead:first] in IRISH and not (is_word(before) or before in tuple("+%@")):
+                first = lead
             if line[begins[0] : end].rpartition(".")[2].lower() not in FILES.split():
-                yield begins[0], end
+                starts = [i for i in range(first + 1, at) if line[i].isascii() and line[i].isalnum()]
+                yield max((i for i in starts if unspaced(line[i - 1])), default=first), end
+            last = end
 
 
 def host_end(line: str, start: int) -> int | None:
@@ -72,10 +94,12 @@ def host_end(line: str, start: int) -> int | None:
         label = end
         while end < len(line) and (is_word(line[end]) or line[end] == "-"):
             end += 1
+        latin = line[label : label + 1].isascii()
         letters = label
-        while letters < end and line[letters].isalnum() and not line[letters].isdecimal():
+        while letters < end and line[letters].isascii() == latin and is_letter(line[letters]):
             letters += 1
-        if label > start and 2 <= letters - label <= 24 and not is_word(line[letters : letters + 1]):
+        follows = line[letters : letters + 1]
+        if label > start and 2 <= letters - label <= 24 and not (ascii_word(follows) if latin else is_word(follows)):
             ends.append(letters)
         inner = line[label:end]
         is_label = 0 < len(inner) <= 63 and inner[0].isalnum() and inner[-1].isalnum()
@@ -89,9 +113,9 @@ def ips(line: str):
     """Spans of public addresses: four numbers, or groups of hexadecimal digits, the last perhaps four numbers."""
     found, i = [], 0
     while i < len(line):
-        if (is_word(line[i]) or line[i] == ":") and not (i and (is_word(line[i - 1]) or line[i - 1] in ":.")):
+        if (ascii_word(line[i]) or line[i] == ":") and not (i and (ascii_word(line[i - 1]) or line[i - 1] in ":.")):
             end = i
-            while end < len(line) and (is_word(line[end]) or line[end] == ":"):
+            while end < len(line) and (ascii_word(line[end]) or line[end] == ":"):
                 end += 1
             end = quad_end(line, line.rfind(":", i, end) + 1 or end) or end
             try:
@@ -101,7 +125,7 @@ def ips(line: str):
                     continue
             except ValueError:
                 pass
-        end = None if i and (is_word(line[i - 1]) or line[i - 1] == ".") else quad_end(line, i)
+        end = None if i and (ascii_word(line[i - 1]) or line[i - 1] == ".") else quad_end(line, i)
         if end and is_public(line[i:end]) and not is_labelled(line, i):
             found.append((i, end))
         i = end or i + 1
@@ -121,8 +145,8 @@ def quad_end(line: str, start: int) -> int | None:
             if line[end : end + 1] != ".":
                 return None
             end += 1
-    longer = line[end : end + 1] == "." and line[end + 1 : end + 2].isdecimal()
-    return None if longer or is_word(line[end : end + 1]) else end
+    longer = line[end : end + 1] == "." and digits(line[end + 1 : end + 2])
+    return None if longer or ascii_word(line[end : end + 1]) else end
 
 
 def is_public(address: str) -> bool:
@@ -136,7 +160,7 @@ def ibans(line: str):
     """Spans of account numbers with their country's length and right check digits; groups are apart by one sign."""
     lengths = {country: n for n, countries in LENGTHS.items() for country in countries.split()}
     for start in range(len(line)):
-        if start and is_word(line[start - 1]):
+        if start and ascii_word(line[start - 1]):
             continue
         number, end = line[start : start + 2], start + 2
         if number not in lengths or not digits(line[end : end + 1]) or not digits(line[end + 1 : end + 2]):
@@ -148,7 +172,7 @@ def ibans(line: str):
             if not (c.isascii() and (c.isdecimal() or c.isupper())):
                 break
             number, end = number + c, end + 1
-        whole = len(number) == lengths[number[:2]] and not is_word(line[end : end + 1])
+        whole = len(number) == lengths[number[:2]] and not ascii_word(line[end : end + 1])
         if whole and (int(number[2:4]) - int(iban_check(number))) % 97 == 0:
             yield start, end
 

@@ -1,4 +1,4 @@
-"""Find phone and card numbers: groups of digits with separators between the groups; a number is always matched whole.
+"""Find phone numbers: groups of digits with separators between the groups; a number is always matched whole.
 
 A match begins and ends with a whole group of digits, so that no digits of the number stay in the text. Two numbers next
 to each other are both found. The text before and after the digits shows whether they are part of something else, such
@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from dataprep.unicode.digits import western
 
+from .labels import is_labelled, is_phone_label
+
 _D = "0-9"  # of the text in which all scripts' digits are Western
 _SPACE, _SIGN = " \u00a0\u202f", "-.\u2010\u2011"
 _SIGNS = tuple(_SIGN)
@@ -30,28 +32,41 @@ _LINKS = ("wa.me/", "phone=", "phone=%2B", "phone=%2b")  # before an internation
 
 FEWEST = 8  # digits of a phone
 ARGENTINE = 13  # digits of a number with the 15 of mobile phones
+ISBN = 13  # digits
 COMPACT = 9  # digits without a sign that are a whole number
 ROW = 2  # further groups like those of a number: it is a table
 GLUED_LETTERS = 3  # before a number without a space: tel0612345678, but not X0123456789
 _LATIN_WORD = re.compile(r"[A-Za-z_\u00c0-\u024f]+\Z")
-_LABEL = re.compile(  # words before a number that is not personal: of books, versions, papers, companies and orders
-    r"\b(?:isbn|issn|ean|doi|arxiv|version|ver|v|release|build|rfc|section|img|dsc|vid|ref|reference|référence|order"
-    r"|invoice|tracking|commande|facture|siren|siret|rcs|rc|ice|tva|vat|kvk|kbo|bce|btw|crn|duns|company|registration"
-    r"|registered|السجل التجاري|رقم الطلب|الفاتورة)"
-    r"(?:[ _](?:house|number|no|nr|num|n°|id))?(?:-1[03])?[ \t_.:=#°№]{0,3}\Z",
-    re.IGNORECASE,
-)
 _BEGINNING = re.compile(  # of a phone: what every form has in front
     rf"\+[{_D}]|(?<![{_D}])0[{_D}]|@[{_D}]|(?:wa\.me/|phone=(?:%2[Bb])?)[{_D}]"
     rf"|(?<![{_D}])[{_D}]{{3}}(?:\) ?|[{_SIGN}])[{_D}]{{3}}[{_SIGN}]"
+    rf"|(?<![{_D}])(?:8[ (-]|0 ?\(|[{_D}]{{2}}\)|1[{_D}]{{2}}-[{_D}]{{4}}-)"
 )
 _EXPONENT = re.compile(r"(?:[0-9.][eE]|\bU)\+\Z")  # 1.5E+12345678, U+30000020
 _ARGENTINE = re.compile(r"0[0-9]{2,4}(?:\)[ -]?|[ -])15[ -]?[0-9]{2,4}[ -]?[0-9]{4}")  # 011 15 2345 6789
-_DATE = re.compile(  # 05.06.2024, 5/6/24, 2024-06-05
-    rf"(?<![{_D}])(?<![{_D}][./-])(?:[{_D}]{{1,2}}([./-])[{_D}]{{1,2}}\1(?:[{_D}]{{4}}|[{_D}]{{2}})"
-    rf"|[{_D}]{{4}}([./-])[{_D}]{{1,2}}\2[{_D}]{{1,2}})(?![{_D}]|[./-][{_D}])"
+_PLANS = re.compile(  # numbers of one country without a leading 0 and digits, from their first digit
+    r"8(?:[ -]\(?[3489][0-9]{2}\)?[ -]?|\([3489][0-9]{2}\)[ -]?)[0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{2}(?![0-9])"  # Russia
+    r"|0 ?\([0-9]{3}\)[ -]?[0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{2}(?![0-9])"  # Turkey: 0 (532) 123 45 67
+    r"|1[3-9][0-9]-[0-9]{4}-[0-9]{4}(?![0-9])"  # China
+    r"|(?<=\()[0-9]{2}\) ?(?!(?:19|20)[0-9]{2}-(?:19|20))9?[0-9]{4}-[0-9]{4}(?![0-9])"  # Brazil: (11) 91234-5678
+)
+_YEAR = rf"(?:[{_D}]{{4}}|[{_D}]{{2}})"
+_DATE = re.compile(  # 05.06.2024-06.07.2025, 05.06.2024, 5/6/24, 2024-06-05
+    rf"(?<![{_D}])(?<![{_D}][./-])(?:[{_D}]{{1,2}}([./])[{_D}]{{1,2}}\1{_YEAR}-[{_D}]{{1,2}}\1[{_D}]{{1,2}}\1{_YEAR}"
+    rf"|[{_D}]{{1,2}}([./-])[{_D}]{{1,2}}\2{_YEAR}"
+    rf"|[{_D}]{{4}}([./-])[{_D}]{{1,2}}\3[{_D}]{{1,2}})(?![{_D}]|[./-][{_D}])"
+)
+_ISBN = re.compile(  # 978 2 07 036038 4, 978 2070360384
+    r"(?<![0-9])97[89](?:[ -][0-9]{10}|([ -])[0-9]{1,5}\1[0-9]{1,7}\1[0-9]{1,7}\1[0-9])(?![0-9])"
+)
+_DAY = re.compile(  # eight digits that are a day: 12 05 2023, 20230512
+    r"(?:0?[1-9]|[12][0-9]|3[01])\D?(?:0?[1-9]|1[0-2])\D?(?:19|20)[0-9]{2}"
+    r"|(?:19|20)[0-9]{2}\D?(?:0?[1-9]|1[0-2])\D?(?:0?[1-9]|[12][0-9]|3[01])"
 )
 _POST_CODE = re.compile(r"[0-9]{5}-[0-9]{4}\Z")  # American: 02110-1301
+
+
+_LENGTHS = {"world": (8, 15), "national": (9, 11), "called": (8, 12)}  # digits by form
 
 
 class _Group(NamedTuple):
@@ -75,70 +90,44 @@ def phones(text: str) -> Iterator[tuple[int, int]]:
         yield at[start], at[end - 1] + 1
 
 
+class _Run(NamedTuple):
+    """Groups of digits with signs between them that may be in a number; called: a label calls this group a phone."""
+
+    text: str
+    groups: Sequence[_Group]
+    called: int
+
+
 def _phones(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each phone number in a line with Western digits only."""
-    end = -1  # of the last phone
-    dates: Sequence[tuple[int, int]] | None = None
-    for run in _RUN.finditer(text):
-        if run.end() - run.start() < FEWEST or not _BEGINNING.search(text, max(0, run.start() - 9), run.end()):
+    end, called = -1, False  # of the last phone: its end, and whether a label called it a phone
+    others: Sequence[tuple[int, int]] | None = None
+    for m in _RUN.finditer(text):
+        if m.end() - m.start() < FEWEST:
             continue
-        dates = [m.span() for m in _DATE.finditer(text)] if dates is None else dates
-        groups = [_Group(*m.span(), m[0]) for m in _GROUP.finditer(text, *run.span())]
+        called = is_phone_label(text, m.start()) or (called and _is_list(text, end, m.start()))
+        if not called and not _BEGINNING.search(text, max(0, m.start() - 9), m.end()):
+            continue
+        if others is None:
+            books = (m.span() for m in _ISBN.finditer(text) if sum(map(str.isdigit, m[0])) == ISBN)
+            others = sorted([*(m.span() for m in _DATE.finditer(text)), *books])
+        run = _Run(text, [_Group(*m.span(), m[0]) for m in _GROUP.finditer(text, *m.span())], 0 if called else -1)
         at = 0
-        while at < len(groups):
-            start = groups[at].start
-            date = bisect_right(dates, (start, len(text))) - 1
-            last = None if date >= 0 and start < dates[date][1] else _last(text, groups, at, end)
+        while at < len(run.groups):
+            start = run.groups[at].start
+            other = bisect_right(others, (start, len(text))) - 1
+            last = None if other >= 0 and start < others[other][1] else _last(run, at, end)
             if last is None:
                 at += 1
                 continue
-            yield _first(text, start, text[groups[at].end : groups[last].end]), groups[last].end
-            end, at = groups[last].end, last + 1
+            yield _first(text, start, text[run.groups[at].end : run.groups[last].end]), run.groups[last].end
+            end, at = run.groups[last].end, last + 1
+            run = run._replace(called=at if called else -1)
 
 
-def cards(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each payment card number in a line of text, as offsets in characters.
-
-    A card number has a prefix and a length that networks issue, and a correct check digit (Luhn).
-    """
-    for m in _CARD.finditer(text):
-        digits = re.sub(r"\D", "", m[0])
-        if issued(digits) and luhn(digits):
-            yield m.span()
-
-
-# Digits in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between groups; not a
-# part of a table of such groups.
-_CARD = re.compile(
-    r"(?<![0-9A-Za-z_])(?<![0-9][.-])(?<!\b[0-9]{4} [0-9]{4} )"
-    r"(?:[2-6][0-9]{3}([ -]?)[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?"
-    r"|3[0-9]{3}([ -]?)[0-9]{6}\2[0-9]{4,5})(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4} [0-9]{4}\b)"
-)
-
-
-def luhn(digits: str) -> bool:
-    """Return whether the check digit of a card number is correct (ISO/IEC 7812, Luhn)."""
-    twice = (sum(divmod(2 * int(d), 10)) for d in digits[-2::-2])
-    return (sum(map(int, digits[-1::-2])) + sum(twice)) % 10 == 0
-
-
-def issued(digits: str) -> bool:
-    """Return whether payment card networks issue numbers with the first digits and the length of `digits`."""
-    n, two, four = len(digits), int(digits[:2]), int(digits[:4])
-    if n == 14:  # Diners
-        return 3000 <= four <= 3059 or two in (36, 38, 39)
-    if n == 15:  # American Express
-        return two in (34, 37)
-    world = two // 10 == 4 or four == 6011 or two in (62, 65) or 6440 <= four <= 6499  # Visa, Discover, UnionPay
-    return world or (n == 16 and (51 <= two <= 55 or 2221 <= four <= 2720 or 3528 <= four <= 3589))
-
-
-def is_labelled(text: str, start: int) -> bool:
-    """Return whether a label before a number (ISBN, version, invoice) shows that the number is not personal.
-
-    start: offset of the number in `text`, in characters.
-    """
-    return _LABEL.search(text[max(0, start - 32) : start]) is not None
+def _is_list(text: str, end: int, start: int) -> bool:
+    """Return whether a number that begins at `start` is the next one in a list after a phone that ends at `end`."""
+    return 0 <= end <= start and _BETWEEN.fullmatch(text, end, start - (text[start - 1] in "+(")) is not None
 
 
 def _is_compact(group: _Group) -> bool:
@@ -152,44 +141,45 @@ def _first(text: str, start: int, rest: str) -> int:
     return start - 1 if text[start - 1 : start] == "(" and rest.count(")") > rest.count("(") else start
 
 
-def _last(text: str, groups: Sequence[_Group], at: int, end: int) -> int | None:
+def _last(run: _Run, at: int, end: int) -> int | None:
     """Return the last group of the phone that begins at group `at`; None if there is none.
 
     end: where the last phone before it ends.
     """
-    start, ends = groups[at].start, _ends(text, groups, at)
-    in_list = 0 <= end <= start and _BETWEEN.fullmatch(text, end, start - (text[start - 1] in "+(")) is not None
+    text, start, ends = run.text, run.groups[at].start, _ends(run, at)
+    in_list = _is_list(text, end, start)
     if not ends or is_labelled(text, start) or not (in_list or _may_begin(text, start)):
         return None
-    may_be_row = not in_list and _form(text, groups, at) == "national"
+    may_be_row = not in_list and _form(run, at) in ("national", "called")
     for last in reversed(ends):
-        if any(max(_ends(text, groups, k), default=0) > last for k in range(at + 1, last + 1)):
+        if any(max(_ends(run, k), default=0) > last for k in range(at + 1, last + 1)):
             continue  # it would take the beginning of the next number
-        if not (may_be_row and _is_row(text, groups, at, last)) and _may_end(text, groups, at, last):
+        if not (may_be_row and _is_row(run, at, last)) and _may_end(run, at, last):
             return last
     return None
 
 
-def _form(text: str, groups: Sequence[_Group], at: int) -> str | None:
+def _form(run: _Run, at: int) -> str | None:
     """Return the form that a number beginning at a group has by its first digits; None if no phone begins so."""
-    start, _, digits = groups[at]
+    text, (start, _, digits) = run.text, run.groups[at]
     before = text[start - 1 : start]
     if before == "+" and (digits[0] != "0" or len(digits) > 1):
         return None if _EXPONENT.search(text, max(0, start - 3), start) else "world"
-    if digits[:2] == "00" and len(digits) > 2 and digits[2] != "0":
-        return "world"
-    if digits[0] == "0" and len(digits) > 1 and digits[1] != "0":
-        return "national"
+    if begins := re.match("0(0?)[1-9]", digits):
+        return "world" if begins[1] else "national"
     further = text[start - 2 : start - 1]
     mention = before == "@" and not (further.isalnum() or further == "_")
     mention = mention or text[max(0, start - 9) : start].endswith(_LINKS)
     if mention and 10 <= len(digits) <= 15 and digits[0] != "0":
         return "mention"
-    return "american" if _american(text, groups, at) is not None else None
+    if _american(run, at) is not None or _plan(run, at) is not None:
+        return "whole"
+    return "called" if at == run.called and not digits.startswith("00") else None
 
 
-def _american(text: str, groups: Sequence[_Group], at: int) -> int | None:
+def _american(run: _Run, at: int) -> int | None:
     """Return the last group of (212) 555-0123, 212.555.0123 or 1-212-555-0123."""
+    text, groups = run.text, run.groups
     first = at + 1 if groups[at].digits == "1" else at
     if len(groups) < first + 3 or [len(g.digits) for g in groups[first : first + 3]] != [3, 3, 4]:
         return None
@@ -203,21 +193,26 @@ def _american(text: str, groups: Sequence[_Group], at: int) -> int | None:
     return first + 2 if signed else None
 
 
-def _ends(text: str, groups: Sequence[_Group], at: int) -> list[int]:
+def _plan(run: _Run, at: int) -> int | None:
+    """Return the last group of a number by the plan of one country, such as 8 (495) 555-01-23; None if it is none."""
+    m = _PLANS.match(run.text, run.groups[at].start)
+    return next(k for k in range(at, len(run.groups)) if run.groups[k].end == m.end()) if m else None
+
+
+def _ends(run: _Run, at: int) -> list[int]:
     """Return the groups that a number beginning at group `at` may end with, in order; none if no phone begins so."""
-    form = _form(text, groups, at)
+    text, groups, form = run.text, run.groups, _form(run, at)
     if form is None:
         return []
     if form == "mention":
         return [at]
-    if form == "american":
-        last = _american(text, groups, at)
-        return [] if last is None else [last]
+    if form == "whole":
+        return [last for last in (_american(run, at), _plan(run, at)) if last is not None][:1]
     if form == "national" and (m := _ARGENTINE.match(text, groups[at].start)):
         last = next((k for k in range(at, len(groups)) if groups[k].end == m.end()), None)
         if last is not None and sum(len(g.digits) for g in groups[at : last + 1]) == ARGENTINE:
             return [last]
-    fewest, most, gap = (8, 15, _GAP) if form == "world" else (9, 11, _NATIONAL_GAP)
+    (fewest, most), gap = _LENGTHS[form], _GAP if form == "world" else _NATIONAL_GAP
     prefix = 2 if groups[at].digits[:2] == "00" else 0
     found, n = [], -prefix
     for k in range(at, len(groups)):
@@ -244,10 +239,11 @@ def _may_begin(text: str, start: int) -> bool:
     return not (text[before - 1 : before] in {*".,:", *_SIGN} and _GROUP.fullmatch(text[before - 2 : before - 1]))
 
 
-def _is_row(text: str, groups: Sequence[_Group], at: int, last: int) -> bool:
+def _is_row(run: _Run, at: int, last: int) -> bool:
     """Return whether it is part of a row of numbers: two more groups like its own precede or follow."""
     if at == last:
         return False
+    text, groups = run.text, run.groups
     size, gap = len(groups[at].digits), text[groups[at].end : groups[at + 1].start]
 
     def joined(k: int) -> bool:
@@ -256,24 +252,26 @@ def _is_row(text: str, groups: Sequence[_Group], at: int, last: int) -> bool:
 
     if not all(joined(k) for k in range(at, last)):
         return False
-    after = last + 1 < len(groups) and _form(text, groups, last + 1) is None
+    after = last + 1 < len(groups) and _form(run, last + 1) is None
     more = sum(joined(k) for k in range(last, min(last + 2, len(groups) - 1))) if after else 0
     return more + sum(joined(k) for k in range(max(0, at - 2), at)) >= ROW
 
 
-def _may_end(text: str, groups: Sequence[_Group], at: int, last: int) -> bool:
+def _may_end(run: _Run, at: int, last: int) -> bool:
     """Return whether what follows a number lets it end there, and whether its digits are something else."""
-    start, end = groups[at].start, groups[last].end
+    text, groups, start, end = run.text, run.groups, run.groups[at].start, run.groups[last].end
     after, further = text[end : end + 1], text[end + 1 : end + 2]
     if after and (after == "_" or (after.isascii() and after.isalpha())):
         return False
-    begins = last + 1 < len(groups) and _ends(text, groups, last + 1)
+    begins = last + 1 < len(groups) and _ends(run, last + 1)
     if after and after in ".:" + _SIGN and _GROUP.fullmatch(further) and not begins:
         return False
     digits = [g.digits for g in groups[at : last + 1]]
-    counted = len(digits) > 3 and all(int(b) - int(a) == 1 for a, b in itertools.pairwise(digits))
+    steps = {int(b) - int(a) for a, b in itertools.pairwise(digits)}
     return not (
-        (counted and digits[0][0] == "0")  # 01 02 03 04 05
+        (len(digits) > 3 and digits[0][0] == "0" and len(steps) == 1 and steps != {0})  # 01 02 03 04 05, 06 12 18 24
+        or (len(digits) > 1 and all(len(d) == 8 and set(d) <= set("01") for d in digits))  # bits
+        or (at == run.called and _form(run, at) == "called" and _DAY.fullmatch(text, start, end))
         or _POST_CODE.fullmatch(text, start, end)
         or (text[start - 1 : start] == "/" and _is_isbn("".join(digits)))
     )

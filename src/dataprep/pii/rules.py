@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from .numbers import cards, is_labelled, phones
+from .cards import cards
+from .labels import is_labelled
+from .numbers import phones
 
 KINDS = ("email", "ip", "iban", "card", "phone")  # an earlier kind has precedence over a later one
 
@@ -24,7 +26,11 @@ class Match(NamedTuple):
 
 # A label of a host name has at most 63 characters, the part before the @ at most 64 (RFC 5321); any script.
 _LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
-_EMAIL = re.compile(rf"(?<![\w+%@])\w(?:[\w.+%-]{{0,62}}[\w+-])?@(?:{_LABEL}\.){{1,8}}[^\W\d_]{{2,24}}(?!\w)")
+_TOP = r"(?:[A-Za-z]{2,24}(?![0-9A-Za-z_])|[^\W\d_A-Za-z]{2,24}(?!\w))"  # one script: "a@b.com" before a Han letter
+_EMAIL = re.compile(rf"(?<![\w+%@])(?:[OoDd]['’])?\w(?:[\w.+%-]{{0,62}}[\w+-])?@(?:{_LABEL}\.){{1,8}}{_TOP}")
+# Letters of scripts without spaces between words: text before an address, unless all of its first part is in them.
+_LETTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_UNSPACED = re.compile(rf".*[{_LETTERS}](?=[0-9A-Za-z])")
 
 _FILE_SUFFIXES = """
 png jpg jpeg gif svg webp ico bmp tiff js jsx mjs cjs ts tsx css scss html htm xml json yaml yml toml ini cfg conf txt
@@ -34,8 +40,8 @@ FILE_SUFFIXES = frozenset(_FILE_SUFFIXES.split())  # none is a top-level domain
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _QUAD = rf"(?:{_OCTET}\.){{3}}{_OCTET}(?!\w)(?!\.\d)"
-_IPV4 = re.compile(rf"(?<![\w.]){_QUAD}")
-_IPV6 = re.compile(rf"(?<![\w:.])(?:[0-9A-Fa-f]{{0,4}}:){{2,8}}(?:{_QUAD}|[0-9A-Fa-f]{{0,4}})(?![\w:])")
+_IPV4 = re.compile(rf"(?<![\w.]){_QUAD}", re.ASCII)
+_IPV6 = re.compile(rf"(?<![\w:.])(?:[0-9A-Fa-f]{{0,4}}:){{2,8}}(?:{_QUAD}|[0-9A-Fa-f]{{0,4}})(?![\w:])", re.ASCII)
 _NOBODYS = tuple(  # networks whose addresses identify no machine (RFC 6890): local, private, multicast
     ipaddress.ip_network(n)
     for n in ("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
@@ -54,7 +60,7 @@ LI21 LT20 LU20 LV21 LY25 MA28 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 
 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30
 """
 IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_LENGTHS.split()}
-_IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?=[ \u00a0-]?[A-Z0-9])")
+_IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?=[ \u00a0-]?[A-Z0-9])", re.ASCII)
 
 
 def find(text: str, kinds: tuple[str, ...]) -> list[Match]:
@@ -79,6 +85,13 @@ def mod97(iban: str) -> bool:
 def _is_file(address: str) -> bool:
     """Return whether what looks like an address is a file or a package: image@2x.png, react@latest.js."""
     return address.rpartition(".")[2].lower() in FILE_SUFFIXES
+
+
+def _emails(text: str) -> Iterator[tuple[int, int]]:
+    for m in _EMAIL.finditer(text):
+        if not _is_file(m[0]):
+            glued = _UNSPACED.match(text, m.start(), text.index("@", m.start()))
+            yield (glued.end() if glued else m.start()), m.end()
 
 
 def _ips(text: str) -> Iterator[tuple[int, int]]:
@@ -106,10 +119,9 @@ def _ibans(text: str) -> Iterator[tuple[int, int]]:
 
 @cache
 def _iban_of(country: str) -> re.Pattern[str]:
-    return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[ \u00a0-]?[A-Z0-9]){{{IBAN_LENGTHS[country] - 4}}}(?!\w)")
+    return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[ \u00a0-]?[A-Z0-9]){{{IBAN_LENGTHS[country] - 4}}}(?!\w)", re.ASCII)
 
 
 _FINDERS: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
-    "email": lambda text: (m.span() for m in _EMAIL.finditer(text) if not _is_file(m[0])),
-    "ip": _ips, "iban": _ibans, "card": cards, "phone": phones,
+    "email": _emails, "ip": _ips, "iban": _ibans, "card": cards, "phone": phones,
 }  # fmt: skip

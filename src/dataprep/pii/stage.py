@@ -68,7 +68,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 5
+    VERSION: ClassVar[int] = 6
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)

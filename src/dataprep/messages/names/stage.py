@@ -104,7 +104,7 @@ class Pseudonyms(Estimator):
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
-    VERSION: ClassVar[int] = 8
+    VERSION: ClassVar[int] = 9
     needs: ClassVar[tuple[str, ...]] = NEEDS
     sees: ClassVar[tuple[str, ...]] = ("authors",)
     hides: ClassVar[bool] = True

@@ -1,0 +1,43 @@
+"""Find payment card numbers: the prefixes, lengths and groups that networks issue, and a correct check digit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+
+def cards(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each payment card number in a line of text, as offsets in characters.
+
+    A card number has a prefix and a length that networks issue, and a correct check digit (Luhn).
+    """
+    for m in _CARD.finditer(text):
+        digits = re.sub(r"\D", "", m[0])
+        if issued(digits) and luhn(digits):
+            yield m.span()
+
+
+# Digits in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between groups; not a
+# part of a table of such groups.
+_CARD = re.compile(
+    r"(?<![0-9A-Za-z_])(?<![0-9][.-])(?<!\b[0-9]{4} [0-9]{4} )"
+    r"(?:[2-6][0-9]{3}([ -]?)[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?"
+    r"|3[0-9]{3}([ -]?)[0-9]{6}\2[0-9]{4,5})(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4} [0-9]{4}\b)"
+)
+
+
+def luhn(digits: str) -> bool:
+    """Return whether the check digit of a card number is correct (ISO/IEC 7812, Luhn)."""
+    twice = (sum(divmod(2 * int(d), 10)) for d in digits[-2::-2])
+    return (sum(map(int, digits[-1::-2])) + sum(twice)) % 10 == 0
+
+
+def issued(digits: str) -> bool:
+    """Return whether payment card networks issue numbers with the first digits and the length of `digits`."""
+    n, two, four = len(digits), int(digits[:2]), int(digits[:4])
+    if n == 14:  # Diners
+        return 3000 <= four <= 3059 or two in (36, 38, 39)
+    if n == 15:  # American Express
+        return two in (34, 37)
+    world = two // 10 == 4 or four == 6011 or two in (62, 65) or 6440 <= four <= 6499  # Visa, Discover, UnionPay
+    return world or (n == 16 and (51 <= two <= 55 or 2221 <= four <= 2720 or 3528 <= four <= 3589))
