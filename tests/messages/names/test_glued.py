@@ -11,6 +11,7 @@ import pytest
 from dataprep.core import batch as B
 from dataprep.messages.names import glued as G
 from dataprep.messages.names import kernel as K
+from dataprep.messages.names.trie import build
 from twins.names import has_digit_at_letter
 
 WORDS = {name: k for k, name in enumerate(["ilse", "ilsetom", "tom", "varga", "أحمد", "zoe", "annabel", "abel"])}
@@ -29,7 +30,7 @@ def texts(n, seed=3):
 def test_tokens_that_are_passed_over_have_no_names(monkeypatch):
     """The names are those of looking at every token."""
     offsets, data = texts(900)
-    trie = K.build(list(WORDS))
+    trie = build(list(WORDS))
     found = G.glued_names(offsets, data, trie, WORDS)
     seen = []
 
@@ -47,7 +48,7 @@ def test_tokens_that_are_passed_over_have_no_names(monkeypatch):
 def test_only_texts_with_digits_next_to_letters_are_searched_for_them():
     """The names next to digits in all texts are those found in each text alone."""
     offsets, data = texts(800)
-    trie, sure = K.build(list(WORDS)), np.ones(99, np.bool_)
+    trie, sure = build(list(WORDS)), np.ones(99, np.bool_)
     found = sorted(G._next_to_digits(offsets, data, trie, sure))
     alone = sorted(
         (row, *rest)
@@ -66,7 +67,7 @@ def test_only_texts_with_digits_next_to_letters_are_searched_for_them():
 )
 def test_every_number_of_unicode_ends_a_name(names, digit):
     """On both sides, between two names, and behind an Arabic prefix; other scripts' digits, too."""
-    trie, words = K.build(names), {name: k for k, name in enumerate(names)}
+    trie, words = build(names), {name: k for k, name in enumerate(names)}
     a, b = names
     for text, n in ((a + digit + b, 2), (digit + a + digit, 1), (f"{a} {b}{digit}", 2), (f"{a}{digit} {b}", 2)):
         found = G.glued_names(*B.buffers(B.make([0], [text], "x")), trie, words)
@@ -79,7 +80,7 @@ def test_every_number_of_unicode_ends_a_name(names, digit):
 @pytest.mark.parametrize(("text", "n"), [("sma3 7lib", 0), ("sma33", 1), ("abel3", 1), ("3abel 3tom 33tom", 2)])
 def test_single_digits_may_be_letters_of_arabizi(text, n):
     """Next to a name of three letters, which is found with more digits than one."""
-    trie = K.build(["abel", "lib", "sma", "tom"])
+    trie = build(["abel", "lib", "sma", "tom"])
     found = G.glued_names(*B.buffers(B.make([0], [text], "x")), trie, {"abel": 0, "lib": 1, "sma": 2, "tom": 3})
     assert len(found) == n
 

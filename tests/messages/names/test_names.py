@@ -22,6 +22,7 @@ from dataprep.messages.names import kernel as K
 from dataprep.messages.names.matching import folded, identity, words
 from dataprep.messages.names.pseudonyms import digest, shortest
 from dataprep.messages.names.stage import Consent, Pseudonyms
+from dataprep.messages.names.trie import build
 from dataprep.pii.stage import PII
 from twins.names import names_in
 
@@ -346,7 +347,7 @@ def test_the_kernel_finds_what_its_twin_finds(texts):
     terms = sorted(TERMS)
     offsets, data = B.buffers(pa.array(texts, pa.large_string()))
     prefixes = folded()[[ord(c) for c in "ول"]]
-    hits = K.find_names(offsets, data, folded(), *K.build(terms), prefixes)
+    hits = K.find_names(offsets, data, folded(), *build(terms), prefixes)
     found = [(d, a - offsets[d], b - offsets[d], t) for d, a, b, t, _ in hits.tolist()]
     plain = [(d, len(text[:a].encode()), len(text[:b].encode()), t)
              for d, text in enumerate(texts) for a, b, t in names_in(text, terms, "ول")]  # fmt: skip

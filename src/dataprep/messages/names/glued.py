@@ -14,16 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.unicode.text import I64, NUMBER, U8, U32, classes
+from dataprep.unicode.text import I64, MARK, NUMBER, U8, U32, classes
 
 from . import kernel as K
 from .matching import folded
+from .trie import EMPTY, Trie
 
 Hit = tuple[int, int, int, int, int]  # text, first byte, end, number of the term, whether an @ precedes it
 SIGNS = (0x23, 0x40, 0x2F)  # # @ /
-_AFTER = re.compile(r"[\w.\u00b7-]+")
-_LOCAL = re.compile(r"[\w.+-]+\Z")
-_PIECE = re.compile(r"[^\W\d_]+")
 MAX_TOKEN = 128  # bytes of a hashtag, handle or address
 MIN_LETTERS = 3  # of a name next to digits or other names
 MIN_END, MIN_INSIDE = 3, 4  # of a name at an end of a longer word, and inside one
@@ -33,7 +31,7 @@ ARABIZI = re.compile(r"[2356789]")  # single digits that may be letters: "sma3",
 
 
 def glued_names(
-    offsets: I64, data: U8, trie: K.Trie, words: Mapping[str, int], full: Sequence[int] = (),
+    offsets: I64, data: U8, trie: Trie, words: Mapping[str, int], full: Sequence[int] = (),
     prefixes: U32 = _NO_PREFIXES,
 ) -> I64:  # fmt: skip
     """Return the glued names in n texts, int64[m, 5], as `kernel.find_names` returns names.
@@ -45,7 +43,7 @@ def glued_names(
     sure = np.zeros(len(trie.terms), np.bool_)  # there are fewer terms than nodes
     sure[list(words.values())] = True
     rows, signs, starts, stops = _tokens(offsets, data)
-    ends = (trie.terms != K.EMPTY) & sure[trie.terms]
+    ends = (trie.terms != EMPTY) & sure[trie.terms]
     some = K.with_terms(data, signs, starts, stops, folded(), trie.keys, trie.children, ends)
     in_tokens = _in_tokens(offsets, data, rows[some], signs[some], words)
     sure[list(full)] = True
@@ -54,7 +52,7 @@ def glued_names(
 
 
 def _next_to_digits(
-    offsets: I64, data: U8, trie: K.Trie, sure: npt.NDArray[np.bool_], prefixes: U32 = _NO_PREFIXES
+    offsets: I64, data: U8, trie: Trie, sure: npt.NDArray[np.bool_], prefixes: U32 = _NO_PREFIXES
 ) -> Iterator[Hit]:
     """Yield names with digits before, after or between them, of texts in which a digit is next to a letter.
 
@@ -101,6 +99,20 @@ def _digits_apart() -> tuple[U32, U32]:
     gaps[digit] = K.GAP
     alone.flags.writeable = gaps.flags.writeable = False
     return alone, gaps
+
+
+@functools.cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    """Return patterns of a hashtag or handle, of the part of an address before the @, and of the words in these.
+
+    Vowel signs of Arabic and Indic scripts, which `re` takes for no letters, are parts of them.
+    """
+    marks = np.flatnonzero((classes() & MARK) != 0)
+    runs = np.split(marks, np.flatnonzero(np.diff(marks) > 1) + 1)
+    signs = "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
+    return tuple(map(re.compile, (
+        rf"[\w.\u00b7{signs}-]+", rf"[\w.+{signs}-]+\Z", rf"(?:[^\W\d_]|[{signs}])+",
+    )))  # fmt: skip
 
 
 @functools.cache
@@ -154,11 +166,11 @@ def _in_tokens(offsets: I64, data: U8, rows: I64, signs: I64, words: Mapping[str
         if kind == SIGNS[2] and not before[-1:].isalpha():
             continue  # a date, a fraction
         after = data[sign + 1 : min(stop, sign + 1 + MAX_TOKEN)].tobytes().decode("utf-8", "ignore")
-        if m := _AFTER.match(after):
+        if m := _patterns()[0].match(after):
             for a, b, term in names_in_token(m[0], words):
                 first = sign + 1 + len(m[0][:a].encode())
                 yield row, first, first + len(m[0][a:b].encode()), term, int(kind == SIGNS[1])
-        if kind == SIGNS[1] and (m := _LOCAL.search(before)):
+        if kind == SIGNS[1] and (m := _patterns()[1].search(before)):
             for a, b, term in names_in_token(m[0], words):
                 first = sign - len(m[0][a:].encode())
                 yield row, first, first + len(m[0][a:b].encode()), term, 0
@@ -169,7 +181,7 @@ def names_in_token(token: str, words: Mapping[str, int]) -> Iterator[tuple[int, 
 
     words: the number of each term, by its folded text.
     """
-    for piece in _PIECE.finditer(token):
+    for piece in _patterns()[2].finditer(token):
         chars = [(chr(k), i) for i, k in enumerate(folded()[[ord(c) for c in piece[0]]].tolist(), piece.start())
                  if k not in (K.SKIPPED, K.GAP, K.BREAK)]  # fmt: skip
         text = "".join(c for c, _ in chars)

@@ -1,15 +1,14 @@
 """Find names in texts in one pass, by looking up each word start in a trie, and replace them by pseudonyms.
 
-The trie is a hash table from (node, character) to the next node; keys are compared in full, so no result depends on a
-hash alone. Its characters are those of `matching.folded`; one space represents any gap between two words of a name.
+The trie is that of `trie.py`. Its characters are those of `matching.folded`; one space represents any gap between two
+words of a name.
 
 Slow reference for the tests: tests/twins/names.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,81 +16,14 @@ import numpy.typing as npt
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, Int, code_point
 
-I32 = npt.NDArray[np.int32]
+from .trie import EMPTY, I32, SIEVE_BITS, step
+
 SKIPPED, GAP, BREAK = 0, 0x20, 0xFFFFFFFF  # values as which characters that are not letters are compared
-EMPTY = -1
 LETTER, DIGIT, UNSEEN = 1, 2, 4  # of two characters in a row, only a letter and a digit add up to 3
 STRETCHED = 2  # "Ilseee": with this many more of the last letter it is the same word
 MAX_PREFIXES = 2  # "ولإلسا": and, to
 _FIRST_SIGN, _LAST_SIGN = 0x2000, 0x2070  # signs such as isolates are no accents: they may belong to what follows
 MAX_GAP = 4  # characters between two words of one name
-
-
-SIEVE_BITS = 16
-
-
-class Trie(NamedTuple):
-    """The terms to find, as a tree of letters (trie), stored as a hash table from (node, character) to the next node.
-
-    keys: int64[slots], node << 21 | character, or EMPTY. children: int32[slots], the next node; 0 is the root. terms:
-    int32[nodes], the number of the term that ends at a node, or EMPTY. sieve: uint8[65536], 1 if a term begins with
-    letters of this hash; it rejects most words.
-    """
-
-    keys: I64
-    children: I32
-    terms: I32
-    sieve: U8
-
-
-def build(terms: Sequence[str]) -> Trie:
-    """Return a tree of letters (trie) that finds `terms`, names or words, in texts; a term's number is its index."""
-    edges: dict[int, int] = {}
-    ends = {}
-    for number, term in enumerate(terms):
-        node = 0
-        for c in term:
-            node = edges.setdefault(node << 21 | ord(c), len(edges) + 1)
-        ends[node] = number
-    slots = 16
-    while slots < 3 * len(edges):
-        slots *= 2
-    keys, children = np.full(slots, EMPTY, np.int64), np.zeros(slots, np.int32)
-    for edge, child in edges.items():
-        slot = _first_slot(edge, slots)
-        while keys[slot] != EMPTY:
-            slot = slot + 1 & slots - 1
-        keys[slot], children[slot] = edge, child
-    found = np.full(len(edges) + 1, EMPTY, np.int32)
-    found[list(ends)] = list(ends.values())
-    sieve = np.zeros(1 << SIEVE_BITS, np.uint8)
-    for term in terms:
-        one, two, three = (*map(ord, term.partition(" ")[0][:3]), 0, 0)[:3]
-        sieve[_hash3(one, two, three)] = 1
-        if three == 0:
-            sieve[_hash3(one, two or one, two or one)] = 1  # stretched
-    return Trie(keys, children, found, sieve)
-
-
-def _first_slot(edge: int, slots: int) -> int:
-    return ((edge ^ edge >> 15) & 0x7FFFFFFF) * 0x9E3779B1 >> 7 & slots - 1
-
-
-def _hash3(a: int, b: int, c: int) -> int:
-    return (a * 0x9E3779 ^ b * 0x85EBCB ^ c * 0xC2B2AF) >> 8 & (1 << SIEVE_BITS) - 1
-
-
-@kernel(inline="always")
-def _step(node: Int, c: Int, keys: I64, children: I32) -> Int:
-    """Return the node after a character, EMPTY if there is none."""
-    edge = np.int64(node) << 21 | np.int64(c)
-    mask = np.int64(len(keys) - 1)
-    slot = (((edge ^ (edge >> 15)) & 0x7FFFFFFF) * 0x9E3779B1 >> 7) & mask
-    while keys[slot] != EMPTY:
-        if keys[slot] == edge:
-            return np.int64(children[slot])
-        slot = (slot + 1) & mask
-    return np.int64(EMPTY)
 
 
 @kernel
@@ -126,11 +58,11 @@ def _match(data: U8, start: Int, stop: Int, fold: U32, keys: I64, children: I32,
                 i += size
                 if i < stop:
                     c, size = code_point(data, i)
-            node = _step(node, kind, keys, children)
+            node = step(node, kind, keys, children)
             if node == EMPTY:
                 break
             continue
-        child = _step(node, kind, keys, children)
+        child = step(node, kind, keys, children)
         if child == EMPTY:
             n, term, tail = 0, np.int64(terms[node]), i
             while term != EMPTY and (kind == last or kind == SKIPPED) and i < stop:  # noqa: PLR1714, SIM109
@@ -179,7 +111,7 @@ def _widened(data: U8, low: Int, start: Int, end: Int, stop: Int, fold: U32) -> 
 
 @kernel
 def _passes(a: Int, b: Int, c: Int, sieve: U8) -> bool:
-    """Return whether a term's first word may begin with these letters, 0 after its end; the hash is `_hash3`."""
+    """Return whether a term's first word may begin with these letters, 0 after its end; the hash is `trie.hash3`."""
     h = a * np.uint64(0x9E3779) ^ b * np.uint64(0x85EBCB) ^ c * np.uint64(0xC2B2AF)
     return bool(sieve[h >> np.uint64(8) & np.uint64((1 << SIEVE_BITS) - 1)])
 
@@ -275,7 +207,7 @@ def with_terms(
                 j += size
                 if kind in (SKIPPED, GAP, BREAK):
                     continue
-                node = _step(node, kind, keys, children)
+                node = step(node, kind, keys, children)
                 if node == EMPTY:
                     break
                 if ends[node]:

@@ -23,7 +23,7 @@ from dataprep.core.audit import BYTES, FRAGMENT, TEXT, Finding, Strings
 from dataprep.unicode import tables
 from dataprep.unicode.assigned import normalized, over_assigned, without_newer
 
-from .matching import words
+from .matching import SAME, words
 from .phones import Phones, phone
 from .unspaced import is_unspaced
 
@@ -57,12 +57,16 @@ def folded_text(text: str) -> str:
         return text.lower()
     points = np.frombuffer(normalized("NFKD", without_newer(text)).encode("utf-32-le"), "<u4")
     plain = over_assigned(str.casefold, points[~_marks()[points]].tobytes().decode("utf-32-le"))
-    for letter, same in _SAME.items():
-        plain = plain.replace(letter, same)
-    return plain
+    points = np.frombuffer(plain.encode("utf-32-le"), "<u4")
+    return str(_same()[points].tobytes(), "utf-32-le")
 
 
-_SAME = {"\u0629": "\u0647", "\u0649": "\u064a", "\u06cc": "\u064a", "\u06a9": "\u0643", "\u0131": "i"}
+@functools.cache
+def _same() -> npt.NDArray[np.uint32]:
+    """Return for each code point the letter as which it is compared, uint32[0x110000]."""
+    table = np.arange(0x110000, dtype="<u4")
+    table[list(SAME)] = list(SAME.values())
+    return table
 
 
 @functools.cache

@@ -22,13 +22,21 @@ _GAPS = " \u00a0\u202f-_.'\u2019\u2010\u2011"  # may occur between the words of 
 _INVISIBLE = (0xAD, 0x61C, 0x640, 0xFEFF, *range(0x180B, 0x180F), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
               *range(0x2060, 0x2070), *range(0xFE00, 0xFE10))  # fmt: skip
 _ACCENTS = (*range(0x300, 0x370), *range(0x591, 0x5C8), *range(0x610, 0x61B), *range(0x64B, 0x660), 0x670,
-            *range(0x6D6, 0x6DD), *range(0x6DF, 0x6E5), 0x6E7, 0x6E8, *range(0x6EA, 0x6EE))  # fmt: skip
-# Letters that are equal in names as people type them: ta marbuta, alef maqsura and Persian forms; Turkish i.
-_SAME = {0x629: 0x647, 0x649: 0x64A, 0x6CC: 0x64A, 0x6A9: 0x643, 0x131: 0x69, 0x671: 0x627}
+            *range(0x6D6, 0x6DD), *range(0x6DF, 0x6E5), 0x6E7, 0x6E8, *range(0x6EA, 0x6EE),
+            *range(0x93C, 0xD00, 0x80))  # the last: a point below Indic letters, which is often left out  # fmt: skip
+# Letters that are equal in names as people type them: ta marbuta, alef maqsura and Persian forms; Turkish i; letters
+# with strokes; small capitals.
+_PAIRS = "ةه ىي یي کك ıi ٱا łl øo đd ðd ħh ŧt ɨi "
+_PAIRS += "ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ʟl ᴍm ɴn ᴏo ᴘp ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz"
+SAME = {ord(pair[0]): ord(pair[1]) for pair in _PAIRS.split()}
+"""Letters (code points) that are compared as another one, in names and in texts."""
+# Letters that are also written with two, and two that are also written with one.
+_SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "æ": "ae", "œ": "oe", "ß": "ss",
+                          "ẞ": "ss", "þ": "th"})  # fmt: skip
 # Letters in other forms: letter-like, in circles and squares, Arabic in words, full-width, mathematical.
 _FORMS = (*range(0x2070, 0x2150), *range(0x2460, 0x2500), *range(0xFB50, 0xFF00), *range(0xFF00, 0xFFF0),
           *range(0x1D400, 0x1D800), *range(0x1F130, 0x1F14A))  # fmt: skip
-_CIRCLED = {first + i: chr(ord("a") + i) for first in (0x1F150, 0x1F170) for i in range(26)}
+_CIRCLED = {first + i: chr(ord("a") + i) for first in (0x249C, 0x1F150, 0x1F170) for i in range(26)}
 _LAST_COMPOSED = 0x2000  # Latin, Greek, Cyrillic, Hebrew and Arabic letters with accents are below
 
 _COMMON = """
@@ -43,6 +51,11 @@ ange petit petite grand grande blanc noir roux roi chef bon bonne belle jean pru
 van von der den del della las los les des ben bin bent bint ibn abu abou oum omm ould ait bel
 salam amal hayat iman islam nour nur noor farah sabah rabi hanan wafa rida sami said jamil hob donia dounia hna nta nti
 علي نور أمل سلام هدى رضا سعيد جميل صباح ربيع سما فرح وفاء حياة دنيا إيمان إسلام كريم هند حسن أمين عادل ماما بابا مي منى
+mutti vati oma opa schatz anne baba abla abi canim mae pai avo hijo hija abuela abuelo hermano hermana ibu bapak kakak
+мама папа бабушка дедушка брат сестра тетя дядя муж жена любимый любимая работа дом вера надежда любовь роза слава мир
+אמא אבא אח אחות סבתא סבא אור שיר טל μαμα μπαμπας मम्मी पापा माँ भाई दीदी แม่ พ่อ พี่ น้อง
+妈妈 爸爸 老公 老婆 宝贝 姐姐 哥哥 弟弟 妹妹 奶奶 爷爷 老师 朋友 明天 ママ パパ お母さん お父さん 先生
+엄마 아빠 오빠 언니 누나 동생 친구 선생님 여보 자기 사랑
 ابن بن بنت أبو أم ولد عبد الله الحاج الحاجة سيدي لالة
 """
 COMMON = frozenset(_COMMON.split())
@@ -64,8 +77,8 @@ def folded() -> U32:
         form = _CIRCLED.get(c) or normalized("NFKD", chr(c))
         if len(form) == 1 and bits[ord(form)] & WORD:  # of others the first letter alone would be another word
             table[c] = low[ord(form)] & (1 << 21) - 1
-    for c, same in _SAME.items():
-        table[c] = same
+    for c, same in SAME.items():
+        table[table == c] = same
     table[[ord(c) for c in _GAPS]] = GAP
     table[[*_INVISIBLE, *_ACCENTS]] = SKIPPED
     table.flags.writeable = False
@@ -82,6 +95,21 @@ def words(name: str) -> tuple[str, ...]:
     kinds = folded()[[ord(c) for c in name]].tolist() if name else []
     text = "".join(" " if k in (GAP, BREAK) else "" if k == SKIPPED else chr(k) for k in kinds)
     return tuple(text.split())
+
+
+def spellings(name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the words of a name in each spelling in which it is searched for, as `words` returns them.
+
+    These are the name as it is, with letters such as ä, æ and ß as two letters, with ß for ss, and, for Korean, with
+    syllables composed and taken apart.
+
+    >>> spellings("Weiß"), spellings("Jäger")
+    ((('weiss',), ('weiß',)), (('jaeger',), ('jager',)))
+    """
+    composed = normalized("NFC", name)
+    plain = over_assigned(str.casefold, composed.replace("ß", "\ue000").replace("ẞ", "\ue000")).replace("\ue000", "ß")
+    forms = {composed, plain.translate(_SPELLED), plain.replace("ss", "ß"), normalized("NFD", name)}
+    return tuple(sorted({words(one) for one in forms}))
 
 
 def signs_in(name: str) -> frozenset[int]:

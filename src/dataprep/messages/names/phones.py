@@ -6,12 +6,15 @@ inside the country, in digits of any script, and with any few signs or line brea
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import product
+from operator import itemgetter
 
 from dataprep.unicode.digits import western
+from dataprep.unicode.text import DECIMAL, U16, classes
 
 MIN_DIGITS = 7  # of a number that identifies a person
 _CODES = re.compile(r"[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}")  # of countries (E.164)
@@ -19,6 +22,7 @@ _BETWEEN = (
     "[ \t\u00a0\u2007\u2009\u202f./()\u00ad\u2010-\u2015\u2212\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff-]"
 )
 _PHONE = re.compile(rf"(?:{_BETWEEN}|tel:)*[+\uff0b]?(?:{_BETWEEN}|\d)+", re.IGNORECASE)
+_ABROAD = re.compile(r"[^\d]*(?:[+\uff0b]|00)")
 _TRUNK = re.compile(r"\(0\)")  # "+212 (0) 6": dialled inside the country only
 _GAP = r"(?:[^\w\x1e]|_){0,6}"  # between two digits; U+001E separates the texts of an audit
 _RUN = re.compile(rf"[0-9](?:{_GAP}[0-9]){{{MIN_DIGITS - 1},}}")
@@ -26,6 +30,9 @@ _CODE = re.compile(rf"(?:[+\uff0b]|%2[Bb]|(?<![0-9])(?:0011|011|010|8[ ~-]?10|00
 _USUAL = re.compile(rf"(?:[0-9+\uff0b]|{_BETWEEN})*")
 _LOOSE_DIGITS = 8  # with unusual signs between them
 _KEYCAP = re.compile("[\ufe0f\u20e3]*")
+_DIGIT_SIGNS = {ord(sign): str(i % 10) for signs in ("⁰¹²³⁴⁵⁶⁷⁸⁹", "₀₁₂₃₄₅₆₇₈₉", "⓪①②③④⑤⑥⑦⑧⑨", "⓿❶❷❸❹❺❻❼❽❾")
+                for i, sign in enumerate(signs)}  # fmt: skip
+_CARRIER = re.compile(r"0[1-9][0-9]")  # Brazil: the company that carries a call, after the 0
 _NO_DIGIT = re.compile(r"\D+")
 _BEFORE = 24  # characters in which a country's code is searched
 
@@ -34,11 +41,12 @@ _TRUNKS = {
     "1": ("1",), "7": ("8", "0"), "36": ("06", "0"), "52": ("01", "045", "044"), "370": ("8", "0"), "375": ("80", "8"),
     "976": ("01", "02", "0"), "992": ("8", "0"), "993": ("8", "0"),
 }  # fmt: skip
-# Two international forms of one number: with and without the digits that mark a mobile phone (Argentina, Mexico), and
-# what is left of a national form without its zeros (Russia, Hungary, Belarus).
+# Two international forms of one number: with and without the digits that mark a mobile phone (Argentina, Mexico,
+# Brazil), and what is left of a national form without its zeros (Russia, Hungary, Belarus).
 _ALIASES = tuple((re.compile(pattern), forms) for pattern, forms in (
     (r"549?(11|[23]\d\d|[23]\d{3})(\d{6,8})", (r"54\1\2", r"549\1\2", r"54\g<1>15\2")),
     (r"521?(\d{10})", (r"52\1", r"521\1")),
+    (r"55(\d\d)9?([6-9]\d{7})", (r"55\1\2", r"55\g<1>9\2")),
     (r"8([3-9]\d{9})", (r"7\1",)), (r"6([2357]0\d{7})", (r"36\1",)), (r"80(\d{9})", (r"375\1",)),
 ))  # fmt: skip
 
@@ -53,6 +61,23 @@ def phone(text: str) -> str:
         return ""
     digits = _NO_DIGIT.sub("", western(_TRUNK.sub("", text))).lstrip("0")
     return digits if MIN_DIGITS <= len(digits) <= 15 else ""
+
+
+def same_number(a: str, b: str) -> bool:
+    """Return True if two written phone numbers are the same; only one in national form may lack the country's code.
+
+    >>> same_number("06 12 34 56 78", "+33 6 12 34 56 78"), same_number("+7 912 345 67 89", "+91 2345 6789")
+    (True, False)
+    """
+    one, other = phone(a), phone(b)
+    if is_abroad(a) and is_abroad(b):
+        return bool(one and _forms(one) & _forms(other))
+    return same_phone(one, other)
+
+
+def is_abroad(number: str) -> bool:
+    """Return whether a phone number begins with + or 00, so that it is in international form."""
+    return _ABROAD.match(number) is not None
 
 
 def same_phone(a: str, b: str) -> bool:
@@ -95,6 +120,14 @@ def _is_code(digits: str) -> bool:
     return bool(code) and code[0] != "0" and digits[len(code) :] in ("", *_trunks(code))
 
 
+@functools.cache
+def digit_classes() -> U16:
+    """Return the classes of code points (`unicode/text.py`), in which digits in circles and raised ones are digits."""
+    table = classes().copy()
+    table[list(_DIGIT_SIGNS)] |= DECIMAL
+    return table
+
+
 class Phones:
     """A search for known phone numbers in texts, in national or international form.
 
@@ -116,7 +149,7 @@ class Phones:
         The ranges do not overlap.
         """
         low = 0
-        text = western(text) if self._by_end else ""
+        text = western(text).translate(_DIGIT_SIGNS) if self._by_end else ""
         for run in _RUN.finditer(text):
             digits = _NO_DIGIT.sub("", run[0])
             at: list[int] = []  # where they are
@@ -127,12 +160,11 @@ class Phones:
                 at = at or [i for i in range(*run.span()) if "0" <= text[i] <= "9"]
                 if stop < len(at) and at[stop] == at[stop - 1] + 1:
                     continue  # the number is longer
-                for form, known in possible:
-                    start = _start(text, digits[:stop], at, low, form)
-                    if start is not None:
-                        low = _KEYCAP.match(text, at[stop - 1] + 1).end()  # type: ignore[union-attr]
-                        yield start, low, known
-                        break
+                starts = ((_start(text, digits[:stop], at, low, form), known) for form, known in possible)
+                first = min(((a, known) for a, known in starts if a is not None), key=itemgetter(0), default=None)
+                if first is not None:
+                    low = _KEYCAP.match(text, at[stop - 1] + 1).end()  # type: ignore[union-attr]
+                    yield first[0], low, first[1]
 
 
 def _start(text: str, digits: str, at: list[int], low: int, form: str) -> int | None:
@@ -168,7 +200,7 @@ def _prefixed(text: str, before: str, at: list[int], low: int, number: tuple[str
             return code.start()
         if own and _is_code(abroad):
             return None  # of another country
-    for head in _heads(national, own):
+    for head in _heads(national, own, before[-3:]):
         h = k - len(head)
         if h >= 0 and before.endswith(head) and at[h] >= low and not (h and at[h - 1] + 1 == at[h]):
             return at[h]
@@ -180,8 +212,10 @@ def _prefixed(text: str, before: str, at: list[int], low: int, number: tuple[str
     return None if k and at[k - 1] + 1 == at[k] else at[k]
 
 
-def _heads(national: str, own: str) -> Iterator[str]:
-    """Yield what may stand before national digits, without a +; the longest first."""
+def _heads(national: str, own: str, before: str) -> Iterator[str]:
+    """Yield what may stand before national digits, without a +; the longest first. before: the three digits there."""
+    if own in ("", "55") and len(national) in (10, 11) and _CARRIER.fullmatch(before):
+        yield before
     if own:
         yield from sorted({a + b for a, b in product((own, ""), ("0", *_trunks(own)))}, key=len, reverse=True)
         return

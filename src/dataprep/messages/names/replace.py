@@ -29,7 +29,9 @@ from .glued import glued_names, with_glued
 from .known import KnownPeople
 from .matching import common_words, folded, words
 from .numbers import with_numbers
-from .pseudonyms import CHAT, NAMING, NameTables, is_group_name, name_tables, one_word
+from .tables import NameTables, name_tables
+from .terms import CHAT, NAMING, is_group_name, one_word
+from .trie import build
 from .weighing import uses_as_name
 
 NEEDS = ("chat", "author", "kind")
@@ -182,8 +184,8 @@ def warm() -> None:
     """Compile the kernels."""
     fold = folded()
     offsets, data = B.buffers(B.make([0], ["a text"], "warm"))
-    hits = K.find_names(offsets, data, fold, *K.build(["text"]), fold[:1])
+    hits = K.find_names(offsets, data, fold, *build(["text"]), fold[:1])
     K.splice(offsets, data, hits[:, :4].copy(), offsets, data)
-    glued_names(offsets, data, K.build(["text"]), {"text": 0})
+    glued_names(offsets, data, build(["text"]), {"text": 0})
     suspects(offsets, data, byte_kinds(), 0)
     has_digits(offsets, data, classes(), 1)

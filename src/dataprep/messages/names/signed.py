@@ -15,6 +15,7 @@ from dataprep.unicode.text import I64, U8
 
 from . import kernel as K
 from .matching import folded
+from .trie import build
 
 _NO_PREFIXES = np.zeros(0, np.uint32)
 
@@ -25,7 +26,7 @@ class SignedNames:
     def __init__(self, signed: Mapping[str, frozenset[int]], numbers: Mapping[str, int]) -> None:
         terms = sorted(term for term in signed if " " in term and term in numbers)
         self.numbers = np.array([numbers[term] for term in terms], np.int64)
-        self.trie = K.build(terms)
+        self.trie = build(terms)
         self.fold = folded().copy() if terms else folded()
         if terms:
             self.fold[sorted(set().union(*(signed[term] for term in terms)))] = K.GAP

@@ -34,8 +34,9 @@ from dataprep.store import files, receipts
 from .consent import Consent, names_in
 from .known import KnownPeople
 from .matching import COMMON, common_words, words
-from .pseudonyms import AUTHOR, CHAT, MENTION, People, digest, is_group_name, one_word
+from .pseudonyms import People, digest
 from .replace import NEEDS, Pseudonymised, read_people, warm
+from .terms import AUTHOR, CHAT, MENTION, is_group_name, one_word
 from .weighing import common_in
 
 MIN_KEY_BYTES = 16
@@ -93,7 +94,7 @@ class Pseudonyms(Estimator):
     names: str | Sequence[str] = ()
     min_chars: int = 3
     common: tuple[str, ...] | None = None
-    prefixes: str = "وفبلك"
+    prefixes: str = "وفبلكולבכמשה"
     blank: tuple[str, ...] = ("contact", "location", "system")
     keep_meta: tuple[str, ...] = ("edited",)
     digits: int = 4

@@ -1,20 +1,23 @@
-"""Find names of scripts without spaces, such as Chinese, Japanese and Thai, anywhere in a text.
+"""Find names of scripts without spaces, such as Chinese, Japanese and Thai, anywhere in a text, and Korean names.
 
 `kernel.py` finds names as whole words. These scripts write no spaces between words, so that a name is followed by
 letters of its own script: "王小明来了", "山田太郎さん". A name is searched for here if all its letters are of such
-scripts.
+scripts. Korean writes particles and titles at the end of a word ("민수는", "민수씨한테"): a Korean name is found at the
+beginning of a word of which the rest is such an ending.
 
 Slow reference for the tests: tests/messages/names/test_unspaced.py, each name tried at each character
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.unicode.assigned import normalized
 from dataprep.unicode.text import I64, U8, U32
 from dataprep.unicode.words import EXTEND, KIND, unspaced, word_table
 
@@ -22,6 +25,14 @@ from .kernel import SKIPPED
 from .matching import folded
 
 _HAN = re.compile("[\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_HANGUL = "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"  # syllables, and the letters of which they consist
+_ALL_HANGUL = re.compile(f"[{_HANGUL}]+")
+_ENDINGS = """
+은 는 이 가 을 를 의 에 에서 에게 에게서 한테 한테서 께 께서 께서는 로 으로 와 과 랑 이랑 하고 도 만 까지 부터
+처럼 보다 마다 밖에 조차 야 아 여 이여 님 씨 군 양 형 누나 언니 오빠 쌤 샘 선생님 이는 이가 이를 이도 이한테
+이랑은 이네 네 들 이의 이야 이다 다 이에요 예요 이라고 라고 이요 요 입니다 이었 였어 이지 지 인데 이고 고 랑은
+님은 님이 님께 님도 씨는 씨가 씨도 씨를 씨의 씨한테 형은 형이 언니가 오빠가 누나가
+"""
 _LEADS = 0xE0  # the first byte of every letter of these scripts is this one or a larger one
 _LAST = 0x10FFFF
 
@@ -40,13 +51,28 @@ def is_unspaced(name: str) -> bool:
     return len(name) > 2 or (len(name) == 2 and _HAN.search(name) is not None)
 
 
+def is_hangul(name: str) -> bool:
+    """Return whether a name consists of two Korean syllables or more, and no other letters."""
+    return _ALL_HANGUL.fullmatch(name) is not None and len(normalized("NFC", name)) > 1
+
+
+@functools.cache
+def _korean() -> tuple[str, str]:
+    """Return two patterns: what must be before a Korean name, and what must follow it."""
+    endings = {form for one in _ENDINGS.split() for form in (one, normalized("NFD", one))}
+    longest = "|".join(sorted(endings, key=len, reverse=True))
+    return f"(?<![{_HANGUL}])", f"(?=(?:{longest})?(?![{_HANGUL}]))"
+
+
 class UnspacedNames:
     """Finds terms of scripts without spaces in texts; terms: the number of each, by its folded text."""
 
     def __init__(self, terms: Mapping[str, int]) -> None:
-        self.terms = {term: number for term, number in terms.items() if is_unspaced(term)}
+        self.terms = {term: n for term, n in terms.items() if is_unspaced(term) or is_hangul(term)}
         longest_first = sorted(self.terms, key=len, reverse=True)
-        self.pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        before, after = _korean()
+        patterns = (f"{before}{term}{after}" if is_hangul(term) else re.escape(term) for term in longest_first)
+        self.pattern = re.compile("|".join(patterns)) if longest_first else None
         self.begins = _beginnings({term[0] for term in self.terms})
 
     def find(self, offsets: I64, data: U8) -> I64:

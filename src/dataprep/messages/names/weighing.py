@@ -21,6 +21,7 @@ from dataprep.unicode.text import I64, U8
 
 from . import kernel as K
 from .matching import COMMON, folded, words
+from .trie import build
 
 MIN_USES = 3  # as a word; a rarer word costs little
 ODDS = 2  # uses as a word per use as a name, from which on a word is common
@@ -47,7 +48,7 @@ def common_in(docs: Dataset, run: Runner, names: Iterable[str]) -> tuple[str, ..
 def _uses(asked: tuple[str, ...], part: Part) -> Counter[tuple[str, bool]]:
     """Return the number of uses of each word as a word (False) and as a name (True)."""
     found: Counter[tuple[str, bool]] = Counter()
-    trie, no_prefixes = K.build(asked), np.zeros(0, np.uint32)
+    trie, no_prefixes = build(asked), np.zeros(0, np.uint32)
     for batch in part.batches(["text"]):
         offsets, data = B.buffers(batch)
         hits = K.find_names(offsets, data, folded(), *trie, no_prefixes)

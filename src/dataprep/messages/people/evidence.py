@@ -34,8 +34,9 @@ from dataprep.messages.match_exports import (
 )
 from dataprep.messages.names.matching import identity
 from dataprep.messages.names.phones import phone
-from dataprep.messages.names.pseudonyms import AUTHOR, CHAT, People
+from dataprep.messages.names.pseudonyms import People
 from dataprep.messages.names.stage import seen_in
+from dataprep.messages.names.terms import AUTHOR, CHAT
 from dataprep.messages.times import MINUTE
 from dataprep.unicode.hashes import text_hashes
 

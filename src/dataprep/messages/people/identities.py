@@ -14,10 +14,9 @@ import pyarrow.compute as pc
 
 from dataprep.errors import PlanError
 from dataprep.messages.names.matching import identity
-from dataprep.messages.names.phones import phone, same_phone
+from dataprep.messages.names.phones import is_abroad, phone, same_phone
 
 _MENTION = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
-_ABROAD = re.compile(r"[^\d]*(?:[+\uff0b]|00)")
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,11 +141,6 @@ class Identities:
 
     def _mention(self, found: re.Match[str]) -> str:
         return f"@\u2068{self.name_of(found[1])}\u2069"
-
-
-def is_abroad(number: str) -> bool:
-    """Return whether a phone number begins with + or 00, so that it is in international form."""
-    return _ABROAD.match(number) is not None
 
 
 def _with(rows: Any, name: str, column: Any) -> Any:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dataprep.messages.names.matching import identity, words
-from dataprep.messages.names.phones import phone, same_phone
+from dataprep.messages.names.phones import is_abroad, phone, same_phone
 
 from .evidence import EqualMessages, Evidence
-from .identities import is_abroad
 from .romanized import LATIN, plain, romanizations, script_of
 
 MIN_MESSAGES = 3  # that two exports have under two names

@@ -1,0 +1,145 @@
+"""The table of pseudonyms in the form in which names are searched for in texts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.pii.rules import KINDS
+from dataprep.store import files
+from dataprep.unicode.text import I64
+
+from .matching import common_words, identity, signs_in, words
+from .phones import Phones, phone
+from .signed import SignedNames
+from .terms import AUTHOR, CHAT, MIN_GLUED, MORE, NAMING, SHARED, Term, is_group_name, terms_in, terms_of
+from .trie import Trie, build
+from .unspaced import UnspacedNames
+
+
+@dataclass(frozen=True)
+class NameTables:
+    """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms (names, words), and pseudonyms.
+
+    trie: finds the terms. terms: their texts. single: the number of each term that is one word and counts without an @.
+    full: the numbers of the terms of several words. signed: finds names with signs between their words.
+    unspaced: finds terms of scripts without spaces. weak: bool[terms], if a term counts only after an @. target:
+    int64[terms], each term's pseudonym, as an index into `words`. is_shared: bool[terms], if several people may be
+    meant. local, local_target: chat * terms + term, ascending, and the pseudonym, if a shared term means one person of
+    that chat. words: pseudonyms, then the words for kinds of personal data. phones: known numbers, and their
+    pseudonyms. chats: the number of each chat, by name. authors, author_pseudonyms, chat_names, chat_pseudonyms: names,
+    and the pseudonym of each.
+    """
+
+    trie: Trie
+    terms: list[str]  # the texts of the trie's terms
+    single: Mapping[str, int]  # number of each term of one word that is not weak, by its text
+    full: list[int]  # numbers of the terms of several words
+    signed: SignedNames  # names with signs between their words
+    unspaced: UnspacedNames  # terms of scripts without spaces
+    weak: Any  # bool[terms]
+    target: I64  # int64[terms]: index of the term's pseudonym
+    is_shared: Any  # bool[terms]
+    local: I64  # int64[k]: chat * terms + term if the term means one person of that chat, ascending
+    local_target: I64
+    words: pa.LargeStringArray  # pseudonyms, then the words for personal data in the order of KINDS
+    phones: tuple[Phones, dict[str, int]]  # numbers of people, and the index of each one's pseudonym
+    chats: dict[str, int]
+    authors: pa.StringArray  # names as in the column
+    author_pseudonyms: pa.StringArray
+    chat_names: pa.StringArray
+    chat_pseudonyms: pa.StringArray
+
+    def meant(self, hits: I64, chats: I64) -> I64:
+        """Return the pseudonym of each of m found names, int64[m], as an index into `words`.
+
+        It is that of the only person in the chat whom the name can mean, else the term's own. hits: int64[m, 5], as
+        `find_names` returns them. chats: int64, the chat of each text, as numbered in the field `chats`.
+        """
+        n_terms = max(1, len(self.target))
+        wanted = chats[hits[:, 0]] * n_terms + hits[:, 3]
+        at = np.minimum(np.searchsorted(self.local, wanted), max(0, len(self.local) - 1))
+        known = self.local[at] == wanted if len(self.local) else np.zeros(len(hits), bool)
+        local = self.local_target[at] if len(self.local) else np.zeros(len(hits), np.int64)
+        return np.where(known, local, self.target[hits[:, 3]])
+
+
+@lru_cache(maxsize=2)
+def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> NameTables:
+    """Return the NameTables for the table of pseudonyms in the file `url`; the last two results are kept in memory.
+
+    min_chars, common: as in `Pseudonyms`.
+    """
+    with files.open_raw(url) as f:
+        rows = pq.read_table(f).to_pylist()
+    weak = common_words(common)
+    people = [r for r in rows if r["kind"] in NAMING]
+    people += _groups(rows, {words(r["name"]) for r in people})
+    named = {identity(r["name"]): r["pseudonym"] for r in reversed(people)}  # a person's before a group's
+
+    def who(name: str) -> str:
+        return str(named[identity(name)])
+
+    signed = {" ".join(words(r["name"])): signs for r in people if (signs := signs_in(r["name"]))}
+    terms = terms_of({(r["kind"], r["chat"], r["name"]) for r in people}, min_chars, weak, who)
+    listed = sorted(terms)
+    shared = {r["name"]: r["pseudonym"] for r in rows if r["kind"] == SHARED}
+    pseudonyms = sorted({*named.values(), *shared.values()})
+    index = {p: i for i, p in enumerate(pseudonyms)}
+    own = [shared[t] if len(terms[t].persons) > 1 else next(iter(terms[t].persons)) for t in listed]
+    chats = {chat: i for i, chat in enumerate(sorted({r["chat"] for r in rows}))}
+    local = _local(people, terms, {t: i for i, t in enumerate(listed)}, chats, who)
+    phones = {number: index[p] for name, p in sorted(named.items()) if (number := phone(name))}
+    by_kind = {kind: [r for r in rows if r["kind"] == kind] for kind in (AUTHOR, CHAT)}
+    authors = {r["name"]: r["pseudonym"] for r in by_kind[AUTHOR]}
+    chat_names = {r["name"]: r["pseudonym"] for r in by_kind[CHAT]}
+    return NameTables(
+        trie=build(listed), terms=listed, single={t: i for i, t in enumerate(listed) if _is_sure(t, terms[t])},
+        full=[i for i, t in enumerate(listed) if " " in t and not terms[t].weak],
+        signed=SignedNames(signed, {t: i for i, t in enumerate(listed)}),
+        unspaced=UnspacedNames({t: i for i, t in enumerate(listed) if not terms[t].weak}),
+        weak=np.array([terms[t].weak for t in listed], bool),
+        target=np.array([index[p] for p in own], np.int64),
+        is_shared=np.array([len(terms[t].persons) > 1 for t in listed], bool),
+        local=np.array(sorted(local), np.int64),
+        local_target=np.array([index[local[k]] for k in sorted(local)], np.int64),
+        words=pa.array([*pseudonyms, *(f"<{kind}>" for kind in KINDS)], pa.large_string()),
+        phones=(Phones(phones), phones), chats=chats,
+        authors=pa.array(list(authors), pa.string()), author_pseudonyms=pa.array(list(authors.values()), pa.string()),
+        chat_names=pa.array(list(chat_names), pa.string()),
+        chat_pseudonyms=pa.array(list(chat_names.values()), pa.string()),
+    )  # fmt: skip
+
+
+def _groups(rows: list[dict[str, Any]], taken: set[tuple[str, ...]]) -> list[dict[str, Any]]:
+    """Return the rows of chats whose names are searched for in texts: those that nobody and no other chat has."""
+    found = []
+    for row in rows:
+        if row["kind"] == CHAT and is_group_name(row["name"]) and words(row["name"]) not in taken:
+            taken.add(words(row["name"]))
+            found.append(row)
+    return found
+
+
+def _is_sure(text: str, term: Term) -> bool:
+    return not term.weak and len(text) >= MIN_GLUED and not any(c == " " or c.isdigit() for c in text)
+
+
+def _local(
+    people: list[dict[str, Any]], terms: Mapping[str, Term], index: Mapping[str, int], chats: Mapping[str, int],
+    who: Callable[[str], str],
+) -> dict[int, str]:  # fmt: skip
+    """Return the person that a shared term means, by chat * terms + term, for chats where only one is possible."""
+    found = defaultdict(set)
+    for row in people:
+        for term, _ in terms_in(row["kind"], row["name"], 1, frozenset()):
+            if row["kind"] not in (MORE, CHAT) and len(terms[term].persons) > 1:
+                found[chats[row["chat"]] * max(1, len(index)) + index[term]].add(who(row["name"]))
+    return {key: next(iter(persons)) for key, persons in found.items() if len(persons) == 1}

@@ -1,0 +1,83 @@
+"""The words and full names that are searched for in texts, for the names of a corpus."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from .matching import COMMON, identity, spellings, words
+from .phones import MIN_DIGITS
+from .unspaced import is_hangul, is_unspaced
+
+AUTHOR, MENTION, CHAT, WHOLE, MORE, SHARED = "author", "mention", "chat", "whole", "more", "shared"
+MIN_GLUED = 3  # letters of a word that is searched for inside of hashtags
+ARTICLE = "\u0627\u0644"  # its first letter is lost after a preposition: "للعلوي" is "to العلوي"
+MIN_JOINED = 6  # letters of a name without its spaces that is searched for, as "ilsevarga"
+NAMING = (AUTHOR, MENTION, WHOLE, MORE)
+
+
+@dataclass
+class Term:
+    """A word or a full name to find in texts.
+
+    persons: the people it may mean. weak: True if it counts only after an @.
+    """
+
+    persons: set[str] = field(default_factory=set)
+    weak: bool = True
+
+
+def terms_of(
+    rows: Iterable[tuple[str, str, str]], min_chars: int, weak: frozenset[str], who: Callable[[str], str] = identity
+) -> dict[str, Term]:
+    """Return the words and full names to find in texts, {text: Term}, for rows (kind, chat, name).
+
+    min_chars: a shorter word is weak, as are the words in `weak`: they count only after an @. who: returns a text that
+    is equal for the names of one person.
+    """
+    found: dict[str, Term] = defaultdict(Term)
+    for kind, _, name in rows:
+        for term, is_weak in terms_in(kind, name, min_chars, weak):
+            found[term].persons.add(who(name))
+            found[term].weak &= is_weak
+    return found
+
+
+def terms_in(kind: str, name: str, min_chars: int, weak: frozenset[str]) -> Iterable[tuple[str, bool]]:
+    """Yield (term, whether it counts only after an @) for the words of a name, in all its spellings.
+
+    kind: what is named, such as AUTHOR. min_chars, weak: as in `terms_of`.
+    """
+    for spelled in spellings(name):
+        yield from _terms(kind, spelled, min_chars, weak)
+
+
+def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str]) -> Iterable[tuple[str, bool]]:
+    digits = "".join(name)
+    if digits.isdigit():
+        return [(" ".join(name), False), (digits, False)] if len(digits) >= MIN_DIGITS else []
+    if kind in (WHOLE, CHAT):
+        return [(" ".join(name), len(name) == 1)] if name else []
+    several = [w for w in name if len(w) > 1 and not w.isdigit()]
+    single = [(w, (len(w) < min_chars and not is_unspaced(w) and not is_hangul(w)) or w in weak) for w in several]
+    single += [(w[1:], is_weak) for w, is_weak in single if w.startswith(ARTICLE) and len(w) > len(ARTICLE) + 1]
+    if len(name) <= 1:
+        return single
+    joined = {"".join(name), name[0] + name[-1]}  # a handle, or a name of a script without spaces
+    glued = [(one, False) for one in sorted(joined) if len(one) >= MIN_JOINED or is_unspaced(one) or is_hangul(one)]
+    return [(" ".join(name), False), *glued, *single]
+
+
+def is_group_name(name: str) -> bool:
+    """Return whether a chat's name is searched for in texts: it has several words, not all numbers or common words."""
+    found = words(name)
+    return len(found) > 1 and not all(word in COMMON or word.isdigit() for word in found)
+
+
+def one_word(rows: Iterable[tuple[str, str, str]]) -> frozenset[str]:
+    """Return the words that are the whole name of a chat (kind WHOLE), but not a name of a person; texts keep them."""
+    by_kind: dict[bool, set[str]] = {True: set(), False: set()}
+    for kind, _, name in rows:
+        by_kind[kind == WHOLE].update(words(name) if kind != WHOLE or len(words(name)) == 1 else ())
+    return frozenset(by_kind[True] - by_kind[False])
