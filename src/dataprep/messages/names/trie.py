@@ -1,6 +1,8 @@
 """The names to find in texts, as a tree of letters: a hash table from (node, character) to the next node.
 
 Keys are compared in full, so no result depends on a hash alone.
+
+Slow reference for the tests: tests/twins/names.py
 """
 
 from __future__ import annotations
