@@ -1,5 +1,6 @@
 """Runs that begin with something: the weights of an earlier model, or an earlier part of the same schedule."""
 
+import hashlib
 import logging
 import re
 from dataclasses import replace
@@ -35,8 +36,11 @@ def base(shards, config, tmp_path_factory):
     return out
 
 
-def test_a_run_begins_with_the_weights_of_another(make_shards, config, base, tmp_path):
-    """Other data and another schedule, from step 0, with the loss that the base has there; without it, from noise."""
+def test_a_run_begins_with_the_weights_of_another(make_shards, shards, config, base, tmp_path):
+    """Other data and another schedule, from step 0, with the loss that the base has there; without it, from noise.
+
+    Each checkpoint has one hash of all data that it was trained on, that of the base included.
+    """
     other = make_shards(tmp_path / "other", seed=9)
     tuning = replace(config, lr=1e-4, schedule="constant", steps=4, layout="bestfit")
     for name, init in (("tuned", base), ("noise", None)):
@@ -45,6 +49,10 @@ def test_a_run_begins_with_the_weights_of_another(make_shards, config, base, tmp
     assert first["tuned"]["step"] == 0
     assert first["tuned"]["val_loss"] < first["noise"]["val_loss"] - 0.2
     assert checkpoint.load(checkpoint.found(tmp_path / "tuned")[-1])["step"] == 4
+    homes = (base, tmp_path / "noise", tmp_path / "tuned")
+    roots = [checkpoint.load(checkpoint.found(home)[-1])["root"] for home in homes]
+    assert roots[:2] == [shards.root, other.root]
+    assert roots[2] == hashlib.sha256(f"{shards.root}\n{other.root}".encode()).hexdigest()
     still = train(other, out=tmp_path / "still", config=replace(tuning, lr=1e-12), init_from=base, quiet=True)
     assert still.steps == 4
     before, after = (load_model(p)[0].state_dict() for p in (base, tmp_path / "still"))
@@ -60,6 +68,8 @@ def test_a_tuned_run_resumes_bit_for_bit(make_shards, config, base, tmp_path):
     train(other, out=tmp_path / "parts", config=config, quiet=True)
     assert all(torch.equal(a, b) for a, b in zip(state(tmp_path / "whole"), state(tmp_path / "parts"), strict=True))
     assert curve(tmp_path / "whole") == curve(tmp_path / "parts")
+    roots = [checkpoint.load(checkpoint.found(tmp_path / n)[-1])["root"] for n in ("whole", "parts")]
+    assert roots[0] == roots[1] != other.root
     with pytest.raises(StaleOutput, match="started from other weights"):
         train(other, out=tmp_path / "parts", config=config, init_from=tmp_path / "whole", quiet=True)
 

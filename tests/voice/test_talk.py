@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import shutil
@@ -210,6 +211,9 @@ def test_the_card(trained):
     (found,) = voice.saved["trained_on"].values()
     assert f"documents, shards {found['shards'][:16]}" in card
     assert "validation loss 0." in card
+    tuned = dataclasses.replace(voice, saved={**voice.saved, "root": "0123456789abcdef0123"})
+    assert "; all its data 0123456789abcdef" in tuned.card[1]
+    assert "all its data" not in card
     with pytest.raises(PlanError, match="without a chat template"):
         Talk(Voice.load(trained[None]))
     Talk(Voice.load(trained[None], template="chatml"))

@@ -16,6 +16,7 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
 from .config import TrainConfig
+from .data.intact import check_intact
 from .data.sets import Sets, open_sets, training_rows, validation_rows
 from .device import HAS_TRITON, pick_device, pick_dtype
 from .micro_batch import find_micro_batch
@@ -43,13 +44,14 @@ def begin(
         raise PlanError(msg)
     lora.check(config)
     sets = open_sets(shards)
+    world.from_first(partial(check_intact, sets, Path(out)))
     loader = training_rows(sets, config)
     loader.samples(0, world.rank, world.ranks)  # raises if the batch cannot be divided
     if config.steps is None:
         config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
     torch.manual_seed(config.seed)
     model = GPT(config.model, next(iter(sets.values())).vocab_size)  # made on the CPU: equal everywhere
-    start = "" if init_from is None else take_weights(model, init_from, sets, config)
+    start, before = ("", "") if init_from is None else take_weights(model, init_from, sets, config)
     if config.lora:
         lora.add(model, config)
     model = model.to(world.device)
@@ -61,7 +63,7 @@ def begin(
     if config.compile or (config.compile is None and world.device.type == "cuda" and HAS_TRITON):
         model.stream = torch.compile(model.stream, dynamic=False)  # type: ignore[method-assign]
     optimizer, val = adamw(model, config), validation_rows(sets, config)
-    run = Run(config, sets, Path(out), model, optimizer, loader, val, start=start, world=world)
+    run = Run(config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world)
     run.restore_newest(partial(_settle, run, resume=resume))
     world.copy_first([*model.parameters()])
     return run

@@ -50,6 +50,16 @@ def data_key(sets: Mapping[str, Shards]) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
+def root_of(sets: Mapping[str, Shards], before: str) -> str:
+    """Return one hash (SHA-256, in hex) of all that a model is trained on: `Shards.root` of all sets, and `before`.
+
+    before: this hash of the model that training starts from; "" for random weights. A model with random weights and
+    one set has the root of the set's shards.
+    """
+    roots = [*([before] if before else []), *(shards.root for shards in sets.values())]
+    return roots[0] if len(roots) == 1 else hashlib.sha256("\n".join(roots).encode()).hexdigest()
+
+
 def tokenizer_key(sets: Mapping[str, Shards]) -> str:
     """Return the tokenizer's hash, as the manifests of the shards state it; "" if they state no tokenizer."""
     entry = next(iter(sets.values())).manifest.get("tokenizer") or {}

@@ -59,8 +59,8 @@ class Run:
 
     sets: token shards by name. out: the output folder. loader: reads training rows. val: validation rows by set. step:
     steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
-    the weights that the run began with; "" for random ones. writer: writes the checkpoints.
-    world: the processes that train together. attention: the back end of attention; None if torch does not tell.
+    the weights that the run began with; "" for random ones. before: hash of the data of these weights. writer: writes
+    the checkpoints. world: the processes that train together. attention: the back end of attention.
     """
 
     config: TrainConfig
@@ -77,6 +77,8 @@ class Run:
     guard: Guard = field(default_factory=Guard)
     start: str = ""
     """Hash of the weights that the run began with; "" for random ones."""
+    before: str = ""
+    """Hash of all data that these weights were trained on (`checkpoint.root_of`)."""
     writer: CheckpointWriter = field(default_factory=CheckpointWriter)
     """Writes the checkpoints while training continues."""
     world: World = ALONE
@@ -118,6 +120,8 @@ class Run:
             "optimizer": self.optimizer.state_dict(),
             "guard": asdict(self.guard),
             "start": self.start,
+            "before": self.before,
+            "root": checkpoint.root_of(self.sets, self.before),
         }
         path, besides = (checkpoint.path_of(self.out, step) for step in (self.step, self.flat_until))
         self.writer.write(path, content, self.config.keep, besides)
@@ -159,7 +163,7 @@ class Run:
         for name in ("step", "loss", "val_loss", "bits_per_byte"):
             setattr(self, name, content[name])
         self.guard = Guard(**content.get("guard", {}))
-        self.start = content.get("start", "")
+        self.start, self.before = content.get("start", ""), content.get("before", self.before)
         return path
 
     def roll_back(self, failed: int) -> None:

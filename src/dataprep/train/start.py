@@ -43,13 +43,14 @@ def starting_config(config: TrainConfig | str | None, init_from: str | Path | Lo
 
 def take_weights(
     model: GPT, init_from: str | Path | Loaded, sets: Mapping[str, Shards], config: TrainConfig
-) -> str:  # fmt: skip
+) -> tuple[str, str]:  # fmt: skip
     """Copy the weights of `init_from`, a checkpoint, a folder of checkpoints or a loaded model, into `model`.
 
-    Returns the hash of the weights. sets: the shards to train on. Their tokenizer may be that of the earlier model with
-    more special tokens; each of these begins with the mean of all embeddings. Raises PlanError if the earlier model has
-    another shape than `model`, if the shards have another tokenizer, vocabulary or separator, or if there are new
-    tokens and `config` asks for LoRA without training the embedding.
+    Returns the hash of the weights, and the hash of the earlier model's data (`checkpoint.root_of`); if that is
+    unknown, both are the hash of the weights. sets: the shards to train on. Their tokenizer may be that of the earlier
+    model with more special tokens; each of these begins with the mean of all embeddings. Raises PlanError if the
+    earlier model has another shape than `model`, if the shards have another tokenizer, vocabulary or separator, or if
+    there are new tokens and `config` asks for LoRA without training the embedding.
     """
     earlier, saved = init_from if isinstance(init_from, tuple) else checkpoint.load_model(init_from)
     where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from
@@ -61,7 +62,8 @@ def take_weights(
         msg = f"the vocabulary grows by {grown}, and lora would not learn the new tokens; set lora_targets={targets}"
         raise PlanError(msg)
     copy_grown(earlier, model)
-    return hash_of(model)
+    weights = hash_of(model)
+    return weights, saved.get("root", weights)
 
 
 def _check_tokenizer(where: Any, saved: Mapping[str, Any], sets: Mapping[str, Shards]) -> None:

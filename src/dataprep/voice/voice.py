@@ -74,11 +74,13 @@ class Voice:
             + (f", shards {found['shards'][:SHOWN]}" if "shards" in found else "")
             for name, found in saved.get("trained_on", {}).items()
         ]
+        root, known = saved.get("root"), [found.get("shards") for found in saved.get("trained_on", {}).values()]
+        whole = f"; all its data {root[:SHOWN]}" if root and root not in known else ""
         started = " on top of an earlier model" if saved.get("start") else ""
-        steps = f"trained {saved['step']:,} steps{started}" + (f" on {' and '.join(data)}" if data else "")
+        steps = f"trained {saved['step']:,} steps{started}" + (f" on {' and '.join(data)}" if data else "") + whole
         losses = {"training loss": saved.get("loss"), "validation loss": saved.get("val_loss")}
-        known = [f"{name} {v:.3f}" for name, v in losses.items() if v is not None and math.isfinite(v)]
-        return [size, steps, *([", ".join(known)] if known else [])]
+        each = [f"{name} {v:.3f}" for name, v in losses.items() if v is not None and math.isfinite(v)]
+        return [size, steps, *([", ".join(each)] if each else [])]
 
     def prompt(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the ids after which the model answers: a separator, the turns, and the beginning of its own turn.
