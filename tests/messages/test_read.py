@@ -92,7 +92,7 @@ def test_what_is_left_out_is_counted(tmp_path, caplog) -> None:
     [
         ("a.txt", "dear diary\n", {}, r"a\.txt is not a chat export of whatsapp, .*begins 'dear diary'; .*platform="),
         ("a.txt", "2023|05|Ann|hi\n", {}, r"begins '2023\|05\|Ann\|hi'; tried: '03/05/2024, 09:12 - NAME: TEXT'"),
-        ("a.txt", "\ufeffhi\n".encode("utf-16-le"), {}, r"a\.txt, byte 0: the file is UTF-16, .* convert it"),
+        ("a.txt", "\ufeffhi\n".encode("utf-16-le"), {}, r"a\.txt is not a chat export .*begins 'hi'"),
         ("a.zip", b"PK\x03\x04 cut", {}, r"a\.zip: the zip is truncated or damaged .* fetch the file again"),
         ("a.jsonl", '{"text": "x"}\n', {}, r"a\.jsonl is not a chat export"),
         ("a.html", "<html></html>", {}, r"a\.html: no reader is known for this suffix .*, and it is not a chat export"),

@@ -17,7 +17,8 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.unread import Unread, check_unread
 from dataprep.errors import PlanError
 from dataprep.read import read
-from dataprep.read.chats.messages import COLUMNS, reject_utf16
+from dataprep.read.chats.charsets import head_as_utf8
+from dataprep.read.chats.messages import COLUMNS
 from dataprep.read.formats import PLATFORMS
 from dataprep.store import files
 
@@ -91,8 +92,7 @@ def _check(docs: Dataset) -> None:
         return
     url = docs.parts[0].slices[0].url
     with files.open_read(url) as stream:
-        head = stream.read(200)
-    reject_utf16(head, url)
+        head = head_as_utf8(stream.read(200), url)
     begins = head.decode("utf-8", "replace").lstrip("\ufeff\r\n").split("\n")[0][:80]
     msg = f"{url} is not a chat export of {', '.join(PLATFORMS[:-1])}: it begins {begins!r}; "
     if files.suffix(url) == ".txt":

@@ -14,10 +14,12 @@ from dataprep.core.reader import Reader
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
+from .chats.charsets import head_as_utf8
 from .text import BOM
 
 Sniffer: TypeAlias = Callable[[bytes, str], bool]  # (first 64 kB, decompressed and without a byte order mark; URL)
 HEAD_BYTES = 1 << 16
+TEXT = (".txt", ".md")  # suffixes of files that may be in another encoding than UTF-8
 
 
 @dataclass(frozen=True)
@@ -241,7 +243,10 @@ def sniffed(url: str) -> Format | None:
     if not asked or (files.suffix(url) == ".json" and not files.is_local(url)):
         return None
     with contextlib.suppress(ReadError), files.open_read(url) as stream:  # of a damaged file, its reader reports it
-        head = stream.read(HEAD_BYTES).removeprefix(BOM)
+        head = stream.read(HEAD_BYTES)
+        if files.suffix(url) in TEXT:
+            head = head_as_utf8(head, url)
+        head = head.removeprefix(BOM)
         return next((f for f in asked if f.accepts(head, url)), None)
     return None
 

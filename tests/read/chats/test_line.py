@@ -224,7 +224,7 @@ def test_hostile_files(tmp_path) -> None:
     assert rows[-1]["time"] == datetime(2024, 1, 16, 1)
     rows, drops, ledger = read_text(tmp_path / "a.txt", begins.encode() + b"10:00\tA\tcaf\xe9\n10:01\tA\tx\n")
     assert shown(rows) == [("A", "text", "café"), ("A", "text", "x")]
-    assert ledger.record.counts["from_latin1"] == 1
+    assert ledger.record.counts["from_cp1252"] == 1
     rows, drops, _ = read_text(tmp_path / "a.txt", f"{begins}10:00\tA\tx\n{'x' * 49}\n10:01\tA\ty\n", max_doc_bytes=50)
     assert (len(rows), [d["reason"] for d in drops]) == (1, ["too_long"])
     rows, drops, _ = read_text(tmp_path / "a.txt", "[LINE] x\n9:00\tA\tlost\n\n2024/01/15(Mon)\n10:00\tA\tb\n")

@@ -23,8 +23,10 @@ from dataprep.core.reader import Slice
 from dataprep.read.text import Lines, open_at
 from dataprep.read.trust import Trust
 from dataprep.store import files
+from dataprep.unicode.valid import is_utf8
 
-from .messages import ChatReader, LineFeeds, from_latin1, message_batch
+from .charsets import Charset, Utf8Stream, charset_of
+from .messages import ChatReader, LineFeeds, message_batch
 
 UNIX_DAY = 719_163  # the ordinal of 1970-01-01
 
@@ -94,8 +96,9 @@ class Headed(ChatReader, Lines):
         return chat_of(piece.url)
 
     def opened(self, piece: Slice) -> BinaryIO:
-        """Return a stream of the file's bytes, in which lines end with line feeds."""
-        return cast("BinaryIO", LineFeeds(open_at(piece)))
+        """Return a stream of the file's text in UTF-8, in which lines end with line feeds."""
+        charset, stream = _charset(piece), open_at(piece)
+        return cast("BinaryIO", LineFeeds(Utf8Stream(stream, charset) if charset else stream))
 
     def row(self, head: FirstLine, text: str) -> MessageContent:
         """Return author, text, kind and meta of a message; head: its parsed first line; text: its whole text."""
@@ -117,15 +120,14 @@ class Headed(ChatReader, Lines):
             if read is None:
                 bad.append((message.position, "too_long" if message.rest is None else "invalid_utf8", message.n_bytes))
             else:
-                author, text, was_latin1 = read
-                head = message.head._replace(author=author) if was_latin1 else message.head
-                good.add(message.position, head.time, self.row(head, text))
-                stats.count("from_latin1", int(was_latin1))
-                size += len(text)
+                good.add(message.position, message.head.time, self.row(message.head, read))
+                size += len(read)
             if size >= B.MAX_BYTES // 4 or len(good.positions) + len(bad) >= B.MAX_ROWS:
                 yield from _batch(good, bad, chat, piece, stats, trust)
                 good, bad, size = Columns(), [], 0
         yield from _batch(good, bad, chat, piece, stats, trust)
+        if charset := _charset(piece):
+            charset.state(piece.url, stats)
         trust.close()
 
     def _messages(self, piece: Slice, stats: Ledger, trust: Trust) -> Iterator[Held]:
@@ -178,6 +180,11 @@ class Columns:
         self.metas.append(json.dumps(row.meta, ensure_ascii=False) if row.meta else "{}")
 
 
+def _charset(piece: Slice) -> Charset | None:
+    with files.open_read(piece.url) as stream:
+        return charset_of(stream, piece.url)
+
+
 def _batch(
     good: Columns, bad: list[tuple[int, str, int]], chat: str, piece: Slice, stats: Ledger, trust: Trust
 ) -> Iterator[Batch]:
@@ -191,31 +198,29 @@ def _batch(
         yield message_batch(piece, ids, good.texts, columns, good.metas)
 
 
-def _text(message: Held) -> tuple[str | None, str, bool] | None:
-    """Return author, text, and whether they were Latin-1; None if the message is too long or neither that nor UTF-8.
+def _text(message: Held) -> str | None:
+    """Return the text of a message; None if the message is too long or not UTF-8.
 
     A character cut by the end of the file is removed.
     """
     if message.rest is None:
         return None
     head = message.head
-    first = f"{head.author or ''}\n{head.text}"
-    if first.isascii() and not message.rest:
-        return head.author, head.text, False
-    data = b"\n".join([first.encode("utf-8", "surrogateescape"), *message.rest])
-    was_latin1 = False
+    if head.text.isascii() and not message.rest and (head.author is None or _is_whole(head.author)):
+        return head.text
+    if head.author is not None and not _is_whole(head.author):
+        return None
+    data = b"\n".join([head.text.encode("utf-8", "surrogateescape"), *message.rest])
     try:
-        whole = data.decode()
+        return data.decode().rstrip("\n")
     except UnicodeDecodeError as e:
-        if message.last and e.reason == "unexpected end of data":
-            whole = data[: e.start].decode()
-        else:
-            mended = from_latin1(data)
-            if mended is None:
-                return None
-            whole, was_latin1 = mended.decode(), True
-    author, _, text = whole.partition("\n")
-    return author or None, text.rstrip("\n"), was_latin1
+        cut = message.last and e.reason == "unexpected end of data"
+        return data[: e.start].decode().rstrip("\n") if cut else None
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether a text has no bytes that are not UTF-8, which are surrogates in it."""
+    return text.isascii() or is_utf8(text.encode("utf-8", "surrogateescape"))
 
 
 def since_1970(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> int | None:

@@ -7,10 +7,8 @@ null} means that the export left the file out, and that the text is the file's c
 
 from __future__ import annotations
 
-import codecs
 import io
 import posixpath
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -23,9 +21,7 @@ import pyarrow.compute as pc
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.reader import Slice
-from dataprep.errors import ReadError
 from dataprep.read.trust import LimitedReader
-from dataprep.unicode.valid import is_utf8
 
 KINDS = (
     "text", "image", "video", "audio", "gif", "sticker", "file", "contact", "location", "poll", "event", "call",
@@ -54,36 +50,9 @@ class ChatReader(LimitedReader):
         return COLUMNS
 
 
-def reject_utf16(head: bytes, url: str) -> None:
-    """Raise ReadError if the first bytes `head` of the file `url` are UTF-16, in which some editors save text."""
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        msg = "the file is UTF-16, but must be UTF-8 like all chat exports; convert it (iconv -f UTF-16 -t UTF-8)"
-        raise ReadError(msg, url, 0)
-
-
 def names_of(document: Mapping[str, Any]) -> str:
     """Return the names of a JSON object's fields for an error message, in up to 200 characters."""
     return shorten(", ".join(document), 200, placeholder=" ...")
-
-
-MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-
-UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # in Windows-1252
-
-
-def from_latin1(data: bytes) -> bytes | None:
-    """Return text as UTF-8 if some of its lines are in Windows-1252, as old phones and editors wrote them.
-
-    Returns None if a line is in neither encoding: it has bytes that Windows-1252 does not define, or both characters
-    in UTF-8 and bytes that are not UTF-8.
-    """
-    lines = data.split(b"\n")
-    old = [i for i, line in enumerate(lines) if not is_utf8(line)]
-    if any(MULTIBYTE.search(lines[i]) or UNDEFINED.search(lines[i]) for i in old):
-        return None
-    for i in old:
-        lines[i] = lines[i].decode("cp1252").encode()
-    return b"\n".join(lines)
 
 
 class LineFeeds(io.RawIOBase):

@@ -78,7 +78,7 @@ def is_binary(data: bytes) -> bool:
         return True
     if len(head) - len(head.translate(None, CONTROLS)) <= MAX_CONTROLS * len(head):
         return False
-    return not (head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or _utf16(head))
+    return not (head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or utf16_of(head))
 
 
 def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, float]:
@@ -92,7 +92,7 @@ def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, 
 
     Raises Refused with the reason "charset" if none does.
     """
-    for mark, name in (*BOMS, (b"", _utf16(data[:SAMPLE]))):
+    for mark, name in (*BOMS, (b"", utf16_of(data[:SAMPLE]))):
         if name and data.startswith(mark):
             return data[len(mark) :].decode(name, "replace"), name, 1.0
     first = codec_of(declared)
@@ -120,7 +120,7 @@ def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, 
     return refuse("charset")
 
 
-def _utf16(head: bytes) -> str:
+def utf16_of(head: bytes) -> str:
     """Return which UTF-16 the first bytes of a page without a byte order mark are, by the position of zeros, or ""."""
     zeros = head[::2].count(0), head[1::2].count(0)
     if 10 * max(zeros) < len(head) or 20 * min(zeros) > max(zeros):

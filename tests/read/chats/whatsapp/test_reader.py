@@ -213,8 +213,8 @@ def test_latin1_is_converted_and_counted(tmp_path, caplog, lines) -> None:
     path.write_bytes(b"".join(line.encode(e) for line, e in zip(text, encodings, strict=True)))
     rows, counts = ledger_of(path)
     assert [(r["author"], r["text"]) for r in rows] == said
-    assert counts["from_latin1"] == (3 if lines == "all" else 2)
-    assert "messages are Latin-1" in caplog.text
+    assert counts["from_cp1252"] == (4 if lines == "all" else 3)
+    assert "lines are cp1252, not UTF-8, and were converted" in caplog.text
 
 
 UNKNOWN = {

@@ -7,6 +7,7 @@ entity is ever declared or expanded.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from typing import BinaryIO
 from xml.parsers import expat
 
 from dataprep.errors import ReadError
-from dataprep.read.chats.messages import reject_utf16
 
 CHUNK = 1 << 19  # bytes read at once; its messages are a batch
 MAX_ELEMENT = 512 << 20  # bytes of an element, with its attachments
@@ -65,7 +65,7 @@ def elements(stream: BinaryIO, url: str, backup: Backup) -> Iterator[list[Elemen
     while True:
         data = stream.read(CHUNK)
         if not n_bytes:
-            reject_utf16(data, url)
+            _refuse_utf16(data, url)
         whole = held + data
         cut = _cut(whole) if data else len(whole)
         held, fixed = whole[cut:], repaired(whole[:cut], backup)
@@ -86,6 +86,12 @@ def elements(stream: BinaryIO, url: str, backup: Backup) -> Iterator[list[Elemen
         found.clear()
         if not data:
             return
+
+
+def _refuse_utf16(head: bytes, url: str) -> None:
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        msg = "the file is UTF-16, but must be UTF-8 like all backups; convert it (iconv -f UTF-16 -t UTF-8)"
+        raise ReadError(msg, url, 0)
 
 
 def _cut(data: bytes) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 from dataprep.core.ledger import Ledger
 from dataprep.errors import ReadError
+from dataprep.read.chats.charsets import Charset, Utf8Stream, charset_of, head_as_utf8
 from dataprep.read.chats.messages import LineFeeds
 from dataprep.read.chats.packs import list_unread, members, opened_zip
 from dataprep.store import files
@@ -57,10 +58,18 @@ class Export:
     member: str = ""
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[ExportStream]:
-        """Yield a stream of the chat's bytes."""
+    def open(self, charset: Charset | None = None) -> Iterator[ExportStream]:
+        """Yield a stream of the chat's bytes, in UTF-8; charset: the file's encoding, None: UTF-8."""
+        with (
+            self._stored() as inner,
+            ExportStream(Utf8Stream(inner, charset) if charset else inner, self.url) as stream,
+        ):
+            yield stream
+
+    @contextlib.contextmanager
+    def _stored(self) -> Iterator[Any]:
         if not self.member:
-            with ExportStream(files.open_read(self.url), self.url) as stream:
+            with files.open_read(self.url) as stream:
                 yield stream
             return
         with opened_zip(self.url) as archive:
@@ -69,13 +78,17 @@ class Export:
             except (RuntimeError, NotImplementedError, zipfile.BadZipFile) as e:
                 msg = f"'{self.member}' in the zip cannot be opened ({e}); unpack it and read the text file"
                 raise ReadError(msg, self.url) from e
-            with ExportStream(inner, self.url) as stream:
-                yield stream
+            yield inner
+
+    def charset(self) -> Charset | None:
+        """Return the encoding of the chat's bytes; None: UTF-8."""
+        with self._stored() as inner:
+            return charset_of(inner, self.url)
 
     def first_bytes(self) -> bytes:
-        """Return the first 64 kB of the chat's bytes."""
+        """Return the first 64 kB of the chat's bytes, in UTF-8."""
         with self.open() as stream:
-            return io.BufferedReader(stream, FIRST_BYTES).read(FIRST_BYTES)
+            return head_as_utf8(io.BufferedReader(stream, FIRST_BYTES).read(FIRST_BYTES), self.url)
 
 
 def exports(url: str, stats: Ledger | None = None) -> list[Export]:

@@ -28,7 +28,8 @@ from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
-from dataprep.read.chats.messages import ChatReader, from_latin1, message_batch, reject_utf16
+from dataprep.read.chats.charsets import Charset
+from dataprep.read.chats.messages import ChatReader, message_batch
 from dataprep.read.text import BLOCK, blocks
 from dataprep.read.trust import Trust
 from dataprep.unicode.valid import is_utf8
@@ -98,6 +99,7 @@ class _Chat:
     stop: int = 0  # the position after its last byte
     whole: bool = True  # whether its last line has a line feed
     marked: bool = False  # whether a message's first line has a direction mark, as all that iOS writes itself
+    charset: Charset | None = None
     authors: dict[str, str | None] = field(default_factory=dict)
     doubtful: H.DoubtfulLines = field(default_factory=H.DoubtfulLines)
     recurring: Recurring = field(default_factory=Recurring)
@@ -106,11 +108,14 @@ class _Chat:
         self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="name another reader with format=")
 
     def batches(self) -> Iterator[Batch]:
+        self.charset = self.export.charset()
         survey, first_line = self._survey()
         plan = survey.plan(self.reader.date_order)
         if not plan.orders:
             _refuse(self.piece.url, first_line)
         self._state(plan)
+        if self.charset:
+            self.charset.state(self.piece.url, self.stats)
         text = self.doubtful.text(plan)
         self.stats.count("header_like_text", len(text))
         held: _Held | None = None
@@ -140,7 +145,7 @@ class _Chat:
 
     def _blocks(self) -> Iterator[tuple[Any, int, int]]:
         """Yield blocks of whole lines: bytes, how many count, position; None for a line that is too long."""
-        with self.export.open() as stream:
+        with self.export.open(self.charset) as stream:
             size = 0
             for block in blocks(stream, 0, None, max(self.reader.max_doc_bytes, BLOCK)):  # type: ignore[arg-type]
                 long = block.too_long is not None
@@ -262,7 +267,8 @@ class _Chat:
         bad = sizes > self.reader.max_doc_bytes + 1
         reasons = np.where(bad, "too_long", "").astype("<U12")
         if not is_utf8(data):
-            data, rows, stops, invalid = self._decoded(data, rows, stops, ~bad)
+            pieces = zip(np.flatnonzero(~bad).tolist(), rows[~bad, S.START].tolist(), stops[~bad].tolist(), strict=True)
+            invalid = [row for row, first, last in pieces if not is_utf8(data[first:last].tobytes())]
             bad[invalid], reasons[invalid] = True, "invalid_utf8"
         self.trust.count(positions[~bad], positions[bad], lambda: str(reasons[bad][0]).replace("_", " "))
         self._drop(positions[bad], reasons[bad].tolist(), sizes[bad])
@@ -270,27 +276,6 @@ class _Chat:
         for cut in range(0, len(good), B.MAX_ROWS):
             some = good[cut : cut + B.MAX_ROWS]
             yield self._batch(data, rows[some], positions[some], when[some], stops[some] - 1)
-
-    def _decoded(self, data: Any, rows: Ints, stops: Ints, wanted: Any) -> tuple[Any, Ints, Ints, list[int]]:
-        """Return the bytes, rows and ends with messages in Latin-1 appended as UTF-8, and the rows that are neither."""
-        rows, stops, invalid, added = rows.copy(), stops.copy(), [], [data.tobytes()]
-        size = len(data)
-        for i in np.flatnonzero(wanted).tolist():
-            message = data[rows[i, S.START] : stops[i]].tobytes()
-            if is_utf8(message):
-                continue
-            text = from_latin1(message)
-            found = H.find_in(text) if text else np.zeros((0, S.FIELDS), np.int64)
-            if not len(found) or found[0, S.START] or text is None:
-                invalid.append(i)
-                continue
-            rows[i], stops[i] = _moved(found[:1], size)[0], size + len(text)
-            added.append(text)
-            size += len(text)
-        if len(added) > 1:
-            self.stats.count("from_latin1", len(added) - 1)
-            log.warning("%s: %d messages are Latin-1 and were converted to UTF-8", self.piece.url, len(added) - 1)
-        return np.frombuffer(b"".join([*added, bytes(8)]), np.uint8)[:size], rows, stops, invalid
 
     def _batch(self, data: Any, rows: Ints, positions: Ints, when: Ints, stops: Ints) -> Batch:
         names, named = self._names(data, rows)
@@ -345,12 +330,12 @@ def _moved(rows: Ints, by: int) -> Ints:
 
 
 def _strings(offsets: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
-    """Return text from bytes that may be Latin-1; other invalid bytes become U+FFFD (such messages are dropped)."""
+    """Return text from bytes; invalid bytes become U+FFFD (such messages are dropped)."""
     texts = B.strings(offsets, data)
     if is_utf8(data):
         return texts
     values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), texts.buffers()).to_pylist()
-    return pa.array([(from_latin1(v) or v).decode("utf-8", "replace") for v in values], pa.large_string())
+    return pa.array([v.decode("utf-8", "replace") for v in values], pa.large_string())
 
 
 def _begins_header(line: bytes, example: bytes, plan: DateOrders) -> bool:
@@ -365,7 +350,6 @@ def _begins_header(line: bytes, example: bytes, plan: DateOrders) -> bool:
 
 
 def _refuse(url: str, first_line: bytes) -> None:
-    reject_utf16(first_line, url)
     shown = first_line[:80].decode("utf-8", "replace").strip()
     found = f"no line begins like a WhatsApp message; the first line is {shown!r}"
     msg = f"{found}; known forms are {H.TRIED}; name another reader with format="

@@ -1,0 +1,215 @@
+"""Find the encoding (charset) of a chat's text file that is not UTF-8, and convert the file to UTF-8 while it is read.
+
+Apps export UTF-8, but editors and old programs save files in UTF-16 or in the code page of their language. The detector
+for crawled pages names the code page from the lines that are not UTF-8. If nearly all lines beyond ASCII are such
+lines, the whole file is converted; else only these lines, and a line of damaged UTF-8 remains as it is. Positions are
+byte offsets in the converted text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import logging
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dataprep.core.ledger import Ledger
+from dataprep.errors import PlanError, ReadError
+from dataprep.unicode.valid import is_utf8
+
+log = logging.getLogger("dataprep")
+CHUNK = 1 << 20  # bytes read at once
+LONGEST = 64 << 20  # bytes without a line end that are held
+SAMPLE = 1 << 17  # bytes of lines that are not UTF-8, by which the encoding is found
+FEW_HIGH = 16  # bytes over 127; from fewer, code pages of Latin script cannot be told apart
+UTF8_SHARE = 20  # a file with more than one line in UTF-8 to 20 others is not in one encoding
+MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+ASCII = bytes(range(128))
+WIDER = {"iso8859-7": "cp1253", "iso8859-11": "cp874"}  # Windows' page, which has nearly the same letters
+GREEK_ISO = b"\xb6"  # a letter in ISO 8859-7, a sign in Windows-1253
+
+
+@dataclass(frozen=True)
+class Charset:
+    """The encoding of a file: name of Python's codec, and whether all lines are in it, or only those not in UTF-8.
+
+    n_lines: how many lines are not UTF-8.
+    """
+
+    name: str
+    whole: bool
+    n_lines: int
+
+    def as_utf8(self, line: bytes) -> bytes:
+        """Return a line as UTF-8; unchanged if it is UTF-8 (unless the whole file is not) or cannot be decoded."""
+        if line.isascii() or (not self.whole and (is_utf8(line) or _is_damaged(line))):
+            return line
+        try:
+            return line.decode(self.name).encode()
+        except UnicodeDecodeError:
+            return line
+
+    def state(self, url: str, stats: Ledger) -> None:
+        """Log that the file `url` was converted, and count its converted lines in `stats`."""
+        stats.count(f"from_{self.name}", self.n_lines)
+        log.warning("%s: %d lines are %s, not UTF-8, and were converted", url, self.n_lines, self.name)
+
+
+def charset_of(stream: Any, url: str) -> Charset | None:
+    """Return the encoding of the text in a stream, which is read to its end; None if it is UTF-8 or cannot be found.
+
+    url: the file, for errors. Raises ReadError if the package of the detector is needed and not installed.
+    """
+    sample: list[bytes] = []
+    size = n_old = n_utf8 = 0
+    stream = _Intact(stream)
+    for number, (lines, last) in enumerate(_blocks(stream)):
+        if not number and (utf16 := _utf16(lines)):
+            rest = iter(lambda: stream.read(CHUNK), b"")
+            return Charset(utf16, whole=True, n_lines=lines.count(b"\n") + sum(block.count(b"\n") for block in rest))
+        if is_utf8(lines):
+            n_utf8 += 0 if lines.isascii() else lines.count(b"\n") + 1
+            continue
+        for line in lines.splitlines():
+            if line.isascii():
+                continue
+            if is_utf8(line) or (last and lines.endswith(line) and _is_cut(line)):
+                n_utf8 += 1
+            elif not _is_damaged(line):
+                n_old += 1
+                size += len(line)
+                sample += [line] if size <= SAMPLE else []
+    if not n_old:
+        return None
+    name = _detected(b"\n".join(sample), url)
+    found = Charset(name or "ascii", n_utf8 * UTF8_SHARE <= n_old, n_old)
+    n_changed = sum(found.as_utf8(line) != line for line in sample)
+    return found if 2 * n_changed > len(sample) else None
+
+
+def head_as_utf8(head: bytes, url: str) -> bytes:
+    """Return the first bytes of the file `url` as UTF-8, as far as their encoding can be found from them."""
+    if is_utf8(head):
+        return head
+    try:
+        found = charset_of(io.BytesIO(head), url)
+    except ReadError:
+        return head
+    return Utf8Stream(io.BytesIO(head), found).read() if found else head
+
+
+class _Intact:
+    """A stream that ends where its file is damaged; the reader of the file reports the damage."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def read(self, size: int) -> bytes:
+        try:
+            return bytes(self.inner.read(size))
+        except (ReadError, zipfile.BadZipFile, EOFError, zlib.error):
+            return b""
+
+
+def _blocks(stream: Any) -> Iterator[tuple[bytes, bool]]:
+    """Yield (blocks of whole lines, whether it is the last); text without a line end is cut after LONGEST bytes."""
+    held = b""
+    while True:
+        data = stream.read(CHUNK)
+        whole = held + data
+        cut = max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1 if data else len(whole)
+        cut = cut or (len(whole) if len(whole) > LONGEST else 0)
+        held = whole[cut:]
+        if cut:
+            yield whole[:cut], not data
+        if not data:
+            return
+
+
+def _utf16(head: bytes) -> str:
+    """Return the name of the UTF-16 in which a file begins, or ""; without a byte order mark, by its zeros."""
+    from dataprep.read.web.page import utf16_of  # imports Numba
+
+    marks = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    return marks.get(head[:2]) or (utf16_of(head[:4_096]) if b"\0" in head[:4_096] else "")
+
+
+def _is_cut(line: bytes) -> bool:
+    """Return whether a line is UTF-8 except for a character cut off at its end."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(line)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_damaged(line: bytes) -> bool:
+    """Return whether at least half of the bytes over 127 in a line that is not UTF-8 are characters in UTF-8."""
+    n_high = len(line.translate(None, ASCII))
+    return 2 * sum(map(len, MULTIBYTE.findall(line))) >= n_high
+
+
+def _detected(sample: bytes, url: str) -> str:
+    """Return Python's codec for lines that are not UTF-8; "" if none is found."""
+    from dataprep.read.web.page import LATIN, RUNS, characters  # imports Numba
+    from dataprep.read.web.response import Refused
+
+    n_high = len(sample.translate(None, ASCII))
+    try:
+        _, name, _ = characters(sample, "", is_html=False)
+    except Refused:
+        return ""
+    except PlanError as e:
+        if sum(map(len, RUNS.findall(sample))) < n_high / 2:  # Latin script
+            return "cp1252"
+        msg = f"the text is not UTF-8, and to find its encoding {e}; or convert the file to UTF-8"
+        raise ReadError(msg, url) from e
+    if name.startswith(("utf", "iso2022", "hz")):
+        return ""
+    if name in LATIN and n_high < FEW_HIGH:
+        return "cp1252"
+    return name if GREEK_ISO in sample else WIDER.get(name, name)
+
+
+class Utf8Stream(io.RawIOBase):
+    """A stream of the text of another stream as UTF-8."""
+
+    def __init__(self, inner: Any, charset: Charset) -> None:
+        super().__init__()
+        self.inner, self.charset, self.held = inner, charset, b""
+        self.converted = self._decoded() if charset.name.startswith("utf-16") else self._lines()
+
+    def _decoded(self) -> Iterator[bytes]:
+        decoder = codecs.getincrementaldecoder(self.charset.name)("replace")
+        while data := self.inner.read(CHUNK):
+            yield decoder.decode(data).encode()
+        yield decoder.decode(b"", final=True).encode()
+
+    def _lines(self) -> Iterator[bytes]:
+        for lines, _ in _blocks(self.inner):
+            yield b"".join(map(self.charset.as_utf8, lines.splitlines(keepends=True)))
+
+    def readable(self) -> bool:
+        """Return True: the stream can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into `buffer`; return their number."""
+        while not self.held:
+            data = next(self.converted, None)
+            if data is None:
+                return 0
+            self.held = data
+        n = min(len(buffer), len(self.held))
+        buffer[:n], self.held = self.held[:n], self.held[n:]
+        return n
+
+    def close(self) -> None:
+        """Close the stream and its file."""
+        self.inner.close()
+        super().close()
