@@ -16,7 +16,9 @@ import pytest
 pytest.importorskip("torch")
 
 from dataprep import cli
+from dataprep.train import Sampling
 from dataprep.voice import terminal
+from dataprep.voice import voice as voice_module
 from dataprep.voice.talk import Talk
 from dataprep.voice.voice import Voice
 
@@ -84,6 +86,24 @@ def test_sample(trained, dataprep):
     code, _, err = dataprep("sample", trained["chatml"], "--top-p", 2)
     assert code == 1
     assert "top_p=2.0 must be above 0 and at most 1" in err
+
+
+def test_memory_that_runs_out(trained, monkeypatch, capsys):
+    """The answer is one sentence on stderr, and the next one is made."""
+    voice, target, made = Voice.load(trained["chatml"]), io.StringIO(), voice_module.generate
+    fails = iter([True])
+
+    def generate(*given, **named):
+        if next(fails, False):
+            msg = "[enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can't allocate memory"
+            raise RuntimeError(msg)
+        return made(*given, **named)
+
+    monkeypatch.setattr(voice_module, "generate", generate)
+    terminal.chat(Talk(voice, Sampling(temperature=0)), io.StringIO("good night\ngood night\n"), target)
+    assert target.getvalue() == "sleep well\n"
+    said = capsys.readouterr().err
+    assert said.endswith("out of memory on cpu: lower --max-tokens, shorten the text, or use --device cpu\n")
 
 
 class Broken(io.StringIO):

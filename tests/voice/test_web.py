@@ -6,6 +6,7 @@ import base64
 import hashlib
 import http.client
 import json
+import logging
 import re
 import socket
 import struct
@@ -16,6 +17,7 @@ import pytest
 pytest.importorskip("torch")
 
 from dataprep.errors import PlanError
+from dataprep.voice import voice as voice_module
 from dataprep.voice.talk import Talk
 from dataprep.voice.web import ChatServer, policy
 
@@ -224,6 +226,54 @@ def test_a_client_that_leaves(server, capfd, monkeypatch):
         assert all(ended.acquire(timeout=60) for _ in range(3))
     assert say(server, "good night")[2] == "sleep well"
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_client_that_does_not_read(server, monkeypatch):
+    """Others are answered while it does not read an answer of 16 MB, all of which it gets later."""
+    flood, say_ = ["x" * 65_536] * 256, Talk.say
+    monkeypatch.setattr(Talk, "say", lambda talk, text: iter_of(flood) if text == "flood" else say_(talk, text))
+    body = json.dumps({"messages": [{"role": "user", "content": "flood"}]})
+    with socket.socket() as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        line.settimeout(60)
+        line.connect(("127.0.0.1", server.server_port))
+        head = f"{POST}Connection: close\nContent-Length: {len(body)}\n\n"
+        line.sendall(head.replace("\n", "\r\n").encode() + body.encode())
+        assert line.recv(9) == b"HTTP/1.1 "  # it is being answered
+        assert say(server, "good night")[2] == "sleep well"
+        assert b"".join(iter(lambda: line.recv(1 << 20), b"")).count(b"x" * 65_536) == 256
+
+
+def iter_of(pieces, error=None):
+    """A generator of the pieces, which ends with an error if there is one."""
+    yield from pieces
+    if error:
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RuntimeError("CUDA out of memory. Tried to allocate"), "out of memory on cpu: lower --max-tokens"),
+        (MemoryError(), "out of memory on cpu: lower --max-tokens"),
+        (KeyError("secret"), r"the answer failed because of an error in the program \(KeyError in test_web.py, line"),
+    ],
+    ids=["CUDA", "memory", "another"],
+)
+def test_errors_of_the_model(server, monkeypatch, caplog, error, said):
+    """One sentence on the page and in the log, before the answer and within it; then the next one is answered."""
+    monkeypatch.undo()
+    for ids, status in (([], 500), (server.talk.voice.tok.encode("never"), 200)):
+        with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "dataprep"):
+            patched.setattr(voice_module, "generate", lambda *_, ids=ids, **__: iter_of(ids, error))
+            caplog.clear()
+            found, _, text = say(server, "is it cold?")
+        before, _, sentence = text.rpartition("\x1e")
+        assert (found, before, len(caplog.records)) == (status, "never"[: 5 * len(ids)], 1)
+        assert re.match(said, sentence), sentence
+        assert sentence == caplog.messages[0]
+        assert "secret" not in text
+        assert say(server, "good night")[2] == "sleep well"
 
 
 def test_it_listens_to_this_machine_only(server, trained):

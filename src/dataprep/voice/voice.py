@@ -8,11 +8,12 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.errors import PlanError
+from dataprep.errors import DataprepError, PlanError
 from dataprep.tokens.dialogue import check_template, encode_prompt
 from dataprep.tokens.templates import Template, template_of
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import GPT, Sampling, generate
+from dataprep.train.device import is_memory
 
 from .open_model import open_model, tokenizer_of
 from .text_stream import TextStream
@@ -102,12 +103,18 @@ class Voice:
         """Yield the text that follows the ids, in pieces of whole characters, without control characters.
 
         how: the rule by which the next id is drawn; None: `Sampling()`. turn: True to end at every special token, since
-        a turn contains none; False to end only at those that end a text.
+        a turn contains none; False to end only at those that end a text. Raises DataprepError if memory runs out.
         """
         stop = self.stop | set(self.tok.special.values()) if turn else self.stop
         text = TextStream(self.tok)
-        for token in generate(self.model, ids, how, max_tokens=max_tokens, stop=stop):
-            if piece := text.add(token):
-                yield piece
+        try:
+            for token in generate(self.model, ids, how, max_tokens=max_tokens, stop=stop):
+                if piece := text.add(token):
+                    yield piece
+        except (MemoryError, RuntimeError) as e:
+            if not is_memory(e):
+                raise
+            msg = f"out of memory on {self.model.device}: lower --max-tokens, shorten the text, or use --device cpu"
+            raise DataprepError(msg) from e
         if piece := text.end():
             yield piece

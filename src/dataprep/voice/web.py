@@ -1,5 +1,8 @@
 """A web page to talk to a model, served to this machine by Python's standard library; the page loads no other file.
 
+An answer is made ahead of its reader (`ahead`), so a slow one does not hold the model. An error of the model is one
+sentence, on the page and in the terminal, and the server continues.
+
 A page of another site must not reach the model. So the Host header must be an IP address or a known name, since any
 other name could be one that somebody else's DNS resolves to this machine; and an Origin header must name this server.
 The history of the conversation is stored in the page, not by the server.
@@ -13,7 +16,9 @@ import importlib.resources
 import ipaddress
 import itertools
 import json
+import logging
 import re
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -21,15 +26,19 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from dataprep.errors import DataprepError, PlanError, shown
+from dataprep.errors import PlanError, shown
 from dataprep.train import Sampling
 
+from .ahead import ahead, sentence_of
 from .talk import Talk
 from .voice import Voice
+
+log = logging.getLogger("dataprep")
 
 MOST_BYTES = 1 << 20  # of a request
 MOST_TURNS = 999  # of a request; page.html sends the newest of them
 HOST = re.compile(r"(?:([a-z0-9._-]+)|\[([0-9a-f:.]+)\])(?::[0-9]{1,5})?")  # a name or an address, and its port
+BROKEN = "\x1e"  # before the sentence about an error after the beginning of an answer; no answer contains it
 HEADERS = {
     "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
@@ -79,7 +88,7 @@ class ChatServer(ThreadingHTTPServer):
         return True
 
     def answer(self, asked: Any) -> Generator[str, None, None]:
-        """Yield the answer to {"messages": [{role, content} ...], "system": text} piece by piece.
+        """Return a generator of the answer to {"messages": [{role, content} ...], "system": text}, piece by piece.
 
         The turns of user and assistant alternate, and begin and end with a user's, 999 at most. Raises PlanError if
         they do not.
@@ -89,8 +98,11 @@ class ChatServer(ThreadingHTTPServer):
             self.talk.voice, self.talk.how, self.talk.max_tokens, system or self.talk.system, messages[:-1],
             next(self.numbers),
         )  # fmt: skip
-        with closing(talk.say(messages[-1]["content"])) as pieces:
-            yield from pieces
+        return ahead(lambda: talk.say(messages[-1]["content"]), self.one_at_a_time)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the names in the library
+        """Log one sentence about an error that a connection ended with; the server continues."""
+        log.warning("%s", sentence_of(sys.exc_info()[1] or Exception()))
 
 
 def policy(page: bytes) -> str:
@@ -124,6 +136,20 @@ def _turns(asked: Any) -> tuple[list[dict[str, str]], str]:
         msg = f"a request of {len(turns):,} messages is too long; send the newest {MOST_TURNS} at most"
         raise PlanError(msg)
     return turns, texts[-1]
+
+
+def _or_sentence(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the pieces of an answer; an error is logged, and ends them with BROKEN and a sentence."""
+    try:
+        yield from pieces
+    except Exception as e:  # noqa: BLE001 - the model broke, and the next request may not
+        yield BROKEN + _logged(e)
+
+
+def _logged(error: Exception) -> str:
+    sentence = sentence_of(error)
+    log.warning("%s", sentence)
+    return sentence
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -173,16 +199,16 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError):
             self._say(HTTPStatus.BAD_REQUEST, "the request must be JSON")
             return
-        with self.server.one_at_a_time, closing(self.server.answer(asked)) as pieces:
-            try:
-                first = next(pieces, "")
-            except DataprepError as e:
-                self._say(HTTPStatus.BAD_REQUEST, shown(str(e)))
-                return
-            try:
+        try:
+            answer = self.server.answer(asked)
+            first = next(answer, "")
+        except PlanError as e:
+            self._say(HTTPStatus.BAD_REQUEST, shown(str(e)))
+        except Exception as e:  # noqa: BLE001 - the model broke, and the next request may not
+            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, _logged(e))
+        else:
+            with closing(answer) as pieces:
                 self._stream(first, pieces)
-            except DataprepError:  # the model broke: the answer ends here
-                self.close_connection = True
 
     def _body(self) -> bytes | None:
         """Return the body of a request for an answer; None after an error was sent."""
@@ -221,7 +247,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, first: str, pieces: Iterator[str]) -> None:
         self._head(HTTPStatus.OK, "text/plain; charset=utf-8", {"Transfer-Encoding": "chunked"})
-        for piece in itertools.chain([first], pieces):
+        for piece in itertools.chain([first], _or_sentence(pieces)):
             if data := piece.encode():
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
         self.wfile.write(b"0\r\n\r\n")
