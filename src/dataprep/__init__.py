@@ -65,6 +65,7 @@ _NAMES = {
     "messages.read": "read_messages",
     "messages.statistics": "MessageStats",
     "persona": "persona",
+    "pii.kinds": "PIIKind",
     "pii.stage": "PII",
     "read": "read",
     "read.formats": "register",

@@ -52,6 +52,7 @@ from .messages.people.propose import propose_people as propose_people
 from .messages.read import read_messages as read_messages
 from .messages.statistics import MessageStats as MessageStats
 from .persona import persona as persona
+from .pii.kinds import PIIKind as PIIKind
 from .pii.stage import PII as PII
 from .read import read as read
 from .read.formats import register as register

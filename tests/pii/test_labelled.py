@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from dataprep.pii.rules import KINDS, find
+from dataprep.pii.kinds import KINDS
+from dataprep.pii.rules import find
 from fixtures.personal import lines
 
 LEAST = 0.97

@@ -54,3 +54,17 @@ def lines(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
     """
     for row, start, stop, can in suspects(offsets, data, byte_kinds(), wanted).tolist():
         yield Line(row, start, stop, data[start:stop].tobytes().decode(), can)
+
+
+def every_line(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
+    """Yield all lines with a character, in order; `can` states which of the wanted kinds each may contain.
+
+    offsets, data, wanted: as for `lines`.
+    """
+    can = {line.start: line.can for line in lines(offsets, data, wanted)} if wanted else {}
+    for row, (start, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+        at = start
+        for line in data[start:end].tobytes().split(b"\n"):
+            if line:
+                yield Line(row, at, at + len(line), line.decode(), can.get(at, 0))
+            at += len(line) + 1

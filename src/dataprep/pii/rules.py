@@ -5,15 +5,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from .cards import cards
+from .kinds import KINDS, PIIKind, mod97
 from .labels import is_labelled
 from .numbers import phones
-
-KINDS = ("email", "ip", "iban", "card", "phone")  # an earlier kind has precedence over a later one
 
 
 class Match(NamedTuple):
@@ -63,23 +62,21 @@ IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_LENGTHS.split()}
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?=[ \u00a0-]?[A-Z0-9])", re.ASCII)
 
 
-def find(text: str, kinds: tuple[str, ...]) -> list[Match]:
-    """Return the personal data of the given kinds ("email", "phone" ...) in a text, in order and without overlaps."""
+def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[Match]:
+    """Return the personal data of the given kinds ("email", "phone" ...) in a line, in order and without overlaps.
+
+    more: further kinds; they have precedence over `kinds`.
+    """
     found: list[Match] = []
-    for kind in KINDS:
-        if kind in kinds:
-            new: list[Match] = []
-            for a, b in sorted(_FINDERS[kind](text)):
-                before = bisect_left(found, (b,)) - 1  # the last match that begins before the end of this one
-                if (before < 0 or found[before].end <= a) and (not new or new[-1].end <= a):
-                    new.append(Match(a, b, kind))
-            found = sorted(found + new)
+    finders = [(kind.name, kind.find) for kind in more] + [(kind, _FINDERS[kind]) for kind in KINDS if kind in kinds]
+    for kind, finder in finders:
+        new: list[Match] = []
+        for a, b in sorted(finder(text)):
+            before = bisect_left(found, (b,)) - 1  # the last match that begins before the end of this one
+            if (before < 0 or found[before].end <= a) and (not new or new[-1].end <= a):
+                new.append(Match(a, b, kind))
+        found = sorted(found + new)
     return found
-
-
-def mod97(iban: str) -> bool:
-    """Return whether the check digits of an IBAN are correct (ISO 7064, MOD 97-10)."""
-    return int("".join(str(int(c, 36)) for c in iban[4:] + iban[:4])) % 97 == 1
 
 
 def _is_file(address: str) -> bool:

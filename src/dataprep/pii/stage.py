@@ -19,8 +19,9 @@ from dataprep.core.stage import Stage, drop_rows
 from dataprep.errors import PlanError
 
 from . import kernel as K
-from .lines import lines
-from .rules import KINDS, find
+from .kinds import INCLUDED, KINDS, PIIKind
+from .lines import every_line, lines
+from .rules import find
 
 _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
 
@@ -41,12 +42,15 @@ class PII(Stage):
     >>> PII()                                           # "mail me at <email>"
     >>> PII(kinds=("email", "phone"), replace="")
     >>> PII(action="drop", max_found=3)
+    >>> PII(kinds=("email", "phone", "mac", PIIKind("badge", r"EMP-[0-9]{6}")))
 
-    kinds: the kinds of data to find, any of these: email; ip (public IPv4 and IPv6 addresses, not private and local
+    kinds: the kinds of data to find; by default these: email; ip (public IPv4 and IPv6 addresses, not private and local
     ones); phone (international
         with + or 00, or after @, wa.me/ or phone= as in WhatsApp; national with a leading 0; North American with
         separators; decimal digits of any script); card (prefixes and lengths as issued, Luhn's check digit); iban (the
-        country's length, MOD 97).
+        country's length, MOD 97). Further ones: rib (French and Moroccan bank accounts, with their key), cin (Moroccan
+        identity cards, after a label), ssn (United States), mac (network cards), api_key (of AWS, GitHub, GitLab,
+        Google, Hugging Face, Slack, and sk-...); and `PIIKind` objects, kinds of your own.
     replace: the text that replaces a match; `{kind}` in it becomes the kind. None: texts are not changed, and matches
     are only counted. action: "replace", or "drop": documents are dropped (`pii`), the others are not changed.
     max_found: documents with more matches than this are dropped. None: with action="replace" no document is dropped;
@@ -63,7 +67,7 @@ class PII(Stage):
 
     compiled: ClassVar[bool] = True
 
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str | PIIKind, ...] = KINDS
     replace: str | None = "<{kind}>"
     action: str = "replace"
     max_found: int | None = None
@@ -71,12 +75,18 @@ class PII(Stage):
     VERSION: ClassVar[int] = 6
 
     def __post_init__(self) -> None:
-        kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
-        object.__setattr__(self, "kinds", tuple(k for k in KINDS if k in kinds))
-        unknown = [k for k in kinds if k not in KINDS]
+        kinds = (self.kinds,) if isinstance(self.kinds, (str, PIIKind)) else tuple(self.kinds)
+        unknown = [k for k in kinds if not isinstance(k, PIIKind) and k not in (*KINDS, *INCLUDED)]
         if unknown or not kinds:
             found = repr(unknown[0]) if unknown else "nothing"
-            msg = f"PII: kinds must be some of {', '.join(KINDS)}, not {found}"
+            msg = f"PII: kinds must be some of {', '.join((*KINDS, *INCLUDED))}, or PIIKind objects, not {found}"
+            raise PlanError(msg)
+        more = [k for k in dict.fromkeys(kinds) if k not in KINDS]
+        object.__setattr__(self, "kinds", (*(k for k in KINDS if k in kinds), *more))
+        names = [_name(k) for k in self.kinds]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            msg = f"PII: two kinds are named {twice!r}; give one of them another name"
             raise PlanError(msg)
         if self.action not in ("replace", "drop"):
             msg = f'PII: action={self.action!r} must be "replace" or "drop"'
@@ -110,16 +120,23 @@ class PII(Stage):
     def _spans(self, batch: Batch) -> Iterator[_Span]:
         """Yield the matches of the patterns in the lines that the kernel selected, in order."""
         offsets, data = B.buffers(batch)
-        wanted = int(np.bitwise_or.reduce([_CAN[k] for k in self.kinds]))
-        for line in lines(offsets, data, wanted):
-            for a, b, kind in find(line.text, tuple(k for k in self.kinds if _CAN[k] & line.can)):
+        common = [k for k in KINDS if k in self.kinds]
+        more = [k if isinstance(k, PIIKind) else INCLUDED[k] for k in self.kinds if k not in KINDS]
+        wanted = sum({_CAN[k] for k in common})
+        for line in (every_line if more else lines)(offsets, data, wanted):
+            for a, b, kind in find(line.text, [k for k in common if _CAN[k] & line.can], more):
                 yield _Span(*line.in_bytes(a, b), line.row, kind)
+
+
+def _name(kind: str | PIIKind) -> str:
+    """Return the name of a kind."""
+    return kind.name if isinstance(kind, PIIKind) else kind
 
 
 def _replaced(batch: Batch, spans: list[_Span], replace: str) -> pa.LargeStringArray:
     """Return the text column with every match replaced."""
     offsets, data = B.buffers(batch)
-    words = {kind: replace.replace("{kind}", kind).encode() for kind in KINDS}
+    words = {s.kind: replace.replace("{kind}", s.kind).encode() for s in spans}
     pieces: list[Any] = []
     at = int(offsets[0])
     for s in spans:

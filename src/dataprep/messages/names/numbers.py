@@ -13,8 +13,9 @@ import numpy as np
 
 from dataprep.pii import kernel as K
 from dataprep.pii.kernel import has_digits
+from dataprep.pii.kinds import KINDS
 from dataprep.pii.lines import Line, lines
-from dataprep.pii.rules import KINDS, find
+from dataprep.pii.rules import find
 from dataprep.unicode.text import I64, U8
 
 from .phones import MIN_DIGITS, Phones, digit_classes

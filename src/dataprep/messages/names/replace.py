@@ -19,7 +19,7 @@ from dataprep.core.stage import Stage, drop_rows
 from dataprep.core.trial import current
 from dataprep.messages.counts import ORDINARY, WORD
 from dataprep.pii.kernel import byte_kinds, has_digits, suspects
-from dataprep.pii.rules import KINDS
+from dataprep.pii.kinds import KINDS
 from dataprep.store import files
 from dataprep.unicode.text import I64, U8, classes
 
