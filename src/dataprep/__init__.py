@@ -45,6 +45,7 @@ _NAMES = {
     "filters.fineweb2": "FineWeb2",
     "filters.gopher.stage": "Gopher",
     "filters.hosts": "Hosts",
+    "filters.mc4": "MC4",
     "filters.percentiles": "Percentiles",
     "filters.perplexity": "Perplexity",
     "filters.refinedweb.stage": "RefinedWeb",

@@ -32,6 +32,7 @@ from .filters.fineweb import FineWeb as FineWeb
 from .filters.fineweb2 import FineWeb2 as FineWeb2
 from .filters.gopher.stage import Gopher as Gopher
 from .filters.hosts import Hosts as Hosts
+from .filters.mc4 import MC4 as MC4
 from .filters.percentiles import Percentiles as Percentiles
 from .filters.perplexity import Perplexity as Perplexity
 from .filters.refinedweb.stage import RefinedWeb as RefinedWeb

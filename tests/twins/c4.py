@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 from twins.unicode import LETTER, WORD, lower, points
+from twins.words import kinds_of_words
 
 CITATION = re.compile(r"\[(?:\d*|edit|citation needed)\]")
 
@@ -23,7 +24,7 @@ def c4(text: str, rule) -> tuple[str | None, str, Counter]:
         folded = lower(line).replace("ς", "σ")
         if rule.end_marks and (not line.endswith(rule.end_marks) or line.endswith(rule.not_end_marks or ("\n",))):
             what = "no_end_mark"
-        elif len(line.split()) < (rule.min_words or 0):
+        elif len(kinds_of_words(line, rule.words)) < (rule.min_words or 0):
             what = "too_few_words"
         elif rule.lorem_ipsum and "lorem ipsum" in folded:
             return "lorem_ipsum", "", seen

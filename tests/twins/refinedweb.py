@@ -7,6 +7,7 @@ from collections import Counter
 
 from twins.folding import fold_chars
 from twins.unicode import NO_WORD, points
+from twins.words import kinds_of_words
 
 
 def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
@@ -16,9 +17,9 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
     most_numeric = inf if rule.max_numeric is None else rule.max_numeric
     for raw in text.splitlines(keepends=True):
         line, ending = raw.splitlines()[0], raw[len(raw.splitlines()[0]) :]
-        words, chars = line.split(), line if rule.preset == "dclm" else "".join(line.split())
+        words, chars = kinds_of_words(line, rule.words), line if rule.preset == "dclm" else "".join(line.split())
         before += len(words)
-        if not words:
+        if not line.strip():
             left.append(raw)
             continue
         what, edited = "valid", None
@@ -37,9 +38,9 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
         if what == "valid":
             left.append(raw)
             after += len(words)
-        elif what == "edited" and edited.strip():
+        elif what == "edited" and (remain := kinds_of_words(edited, rule.words)):
             left.append(edited.strip() + ending)
-            after += len(edited.split())
+            after += len(remain)
     if before - after > (inf if rule.max_removed_words is None else rule.max_removed_words) * before:
         return "removed_words", "", seen
     return ("empty", "", seen) if after == 0 else (None, "".join(left), seen)

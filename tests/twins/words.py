@@ -150,3 +150,10 @@ def tokens(text: str) -> list[str]:
             found[-1] += c
         before = "" if i in inside or c in points("SPACE") else c
     return [token for token in found if token]
+
+
+def kinds_of_words(text: str, words: str) -> list[str]:
+    """The words of a text, of the kind that the filters' parameter `words` names."""
+    if words == "unicode":
+        return [w for a, b in spans(text) for w in text[a:b].split()]
+    return tokens(text) if words == "punctuation" else text.split()

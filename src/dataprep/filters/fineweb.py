@@ -15,15 +15,14 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
-from dataprep.errors import PlanError
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.spaced import CHOICES, spaced
+from dataprep.unicode.spaced import spaced
 from dataprep.unicode.text import I64, LINE, SPACE, U8, U16, U64, Int, classes, code_point, skip_spaces
 
 from .packed_strings import Marks, ends_with_mark, pack_marks
 from .repeats import STEP, HashCounts, count_repeats, hash_counts
-from .thresholds import PRESET, Threshold, check_numbers, reasons, share, take_preset, tuple_of_words
+from .thresholds import PRESET, Threshold, check_numbers, check_words, reasons, share, take_preset, tuple_of_words
 from .word_lists import CODE_LESS, CODE_MORE, END_MARKS, SENTENCE_MARKS
 
 COUNTS = ("words", "chars", "lines", "ended", "short", "breaks", "repeated_lines", "repeated_line_chars")
@@ -93,9 +92,7 @@ class FineWeb(ScoredFilter):
 
     def __post_init__(self) -> None:
         take_preset(self, PRESETS)
-        if self.words not in CHOICES:
-            msg = f"FineWeb: words={self.words!r} must be {' or '.join(map(repr, CHOICES))}"
-            raise PlanError(msg)
+        check_words(self)
         check_numbers(self, [r.parameter for r in RULES], most=1)
         check_numbers(self, ["short_line_chars"])
         tuple_of_words(self, "end_marks")

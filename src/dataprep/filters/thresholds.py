@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
+from dataprep.unicode.spaced import CHOICES
 from dataprep.unicode.text import SPACE, classes
 
 PRESET: Any = "preset"  # default of a parameter that the preset sets; None switches a rule off
@@ -61,6 +62,13 @@ def take_preset(stage: Any, presets: Mapping[str, Mapping[str, Any]]) -> None:
     for name, value in presets[stage.preset].items():
         if getattr(stage, name) == PRESET:
             object.__setattr__(stage, name, value)
+
+
+def check_words(stage: Any) -> None:
+    """Raise PlanError if the parameter `words` of a stage is none of the kinds of words."""
+    if stage.words not in CHOICES:
+        msg = f"{stage.name}: words={stage.words!r} must be {' or '.join(map(repr, CHOICES))}"
+        raise PlanError(msg)
 
 
 def check_numbers(stage: Any, parameters: Iterable[str], *, most: float = float("inf")) -> None:

@@ -68,6 +68,24 @@ def _spaced(offsets: I64, data: U8, table: U32, classes: U16, marks: int) -> tup
     return ends, out[:k]
 
 
+@kernel(_nrt=False)
+def count_words(data: U8, a: int, b: int, table: U32, classes: U16, marks: int) -> int:
+    """Return the number of words in the line data[a:b], as `_spaced` sets them apart; marks: as there."""
+    n, i, state, open_, before = 0, a, OUTSIDE, False, np.int64(-1)
+    while i < b:
+        c, size = T.code_point(data, i)
+        state = step(data, a, i, b, table, kind_of(table[c]), state)
+        blank = classes[c] & T.SPACE != 0
+        mark: Int = np.int64(-1) if state or blank else c
+        joined = mark in (-1, before) or classes[c] & (T.MARK | T.FORMAT) != 0
+        if blank or state or marks:
+            n += not blank and (not open_ or state & STARTS != 0 or not joined)
+            open_ = not blank
+        before = mark
+        i += size
+    return n
+
+
 def spaced(offsets: I64, data: U8, words: str) -> tuple[I64, U8]:
     """Return the texts with a space between two words: offsets int64[n + 1], from 0, into UTF-8 bytes, uint8.
 
@@ -75,4 +93,9 @@ def spaced(offsets: I64, data: U8, words: str) -> tuple[I64, U8]:
     """
     if words == "blanks":
         return offsets, data
-    return _spaced(offsets, data, word_table(), word_classes(), int(words == "punctuation"))
+    return _spaced(offsets, data, word_table(), word_classes(), marks_of(words))
+
+
+def marks_of(words: str) -> int:
+    """Return the parameter `marks` of the kernels: 0 for "unicode", 1 for "punctuation", and -1 for "blanks"."""
+    return {"blanks": -1, "unicode": 0, "punctuation": 1}[words]

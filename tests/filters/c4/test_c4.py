@@ -55,6 +55,7 @@ marks = st.sampled_from([(".", "?", "!", '"'), C4.WORLD_END_MARKS, (), None, ("i
 some_rules = st.builds(
     C4,
     preset=st.sampled_from(["tfds", "paper"]),
+    words=st.sampled_from(["blanks", "blanks", "unicode", "punctuation"]),
     max_word_chars=st.sampled_from([None, 0, 10, 1000]),
     citations=st.booleans(),
     end_marks=marks,
@@ -69,7 +70,7 @@ some_rules = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(some_rules, st.lists(pages, max_size=6))
 def test_kernel_equals_the_twin(stage, texts):
     """Pages, reasons and counters are those of the plain Python twin, whatever the rules."""
@@ -252,3 +253,18 @@ def test_scores_of_the_old_text_are_not_used():
     (clean,) = C4()(iter([stats.received(scored)]), stats)
     assert clean.column("gopher_words") != gopher.scores_of(clean)["gopher_words"]
     assert clean.schema.names == scored.schema.names
+
+
+def test_words_of_scripts_without_spaces():
+    """A Japanese sentence is one run without white space, and twenty words; marks count where they are words."""
+    page = "吾輩は猫である。名前はまだ無い。\n" * 3
+    world = {"end_marks": C4.WORLD_END_MARKS, "sentence_marks": C4.WORLD_SENTENCE_MARKS}
+    assert run(C4(**world), [page])[1] == {0: "too_few_sentences"}
+    assert run(C4(words="unicode", **world), [page])[0] == {0: page.strip()}
+    lines = ["Yes, no, yes.", "Yes no yes no."]  # words: 3, 6 and 3; 4, 5 and 4
+    kept = {words: run(C4(words=words, min_words=5, min_sentences=1), lines)[0] for words in ("blanks", "unicode")}
+    assert kept == {"blanks": {}, "unicode": {}}
+    assert run(C4(words="punctuation", min_words=5, min_sentences=1), lines)[0] == dict(enumerate(lines))
+    with pytest.raises(PlanError, match="C4: words='spacy' must be 'blanks' or 'punctuation' or 'unicode'"):
+        C4(words="spacy")
+    assert key(C4(words="unicode")) != key(C4())

@@ -28,6 +28,7 @@ texts = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_si
 some_rules = st.builds(
     RefinedWeb,
     preset=st.sampled_from(["paper", "dclm"]),
+    words=st.sampled_from(["blanks", "blanks", "unicode", "punctuation"]),
     max_upper=st.sampled_from([None, 0.5, 0, 0.3]),
     max_numeric=st.sampled_from([None, 0.999999, 0.5]),
     counters=st.sampled_from([RefinedWeb().counters, (), ("σας", "like views")]),
@@ -45,7 +46,7 @@ def run(stage, some):
     return {r["id"]: r["text"] for r in rows}, {d["id"]: d["reason"] for d in drops}, book.counts
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(some_rules, st.lists(texts, max_size=5))
 def test_kernel_equals_the_twin(stage, some):
     """Texts, reasons and counters are those of the plain Python twin, whatever the rules."""
@@ -133,3 +134,17 @@ def test_bad_rules_are_refused(bad, says):
     """A rule that makes no sense is one clear sentence before any work."""
     with pytest.raises(PlanError, match=re.escape(says)):
         RefinedWeb(**bad)
+
+
+def test_words_of_scripts_without_spaces():
+    """A Japanese line is one run without white space, and several words; a line of marks alone has none."""
+    line = "吾輩は猫である。\n"
+    assert run(RefinedWeb(), [line])[1] == {0: "removed_words"}
+    assert run(RefinedWeb(words="unicode"), [line + "* * *\n" + line])[0] == {0: line * 2}
+    kept = run(RefinedWeb(words="unicode", anywhere=("猫",)), [line + "猫 —\n" + line])
+    assert kept[1] == {0: "removed_words"}
+    off = {"anywhere": ("猫",), "max_removed_words": None, "min_line_words": None}
+    kept = run(RefinedWeb(words="unicode", **off), [line + "猫 —\n" + line])
+    assert kept[0] == {0: "吾輩はである。\n" * 2}
+    with pytest.raises(PlanError, match="RefinedWeb: words=3 must be 'blanks'"):
+        RefinedWeb(words=3)

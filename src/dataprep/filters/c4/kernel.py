@@ -15,6 +15,7 @@ import numpy as np
 from dataprep.filters.packed_strings import Marks, Packed, ends_with_mark, ends_with_one, starts_with_one
 from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.spaced import count_words
 from dataprep.unicode.text import I64, U8, U16, U32
 
 from .lines import BLOCK, BRACKET, CURLY, FOLD, Phrases, Room, line_ends, make_room, phrases_in
@@ -36,8 +37,9 @@ class C4Rules(NamedTuple):
 
     may_end: uint8[256], 1 for bytes that can be the last of a kept line. fold_all: True if every line must be
     lower-cased whole. phrases: those of `lorem_ipsum`, `javascript` and `policy`. sentence_leads: uint8[256], 1 for
-    bytes that can begin a sentence mark. bracketed: contents of a citation other than digits. classes: the class bits
-    of each code point. lower: the lower case of each code point.
+    bytes that can begin a sentence mark. bracketed: contents of a citation other than digits. marks: the kind of words,
+    as in `unicode.spaced.marks_of`. words: the table of word boundaries. classes: the class bits of each code point.
+    lower: the lower case of each code point.
     """
 
     max_word_chars: int
@@ -53,6 +55,8 @@ class C4Rules(NamedTuple):
     sentence_leads: U8  # [256]: this byte can begin a sentence mark
     phrases: Phrases
     bracketed: Packed  # contents of a citation other than digits
+    marks: int  # -1: words between white space
+    words: U32
     classes: U16
     lower: U32
 
@@ -128,11 +132,19 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
             line, a, b, fold = room.cited, 0, n, True  # removed citations can join phrases
     if not ends_sentence(line, a, b, rules):
         return NO_END_MARK, line, a, b
-    if not T.has_words(line, a, b, rules.min_words, rules.classes):
+    if not _has_words(line, a, b, rules):
         return TOO_FEW_WORDS, line, a, b
     if fold and len(rules.phrases.bits):
         holds = holds & CURLY | phrases_in(line, a, b, room.folded, rules.lower, rules.phrases)
     return by_content(holds, rules), line, a, b
+
+
+@kernel(_nrt=False)
+def _has_words(line: U8, a: int, b: int, rules: C4Rules) -> bool:
+    """Return whether line[a:b] has at least `min_words` words."""
+    if rules.marks < 0:
+        return bool(T.has_words(line, a, b, rules.min_words, rules.classes))
+    return bool(count_words(line, a, b, rules.words, rules.classes, rules.marks) >= rules.min_words)
 
 
 @kernel(_nrt=False)

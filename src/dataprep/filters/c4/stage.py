@@ -15,9 +15,11 @@ from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.filters.line_rules import rewritten
 from dataprep.filters.packed_strings import pack, pack_marks
-from dataprep.filters.thresholds import PRESET, take_preset
+from dataprep.filters.thresholds import PRESET, check_words, take_preset
 from dataprep.filters.word_lists import END_MARKS, SENTENCE_MARKS
+from dataprep.unicode.spaced import marks_of
 from dataprep.unicode.text import LINE, POINT, SPACE, U8, classes, lowered
+from dataprep.unicode.words import word_table
 
 from . import kernel as K
 from .lines import fold_text, pack_phrases
@@ -57,12 +59,15 @@ class C4(Stage):
     | max_word_chars | a word (`str.split`) has more code points | word_too_long |
     | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are removed; see below) | |
     | end_marks, not_end_marks | it ends with none of `end_marks`, or with one of `not_end_marks` | no_end_mark |
-    | min_words | it has fewer words | too_few_words |
+    | min_words | it has fewer words (see `words`) | too_few_words |
     | lorem_ipsum | *page*: it contains "lorem ipsum" | lorem_ipsum |
     | javascript | it contains "javascript" | javascript |
     | curly_bracket | *page*: it contains `{` | curly_bracket |
     | policy | it contains one of these phrases | policy |
     | min_sentences | *page*: its lines have fewer sentences together | too_few_sentences |
+
+    words: "blanks": words are runs without white space, as published. "unicode", "punctuation": as in `Gopher`; in
+    scripts without spaces between words, a line is one or few words of the first kind.
 
     White space next to a citation is kept, so a line that ends in `. [1]` has no end mark, as in the published code.
     Case is ignored in phrases (`str.lower`; the two small sigmas are equal). Kept lines are joined with line feeds and
@@ -79,7 +84,7 @@ class C4(Stage):
     here). C4 with this rule and C4 with a Punkt model trained on the same texts make the same decision for 99.5 % of
     2,000 pages of documentation, and for 97.9 % of 2,000 newswire items, each written as one line.
 
-    Raises PlanError for an unknown preset, a negative number, or a phrase that cannot occur in a line.
+    Raises PlanError for an unknown preset or kind of words, a negative number, or a phrase that cannot occur in a line.
     """
 
     compiled: ClassVar[bool] = True
@@ -88,6 +93,7 @@ class C4(Stage):
     WORLD_END_MARKS: ClassVar[tuple[str, ...]] = END_MARKS
 
     preset: str = "tfds"
+    words: str = "blanks"
     max_word_chars: int | None = PRESET
     citations: bool = PRESET
     end_marks: tuple[str, ...] | None = PRESET
@@ -102,6 +108,7 @@ class C4(Stage):
 
     def __post_init__(self) -> None:
         take_preset(self, PRESETS)
+        check_words(self)
         for name in _PUBLISHED:
             given = getattr(self, name)
             object.__setattr__(self, name, tuple(given) if isinstance(given, list) else given)
@@ -109,7 +116,8 @@ class C4(Stage):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all rules, whether set by a preset or not."""
-        return (self.VERSION, {name: getattr(self, name) for name in _PUBLISHED})
+        own = {} if self.words == "blanks" else {"words": self.words}
+        return (self.VERSION, {name: getattr(self, name) for name in _PUBLISHED} | own)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches with cleaned pages, without the pages that a rule drops; count lines by rule."""
@@ -135,6 +143,8 @@ class C4(Stage):
             sentence_leads=leads,
             phrases=pack_phrases(phrases),
             bracketed=pack(("edit]", "citation needed]")),
+            marks=marks_of(self.words),
+            words=word_table(),
             classes=classes(),
             lower=lowered(),
         )

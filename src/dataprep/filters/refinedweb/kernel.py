@@ -13,6 +13,7 @@ import numpy as np
 from dataprep.filters.packed_strings import fold_char, fold_chars, pack
 from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.spaced import count_words
 from dataprep.unicode.text import I64, U8, U16, U32
 
 KEEP, UPPER_CASE, NUMBERS, COUNTER, FEW_WORDS, EDITED, REMOVED_WORDS, EMPTY = range(8)
@@ -34,7 +35,8 @@ class RefinedWebRules(NamedTuple):
     """The parameters of `RefinedWeb` in the form that the kernels read.
 
     whole_line: True if white space counts among a line's characters. max_upper, max_numeric, max_removed: shares, 0 to
-    1. classes: the class bits of each code point. lower: the lower case of each code point.
+    1. marks: the kind of words, as in `spaced.marks_of`. words: the table of word boundaries. classes: the class bits
+    of each code point. lower: the lower case of each code point.
     """
 
     whole_line: bool  # white space counts as characters in the shares of a line
@@ -47,6 +49,8 @@ class RefinedWebRules(NamedTuple):
     suffixes: PackedPhrases
     anywhere: PackedPhrases
     max_removed: float
+    marks: int  # -1: words between white space
+    words: U32
     classes: U16
     lower: U32
 
@@ -89,15 +93,15 @@ def _document(
     """Write a corrected document to `out[w:]`; return its end, and its words before and after."""
     before, after, a = 0, 0, start
     while a < stop:
-        b, words, chars, upper, numeric = _count_line(data, a, stop, rules)
+        b, words, chars, upper, numeric, shown = _count_line(data, a, stop, rules)
         after_line = _after_break(data, b, stop)
         left = words
-        if words:
+        if shown:
             what = _judge(data, a, b, words, chars, upper, numeric, rules)
             if what == KEEP and words <= rules.max_edit_words:
                 edited, remain = _edit(data, a, b, rules, out, w)
                 if edited >= 0:
-                    what, left, w, a = EDITED, remain, edited, b if remain else after_line
+                    what, left, w, a = EDITED, remain, edited if remain else w, b if remain else after_line
             elif what != KEEP:
                 left, a = 0, after_line
             counts[what] += 1
@@ -109,9 +113,9 @@ def _document(
 
 
 @kernel(_nrt=False)
-def _count_line(data: U8, i: int, stop: int, rules: RefinedWebRules) -> tuple[int, int, int, int, int]:
-    """Return a line's end, its words, its characters, and the number of upper-case and numeric ones."""
-    words, chars, upper, numeric, inside = 0, 0, 0, 0, False
+def _count_line(data: U8, a: int, stop: int, rules: RefinedWebRules) -> tuple[int, int, int, int, int, bool]:
+    """Return a line's end, its words, its characters, the upper-case and the numeric ones, and if it is not blank."""
+    words, chars, upper, numeric, inside, i = 0, 0, 0, 0, False, a
     while i < stop:
         c, size = T.code_point(data, i)
         bits = int(rules.classes[c])
@@ -124,7 +128,10 @@ def _count_line(data: U8, i: int, stop: int, rules: RefinedWebRules) -> tuple[in
         chars += rules.whole_line or not space
         upper += bits & T.UPPER != 0
         numeric += bits & T.NUMERIC != 0
-    return i, words, chars, upper, numeric
+    shown = words > 0
+    if shown and rules.marks >= 0:
+        words = count_words(data, a, i, rules.words, rules.classes, rules.marks)
+    return i, words, chars, upper, numeric, shown
 
 
 @kernel(_nrt=False)

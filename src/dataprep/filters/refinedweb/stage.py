@@ -11,9 +11,11 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.filters.line_rules import rewritten
-from dataprep.filters.thresholds import check_numbers, check_preset
+from dataprep.filters.thresholds import check_numbers, check_preset, check_words
 from dataprep.filters.word_lists import COUNTERS
+from dataprep.unicode.spaced import marks_of
 from dataprep.unicode.text import LINE, SPACE, classes, lowered
+from dataprep.unicode.words import word_table
 
 from . import kernel as K
 
@@ -42,18 +44,21 @@ class RefinedWeb(Stage):
 
     The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Texts are
     split into lines as by `str.splitlines`. Blank lines are kept and not counted; a line is dropped with its line
-    break. Characters are code points other than white space, and words are runs of characters. A phrase is found in any
-    case, also inside words; if several phrases begin at one offset, the longest one is found. An edited line is
-    stripped, and dropped if it is then empty. An empty document is dropped as `empty`. None or () switches a rule off.
-    The paper describes kinds of phrases with one example each; these examples are the defaults. The default `counters`
-    are English, French and Arabic words. To filter for quality and repetition as both papers do, use `Gopher`.
+    break. Characters are code points other than white space. `words` has the values of `Gopher(words=...)`; with
+    "blanks", words are runs of characters. A phrase is found in any case, also inside words; if several phrases begin
+    at one offset, the longest one is found. An edited line is stripped, and dropped if no word is left. A document
+    without words is dropped as `empty`. None or () switches a rule off. The paper describes kinds of phrases with one
+    example each; these examples are the defaults. The default `counters` are English, French and Arabic words. To
+    filter for quality and repetition as both papers do, use `Gopher`.
 
-    Raises PlanError for an unknown preset, a number below 0, or a phrase that cannot occur in a stripped line.
+    Raises PlanError for an unknown preset or kind of words, a number below 0, or a phrase that cannot occur in a
+    stripped line.
     """
 
     compiled: ClassVar[bool] = True
 
     preset: str = "paper"
+    words: str = "blanks"
     max_upper: float | None = 0.5
     max_numeric: float | None = 0.999999
     counters: tuple[str, ...] = COUNTERS
@@ -66,6 +71,7 @@ class RefinedWeb(Stage):
 
     def __post_init__(self) -> None:
         check_preset(self, PRESETS)
+        check_words(self)
         check_numbers(self, NUMBERS)
         for name in PHRASES:
             value = getattr(self, name)
@@ -91,6 +97,8 @@ class RefinedWeb(Stage):
             suffixes=K.pack_phrases(self.suffixes),
             anywhere=K.pack_phrases(self.anywhere),
             max_removed=limit(self.max_removed_words),
+            marks=marks_of(self.words),
+            words=word_table(),
             classes=classes(),
             lower=lowered(),
         )
