@@ -6,6 +6,7 @@ import itertools
 import math
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import laws
 from dataprep.core import batch as B
 from dataprep.core.pipeline import Pipeline
+from dataprep.core.runner import Serial
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
@@ -46,6 +48,20 @@ def test_the_preferred_copy_stays(drops, stage, keep) -> None:
     made = stage(keep=keep, **({"normalize": "space"} if stage is Exact else {}))
     found = drops(made, rows, parts=2)
     assert found == {d: (EXPECTED[keep], 1.0) for d in range(4) if d != EXPECTED[keep]}
+
+
+@pytest.mark.parametrize("stage", [Exact, MinHash, SemDeDup, URL])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_no_copy_stays(tmp_path, dataset, stage, parts) -> None:
+    """keep="none" drops every member of a cluster; the first of them names no kept document."""
+    how = {"embed": lambda texts: [[len(t), 1.0] for t in texts], "epsilon": 0.001} if stage is SemDeDup else {}
+    pages = [("one two three", "a"), (TEXT, "b"), ("x", "c"), (TEXT, "b"), ("one two three", "a"), (TEXT, "b")]
+    docs = dataset([{"text": text, "url": f"http://e.org/{page}"} for text, page in pages], parts=parts)
+    out = stage(keep="none", **how).fit(docs, Serial(), str(tmp_path)).verdicts
+    rows = pq.read_table(out).to_pylist()
+    assert [(r["id"], r["kept"], r["similarity"]) for r in rows] == [
+        (0, None, None), (10, None, None), (30, 10, 1.0), (40, 0, 1.0), (50, 10, 1.0)
+    ]  # fmt: skip
 
 
 def test_numbers_are_ranked_downwards() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -73,8 +74,9 @@ class Part:
     number: the part's index in the Dataset. key: a hash of the part's content and stages. `Dataset.tasks` sets `number`
     and `key`. labels: the names of the stages in statistics, if these differ from the stages' own names. forgotten: the
     URL of a list of documents that are dropped right after reading; "" for none. skips_bad: whether reading continues
-    after a bad file. max_window: the largest window of zstd files in bytes; 0: 128 MiB. The key does not depend on
-    `forgotten` or `skips_bad`.
+    after a bad file. max_window: the largest window of zstd files in bytes; 0: 128 MiB. files_before: a number that is
+    added to the file numbers in ids, after the stages, so that the ids of several Datasets stay unique. The key does
+    not depend on `forgotten`, `skips_bad` or `files_before`.
     """
 
     slices: tuple[Slice, ...]
@@ -86,6 +88,7 @@ class Part:
     max_window: int = 0
     number: int = field(default=0, compare=False)
     key: str = field(default="", compare=False)
+    files_before: int = field(default=0, compare=False)
 
     @property
     def n_bytes(self) -> int:
@@ -160,6 +163,9 @@ class Part:
     def _located(self, flow: Iterator[Batch], columns: list[str] | None) -> Iterator[Batch]:
         with blame.located(self.slices):
             for batch in flow:
+                if self.files_before:
+                    ids = B.ids(batch) + np.uint64(self.files_before << B.POSITION_BITS)
+                    batch = B.with_column(batch, "id", pa.array(ids))  # noqa: PLW2901 - the same rows
                 yield batch if columns is None else batch.select(columns)
 
     def _wanted(self, columns: Sequence[str] | None) -> list[str] | None:

@@ -72,13 +72,13 @@ def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table]) -> int:
     return _write(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
 
-def write_spans(url: str, spans: Iterable[npt.NDArray[Any]]) -> int:
+def write_spans(url: str, spans: Iterable[npt.NDArray[Any] | pa.Table]) -> int:
     """Write an Estimator's table of spans to cut to `url`, and return its number of rows.
 
-    spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy. No id of an array may
-    be less than the ids of the array before; spans of one document may overlap.
+    spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy; or tables of
+    `span_table`. No id of an array may be less than the ids of the array before; spans of one document may overlap.
     """
-    return _write(url, SPANS, map(_span_table, spans))
+    return _write(url, SPANS, (rows if isinstance(rows, pa.Table) else span_table(rows) for rows in spans))
 
 
 def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
@@ -95,12 +95,16 @@ def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]
     return ids[first], start[first], (reach - base)[last]
 
 
-def _span_table(rows: npt.NDArray[Any]) -> pa.Table:
+def span_table(rows: npt.NDArray[Any], kept_in: pa.Array | None = None) -> pa.Table:
+    """Return spans to cut, an array of dtype SPAN, as a table with the columns of SPANS.
+
+    kept_in: the folder of the Dataset of each retained copy, null for this one; None: all are of this one.
+    """
     known = pa.array(rows["kept"] != NOBODY)
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
     for name in ("kept", "kept_start", "kept_end"):
         columns[name] = pc.if_else(known, columns[name], None)
-    columns["kept_in"] = pa.nulls(len(rows), pa.string())
+    columns["kept_in"] = pa.nulls(len(rows), pa.string()) if kept_in is None else kept_in
     return pa.Table.from_arrays([columns[name] for name in SPANS.names], schema=SPANS)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
+from dataprep.core.folder import Folder
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.trial import current, reserve
@@ -20,10 +20,12 @@ from dataprep.dedup.membership.bloom_filter import FilterSize, full, places
 from dataprep.dedup.membership.keys import KeyUnits, LookUp, SaveKeys, count, document_keys, ngram_keys
 from dataprep.dedup.pieces.forms import FORMS
 from dataprep.errors import require
-from dataprep.store import files
+from dataprep.store import files, receipts
+from dataprep.store.key import key
 from dataprep.unicode.words import SPLITS
 
 from .membership import hyperloglog
+from .older import AgainstOlder, Joined, Older
 from .warm import warm
 
 log = logging.getLogger("dataprep")
@@ -35,7 +37,7 @@ ALARM = 1.1  # times the stated rate
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bloom(Estimator):
+class Bloom(AgainstOlder):
     r"""Remove documents or lines that a Bloom filter has seen before, whole or by their n-grams (an Estimator).
 
     unit: the unit that is looked up.
@@ -57,6 +59,9 @@ class Bloom(Estimator):
     words: for n-grams, how a text is split into words: "unicode" (the default, see docs/words.md), or "regex" (runs of
     `\w`, as published). Words are compared in lower case.
     min_left: a document that lost lines is dropped if fewer characters other than white space are left.
+    against: folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is given, and a
+    Bloom with the same settings made such a folder, the filter that it saved goes on, with all that it had seen, also
+    of documents that were dropped later; otherwise the texts of the folder are read again.
 
     Memory: 19.2 bits per unit at 1e-4, in one process; `fit` raises PlanError if the Runner allows less memory. The
     filter is saved as `filter.bloom` in the folder `out` of `fit`; `pybloom_live.BloomFilter.fromfile` opens it, see
@@ -73,6 +78,7 @@ class Bloom(Estimator):
     normalize: str | None = None
     words: str = "unicode"
     min_left: int = 1
+    against: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         units, forms = (", ".join(map(repr, known)) for known in (UNITS, FORMS))
@@ -87,6 +93,7 @@ class Bloom(Estimator):
         require(self.words in SPLITS, f"words={self.words!r} must be {splits}")
         check_min_left(self.min_left)
         FilterSize(1 if self.capacity is None else self.capacity, self.error_rate)
+        self._set_against()
 
     @property
     def units(self) -> KeyUnits:
@@ -114,15 +121,40 @@ class Bloom(Estimator):
             return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
         return CutSpans(spans=url, key=made_by, estimator=self.name, min_left=self.min_left, facts=facts)
 
+    def recipe(self) -> Any:
+        """Return the values that identify this stage: all parameters, and the content of the Datasets in `against=`.
+
+        Their paths have no influence; the filters that go on have.
+        """
+        return (super().recipe(), [saved["key"] for old in self.older if (saved := self._saved(old))])
+
+    @property
+    def _filter_key(self) -> str:
+        return key((self.VERSION, self.units, self.threshold, self.error_rate, self.capacity))
+
+    def _saved(self, old: Older) -> dict[str, Any] | None:
+        """Return the receipt of the filter that made an older Dataset, if it can go on: its capacity was given."""
+        name = ("verdicts" if self.unit == "document" else "spans") + ".json"
+        for step in Folder(old.given.rstrip("/")).steps if self.capacity is not None and not current() else ():
+            found = files.read_json(step.path(name)) if files.exists(step.path(name)) else {}
+            if found.get("filter_key") == self._filter_key and receipts.valid(step.path(name), found["key"]):
+                return {**found, "url": step.path("filter.bloom")}
+        return None
+
     def _look_up(self, docs: Dataset, run: Runner, out: str, url: str, made_by: str) -> dict[str, Any]:
         """Write the table and the filter; return what was counted."""
+        older = [(old, self._saved(old)) for old in self.sampled_older]
+        joined = Joined.of([old for old, saved in older if saved is None], docs)
+        filters = tuple(saved["url"] for _, saved in older if saved is not None)
         if self.capacity is not None:
             self._reserve(FilterSize(self.capacity, self.error_rate).n_bytes, run, grows=False)
-        saved = list(run.map(SaveKeys(out, made_by, self.units), docs.tasks, "Bloom: hash"))
-        distinct = count(out, len(docs.parts))
+        saved = list(run.map(SaveKeys(out, made_by, self.units), joined.docs.tasks, "Bloom: hash"))
+        distinct = count(out, len(joined.docs.parts))
         size = self._size(distinct, run)
-        counted = {name: sum(s[name] for s in saved) for name in ("documents", "keys")} | {"distinct": round(distinct)}
-        look = LookUp(out, url, self.unit, self.threshold, size, len(docs.parts))
+        counted = {name: sum(s[name] for s in saved[joined.n_old :]) for name in ("documents", "keys")}
+        counted |= {"distinct": round(distinct), "filter_key": self._filter_key}
+        counted |= {"filters": len(filters)} if filters else {}
+        look = LookUp(out, url, self.unit, self.threshold, size, joined, filters)
         return counted | next(iter(run.map(look, [0], "Bloom: look up")))
 
     def _size(self, distinct: float, run: Runner) -> FilterSize:
@@ -142,7 +174,7 @@ class Bloom(Estimator):
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
-        warm(replace(self, capacity=None).fit)
+        warm(replace(self, capacity=None, against=None).fit)
 
 
 def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list[int]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.verdict import CutSpans, Verdict, check_min_left
@@ -16,15 +16,17 @@ from dataprep.dedup.pieces.forms import FORMS
 from dataprep.dedup.pieces.units import DEFAULT_FORM, UNITS
 from dataprep.errors import require
 from dataprep.store import files
+from dataprep.store.key import key
 from dataprep.unicode.hashes import NORMAL_FORMS
 
 from .keep import Keep
+from .older import AgainstOlder, Joined
 from .pieces import search
 from .warm import warm
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact(Estimator):
+class Exact(AgainstOlder):
     """Keep one copy of every text, or of every paragraph, line or span of three sentences (an Estimator).
 
     unit: "document": copies are dropped, with the reason "duplicate". Other units are cut out of the texts, and a
@@ -40,8 +42,10 @@ class Exact(Estimator):
     nothing is ignored. "space": amount and kind of white space. "lower": also case. "words": everything but the words.
     Three forms are only for units other than documents: "c4" ignores case, and white space at the ends; "ccnet" ignores
     also accents, punctuation and the values of digits; "ccnet_digits" is "ccnet" without the rule for digits.
-    keep: which copy of a document is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or
-    "source:A,B"; see `keep.py`. Of equal paragraphs, lines or spans the first is kept, also within one document.
+    keep: which copy of a document is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"
+    or "none"; see `keep.py`. Of equal paragraphs, lines or spans the first is kept, also within one document.
+
+    against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
 
     Documents with equal hashes are compared in full, so none is dropped because of a hash. Other units are equal if the
     128-bit hashes and the lengths of their normalised texts are equal. The table of dropped documents names the kept
@@ -56,6 +60,7 @@ class Exact(Estimator):
     normalize: str | None = "auto"
     keep: str = "first"
     min_left: int = 1
+    against: str | Sequence[str] | None = None
     _key_bits: int = field(default=64, repr=False)  # fewer give different documents equal hashes, for tests
 
     def __post_init__(self) -> None:
@@ -70,6 +75,7 @@ class Exact(Estimator):
         fits = self.unit == "document" or self.keep == "first"
         require(fits, f"keep={self.keep!r} must be 'first' for unit={self.unit!r}; leave it out")
         check_min_left(self.min_left)
+        self._set_against()
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -92,14 +98,18 @@ class Exact(Estimator):
         Writes a table of the documents to drop, or of the spans to cut, into the folder `out`. A table that an earlier
         call wrote is used again if it is still valid.
         """
-        given: dict[str, Any] = {"docs": docs, "run": run, "out": out, "name": self.name, "key": self.key_for(docs)}
+        given: dict[str, Any] = {"run": run, "out": out, "name": self.name, "key": self.key_for(docs)}
         if self.unit == "document":
-            keep = Keep.parse(self.keep)
-            return DuplicateSearch(sketch=self.sketch, keep=keep, reason="duplicate", **given).find()
-        chosen = {**given, "unit": self.unit, "normalize": self.normalize, "url": files.join(out, "spans.parquet")}
-        facts = table_once(chosen["url"], given["key"], lambda: search.find(**chosen), search.PASSES)
-        return CutSpans(spans=chosen["url"], key=given["key"], estimator=self.name, min_left=self.min_left, facts=facts)
+            found = DuplicateSearch(
+                docs=docs, sketch=self.sketch, keep=Keep.parse(self.keep), reason="duplicate",
+                older=self.sampled_older, sketch_key=key(("Exact", self.VERSION, self.sketch)), **given,
+            )  # fmt: skip
+            return found.find_again()
+        url, joined = files.join(out, "spans.parquet"), Joined.of(self.sampled_older, docs)
+        chosen = {**given, "joined": joined, "unit": self.unit, "normalize": self.normalize, "url": url}
+        facts = table_once(url, given["key"], lambda: search.find(**chosen), search.PASSES)
+        return CutSpans(spans=url, key=given["key"], estimator=self.name, min_left=self.min_left, facts=facts)
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
-        warm(replace(self, keep="first").fit)
+        warm(replace(self, keep="first", against=None).fit)

@@ -5,6 +5,7 @@
     "newest"          the latest value of the column `date`; "newest:COLUMN" names another (a time, or an ISO 8601 text)
     "best:COLUMN"     the largest number in a column
     "source:A,B,..."  the first source of the list; sources that are not listed come last
+    "none"            no copy: every document that has one is dropped, and so is the document that "first" would keep
 
 A document without a value comes last; if values are equal, the document with the smallest id is kept. A text that
 cannot be read as a time or a number is treated as missing, and the number of such texts is reported. A time without a
@@ -29,7 +30,7 @@ from dataprep.errors import PlanError, require
 
 log = logging.getLogger("dataprep")
 
-KINDS = "first, longest, newest, newest:COLUMN, best:COLUMN, source:NAME,NAME"
+KINDS = "first, longest, newest, newest:COLUMN, best:COLUMN, source:NAME,NAME, none"
 LAST = np.uint64(2**64 - 1)
 ZONE = r"[T ]\d{2}.*(Z|[+-]\d{2}(:?\d{2})?)$"  # at the end of a time of day
 SHOWN = 60  # characters of an unreadable value
@@ -39,8 +40,8 @@ SHOWN = 60  # characters of an unreadable value
 class Keep:
     """The rule that a value of `keep=` names; it decides which of several copies of a document is kept.
 
-    kind: "first", "longest", "newest", "best" or "source". what: the column ("newest", "best"), or the sources in order
-    of preference, separated by commas ("source").
+    kind: "first", "longest", "newest", "best", "source" or "none". what: the column ("newest", "best"), or the sources
+    in order of preference, separated by commas ("source").
     """
 
     kind: str
@@ -54,7 +55,7 @@ class Keep:
         """
         kind, _, what = str(text).partition(":")
         what = "date" if text == "newest" else what
-        plain = kind in ("first", "longest") and ":" not in str(text)
+        plain = kind in ("first", "longest", "none") and ":" not in str(text)
         named = kind in ("newest", "best", "source") and what.strip(", ")
         require(plain or named, f"keep={text!r} must be one of {KINDS}")
         return cls(kind, what)
@@ -76,7 +77,7 @@ class Keep:
         Values that are not a time or a number are appended, as text, to `unreadable`. Raises PlanError if the column
         holds neither times, numbers nor texts.
         """
-        if self.kind == "first":
+        if self.kind in ("first", "none"):
             return np.zeros(batch.num_rows, np.uint64)
         if self.kind == "longest":
             return ~B.lengths(batch).astype(np.uint64)

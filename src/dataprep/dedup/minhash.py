@@ -13,13 +13,11 @@ import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
 from dataprep.core.runner import Runner
-from dataprep.core.trial import current
 from dataprep.core.verdict import DropIds
 from dataprep.dedup.near.bands import RECALL, BandSettings, resolve
 from dataprep.dedup.near.compare import MOST
-from dataprep.dedup.near.reuse import Older, folders_of
+from dataprep.dedup.near.reuse import check
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
 from dataprep.errors import PlanError, need, require
@@ -28,6 +26,7 @@ from dataprep.unicode.shingles import shingle_hash, shingles
 from dataprep.unicode.words import SPLITS
 
 from .keep import Keep
+from .older import AgainstOlder
 from .warm import warm
 
 log = logging.getLogger("dataprep")
@@ -37,7 +36,7 @@ FEW = 0.9  # of the pairs at the threshold: a warning is logged if the bands pro
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinHash(Estimator):
+class MinHash(AgainstOlder):
     r"""Drop a document if its set of shingles is at least as similar as `threshold` to that of a kept document.
 
     threshold: a document is dropped if its similarity, computed exactly, is at least this; 0 < threshold <= 1. Default:
@@ -57,7 +56,8 @@ class MinHash(Estimator):
     (accents, Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and "space". Words
     are always compared without "case", "space" and the "punctuation" between them, characters without "case" and
     "space"; "nfc" is added unless words="regex". preset="fineweb" has FineWeb's own form, normalize="fineweb".
-    keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B".
+    keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or
+    "none": the document that is kept with "first" is dropped too, if another one is dropped for it.
     against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
     seed: decides the random permutations, which are those of `datasketch.MinHash(seed=seed)`.
 
@@ -99,7 +99,7 @@ class MinHash(Estimator):
         Keep.parse(self.keep)
         if self.normalize is not None and not isinstance(self.normalize, str):
             object.__setattr__(self, "normalize", tuple(self.normalize))
-        object.__setattr__(self, "against", folders_of(self.against) or None)
+        self._set_against()
 
     @property
     def settings(self) -> BandSettings:
@@ -164,11 +164,6 @@ class MinHash(Estimator):
         return found
 
     @property
-    def older(self) -> tuple[Older, ...]:
-        """The Datasets that `against=` names, opened from their folders; () if there are none."""
-        return tuple(Older.open(str(folder)) for folder in self.against or ())
-
-    @property
     def sketch_key(self) -> str:
         """Hash of all settings that decide the stored signatures: shingles, bands, rows and seed, not the threshold."""
         return key((self.VERSION, replace(self.sketch, threshold=1.0)))
@@ -181,7 +176,7 @@ class MinHash(Estimator):
         """
         older = self.older
         for old in older:
-            old.check(self.sketch_key, self._settings_text())
+            check(old, self.sketch_key, self._settings_text())
         contents = [old.content for old in older]
         short = [self.min_shingles] if self.min_shingles > 1 else []
         return (self.VERSION, MOST, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
@@ -199,10 +194,7 @@ class MinHash(Estimator):
         Writes signatures and the table of documents to drop into the folder `out`. Files there that an earlier call
         wrote are used again if they are still valid.
         """
-        made, older = self.settings, self.older
-        trial = current()
-        if trial:
-            older = tuple(replace(old, docs=trial.sample(old.docs)) for old in older)
+        made, older = self.settings, self.sampled_older
         found = made.found(self.measure)
         if found < FEW:
             log.warning(

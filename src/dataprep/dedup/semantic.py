@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from dataprep.core import owned
 from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
-from dataprep.core.tables import VERDICTS, write_verdicts
+from dataprep.core.tables import NOBODY, VERDICTS, write_verdicts
 from dataprep.core.verdict import DropIds
 from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, two_sizes
 from dataprep.dedup.embeddings.word_vectors import LearnWords, SampleTexts, WordVectors, sample_bytes
@@ -27,6 +26,7 @@ from .embeddings import decide, kmeans
 from .embeddings.decide import CLOSEST, FARTHEST, AssignClusters, DecideClusters
 from .embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, MeasureNearness
 from .keep import Keep, unreadable_values
+from .older import AgainstOlder, Joined
 from .warm import warm
 
 MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
@@ -42,7 +42,7 @@ FACTS = (
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SemDeDup(Estimator):
+class SemDeDup(AgainstOlder):
     """Drop a document if the cosine of its vector and that of a kept document is above 1 - epsilon (an Estimator).
 
     epsilon: 0 < epsilon < 1; its effect depends on the vectors, so inspect the pairs first (`dataprep clusters`).
@@ -51,10 +51,12 @@ class SemDeDup(Estimator):
     embed: a function list[str] -> array[n, d], called with up to 1,024 texts. A change of its source makes the stage
     run again; if Python cannot find the source, give `version=`, a text to change when the function does. By default:
     fastText vectors of `dim` numbers, learnt from a sample of these documents (extra `langid`); nothing is downloaded.
-    keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or by
-    the cosine to the centroid of the cluster, "farthest" (the paper's choice) or "closest".
+    keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B",
+    "none"; by the cosine to the centroid of the cluster, "farthest" (the paper's choice) or "closest".
     diversify: the share (0 to 1) of the remaining documents that is kept: those closest to the centroids of new
     clusters are dropped. seed: decides the samples, and the vectors with which training starts.
+    against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept. Word
+    vectors and centroids are then those of the first of these folders alone, so new documents do not move them.
 
     Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). Documents are compared by the vectors of a
     model, not by their texts. The table of dropped documents states the reason "semantic_duplicate" with the kept
@@ -72,6 +74,7 @@ class SemDeDup(Estimator):
     dim: int = 64
     seed: int = 0
     version: str | None = None
+    against: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         near = _is_number(self.epsilon) and 0 < self.epsilon < 1
@@ -90,6 +93,9 @@ class SemDeDup(Estimator):
             key(self.embed)  # a function that cannot be keyed fails here, not after an hour
         if self.keep not in (CLOSEST, FARTHEST):
             Keep.parse(self.keep)
+        both = self.against is None or self.diversify is None
+        require(both, f"diversify={self.diversify!r} must be None with against=; diversify the joined Datasets instead")
+        self._set_against()
 
     def __repr__(self) -> str:
         given = [f for f in fields(self) if getattr(self, f.name) != f.default]
@@ -103,6 +109,7 @@ class SemDeDup(Estimator):
         """Return the values that identify this stage: all parameters, with `version` in place of `embed` if given."""
         names = [f.name for f in fields(self)]
         values = {name: getattr(self, name) for name in names if name != "embed" or self.version is None}
+        values["against"] = [old.content for old in self.older]
         return (self.VERSION, self.embed is not None, values)
 
     @property
@@ -124,7 +131,8 @@ class SemDeDup(Estimator):
         if self.embed is None:
             need("fasttext", extra="langid")
         made_by, url = self.key_for(docs), files.join(out, "verdicts.parquet")
-        found = table_once(url, made_by, lambda: _SemanticSearch(self, docs, run, out, made_by).find(url), PASSES)
+        search = _SemanticSearch(self, Joined.of(self.sampled_older, docs), run, out, made_by)
+        found = table_once(url, made_by, lambda: search.find(url), PASSES)
         owned.discard(files.join(out, DROPPED))
         facts = {"epsilon": self.epsilon, **{name: found[name] for name in FACTS if name in found}}
         facts |= self.policy.warn(self.name, found)
@@ -133,6 +141,7 @@ class SemDeDup(Estimator):
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
         chosen: dict[str, Any] = {"embed": self.embed and _ones, "version": None, "keep": "first", "diversify": None}
+        chosen["against"] = None
         warm(replace(self, **chosen).fit)
 
 
@@ -150,24 +159,31 @@ class _SemanticSearch:
     """The passes of one fit."""
 
     how: SemDeDup
-    docs: Dataset
+    joined: Joined
     run: Runner
     out: str
     key: str
 
     def __post_init__(self) -> None:
-        self.items = self.docs.tasks
+        self.items = self.joined.docs.tasks
         self.n_parts = len(self.items)
+        self.frozen = self.joined.n_first  # the parts that decide word vectors and centroids
         self.groups = min(self.n_parts, MAX_GROUPS)
         self.facts: dict[str, Any] = {}
 
     def find(self, url: str) -> dict[str, Any]:
         """Write the verdict table, after vectors, clusters, decisions and prototypes; return what was counted."""
-        made = self._each(EmbedDocuments(self.out, self.key, self._embed(), self.how.policy), self.items, "vectors")
+        n_old = self.joined.n_old
+        task = EmbedDocuments(self.out, self.key, self._embed(), self.how.policy, n_old)
+        made = self._each(task, self.items, "vectors")
         n_docs, dim = sum(r["vectors"] for r in made), _dim(made)
+        new = made[n_old:]
         self.facts |= unreadable_values(made)
-        self.facts |= {"documents": sum(r["docs"] for r in made), "vectors": n_docs, "dim": dim, "dropped": 0}
-        partitions = self._decide(n_docs, dim) if n_docs else 0
+        self.facts |= {"documents": sum(r["docs"] for r in new), "vectors": sum(r["vectors"] for r in new)}
+        self.facts |= {"dim": dim, "dropped": 0}
+        n_frozen = sum(r["vectors"] for r in made[: self.frozen])
+        self.frozen = self.frozen if n_frozen else self.n_parts
+        partitions = self._decide(n_docs, n_frozen or n_docs, dim) if n_docs else 0
         if self.how.diversify is None:
             write_verdicts(url, map(self._duplicates, [partitions] * self.groups, range(self.groups)))
         else:
@@ -185,24 +201,27 @@ class _SemanticSearch:
         how = self.how
         if how.embed is not None:
             return UserVectors(how.embed)
-        self._each(SampleTexts(self.out, self.key, how.seed, sample_bytes(self.n_parts)), self.items, "sample")
-        found = self._each(LearnWords(self.out, self.key, how.dim, how.seed, self.n_parts), [0], "learn")[0]
+        items = self.items[: self.frozen]
+        self._each(SampleTexts(self.out, self.key, how.seed, sample_bytes(len(items))), items, "sample")
+        found = self._each(LearnWords(self.out, self.key, how.dim, how.seed, len(items)), [0], "learn")[0]
         self.facts["words"] = found["words"]
         return WordVectors(LearnWords.url(self.out), self.key, how.dim)
 
     def _cluster(self, kind: type[FindClusters], n_docs: int, dim: int, dropped: DroppedIds | None = None) -> int:
         """Find centroids; return how many."""
         k = self.how.clusters or kmeans.n_clusters(n_docs)
-        task = kind(self.out, self.key, dim, self.n_parts, n_docs, k, self.how.seed, dropped)
+        task = kind(self.out, self.key, dim, self.frozen, n_docs, k, self.how.seed, dropped)
         return int(self._each(task, [0], kind.folder)[0]["clusters"])
 
-    def _decide(self, n_docs: int, dim: int) -> int:
+    def _decide(self, n_docs: int, n_frozen: int, dim: int) -> int:
         """Cluster, assign, compare; return how many partitions there are."""
         partitions = decide.n_partitions(n_docs, dim)
-        self.facts["clusters"] = self._cluster(FindClusters, n_docs, dim)
+        self.facts["clusters"] = self._cluster(FindClusters, n_frozen, dim)
         self._each(AssignClusters(self.out, self.key, dim, partitions, self.how.keep), self.items, "assign")
         limit = round((1.0 - self.how.epsilon) * UNITS)
-        task = DecideClusters(self.out, self.key, dim, self.n_parts, self.groups, limit)
+        task = DecideClusters(
+            self.out, self.key, dim, self.n_parts, self.groups, limit, self.joined.n_old, self.how.keep == "none"
+        )
         decided = self._each(task, range(partitions), "compare")
         self.facts["largest_cluster"] = max(d["largest"] for d in decided)
         self.facts |= {name: sum(d[name] for d in decided) for name in ("compared", "dropped")}
@@ -218,7 +237,11 @@ class _SemanticSearch:
 
     def _duplicates(self, partitions: int, group: int) -> pa.Table:
         rows = decide.verdicts_of(self.out, partitions, group)
-        return _table(rows["id"], "semantic_duplicate", pa.array(rows["kept"]), rows["similarity"])
+        homes, kept = self.joined.place(rows["kept"])
+        alone = kept == NOBODY  # with keep="none", the first of the copies
+        ids = rows["id"] - self.joined.first_new
+        similarity = pa.array(rows["similarity"], mask=alone)
+        return _table(ids, "semantic_duplicate", pa.array(kept, mask=alone), similarity, homes)
 
     def _with_prototypes(self, partitions: int, limit: kmeans.CosineLimit) -> Iterator[pa.Table]:
         """Yield the verdicts group by group, those of a group in any order."""
@@ -226,7 +249,7 @@ class _SemanticSearch:
         group_of = [part * self.groups // self.n_parts for part in range(self.n_parts)]
         for group in range(self.groups):
             parts = list(itertools.islice(found, group_of.count(group)))
-            rows = [_table(r["id"], "prototype", pa.nulls(len(r)), r["cosine"] / UNITS) for r in parts]
+            rows = [_table(r["id"], "prototype", pa.nulls(len(r)), pa.array(r["cosine"] / UNITS)) for r in parts]
             yield pa.concat_tables([self._duplicates(partitions, group), *rows])
 
 
@@ -238,12 +261,12 @@ def _dim(made: Sequence[dict[str, Any]]) -> int:
     return found[0] if found else 1
 
 
-def _table(ids: Any, reason: str, kept: pa.Array, similarity: Any) -> pa.Table:
+def _table(ids: Any, reason: str, kept: pa.Array, similarity: pa.Array, homes: pa.Array | None = None) -> pa.Table:
     columns = [
         pa.array(np.ascontiguousarray(ids)),
         pa.repeat(reason, len(ids)),
-        pa.nulls(len(ids), pa.string()),
+        pa.nulls(len(ids), pa.string()) if homes is None else homes,
         kept.cast(pa.uint64()),
-        pa.array(np.asarray(similarity, np.float32)),
+        similarity.cast(pa.float32()),
     ]
     return pa.Table.from_arrays(columns, schema=VERDICTS)

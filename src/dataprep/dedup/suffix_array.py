@@ -2,11 +2,11 @@ r"""SuffixArray: cut out every repeated range of text except its first occurrenc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.verdict import CutSpans, check_min_left
@@ -18,6 +18,7 @@ from dataprep.store import files
 from dataprep.store.key import key as key_of
 from dataprep.unicode.words import SPLITS
 
+from .older import AgainstOlder, Joined
 from .substrings import search, suffix_array
 from .warm import warm
 
@@ -30,7 +31,7 @@ PASSES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuffixArray(Estimator):
+class SuffixArray(AgainstOlder):
     r"""Cut out text that occurred earlier in the corpus, if it is long enough (an Estimator).
 
     min_words: a window is this many words in a row, from the first byte of the first word to the last byte of the last
@@ -44,6 +45,7 @@ class SuffixArray(Estimator):
     engine: "windows" ("auto" is the same) works in bounded memory; "suffix_array" holds a suffix array in memory (12
     bytes per byte of text; needs the extra `dedup`). Both cut the same bytes.
     min_left: a document that lost text is dropped if fewer characters other than white space are left.
+    against: folders of sealed Datasets (finished outputs) whose texts come before all new ones, and are not cut.
 
     In the table of cuts, each span names one earlier occurrence of the same bytes; part of that occurrence may itself
     be cut. Spans overlap if repeats with different earlier occurrences overlap. The method is that of Lee et al. 2022,
@@ -58,6 +60,7 @@ class SuffixArray(Estimator):
     engine: str = "auto"
     words: str = "unicode"
     min_left: int = 1
+    against: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         both = f"min_words={self.min_words} and min_bytes={self.min_bytes}"
@@ -69,6 +72,7 @@ class SuffixArray(Estimator):
         for name, value, known in choices:
             require(value in known, f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
         check_min_left(self.min_left)
+        self._set_against()
 
     @property
     def width(self) -> int:
@@ -78,7 +82,9 @@ class SuffixArray(Estimator):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all but `engine`, since both engines cut the same bytes."""
-        return ("SuffixArray", self.VERSION, self.width, self.min_bytes is None, self.cut, self.words, self.min_left)
+        older = [old.content for old in self.older]
+        chosen = (self.width, self.min_bytes is None, self.cut, self.words, self.min_left, *older)
+        return ("SuffixArray", self.VERSION, *chosen)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> CutSpans:
         """Find the repeats in `docs`; return the stage that cuts them out.
@@ -95,13 +101,14 @@ class SuffixArray(Estimator):
         engine = suffix_array.find if self.engine == "suffix_array" else search.find
         chosen: dict[str, Any] = {"name": self.name, "key": key_of((key, self.engine == "suffix_array"))}
         words = self.words if self.min_bytes is None else ""
-        sources, firsts, counted = engine(docs.tasks, run, out, width=self.width, words=words, **chosen)
+        joined = Joined.of(self.sampled_older, docs)
+        sources, firsts, counted = engine(joined.docs.tasks, run, out, width=self.width, words=words, **chosen)
         given: dict[str, Any] = {"url": url, "cut": self.cut, "words": self.words, "sources": sources, "firsts": firsts}
-        cut = write_cuts(docs.tasks, run, out, **given, **chosen)
-        documents = counted.pop("docs")
+        cut = write_cuts(joined, run, out, **given, **chosen)
+        documents = counted.pop("docs") - sum(len(old.docs) for old in self.sampled_older)
         return {"documents": documents, **counted, **cut}
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
         width: dict[str, Any] = {"min_words": 5} if self.min_bytes is None else {"min_bytes": 20}
-        warm(replace(self, **width, engine="windows").fit)
+        warm(replace(self, **width, engine="windows", against=None).fit)

@@ -15,15 +15,16 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
 from dataprep.core.runner import Runner
 from dataprep.core.verdict import DropIds
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import EqualTexts
 from dataprep.errors import PlanError, need, require
+from dataprep.store.key import key
 from dataprep.unicode.text import I64, U8, U64
 
 from .keep import Keep
+from .older import AgainstOlder
 from .warm import warm
 
 IGNORE = ("scheme", "www", "slash")
@@ -132,13 +133,15 @@ class UrlSketch(EqualTexts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class URL(Estimator):
+class URL(AgainstOlder):
     """Drop all but one capture (downloaded version) of each page: documents with equal normalised URLs (an Estimator).
 
     column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column. keep:
-    which capture is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN" or
-    "source:A,B".
+    which capture is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN",
+    "source:A,B" or "none".
     ignore, tracking: differences between URLs that are ignored; see `normalize_url`.
+    against: folders of sealed Datasets (finished outputs) whose captures come before all new ones, and are kept, also
+    if the new one is newer.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
     URL, or one that is not an absolute http or https URL. The table of dropped documents names the kept capture; the
@@ -151,6 +154,7 @@ class URL(Estimator):
     keep: str = "newest"
     ignore: tuple[str, ...] = IGNORE
     tracking: tuple[str, ...] = field(default=TRACKING, repr=False)
+    against: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         strange = sorted(set(self.ignore) - set(IGNORE)) if isinstance(self.ignore, tuple) else [self.ignore]
@@ -162,11 +166,17 @@ class URL(Estimator):
         require(named, f"tracking={self.tracking!r} must be {names}")
         Keep.parse(self.keep)
         need("w3lib.url", extra="dedup")
+        self._set_against()
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
         """The columns that this stage reads: the URLs, and the one that `keep` reads to choose the capture."""
         return tuple(dict.fromkeys((self.column, *Keep.parse(self.keep).needs)))
+
+    @property
+    def read_of_older(self) -> tuple[str, ...]:
+        """The column of URLs, as a tuple; `keep` does not read the older Datasets, whose captures are all kept."""
+        return (self.column,)
 
     @property
     def sketch(self) -> UrlSketch:
@@ -179,12 +189,14 @@ class URL(Estimator):
         Writes the table of documents to drop into the folder `out`. A table that an earlier call wrote is used again if
         it is still valid.
         """
-        keep, key = Keep.parse(self.keep), self.key_for(docs)
+        keep = Keep.parse(self.keep)
         reason = "older_capture" if keep.kind == "newest" else "same_url"
         return DuplicateSearch(
-            docs=docs, run=run, out=out, sketch=self.sketch, keep=keep, name=self.name, reason=reason, key=key
-        ).find()
+            docs=docs, run=run, out=out, sketch=self.sketch, keep=keep, name=self.name, reason=reason,
+            reason_in_older="same_url", key=self.key_for(docs), older=self.sampled_older,
+            sketch_key=key(("URL", self.VERSION, self.sketch)),
+        ).find_again()  # fmt: skip
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
-        warm(replace(self, keep="first").fit, [self.column])
+        warm(replace(self, keep="first", against=None).fit, [self.column])

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
+from dataprep.core.tables import NOBODY
 from dataprep.store.spill import SpilledRows, all_sections, spill_to, write_spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U64, Int
@@ -131,6 +132,8 @@ class DecideClusters(Pass[int]):
 
     dim: numbers per vector. n_parts: number of input parts. n_groups: number of groups of input parts; the file has one
     section per group. limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
+    n_old: the number of parts of older Datasets, which come first and whose documents are all kept. drops_all: also new
+    documents for which others are dropped are dropped.
     held_bytes: the vectors of the partition are held in memory if they have at most this many bytes. kept_bytes: memory
     for the vectors of kept documents. The receipt (the task's record) states the number of dropped documents, the
     number of compared pairs and the size of the largest cluster.
@@ -143,6 +146,8 @@ class DecideClusters(Pass[int]):
     n_parts: int
     n_groups: int
     limit: int  # ten-thousandths: a document is dropped if its cosine to a kept one is more
+    n_old: int = 0  # the first parts, of older Datasets, whose documents are all kept
+    drops_all: bool = False  # also the new documents for which others are dropped
     held_bytes: int = HELD_BYTES
     kept_bytes: int = KEPT_BYTES
 
@@ -155,14 +160,20 @@ class DecideClusters(Pass[int]):
         members = Members.read(self.out, self.n_parts, item, self.dim, self.held_bytes)
         headers = members.rows.headers
         decided = Decisions(np.full(len(headers), -1, np.int64), np.zeros(len(headers), np.float32))
-        order = np.lexsort((headers["id"], headers["rank"], headers["cluster"]))
+        new = headers["file"] >= self.n_old
+        order = np.lexsort((headers["id"], headers["rank"], new, headers["cluster"]))
         edges = np.flatnonzero(np.diff(headers["cluster"][order])) + 1
         clusters = np.split(order, edges) if len(order) else []
         capacity = max(ROWS, self.kept_bytes // (4 * self.dim))
-        compared = sum(decide_cluster(members, rows, self.limit, capacity, decided) for rows in clusters)
+        how = self.limit, capacity, decided
+        compared = sum(decide_cluster(members, rows, *how, int((~new[rows]).sum())) for rows in clusters)
         dropped = np.flatnonzero(decided.kept_by >= 0)
+        if self.drops_all:
+            heads = np.unique(decided.kept_by[dropped])
+            dropped = np.sort(np.append(dropped, heads[new[heads]]))
+        kept = decided.kept_by[dropped]
         verdicts = np.empty(len(dropped), VERDICT)
-        verdicts["id"], verdicts["kept"] = headers["id"][dropped], headers["id"][decided.kept_by[dropped]]
+        verdicts["id"], verdicts["kept"] = headers["id"][dropped], np.where(kept < 0, NOBODY, headers["id"][kept])
         verdicts["similarity"] = decided.similarity[dropped]
         group = headers["file"][dropped].astype(np.int64) * self.n_groups // max(1, self.n_parts)
         cuts = np.searchsorted(group, np.arange(1, self.n_groups))  # rows are in order of their files
@@ -217,17 +228,22 @@ class KeptVectors:
 
 
 def decide_cluster(
-    members: Members, rows: npt.NDArray[np.intp], limit: int, capacity: int, decided: Decisions
+    members: Members, rows: npt.NDArray[np.intp], limit: int, capacity: int, decided: Decisions, n_old: int = 0
 ) -> int:
     """Decide which documents of one cluster to drop, write this to `decided`, and return the number of pairs compared.
 
     rows: the cluster's rows in the partition `members`, in order of preference. limit: a document is dropped if its
     cosine to a kept one, in ten-thousandths, is above this. capacity: the largest number of kept documents in memory at
-    once.
+    once. n_old: so many of the rows, the first, are of older Datasets, and are kept.
     """
-    pending, compared = rows, 0
+    old, pending, compared = rows[:n_old], rows[n_old:], 0
     while len(pending):
         kept, later = KeptVectors(capacity), []
+        for first in range(0, min(len(old), capacity), ROWS):
+            block = old[first : min(first + ROWS, capacity)]
+            on_grid = members.load(block)
+            kept.add(block, on_grid.astype(np.float32), lengths(on_grid))
+        old = old[capacity:]
         for first in range(0, len(pending), ROWS):
             block = pending[first : first + ROWS]
             on_grid = members.load(block)

@@ -126,7 +126,8 @@ class VectorBlock(NamedTuple):
 class EmbedDocuments(Pass[Part]):
     """Compute the vector of every document of an input part, and write the vectors to a temporary file.
 
-    embed: computes the vectors. keep: the rule that ranks copies. The receipt (the task's record) states the number of
+    embed: computes the vectors. keep: the rule that ranks copies; not those of the first `n_old` parts, which belong to
+    older Datasets. The receipt (the task's record) states the number of
     documents ("docs"), numbers per vector ("dim"), nonzero vectors ("vectors"), and values that `keep` cannot read
     ("unreadable"), with the first of these ("such_as").
     """
@@ -135,6 +136,7 @@ class EmbedDocuments(Pass[Part]):
 
     embed: Embed
     keep: Keep
+    n_old: int = 0  # the first parts, of older Datasets, whose documents are all kept
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the ids, ranks and vectors of the documents of the input part `item` to the file `url`.
@@ -152,10 +154,11 @@ class EmbedDocuments(Pass[Part]):
 
     def _blocks(self, part: Part, found: dict[str, Any]) -> Iterator[VectorBlock]:
         """Yield the documents of a part, TEXTS_AT_ONCE at a time, and count them in `found`."""
-        columns = list(dict.fromkeys(("id", "text", *self.keep.columns)))
+        keep = Keep.parse("first") if part.number < self.n_old else self.keep
+        columns = list(dict.fromkeys(("id", "text", *keep.columns)))
         for batch in B.recut(part.batches(columns)):
             unreadable: list[str] = []
-            ids, ranks = B.ids(batch), self.keep.rank(batch, unreadable)
+            ids, ranks = B.ids(batch), keep.rank(batch, unreadable)
             found["unreadable"] += len(unreadable)
             found["such_as"] = found["such_as"] or next(iter(unreadable), "")
             for first in range(0, batch.num_rows, TEXTS_AT_ONCE):

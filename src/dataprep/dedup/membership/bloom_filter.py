@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +76,35 @@ class BloomFilter:
         self.size, self.n_keys = size, 0
         self.bits = np.zeros(size.n_bytes, np.uint8)
 
+    @classmethod
+    def load(cls, size: FilterSize, urls: Sequence[str] = ()) -> BloomFilter:
+        """Return a filter of the size `size`, in which all keys of the saved filters `urls`, of this size, are entered.
+
+        The number of keys of several filters is estimated, since they may have keys in common. Raises DataprepError if
+        a file is not a filter of this size.
+        """
+        made = cls(size)
+        for url in urls:
+            with files.open_raw(url) as f:
+                head = f.read(struct.calcsize(HEADER))
+                bits = np.frombuffer(f.read(), np.uint8)
+            found = struct.unpack(HEADER, head) if len(head) == struct.calcsize(HEADER) else ()
+            if found[:4] != made.head[:4] or len(bits) != len(made.bits):
+                msg = f"{url} must be a filter of {size}; remove it, or give the capacity and error_rate that it has"
+                raise DataprepError(msg)
+            made.bits |= bits
+            made.n_keys = found[4]
+        if len(urls) > 1:
+            set_ = np.minimum(ones(made.bits, size.n_slices, size.slice_bits), size.slice_bits - 1)
+            made.n_keys = round(float(np.mean(-size.slice_bits * np.log1p(-set_ / size.slice_bits))))
+        return made
+
+    @property
+    def head(self) -> tuple[float, int, int, int, int]:
+        """The numbers at the beginning of the file: error rate, slices, bits per slice, capacity, keys."""
+        size = self.size
+        return (size.error_rate, size.n_slices, size.slice_bits, size.capacity, self.n_keys)
+
     def enter(self, keys: U64) -> U8:
         """Enter the keys in order; return 1 for each key that seems to have been entered before, else 0, uint8[n].
 
@@ -107,10 +137,8 @@ class BloomFilter:
 
     def save(self, url: str) -> None:
         """Write the filter to the file `url`, in the format that `pybloom_live.BloomFilter.fromfile` reads."""
-        size = self.size
-        head = struct.pack(HEADER, size.error_rate, size.n_slices, size.slice_bits, size.capacity, self.n_keys)
         with files.atomic(url) as f:
-            f.write(head)
+            f.write(struct.pack(HEADER, *self.head))
             for at in range(0, len(self.bits), WRITE_BYTES):
                 f.write(self.bits[at : at + WRITE_BYTES].data)
 

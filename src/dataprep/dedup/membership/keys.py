@@ -19,6 +19,7 @@ from dataprep.core.batch import Batch
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, write_spans, write_verdicts
+from dataprep.dedup.older import Joined
 from dataprep.dedup.pieces.hashes import unit_hashes
 from dataprep.dedup.pieces.units import blocks
 from dataprep.store import files
@@ -183,7 +184,8 @@ class LookUp:
     If a run is killed, the next run starts with an empty filter and the stored keys; so no key is left out or entered
     twice.
     out: the folder of the files of SaveKeys. url: the table to write. unit, threshold: as in `look_up`. size: the
-    dimensions of the filter. n_parts: number of input parts.
+    dimensions of the filter. joined: the documents; those of older Datasets are only entered. filters: files of
+    filters of the same dimensions, whose keys count as entered.
     """
 
     out: str
@@ -191,13 +193,18 @@ class LookUp:
     unit: str
     threshold: float
     size: FilterSize
-    n_parts: int
+    joined: Joined
+    filters: tuple[str, ...] = ()  # saved by earlier runs
 
     def __call__(self, _: int) -> dict[str, Any]:
         """Write the table `url` and `filter.bloom`; return their paths as "files", and the counts and error rates."""
-        entered = BloomFilter(self.size)
-        saved = (found for number in range(self.n_parts) for found in segments(self.out, number))
-        seen = _regrouped((look_up(entered, found, self.unit, self.threshold) for found in saved), VERDICT_ROWS)
+        entered = BloomFilter.load(self.size, self.filters)
+        n_old = self.joined.n_old
+        for found in (found for number in range(n_old) for found in segments(self.out, number)):
+            entered.enter(found["keys"])
+        numbers = range(n_old, len(self.joined.docs.parts))
+        saved = (found for number in numbers for found in segments(self.out, number))
+        seen = _regrouped((self._own(look_up(entered, of, self.unit, self.threshold)) for of in saved), VERDICT_ROWS)
         if self.unit == "document":
             found = {"dropped": write_verdicts(self.url, map(_verdicts, seen))}
         else:
@@ -214,6 +221,14 @@ class LookUp:
             "measured_rate": entered.measured_rate(),
             "expected_errors": round(self.size.expected_errors(entered.n_keys), 1),
         }
+
+    def _own(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return ids, or SPANs, of new documents with the documents' own ids."""
+        if rows.dtype == SPAN:
+            rows["id"] -= self.joined.first_new
+            return rows
+        return rows - self.joined.first_new
+
 
 def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
     """Look up the keys of one batch in the filter; enter those of text to keep; return the units that were seen before.

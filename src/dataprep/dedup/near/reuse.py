@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from dataprep.core.dataset import Dataset, open_dataset
+from dataprep.core.dataset import Dataset
 from dataprep.core.folder import STEPS, Folder, home_of
 from dataprep.core.part import Part, Sealed
-from dataprep.errors import CorruptShard, PlanError, ReadError, require
+from dataprep.dedup.older import Older
+from dataprep.errors import require
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
 
@@ -29,7 +30,7 @@ log = logging.getLogger("dataprep")
 
 @dataclass(frozen=True)
 class StoredKeys:
-    """The keys (hashes of documents) that MinHash stored when a sealed Dataset (a finished output) was made.
+    """The keys (hashes of documents) that deduplication stored when a sealed Dataset (a finished output) was made.
 
     folder: the Dataset's folder.
     """
@@ -38,7 +39,7 @@ class StoredKeys:
 
     @cached_property
     def fits(self) -> list[dict[str, Any]]:
-        """The statistics of each MinHash run whose files exist; "step" is the run's folder, "index" its index.json."""
+        """The statistics of each run whose files exist; "step" is the run's folder, "index" its index.json."""
         known = {fit["index"]: fit for fit in self.folder.manifest.get("fits", []) if "index" in fit}
         found = []
         for step in self.folder.steps if known else ():
@@ -71,53 +72,23 @@ class StoredKeys:
         return dict(zip(ids, zip((0, *(n + 1 for n in ids.values())), ids.values(), strict=False), strict=True))
 
 
-@dataclass(frozen=True)
-class Older:
-    """One Dataset that `against=` names: its documents come first, and are kept.
+def check(older: Older, sketch_key: str, wanted: str) -> None:
+    """Raise PlanError if a Dataset has keys that MinHash stored, but none of them was made with these settings.
 
-    given: its folder, as the user wrote it. docs: its documents. content: hash of its ids, texts and columns; the
-    folder has no influence.
+    sketch_key: hash of the settings; wanted: the settings as text, for the message.
     """
-
-    given: str  # as the user wrote it, which is how verdicts name it
-    docs: Dataset
-    content: str  # the hash of its ids, texts and columns, wherever it is stored
-
-    @classmethod
-    def open(cls, given: str) -> Older:
-        """Open the folder `given`, which `against=` names. Raises PlanError if it is not a finished Dataset."""
-        try:
-            docs = open_dataset(given)
-        except (ReadError, CorruptShard) as e:
-            msg = f"against={given!r} must be the folder of a complete sealed Dataset: {e}"
-            raise PlanError(msg) from e
-        return cls(given, docs, str(docs.manifest["content"]))
-
-    @cached_property
-    def keys(self) -> StoredKeys:
-        """The keys (hashes of documents) that deduplication stored when this Dataset was made."""
-        return StoredKeys(Folder(self.given.rstrip("/")))
-
-    def check(self, sketch_key: str, wanted: str) -> None:
-        """Raise PlanError if the Dataset has stored keys, but none of them was made with this MinHash's settings.
-
-        sketch_key: hash of these settings; wanted: these settings as text, for the message.
-        """
-        others = [str(fit["settings"]) for fit in self.keys.fits if fit["sketch_key"] != sketch_key]
-        require(
-            not others or len(others) < len(self.keys.fits),
-            f"{self.given} was hashed with {'; '.join(others)}, and this MinHash has {wanted}; "
-            f"give it the same settings, or remove {self.given}/steps to have its documents hashed again",
-        )
+    fits = [fit for fit in keys_of(older).fits if "settings" in fit]
+    others = [str(fit["settings"]) for fit in fits if fit["sketch_key"] != sketch_key]
+    require(
+        not others or len(others) < len(fits),
+        f"{older.given} was hashed with {'; '.join(others)}, and this MinHash has {wanted}; "
+        f"give it the same settings, or remove {older.given}/steps to have its documents hashed again",
+    )
 
 
-def folders_of(against: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the folders that `against=` names, as a tuple. Raises PlanError if a name is empty or occurs twice."""
-    folders: tuple[Any, ...] = (against,) if isinstance(against, str) else tuple(against or ())
-    are_names = all(isinstance(name, str) and name for name in folders)
-    require(are_names, f"against={against!r} must be the folder of a sealed Dataset, or a list of them")
-    require(len(set(folders)) == len(folders), f"against={against!r} must name every folder once")
-    return folders
+def keys_of(older: Older) -> StoredKeys:
+    """Return the keys (hashes of documents) that deduplication stored when this Dataset was made."""
+    return StoredKeys(Folder(older.given.rstrip("/")))
 
 
 def _lent(folder: str, number: int) -> LentKeys | None:

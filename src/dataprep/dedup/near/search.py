@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,18 +23,20 @@ from dataprep.core import owned
 from dataprep.core.dataset import Dataset
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
-from dataprep.core.tables import VERDICTS, write_verdicts
+from dataprep.core.tables import NOBODY, VERDICTS, write_verdicts
 from dataprep.core.verdict import DropIds
 from dataprep.dedup.keep import Keep, unreadable_values
+from dataprep.dedup.older import Older
 from dataprep.errors import DataprepError
 from dataprep.store import files, receipts
+from dataprep.store.key import key as key_of
 from dataprep.store.spill import all_sections
 
 from .compare import MOST, MatchRule
 from .components import FindComponents, MatchKeys, key_ranges
 from .gather import GatherCandidates, n_partitions
 from .keys import KEYS, HashDocuments, PartKeys, PartToHash, key_url
-from .reuse import Older, parts_to_hash, sibling_steps
+from .reuse import parts_to_hash, sibling_steps
 from .sketch import Sketch
 from .verify import VERDICT, VerifyPartition
 
@@ -52,10 +54,11 @@ class DuplicateSearch:
     """A search for the duplicates in `docs`, which writes its files into the folder `out`.
 
     sketch: the rule that hashes and compares documents. keep: the rule that chooses the kept copy. name: the stage's
-    name, for progress bars. reason: the drop reason of each dropped document. key: hash of everything that decides
-    which documents are dropped. index: if candidates are to be stored for a search with another threshold, the hash of
-    everything but the threshold; if "", candidates are deleted at the end. sketch_key: hash of the settings that decide
-    a document's keys.
+    name, for progress bars. reason: the drop reason of each dropped document. reason_in_older: that of documents whose
+    kept copy is in an older Dataset; "": the same. key: hash of everything that decides
+    which documents are dropped. index: if keys are to be stored for later searches, the hash of everything but the
+    threshold; if "", they are deleted at the end. sketch_key: hash of the settings that decide a document's keys.
+    keeps_candidates: whether the candidates are stored too, for a search with another threshold.
     contained: as in `MatchRule`. older: Datasets whose documents come first and are kept.
 
     Memory: 5 bytes per document and 8 bytes per candidate while documents are clustered, else a bounded amount per
@@ -75,6 +78,8 @@ class DuplicateSearch:
     sketch_key: str = ""
     contained: bool = False
     older: tuple[Older, ...] = ()
+    reason_in_older: str = ""
+    keeps_candidates: bool = True
 
     def find(self, **facts: Any) -> DropIds:
         """Write the table of documents to drop, unless a valid one exists; return the stage that drops these documents.
@@ -83,7 +88,7 @@ class DuplicateSearch:
         """
         url = files.join(self.out, "verdicts.parquet")
         found = table_once(url, self.key, lambda: self._find(url), TEMPORARY)
-        for name in () if self.index else INDEX:
+        for name in INDEX if not self.index else () if self.keeps_candidates else (GatherCandidates.folder,):
             owned.discard(files.join(self.out, name))
         if found["skipped"]:
             log.warning(
@@ -92,6 +97,14 @@ class DuplicateSearch:
             )
         facts = {**{name: found[name] for name in FACTS}, **self.keep.warn(self.name, found), **facts}
         return DropIds(verdicts=url, key=self.key, estimator=self.name, facts=facts)
+
+    def find_again(self) -> DropIds:
+        """Return the result of `find`, and store the keys of the documents, which later searches use again.
+
+        The keys of stored parts, and of the older Datasets, are not computed again.
+        """
+        index = key_of((self.sketch_key, self.docs.key, self.keep, [old.content for old in self.older]))
+        return replace(self, index=index, keeps_candidates=False).find(sketch_key=self.sketch_key, index=index)
 
     def _find(self, url: str) -> dict[str, Any]:
         """Write the verdict table; return what was counted."""
@@ -106,7 +119,8 @@ class DuplicateSearch:
         origins = tuple(np.repeat(np.arange(len(counts)), counts).tolist())
         groups = min(len(origins), MAX_GROUPS)
         rule = MatchRule(float(self.sketch.threshold), self.contained)
-        verify = VerifyPartition(self.out, self.key, home, self.sketch.bands, rule, origins, groups)
+        drops_all = self.keep.kind == "none"
+        verify = VerifyPartition(self.out, self.key, home, self.sketch.bands, rule, origins, groups, drops_all)
         decided = list(self.run.map(verify, range(index["partitions"]), f"{self.name}: verify"))
         write_verdicts(url, self._in_order(index["partitions"], groups))
         totals = {n: sum(int(d[n]) for d in decided) for n in ("compared", "skipped", "dropped")}
@@ -162,8 +176,11 @@ class DuplicateSearch:
             rows = all_sections(urls, group, VERDICT)
             rows = rows[np.argsort(rows["id"])]
             home = pa.DictionaryArray.from_arrays(pa.array(rows["origin"]), homes).cast(pa.string())
-            reason = pa.repeat(self.reason, len(rows))
-            columns = [pa.array(rows["id"]), reason, home, pa.array(rows["kept"]), pa.array(rows["similarity"])]
+            in_older = rows["origin"] < len(self.older)
+            reason = pa.array(np.where(in_older, self.reason_in_older or self.reason, self.reason))
+            alone = rows["kept"] == NOBODY  # with keep="none", the first of the copies
+            kept, similarity = pa.array(rows["kept"], mask=alone), pa.array(rows["similarity"], mask=alone)
+            columns = [pa.array(rows["id"]), reason, home, kept, similarity]
             yield pa.Table.from_arrays(columns, VERDICTS.names)
 
 

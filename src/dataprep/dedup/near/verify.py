@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.core.passes import Pass
+from dataprep.core.tables import NOBODY
 from dataprep.store.spill import SpilledRows, write_spill
 from dataprep.unicode.text import I64
 
@@ -33,7 +34,8 @@ class VerifyPartition(Pass[int]):
 
     index: the folder with the gathered candidates. bands: keys per document. rule: when a document is dropped. origins:
     for each input part, the number of its Dataset; only the last Dataset is deduplicated. n_groups: number of groups of
-    input parts; the file has one section per group. The receipt (the task's record) states the numbers of dropped
+    input parts; the file has one section per group. drops_all: also new documents for which others are dropped are
+    dropped. The receipt (the task's record) states the numbers of dropped
     documents, compared pairs and skipped entries (kept documents that share a key with a document that has too many of
     them).
     """
@@ -46,6 +48,7 @@ class VerifyPartition(Pass[int]):
     rule: MatchRule
     origins: tuple[int, ...]  # per part, the number of its Dataset; the last is the one that is deduplicated
     n_groups: int
+    drops_all: bool = False  # also the new documents for which others are dropped
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Decide on the documents of partition number `item`; write a VERDICT for each dropped one to the file `url`.
@@ -58,12 +61,16 @@ class VerifyPartition(Pass[int]):
         rows = SpilledRows.read(urls, item, HEADER, lambda headers: 8 * headers["words"])
         origin = np.array(self.origins, np.uint16)[rows.file]
         outcome, compared, skipped = decide(rows, origin, self.bands, self.rule, BUDGET, max(self.origins, default=0))
+        last = max(self.origins, default=0)
         dropped = np.flatnonzero(outcome.state == DROPPED)
+        if self.drops_all:
+            heads = np.unique(outcome.kept_by[dropped])
+            dropped = np.sort(np.append(dropped, heads[origin[heads] == last]))
         verdicts = np.empty(len(dropped), VERDICT)
-        ids = rows.headers["id"]
-        verdicts["id"], verdicts["kept"] = ids[dropped], ids[outcome.kept_by[dropped]]
+        ids, kept = rows.headers["id"], outcome.kept_by[dropped]
+        verdicts["id"], verdicts["kept"] = ids[dropped], np.where(kept < 0, NOBODY, ids[kept])
         verdicts["similarity"] = outcome.similarity[dropped]
-        verdicts["origin"] = origin[outcome.kept_by[dropped]]
+        verdicts["origin"] = np.where(kept < 0, last, origin[kept])
         group = rows.file[dropped].astype(np.int64) * self.n_groups // max(1, len(self.origins))
         cuts = np.searchsorted(group, np.arange(1, self.n_groups))  # rows are in order of their files
         write_spill(url, np.split(verdicts, cuts))

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
 from dataprep.core.tables import SPAN, united, write_spans
+from dataprep.dedup.older import Joined
 from dataprep.store import files
 from dataprep.store.spill import all_sections
 from dataprep.unicode.text import U64
@@ -131,30 +132,31 @@ def read_rows(url: str, columns: int = COLUMNS) -> U64:
 
 
 def write_cuts(
-    items: Sequence[Part], run: Runner, out: str, *, url: str, name: str, key: str, cut: str, words: str,
+    joined: Joined, run: Runner, out: str, *, url: str, name: str, key: str, cut: str, words: str,
     sources: Sequence[str], firsts: tuple[int, ...],
 ) -> dict[str, int]:  # fmt: skip
     """Write the table of spans to cut to `url`; return the numbers {"spans", "documents_cut", "bytes_cut"}.
 
-    items: the input parts. cut: as in SuffixArray. words: how words are split. sources: the files of repeats, which
-    have one section per group of documents. firsts: the first id of each group. name: the stage's name, for progress
-    bars. key: hash of the settings and input.
+    joined: the documents, after older ones from which nothing is cut. cut: as in SuffixArray. words: how words are
+    split. sources: the files of repeats, which have one section per group of documents. firsts: the first id of each
+    group. name: the stage's name, for progress bars. key: hash of the settings and input.
     """
     list(run.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
     urls = [SortRepeats.url(out, group) for group in range(len(firsts))]
     if cut != "char":
+        items = joined.docs.tasks[joined.n_old :]
         list(run.map(ShrinkRepeats(out, key, cut, words, firsts), items, f"{name}: shrink"))
         urls = [ShrinkRepeats.url(out, item.number) for item in items]
     counted = {"spans": 0, "documents_cut": 0, "bytes_cut": 0}
 
-    def spans() -> Iterator[npt.NDArray[Any]]:
+    def spans() -> Iterator[pa.Table]:
         for rows_url in urls:
-            rows = read_rows(rows_url, SPAN_COLUMNS).view(SPAN).reshape(-1)
+            rows = joined.new(read_rows(rows_url, SPAN_COLUMNS).view(SPAN).reshape(-1))
             ids, start, end = united(rows["id"], rows["start"], rows["end"])
             counted["spans"] += len(ids)
             counted["documents_cut"] += len(np.unique(ids))
             counted["bytes_cut"] += int((end - start).sum())
-            yield rows
+            yield joined.spans(rows)
 
     write_spans(url, spans())
     return counted

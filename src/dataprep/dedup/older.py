@@ -1,0 +1,160 @@
+"""`against=`: sealed Datasets whose documents come before the new ones and are kept, for every kind of deduplication.
+
+`near/` gives each Dataset its own file of keys (`near/reuse.py`). The other methods read the older Datasets and the new
+documents as one Dataset, in which ids are shifted so that they stay unique (`Joined`); its spans and verdicts on older
+documents are left out of the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.dataset import Dataset, open_dataset
+from dataprep.core.estimator import Estimator
+from dataprep.core.tables import NOBODY, span_table
+from dataprep.core.trial import current
+from dataprep.errors import CorruptShard, PlanError, ReadError, require
+
+MAX_FILES = 1 << (64 - B.POSITION_BITS)
+
+
+@dataclass(frozen=True)
+class Older:
+    """One Dataset that `against=` names: its documents come first, and are kept.
+
+    given: its folder, as the user wrote it. docs: its documents. content: hash of its ids, texts and columns; the
+    folder has no influence.
+    """
+
+    given: str  # as the user wrote it, which is how verdicts name it
+    docs: Dataset
+    content: str  # the hash of its ids, texts and columns, wherever it is stored
+
+    @classmethod
+    def open(cls, given: str) -> Older:
+        """Open the folder `given`, which `against=` names. Raises PlanError if it is not a finished Dataset."""
+        try:
+            docs = open_dataset(given)
+        except (ReadError, CorruptShard) as e:
+            msg = f"against={given!r} must be the folder of a complete sealed Dataset: {e}"
+            raise PlanError(msg) from e
+        return cls(given, docs, str(docs.manifest["content"]))
+
+
+def folders_of(against: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the folders that `against=` names, as a tuple. Raises PlanError if a name is empty or occurs twice."""
+    named = isinstance(against, (str, list, tuple)) or against is None
+    folders: tuple[Any, ...] = (against,) if isinstance(against, str) else tuple(against or ()) if named else ("",)
+    are_names = all(isinstance(name, str) and name for name in folders)
+    require(are_names, f"against={against!r} must be the folder of a sealed Dataset, or a list of them")
+    distinct = {name.rstrip("/") for name in folders}
+    require(len(distinct) == len(folders), f"against={against!r} must name every folder once")
+    return folders
+
+
+class AgainstOlder(Estimator):
+    """Base class of Estimators with the parameter `against`, the folders of sealed Datasets that come first."""
+
+    against: str | Sequence[str] | None
+
+    @property
+    def read_of_older(self) -> tuple[str, ...]:
+        """The columns of the older Datasets that the Estimator reads, in addition to id, text, source and meta."""
+        return ()
+
+    def _set_against(self) -> None:
+        """Replace the parameter `against` by a tuple of folders, or None if it names none."""
+        object.__setattr__(self, "against", folders_of(self.against) or None)
+
+    @property
+    def older(self) -> tuple[Older, ...]:
+        """The Datasets that `against=` names, opened from their folders; () if there are none.
+
+        Raises PlanError if one of them is not complete, or lacks a column that the Estimator reads.
+        """
+        found = tuple(Older.open(str(folder)) for folder in self.against or ())
+        for old in found:
+            lacks = [name for name in self.read_of_older if name not in old.docs.columns]
+            msg = f"against={old.given!r} must have the column {', '.join(lacks)}; it has {', '.join(old.docs.columns)}"
+            require(not lacks, msg)
+        return found
+
+    @property
+    def sampled_older(self) -> tuple[Older, ...]:
+        """The Datasets that `against=` names; in a trial run, a sample of each."""
+        trial = current()
+        return tuple(replace(old, docs=trial.sample(old.docs)) for old in self.older) if trial else self.older
+
+    def recipe(self) -> Any:
+        """Return the values that identify this stage: all parameters, and content hashes of the Datasets in `against=`.
+
+        The paths of these Datasets have no influence.
+        """
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}  # type: ignore[arg-type]
+        return (self.VERSION, values | {"against": [old.content for old in self.older]})
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Older Datasets and new documents as one Dataset, in this order.
+
+    docs: all documents, with shifted ids. n_old: the number of parts of the older Datasets; n_first: of the first of
+    them, or of all documents if there is none. firsts: the first id of
+    each older Dataset, and of the new documents. folders: the folders of the older Datasets.
+    """
+
+    docs: Dataset
+    n_old: int = 0
+    n_first: int = 0
+    firsts: tuple[int, ...] = (0,)
+    folders: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, older: Sequence[Older], docs: Dataset) -> Joined:
+        """Return the documents of the Datasets `older`, then those of `docs`.
+
+        Raises PlanError if there are too many input files.
+        """
+        if not older:
+            return cls(docs, n_first=len(docs.parts))
+        parts, offset, firsts = [], 0, [0]
+        for old in older:
+            parts += [replace(part, files_before=offset) for part in old.docs.parts]
+            offset += int(old.docs.manifest["last_file"]) + 1
+            firsts.append(offset << B.POSITION_BITS)
+        most = f"against= names Datasets of {offset:,} input files; there must be fewer than {MAX_FILES // 2:,}"
+        require(offset < MAX_FILES // 2, most)
+        n_old = len(parts)
+        parts += [replace(part, files_before=offset) for part in docs.parts]
+        return cls(docs.of(parts), n_old, len(older[0].docs.parts), tuple(firsts), tuple(old.given for old in older))
+
+    @property
+    def first_new(self) -> np.uint64:
+        """The smallest id that a new document may have."""
+        return np.uint64(self.firsts[-1])
+
+    def new(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the rows, with a field "id", that are about new documents."""
+        return rows[rows["id"] >= self.first_new]
+
+    def place(self, ids: npt.NDArray[np.uint64]) -> tuple[pa.Array, npt.NDArray[np.uint64]]:
+        """Return the Dataset of each document, null for a new one, and its own id there; NOBODY stays NOBODY."""
+        known = ids != NOBODY
+        of = np.where(known, np.searchsorted(np.array(self.firsts, np.uint64), ids, "right") - 1, len(self.folders))
+        homes = pa.array([*self.folders, None], pa.string())
+        own = np.where(known, ids - np.array(self.firsts, np.uint64)[of], NOBODY)
+        return homes.take(pa.array(of)), own
+
+    def spans(self, rows: npt.NDArray[Any]) -> pa.Table:
+        """Return the SPANs of new documents as a table of spans to cut, with the documents' own ids."""
+        rows = self.new(rows).copy()
+        homes, rows["kept"] = self.place(rows["kept"])
+        rows["id"] -= self.first_new
+        return span_table(rows, homes)

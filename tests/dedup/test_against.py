@@ -1,0 +1,267 @@
+"""`against=` of every method: dumps that come one after another are one run over all of them, in their order."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import dataprep as dp
+import twins.exact
+import twins.minhash
+import twins.semantic
+import twins.text
+from dataprep.dedup.bloom import Bloom
+from dataprep.dedup.exact import Exact
+from dataprep.dedup.minhash import MinHash
+from dataprep.dedup.semantic import SemDeDup
+from dataprep.dedup.suffix_array import SuffixArray
+from dataprep.dedup.url import URL, normalize_url
+from dataprep.errors import DataprepError, PlanError
+from dataprep.store import files
+
+SURE = 1e-9  # a Bloom filter that errs so seldom is a set
+LINES = [
+    "One two. Three four!", "ÉTÉ à la mer.", "été a la mer", "سطر أول هنا.", "हिन्दी की पंक्ति।", "猫が好きです。犬も。",
+    "x y z", "", "One two.  Three",
+]  # fmt: skip
+CUTTERS = {
+    "line": Exact(unit="line"),
+    "paragraph": Exact(unit="paragraph"),
+    "span3": Exact(unit="span3"),
+    "words": SuffixArray(min_words=3),
+    "suffix array": SuffixArray(min_bytes=9, cut="word", engine="suffix_array"),
+    "bytes": SuffixArray(min_bytes=7, cut="line"),
+    "bloom": Bloom(unit="paragraph", error_rate=SURE),
+}
+DROPPERS = {
+    "exact": Exact(),
+    "words": Exact(normalize="words"),
+    "line": Exact(unit="line"),
+    "paragraph": Exact(unit="paragraph"),
+    "minhash": MinHash(threshold=0.5, ngram=1, bands=40, rows=1),
+    "url": URL(keep="first"),
+    "bloom": Bloom(error_rate=SURE),
+    "ngram": Bloom(unit="ngram", ngram=2, threshold=0.5, error_rate=SURE),
+}
+
+
+def dumps_of(seed: int, n: int = 3) -> list[list[dict]]:
+    """Dumps of short documents that share lines, texts and addresses; one of them may be empty."""
+    rng = random.Random(seed)
+    texts = ["\n".join(rng.choices(LINES, k=rng.randrange(1, 6))) for _ in range(9)]
+    urls = [None, "http://e.org/a", "https://www.e.org/a/", "http://e.org/b", "no address"]
+
+    def row() -> dict:
+        return {"text": rng.choice(texts), "url": rng.choice(urls), "date": f"20{rng.randrange(10, 20)}-01-01"}
+
+    return [[row() for _ in range(rng.randrange(1, 5))] for _ in range(n)]
+
+
+def write(path: Path, rows: list[dict]) -> dp.Dataset:
+    """A dump as a file."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return dp.read(str(path), columns=["url", "date"])
+
+
+def table_of(stage, docs: dp.Dataset, out: Path) -> list[dict]:
+    """The rows that a fit writes."""
+    verdict = stage.fit(docs, dp.Serial(), str(out))
+    return pq.read_table(getattr(verdict, "spans", None) or verdict.verdicts).to_pylist()
+
+
+@pytest.mark.parametrize("name", CUTTERS)
+def test_what_is_cut_is_what_one_run_cuts(tmp_path, name) -> None:
+    """Each dump against the dumps before it, as they were read: every row of the table, places included."""
+    stage, n_rows = CUTTERS[name], 0
+    for seed in range(3):
+        raw = [write(tmp_path / f"{seed}-{k}.jsonl", rows) for k, rows in enumerate(dumps_of(seed))]
+        folders = [dp.Pipeline().run(docs, str(tmp_path / f"raw{seed}-{k}")).url for k, docs in enumerate(raw)]
+        found = []
+        for k, docs in enumerate(raw):
+            for row in table_of(replace(stage, against=folders[:k]), docs, tmp_path / f"new{seed}-{k}"):
+                home = k if row["kept_in"] is None else folders.index(row.pop("kept_in"))
+                row |= {"kept_in": None, "id": row["id"] + (k << 40)}
+                row["kept"] = None if row["kept"] is None else row["kept"] + (home << 40)
+                found.append(row)
+        everything = dp.read([str(tmp_path / f"{seed}-{k}.jsonl") for k in range(len(raw))], columns=["url", "date"])
+        assert found == table_of(stage, everything, tmp_path / f"all{seed}")
+        n_rows += len(found)
+    assert n_rows > 5
+
+
+@pytest.mark.parametrize("name", DROPPERS)
+def test_dumps_that_come_are_one_run(tmp_path, name) -> None:
+    """Each dump against the *outputs* of the dumps before it: what is left is what one run leaves."""
+    stage, n_dropped = DROPPERS[name], 0
+    for seed in range(3):
+        raw = [write(tmp_path / f"{seed}-{k}.jsonl", rows) for k, rows in enumerate(dumps_of(seed))]
+        folders: list[str] = []
+        for k, docs in enumerate(raw):
+            done = dp.Pipeline(replace(stage, against=folders)).run(docs, str(tmp_path / f"out{seed}-{k}"))
+            folders.append(done.url)
+            n_dropped += len(done.drops())
+        everything = dp.read([str(tmp_path / f"{seed}-{k}.jsonl") for k in range(len(raw))], columns=["url", "date"])
+        whole = dp.Pipeline(stage).run(everything, str(tmp_path / f"all{seed}"))
+        left = [row["text"] for folder in folders for row in dp.open_dataset(folder).take(99)]
+        assert left == [row["text"] for row in whole.take(99)]
+    assert n_dropped
+
+
+def goes_exact(rows: list[dict]) -> dict[int, int]:
+    """Who goes for whom, by comparing texts."""
+    return twins.exact.same_texts([row["text"] for row in rows], list(range(len(rows))), None)
+
+
+def goes_near(rows: list[dict]) -> dict[int, int]:
+    """Who goes for whom, by comparing all sets of words."""
+    sets = [twins.text.shingle_set(row["text"], "word", 1) for row in rows]
+    kept, gone = [], {}
+    for i, own in enumerate(sets):
+        first = next((k for k in kept if own and twins.minhash.jaccard(own, sets[k]) >= 0.5), None)
+        gone |= {} if first is None else {i: first}
+        kept += [i] if first is None else []
+    return gone
+
+
+def goes_url(rows: list[dict]) -> dict[int, int]:
+    """Who goes for the newest capture of the page."""
+    gone = {}
+    for i, row in enumerate(rows):
+        page = normalize_url(row["url"] or "")
+        same = [k for k, other in enumerate(rows) if page and normalize_url(other["url"] or "") == page]
+        best = min(same, key=lambda k: (-int(rows[k]["date"][:4]), k), default=i)
+        gone |= {i: best} if best != i else {}
+    return gone
+
+
+WALKS = {"exact": (Exact(), goes_exact), "minhash": (DROPPERS["minhash"], goes_near), "url": (URL(), goes_url)}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_dumps_that_come_and_go(tmp_path, name) -> None:
+    """34 times a dump comes or goes: the verdicts are those of a run over what is left, and no dump is hashed twice."""
+    stage, goes = WALKS[name]
+    dumps = [
+        dp.Pipeline().run(write(tmp_path / f"{k}.jsonl", rows), str(tmp_path / f"dump{k}"))
+        for k, rows in enumerate(dumps_of(7, 6))
+    ]
+    rng, here, hashed, gone = random.Random(name), list[int](), set[int](), 0
+    for step in range(34):
+        absent = [k for k in range(len(dumps)) if k not in here]
+        if absent and (len(here) < 2 or rng.random() < 0.5):
+            here.insert(rng.randrange(len(here) + 1), rng.choice(absent))
+        else:
+            here.remove(rng.choice(here))
+        docs = dp.read([dumps[k].url for k in here])
+        out = tmp_path / "steps" / f"01-{name}-{step}"
+        found = {row["id"]: row["kept"] for row in table_of(stage, docs, out)}
+        rows = docs.take(99)
+        assert found == {rows[i]["id"]: rows[k]["id"] for i, k in goes(rows).items()}
+        gone += len(found)
+        index = files.read_json(str(out / "index.json")) if (out / "index.json").exists() else None
+        if index is not None:  # else that of an earlier step is used
+            assert index["keys"]["hashed"] == len(set(here) - hashed)
+        hashed |= set(here)
+    assert gone > 34
+
+
+def test_keys_of_older_dumps_are_borrowed(tmp_path) -> None:
+    """Exact and URL hash no document that was hashed when its dump was made; MinHash is not put off by their keys."""
+    first, second = (write(tmp_path / f"{k}.jsonl", rows) for k, rows in enumerate(dumps_of(3, 2)))
+    old = dp.Pipeline(Exact(), URL(keep="first")).run(first, str(tmp_path / "old"))
+    for stage in (Exact(against=old.url), URL(keep="first", against=old.url)):
+        out = dp.Pipeline(stage).run(second, str(tmp_path / stage.name))
+        (index,) = Path(out.url).glob("steps/*/index.json")
+        assert files.read_json(str(index))["keys"] == {"hashed": 1, "found": 0, "borrowed": 1}
+    assert len(dp.Pipeline(MinHash(against=old.url)).run(second, str(tmp_path / "minhash"))) > 0
+
+
+def test_what_is_older_stays_for_url(tmp_path) -> None:
+    """A newer capture of an older dump's page goes, with a reason that does not say that it was older."""
+    page = {"text": "a", "url": "http://e.org"}
+    old = dp.Pipeline().run(write(tmp_path / "old.jsonl", [page | {"date": "2010"}]), str(tmp_path / "old"))
+    rows = [page | {"date": "2020"}, *({"text": "b", "url": "http://e.org/b", "date": d} for d in ("2011", "2012"))]
+    new = dp.Pipeline(URL(against=old.url)).run(write(tmp_path / "new.jsonl", rows), str(tmp_path / "new"))
+    found = {row["reason"]: row["kept_in"] for row in new.drops().to_pylist()}
+    assert found == {"same_url": old.url, "older_capture": None}
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text('{"text": "a"}')
+    no_url = dp.Pipeline().run(dp.read(str(bare)), str(tmp_path / "bare"))
+    with pytest.raises(PlanError, match="must have the column url"):
+        dp.Pipeline(URL(against=no_url.url)).run(write(tmp_path / "new.jsonl", rows), str(tmp_path / "no"))
+
+
+@pytest.mark.parametrize("unit", ["document", "paragraph", "ngram"])
+def test_a_saved_filter_goes_on(tmp_path, unit) -> None:
+    """With a stated capacity the filter of an older dump is loaded: no older text is read, and the result is the same.
+
+    Removal builds it again from the texts that are left.
+    """
+    first, second, third = (write(tmp_path / f"{k}.jsonl", rows) for k, rows in enumerate(dumps_of(1, 3)))
+    stage = Bloom(unit=unit, ngram=2, threshold=0.5, capacity=2000, error_rate=SURE)
+    one = dp.Pipeline(stage).run(first, str(tmp_path / "one"))
+    two = dp.Pipeline(replace(stage, against=one.url)).run(second, str(tmp_path / "two"))
+    both = dp.Pipeline(replace(stage, against=[one.url, two.url])).run(third, str(tmp_path / "both"))
+    assert [d.manifest["fits"][0].get("filters") for d in (one, two, both)] == [None, 1, 2]
+    paths = [str(tmp_path / f"{k}.jsonl") for k in range(3)]
+    whole = dp.Pipeline(stage).run(dp.read(paths, columns=["url", "date"]), str(tmp_path / "whole"))
+    left = [row["text"] for d in (one, two, both) for row in d.take(99)]
+    assert left == [row["text"] for row in whole.take(99)]
+    (saved,) = Path(both.url).glob("steps/*/filter.bloom")
+    (wanted,) = Path(whole.url).glob("steps/*/filter.bloom")
+    assert saved.read_bytes()[40:] == wanted.read_bytes()[40:]  # the same bits are set
+    saved.write_bytes(saved.read_bytes()[:-3])
+    again = dp.Pipeline(replace(stage, against=[both.url])).run(third, str(tmp_path / "again"))
+    assert again.manifest["fits"][0].get("filters") is None  # a damaged file is not used
+    other = dp.Pipeline(replace(stage, threshold=0.4, against=one.url)).run(second, str(tmp_path / "other"))
+    assert other.manifest["fits"][0].get("filters") is None  # nor one of other settings
+    with pytest.raises(DataprepError, match="capacity"):
+        dp.Pipeline(replace(stage, capacity=2, against=one.url)).run(second, str(tmp_path / "small"))
+
+
+def bag(texts: list[str]) -> np.ndarray:
+    """Counts of letters."""
+    return np.array([[text.count(c) + (c == "a") for c in "abcdefgh"] for text in texts], float)
+
+
+def test_semantic_copies_of_older_dumps_go(tmp_path, monkeypatch) -> None:
+    """By a plain search over all documents; new ones do not move the centroids, which are those of the first dump."""
+    rng = random.Random(1)
+    dumps = [[{"text": "".join(rng.choices("abcdef", k=9))} for _ in range(60)] for _ in range(3)]
+    raw = [write(tmp_path / f"{k}.jsonl", rows) for k, rows in enumerate(dumps)]
+    old = [dp.Pipeline().run(docs, str(tmp_path / f"old{k}")).url for k, docs in enumerate(raw[:2])]
+    texts = [row["text"] for rows in dumps for row in rows]
+    for keep in ("first", "farthest"):
+        stage = SemDeDup(embed=bag, epsilon=0.03, keep=keep, against=old)
+        rows = table_of(stage, raw[2], tmp_path / keep)
+        gone = {row["id"]: (row["kept_in"], row["kept"], round(row["similarity"], 4)) for row in rows}
+        if keep == "first":
+            assert gone == semantic_by_force(texts, 120, old)
+    assert {home for home, *_ in gone.values()} == {None, *old}
+    seen = []
+    real = dp.dedup.embeddings.kmeans.k_means
+    monkeypatch.setattr("dataprep.dedup.embeddings.kmeans.k_means", lambda s, k: seen.append(len(s)) or real(s, k))
+    table_of(SemDeDup(embed=bag, clusters=4, against=old), raw[2], tmp_path / "frozen")
+    assert seen == [60]
+    with pytest.raises(PlanError, match="diversify=0.5 must be None with against="):
+        SemDeDup(embed=bag, diversify=0.5, against=old)
+
+
+def semantic_by_force(texts: list[str], n_old: int, old: list[str]) -> dict[int, tuple]:
+    """Who of the texts after the first `n_old`, which all stay, goes for whom."""
+    grid, kept, gone = twins.semantic.on_grid(bag(texts)), list(range(n_old)), {}
+    for d in range(n_old, len(texts)):
+        hit = next((k for k in kept if twins.semantic.cosine(grid[d], grid[k]) > 0.97), None)
+        if hit is None:
+            kept.append(d)
+        else:
+            home = None if hit >= n_old else old[hit // 60]
+            gone[d - n_old] = (home, hit % 60, twins.semantic.cosine(grid[d], grid[hit]))
+    line = len('{"text": "abcdefghi"}\n')  # ids are offsets
+    return {line * d: (home, line * k, s) for d, (home, k, s) in gone.items()}
