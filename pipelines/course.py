@@ -36,4 +36,4 @@ def persona(out, run):
 
 def finetune(persona, out):
     """Train a base on all conversations, then a model on the person's answers, and compare the two."""
-    return tune(persona.shards, persona.transcripts, out, HOW)
+    return tune(persona.shards, persona.transcripts, out, HOW, windows=persona.windows)

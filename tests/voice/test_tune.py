@@ -9,6 +9,7 @@ import logging
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("torch")
@@ -101,6 +102,22 @@ def test_the_comparison(shards, tuned):
     assert text.splitlines()[0].split() == ["person", "base", "tuned"]
     assert f"{found.loss['base']:.3f}  {found.loss['tuned']:.3f}" in text
     assert text.endswith(f"dataprep chat {tuned.model}")
+    n = len(shards[0].split("val"))
+    assert (found.n_scored, found.n_conversations) == (2 * n, n)
+    for name, measured in (("loss", found.loss), ("bits_per_byte", found.bits_per_byte)):
+        assert found.differences[name][0] == pytest.approx(measured["tuned"] - measured["base"])
+    assert "loss: tuned - base = " in text
+    assert f"on {2 * n} answers in {n} conversations" in text
+
+
+def test_windows_of_a_conversation_are_one(shards, dialogues, tuned, tmp_path):
+    """With the Dataset of the shards, the interval is over its conversations; five are too few, and it is said."""
+    docs = dp.Pipeline(dp.Map(lambda id: {"conversation": id % 5}, adds={"conversation": pa.uint64()}))  # noqa: A006
+    found = compare(tuned.base, tuned.model, shards[0], docs.run(dialogues, out=tmp_path / "docs"))
+    assert (found.n_scored, found.loss) == (tuned.comparison.n_scored, tuned.comparison.loss)
+    assert found.n_conversations <= 5
+    assert "held-out conversations are too few to show a difference" in str(found)
+    assert "better" not in str(found)
 
 
 def content_loss(shards, folder):

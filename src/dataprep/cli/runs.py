@@ -221,7 +221,7 @@ def persona(
     if made.transcripts is not None:
         from dataprep.voice.tune import tune
 
-        console.print(escape(str(tune(made.shards, made.transcripts, out, how))), soft_wrap=True)
+        console.print(escape(str(tune(made.shards, made.transcripts, out, how, windows=made.windows))), soft_wrap=True)
         return
     rows = f"--set layout=bestfit --set model.context={window}"  # complete windows, not cut at row ends
     console.print(

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
+from dataprep.core.dataset import Dataset
 from dataprep.messages.emoji import emoji_spans
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import Sampling, generate_batch
 from dataprep.train.data.layouts import layout_of
-from dataprep.train.evaluate import evaluate
+from dataprep.train.evaluate import LossSum, evaluate_groups
 
+from .difference import columns, interval, verdict
+from .evaluate import labels_of
 from .text_stream import TextStream
 from .voice import Voice
 
@@ -25,6 +29,7 @@ MAX_TOKENS = 96  # of each
 SPAN = 8  # words in succession that are counted as memorised
 SHOWN = 5  # spans
 WRITERS = ("person", "base", "tuned")
+MEASURES = {"loss": "loss", "bits_per_byte": "bits per byte"}
 HOW = Sampling(temperature=0.8, top_k=50)
 
 
@@ -34,10 +39,13 @@ class PersonaReport:
 
     split: the split of the held-out dialogues; "" if there are none, and then all other fields are empty. n_answers:
     number of held-out answers; each model wrote its own version of each. loss: {"base" or "tuned": loss of the model on
-    the tokens of the held-out answers}. bits_per_byte: the same loss in bits per byte. style: {"person", "base" or
-    "tuned": {name of a figure: value}}, for the figures in `STYLE`. copied: {"base" or "tuned": number of generated
-    answers that have `SPAN` or more words in succession from a training text}. spans: the longest such word sequences
-    in the tuned model's answers, each as [text, number of training texts that have it].
+    the tokens of the held-out answers}. bits_per_byte: the loss of their text in bits per byte, without the special
+    tokens that end turns. n_scored, n_conversations: the numbers of answers and conversations of these losses.
+    differences: {"loss" or "bits_per_byte": [tuned - base, low, high]}, with a 95 % interval, None if there are too
+    few conversations for one. style: {"person", "base" or "tuned": {name of a figure: value}}, for the figures in
+    `STYLE`. copied: {"base" or "tuned": number of generated answers that have `SPAN` or more words in succession from
+    a training text}. spans: the longest such word sequences in the tuned model's answers, each as [text, number of
+    training texts that have it].
     """
 
     split: str
@@ -47,6 +55,9 @@ class PersonaReport:
     style: dict[str, dict[str, float]]
     copied: dict[str, int]
     spans: list[list[Any]]
+    n_scored: int = 0
+    n_conversations: int = 0
+    differences: dict[str, list[float | None]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values, for JSON."""
@@ -67,6 +78,12 @@ class PersonaReport:
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         lines = ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
                  for row in rows]  # fmt: skip
+        measures = ((name, found) for name in MEASURES if (found := self.differences.get(name)))
+        lines += [verdict(MEASURES[name], found, self.n_conversations) for name, found in measures]
+        lines.append(
+            f"on {self.n_scored:,} answers in {self.n_conversations:,} conversations; the loss is that of words and "
+            "ends of turns, bits per byte that of words alone"
+        )
         lines.append(f"style of {self.n_answers} answers to {self.split} questions; the person's are the real ones")
         lines += [f"word for word in {n:,} training texts: {span}" for span, n in self.spans]
         return "\n".join(line.rstrip() for line in lines)
@@ -76,23 +93,34 @@ def _numbers(values: Mapping[str, float], digits: int) -> list[str]:
     return [f"{values[name]:.{digits}f}" if name in values else "-" for name in WRITERS[1:]]
 
 
-def compare(base: str | os.PathLike[str], tuned: str | os.PathLike[str], answers: Shards) -> PersonaReport:
+def compare(
+    base: str | os.PathLike[str], tuned: str | os.PathLike[str], answers: Shards, docs: Dataset | None = None
+) -> PersonaReport:
     """Compare two models on the held-out dialogues of `answers`, shards with a loss mask over answers.
 
-    base, tuned: folders of models. The validation split is used, or the test split if there is none.
+    base, tuned: folders of models. docs: the Dataset of the shards, whose column `conversation` states which windows
+    are of one conversation; None: each is a conversation. The validation split is used, or the test split if there is
+    none.
     """
     side = next((s for s in ("val", "test") if answers.split(s).n_tokens > 1), "")
     if not side:
         return PersonaReport("", 0, {}, {}, {}, {}, [])
     held = answers.split(side)
+    groups = np.arange(len(held)) if docs is None else labels_of(held, "conversation", docs)[0]
     voices = {name: Voice.load(path) for name, path in (("base", base), ("tuned", tuned))}
-    loss: dict[str, float] = {}
-    bits: dict[str, float] = {}
+    sums: dict[str, list[LossSum]] = {}
     for name, voice in voices.items():
         layout = layout_of(held, "padded", context=min(voice.context, held.n_tokens - 1))
-        score = evaluate(voice.model, layout, limit=10_000, batch=8, token_bytes=answers.token_bytes)
-        loss[name] = score.loss
-        bits |= {} if score.bits_per_byte is None else {name: score.bits_per_byte}
+        sums[name] = evaluate_groups(voice.model, layout, groups, batch=8, token_bytes=answers.token_bytes)
+    scores = {name: sum(found, LossSum(0, 0.0, 0.0, 0)) for name, found in sums.items()}
+    loss = {name: score.loss for name, score in scores.items()}
+    bits = {name: s.bits_per_byte for name, s in scores.items() if s.bits_per_byte is not None}
+    tokens, nats, text, n_bytes = columns(sums["base"])
+    _, tuned_nats, tuned_text, _ = columns(sums["tuned"])
+    differences: dict[str, list[float | None]] = {"loss": list(interval(nats, tuned_nats, tokens))}
+    if bits:
+        differences["bits_per_byte"] = list(interval(text / math.log(2), tuned_text / math.log(2), n_bytes))
+    n_scored = sum(int((np.diff(m != 0, prepend=False) & (m != 0)).sum()) for m in held.masks() if m is not None)
     tok = voices["tuned"].tok
     asked, real = last_answers(held, tok, voices["tuned"].context - MAX_TOKENS)
     texts = {"person": real} | {name: _generated(voice, asked) for name, voice in voices.items()}
@@ -101,7 +129,10 @@ def compare(base: str | os.PathLike[str], tuned: str | os.PathLike[str], answers
     copied = {name: sum(1 for spans in each if spans) for name, each in found.items()}
     counts = {span: n for spans in found["tuned"] for span, n in spans.items()}
     longest = sorted(counts, key=lambda span: (-len(span.split()), span))[:SHOWN]
-    return PersonaReport(side, len(real), loss, bits, style, copied, [[span, counts[span]] for span in longest])
+    return PersonaReport(
+        side, len(real), loss, bits, style, copied, [[span, counts[span]] for span in longest], n_scored,
+        int((tokens > 0).sum()), differences,
+    )  # fmt: skip
 
 
 def last_answers(held: Shards, tok: Tokenizer, most: int) -> tuple[list[list[int]], list[str]]:

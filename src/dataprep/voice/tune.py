@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dataprep.core.dataset import Dataset
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
@@ -102,12 +103,13 @@ class Tuned:
 @lease.writes
 def tune(
     answers: Shards | str | os.PathLike[str], transcripts: Shards | str | os.PathLike[str],
-    out: str | os.PathLike[str], how: Tuning | None = None, *, quiet: bool = False,
+    out: str | os.PathLike[str], how: Tuning | None = None, *, windows: Dataset | None = None, quiet: bool = False,
 ) -> Tuned:  # fmt: skip
     """Train OUT/base on all conversations and OUT/model on the answers, and compare them on held-out conversations.
 
     answers: shards of dialogues with a loss mask. transcripts: shards of all conversations as text, with the same
-    tokenizer and split. quiet: print no progress. Raises PlanError if a setting is wrong, or if the vocabularies
+    tokenizer and split. windows: the Dataset of `answers`, by which the comparison knows the windows of a conversation;
+    None: each is one. quiet: print no progress. Raises PlanError if a setting is wrong, or if the vocabularies
     differ; InUse if another process writes into `out`.
     """
     how = how or Tuning()
@@ -120,7 +122,7 @@ def tune(
     sets = {ANSWERS: said, **({TRANSCRIPTS: told} if replayed else {})}
     config = tuned_config(said, how, config)
     _train(sets, model, config if replayed else replace(config, weights=None), base, quiet=quiet)
-    return Tuned(base, model, _compared(base, model, said))
+    return Tuned(base, model, _compared(base, model, said, windows))
 
 
 def base_config(answers: Shards, transcripts: Shards, how: Tuning) -> TrainConfig:
@@ -165,12 +167,12 @@ def _train(sets: dict[str, Shards], out: str, config: TrainConfig, init: str | L
         train(sets, resume=False, **options)
 
 
-def _compared(base: str, model: str, answers: Shards) -> PersonaReport:
+def _compared(base: str, model: str, answers: Shards, windows: Dataset | None) -> PersonaReport:
     """Return the comparison, from report.json if it is of these models and shards."""
     from dataprep.train import checkpoint
 
     newest = [str(checkpoint.found(Path(folder))[-1]) for folder in (base, model)]
-    work = key([1, [files.content_hash(url) for url in newest], answers.manifest["recipe"]])
+    work = key([2, [files.content_hash(url) for url in newest], answers.manifest["recipe"], windows is not None])
     report = files.join(model, "report.json")
-    made = receipts.once(report, work, lambda: {"files": [], **compare(base, model, answers).to_dict()})
+    made = receipts.once(report, work, lambda: {"files": [], **compare(base, model, answers, windows).to_dict()})
     return PersonaReport.from_dict(made)
