@@ -72,7 +72,8 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None: 
     elif found["first"] or words[0] >= S.ERA or n_a == 4 or year_sign:
         known = a >= 0 and n_c <= 2
     else:
-        known = n_a <= 2 and n_c in {2, 4} and words[0] == 0
+        known = n_a <= 2 and (n_c in {2, 4} or (n_a, n_c) == (2, 1)) and words[0] == 0
+        a += 2_000 * (n_c == 1)
     half = max(words[1:])
     if not known or min(words) < 0 or half >= S.ERA or m > 59 or s > 59:
         return None

@@ -237,6 +237,39 @@ def test_placeholders_of_unknown_languages(tmp_path, name) -> None:
     assert counts["unknown_placeholders"] == 6
 
 
+EDITED = {
+    "russian": " <Сообщение изменено>", "finnish": " <Viestiä muokattiin>", "quotes": " ‹Redigerat meddelande›",
+    "marked": "\u200e<edytowano>", "lines": "\nline <Η επεξεργασία έγινε>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
+@pytest.mark.parametrize("name", EDITED)
+def test_edit_marks_of_unknown_languages(tmp_path, name, newline) -> None:
+    """What several people's messages end with in angle brackets is an edit mark; tags and what one types stay."""
+    mark = EDITED[name]
+    said = [("Ilse", f"tea{mark}"), ("Tom", f"no{mark}"), ("Ilse", f"10{mark}"), ("Tom", "an <i>italic</i>")] * 2
+    said += [("Ilse", "a <b>b</b>"), ("Ilse", "so <she said>"), ("Ilse", "no <she said>"), ("Ilse", "ha <she said>")]
+    said += [("Tom", "1 <a href=x>"), ("Ilse", "2 <a href=x>"), ("Tom", "3 <a href=x>"), ("Tom", "end")]
+    text = "".join(f"03/05/2024, 09:{i:02} - {who}: {one}\n" for i, (who, one) in enumerate(said))
+    path = tmp_path / "WhatsApp Chat with Bee.txt"
+    path.write_bytes(text.replace("\n", newline).encode())
+    rows, _ = ledger_of(path)
+    kept = mark.rpartition(" ")[0].rpartition("<")[0].rstrip() if name == "lines" else ""
+    without = [one.replace(mark, kept) for _, one in said]
+    assert [r["text"] for r in rows] == without
+    assert [json.loads(r["meta"]) == {"edited": True} for r in rows] == [mark in one for _, one in said]
+
+
+def test_dates_that_begin_with_a_year_of_two_digits(tmp_path) -> None:
+    """Korean phones: the year in two digits, then month and day in one or two."""
+    times = ["24. 5. 3. 오전 9:12", "24. 5. 13. 오후 9:12", "24. 12. 1. 오전 12:05"]
+    for form in ("{} - {}: {}\n", "[{}] {}: {}\n"):
+        rows, drops = read_text(tmp_path, "".join(form.format(t, "민준", "네") for t in times * 2))
+        assert [f"{r['time']:%y%m%d %H:%M}" for r in rows[:3]] == ["240503 09:12", "240513 21:12", "241201 00:05"]
+        assert (len(rows), drops) == (6, [])
+
+
 def test_a_message_too_long(tmp_path) -> None:
     """A message of many lines that grows over max_doc_bytes is dropped whole."""
     text = "01/02/24, 10:00 - A: x\n" + "y\n" * 99 + "01/02/24, 10:01 - A: z\n"

@@ -143,6 +143,7 @@ EDITED = """
     it: questo messaggio è stato modificato
     nl: dit bericht is bewerkt
     pt: mensagem editada | esta mensagem foi editada
+    ru: сообщение изменено
     tr: bu mesaj düzenlendi
 """  # `TEXT <phrase>`
 

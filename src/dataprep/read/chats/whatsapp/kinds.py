@@ -27,6 +27,7 @@ from . import events as E
 from . import placeholders as P
 from .kinds_kernel import MARKED, MAYBE, TRIM, look, table_of
 
+MARKS_OF_TEXT = {"\u200e", "\u200f"}  # before everything that iOS writes itself
 EDGES = "\ufeff\u200e\u200f\n\r"  # taken off a text at both ends
 TEXT, SYSTEM = KINDS.index("text"), KINDS.index("system")
 MARKS = "\ufeff\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"  # direction marks and the byte order mark
@@ -71,7 +72,9 @@ NAMES = (  # kinds by the names of attached files
     (re.compile(r"(^|-)(AUD|AUDIO|PTT)-|\.(opus|ogg|m4a|mp3|aac|wav|amr)$", re.IGNORECASE), "audio"),
     (re.compile(r"\.vcf$", re.IGNORECASE), "contact"),
 )
-TAIL = re.compile(rf"[{SPACES}]?[{MARKS}]*<(?P<said>[^<>\n]{{3,60}})>[{MARKS}{SPACES}\n]*\Z")
+TAIL = re.compile(
+    rf"[{SPACES}]?(?P<marks>[{MARKS}]*)[<\u2039](?P<said>[^<>\u2039\u203a\n]{{3,60}})[>\u203a][{MARKS}{SPACES}\n]*\Z"
+)
 PAREN = re.compile(rf".*\S(?=[{SPACES}]*[(\uff08]([^()\uff08\uff09]+)[)\uff09]\Z)")
 ANGLE = re.compile(r"<(?P<word>[^<>:]{2,40}): ?(?P<name>[^<>/]+\.[^<>/. ]+)>\Z")
 # A place with a name, as iOS and as Android write it.
@@ -96,13 +99,14 @@ CUT = re.compile(r'(?:^|\s)(?:"[^"\s][^"]*|\u201c[^\u201d]+|\u00ab[^\u00bb]+|\u2
 
 
 def recognise(
-    said: pa.LargeStringArray, has_author: npt.NDArray[np.bool_], *, marked: bool | None = None
-) -> tuple[pa.StringArray, pa.LargeStringArray, list[str] | None]:
+    said: pa.LargeStringArray, has_author: npt.NDArray[np.bool_], *, marked: bool | None = None,
+    edit_marks: frozenset[str] = frozenset(),
+) -> tuple[pa.StringArray, pa.LargeStringArray, list[str] | None]:  # fmt: skip
     """Find the kinds of n messages; return (kinds, texts, meta as JSON texts); meta is None if all are "{}".
 
     said: the text of each message, with direction marks (such as U+200E). The texts returned have no edit marks and no
     outer direction marks. has_author: bool[n]. marked: whether a direction mark precedes everything that WhatsApp
-    itself writes; None: decide from these messages.
+    itself writes; None: decide from these messages. edit_marks: further edit marks, as `bare` returns them.
     """
     offsets, data = B.buffers(said)
     flags = look(offsets, data, _table())
@@ -116,7 +120,8 @@ def recognise(
     kinds[venues[has_author[venues]]] = KINDS.index("location")
     rows = np.flatnonzero(flags & MAYBE)
     held = zip(said.take(rows).to_pylist(), has_author[rows].tolist(), strict=True)
-    found = [(_known if len(s) < SHORT else _one)(s, speaks=speaks, marked=marked) for s, speaks in held]
+    found = [(_known if len(s) < SHORT else _one)(s, speaks=speaks, marked=marked, edit_marks=edit_marks)
+             for s, speaks in held]  # fmt: skip
     codes = np.array([KINDS.index(f.kind) for f in found], np.int32)
     kinds[rows] = np.where(codes == TEXT, kinds[rows], codes)
     edits = {row: f for row, f in zip(rows.tolist(), found, strict=True) if f.text is not None}
@@ -160,18 +165,31 @@ class Examined(NamedTuple):
     meta: str
 
 
-def _one(said: str, *, speaks: bool, marked: bool) -> Examined:
+def _one(said: str, *, speaks: bool, marked: bool, edit_marks: frozenset[str] = frozenset()) -> Examined:
     """Return the result for one message; said has its direction marks, marked: whether the export has any."""
     meta: dict[str, Any] = {}
     text = None
-    end = TAIL.search(said, max(0, len(said) - END)) if "<" in said[-END:] else None
-    if end and bare(end["said"]) in EDITED:
+    end = tail_of(said)
+    if end and (bare(end["said"]) in EDITED or bare(end["said"]) in edit_marks or _is_marked(end)):
         said, meta = said[: end.start()], {"edited": True}
         text = said.strip(EDGES)
     kind, name = kind_of(said, speaks=speaks, marked=marked)
     if name:
         meta = {"file": name, **meta}
     return Examined(kind, text, json.dumps(meta, ensure_ascii=False) if meta else "{}")
+
+
+def tail_of(said: str) -> re.Match[str] | None:
+    """Return the match of TAIL, words in angle brackets at the end of a message, or None."""
+    return TAIL.search(said, max(0, len(said) - END)) if said.rstrip(EDGES + SPACES).endswith((">", "\u203a")) else None
+
+
+def _is_marked(end: re.Match[str]) -> bool:
+    """Return whether words in angle brackets after a text are WhatsApp's by their mark, and are not a file's name."""
+    said = end[0].translate(NO_MARKS).strip(SPACES + "\n")
+    return bool(MARKS_OF_TEXT & set(end["marks"]) and end.string[: end.start()].strip(EDGES + SPACES)) and not (
+        ANGLE.search(said)
+    )
 
 
 _known = functools.lru_cache(maxsize=1 << 12)(_one)  # "<Media omitted>" comes thousands of times

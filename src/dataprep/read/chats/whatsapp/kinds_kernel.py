@@ -58,7 +58,7 @@ def look(
         start, stop = offsets[row], offsets[row + 1]
         if start < stop:
             end, flags = _first_line(data, start, stop, table)
-            if _first_end(data, start, end, stop, table) or data[_back(data, start, stop) - 1] == 62:  # ">"
+            if _first_end(data, start, end, stop, table) or _closes(data, start, _back(data, start, stop)):
                 flags |= MAYBE
             edge = data[start] in (10, 13) or data[stop - 1] in (10, 13)
             if edge or _mark(data, start, stop) or _mark(data, max(start, stop - 3), stop):
@@ -117,6 +117,13 @@ def _first_end(data: npt.NDArray[np.uint8], start: int, end: int, stop: int, tab
     for j in range(i + 1, last):
         h = _fold(h, data[j])
     return _has(table, h)
+
+
+@kernel
+def _closes(data: npt.NDArray[np.uint8], start: int, stop: int) -> bool:
+    """Return whether data[start:stop] ends with > or U+203A."""
+    guillemet = data[stop - 1] == 0xBA and stop - 3 > start and data[stop - 2] == 0x80 and data[stop - 3] == 0xE2
+    return bool(data[stop - 1] == 62 or guillemet)
 
 
 @kernel

@@ -39,7 +39,7 @@ from . import scan as S
 from .archives import Export, exports
 from .dates import ORDERS, DateOrders, Ints, Survey
 from .kinds import is_system, recognise
-from .recurring import Recurring
+from .recurring import EditMarks, Recurring
 
 log = logging.getLogger("dataprep")
 _WARNED: set[str] = set()
@@ -103,6 +103,8 @@ class _Chat:
     authors: dict[str, str | None] = field(default_factory=dict)
     doubtful: H.DoubtfulLines = field(default_factory=H.DoubtfulLines)
     recurring: Recurring = field(default_factory=Recurring)
+    edits: EditMarks = field(default_factory=EditMarks)
+    edit_marks: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="name another reader with format=")
@@ -116,6 +118,7 @@ class _Chat:
         self._state(plan)
         if self.charset:
             self.charset.state(self.piece.url, self.stats)
+        self.edit_marks = self.edits.found()
         text = self.doubtful.text(plan)
         self.stats.count("header_like_text", len(text))
         held: _Held | None = None
@@ -183,6 +186,7 @@ class _Chat:
         self.doubtful.add(found, start, codes, names, plain)
         begin = np.where(spaced, found[:, S.SAID], found[:, S.BODY])
         self.recurring.add(data, found, begin, names, codes)
+        self.edits.add(data, found, begin, names, codes)
         if not self.marked:
             said = S.gather(data, begin, found[:, S.LINE_STOP])[1].tobytes()
             self.marked = any(mark.encode() in said for mark in "\u200e\u200f")
@@ -282,7 +286,7 @@ class _Chat:
         after = np.where(rows[:, S.SAID] >= 0, rows[:, S.SAID], -2 - rows[:, S.SAID])
         offsets, out = S.gather(data, np.where(named, np.minimum(after, stops), rows[:, S.BODY]), stops)
         said = B.strings(offsets, out)
-        kinds, texts, metas = recognise(said, named, marked=self.marked)
+        kinds, texts, metas = recognise(said, named, marked=self.marked, edit_marks=self.edit_marks)
         kinds = self.recurring.kinds(said, kinds, self.stats)
         n = len(rows)
         chat = pa.repeat(pa.scalar(self.export.chat), n)

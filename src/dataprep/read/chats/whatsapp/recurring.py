@@ -24,13 +24,15 @@ from dataprep.unicode.valid import is_utf8
 
 from . import scan as S
 from .dates import Ints
-from .kinds import kind_of
+from .kinds import EDGES, EDITED, SPACES, bare, kind_of, tail_of
 
 log = logging.getLogger("dataprep")
 _FORM = re.compile(r"<[^<>\n]+>|\u2039[^\u2039\u203a\n]+\u203a|\u200e[^\n]+")
 _LETTERS = re.compile(r"[^\W\d_]")
 MIN_LETTERS, MAX_CHARS = 3, 120
 MIN_AUTHORS, MIN_MESSAGES = 2, 3
+MAX_BYTES = 512  # at the end of a message, in which an edit mark is looked for
+_WORD = re.compile(r"/?[!-~]+|[!-~]+ [^<>]*=.*", re.DOTALL)  # a word, or a tag of HTML
 MAX_TEXTS = 4_096  # that are remembered per chat
 
 
@@ -87,6 +89,41 @@ class Recurring:
         is_file[rows] = pc.equal(kinds.take(rows), "text").to_numpy(zero_copy_only=False)
         stats.count("unknown_placeholders", int(is_file.sum()))
         return pc.if_else(pa.array(is_file), "file", kinds) if is_file.any() else kinds
+
+
+@dataclass
+class EditMarks:
+    """Counts, by words and author, the messages of one chat that end with words in angle brackets after a text.
+
+    If several authors' messages end with the same words, such as "<Viestiä muokattu>", they are an edit mark. Tags of
+    HTML and single words in ASCII are not.
+    """
+
+    authors: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(
+        self, data: npt.NDArray[np.uint8], found: Ints, begin: Ints, names: Sequence[str | None], codes: Ints
+    ) -> None:
+        """Add the messages at n headers; the arguments are those of `Recurring.add`."""
+        stops = found[1:, S.START] - 1  # of the line feed
+        stops = stops - (data[stops - 1] == 0x0D)
+        last = data[stops - 1]
+        rows = np.flatnonzero((last == 0x3E) | ((last == 0xBA) & (data[stops - 3] == 0xE2)))
+        for row in rows.tolist():
+            author = names[codes[row]]
+            end = tail_of(data[begin[row] : stops[row]][-MAX_BYTES:].tobytes().decode("utf-8", "ignore"))
+            if author is None or end is None or not end.string[: end.start()].strip(EDGES + SPACES):
+                continue
+            words = bare(end["said"])
+            known = self.authors.get(words)
+            if known is not None:
+                known[author] += 1
+            elif len(self.authors) < MAX_TEXTS and words not in EDITED and not _WORD.fullmatch(words):
+                self.authors[words] = Counter({author: 1})
+
+    def found(self) -> frozenset[str]:
+        """Return the edit marks, as `bare` returns them."""
+        return frozenset(w for w, by in self.authors.items() if len(by) >= MIN_AUTHORS and by.total() >= MIN_MESSAGES)
 
 
 def _marked(data: npt.NDArray[np.uint8], begin: Ints) -> Ints:

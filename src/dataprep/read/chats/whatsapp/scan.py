@@ -203,7 +203,8 @@ def _date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, 
         year_at = 1 if nc <= 2 else -1
         a += era - ERA if ERA <= era < FIRST_YEAR else 0
     else:
-        year_at = (2 if nc == 4 else 0) if na <= 2 and nc in (2, 4) else -1
+        year_at = (2 if nc == 4 else 0) if na <= 2 and (nc in (2, 4) or (na == 2 and nc == 1)) else -1
+        a += 2_000 * (nc == 1)  # 24. 5. 3. begins with the year
     return (i if year_at >= 0 else -1), a, b, c, min(first, YEAR_SIGN), year_at
 
 
