@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -22,9 +22,11 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.messages.people.people_file import people_of
 from dataprep.store import files
 
+from .handles import Row, stated_in, with_accounts
 from .known import KnownPeople, parts
 from .matching import COMMON, identity, words
-from .phones import phone, same_phone
+from .phones import is_abroad, phone, same_number
+from .terms import AUTHOR
 
 log = logging.getLogger("dataprep")
 
@@ -36,7 +38,8 @@ class Consent(Estimator):
     refused: names of people who did not agree. allowed: names of people who agreed; all others' messages are dropped.
     Give one of the two: the names, or the path of a file with one per line. The platform's own lines (no author) are
     kept. Names are compared without case, accents, emoji, invisible signs and a leading ~; phone numbers by their
-    digits, in national or international form.
+    digits, in national or international form: a listed +7 912 345 67 89 is not +91 2345 6789. A handle or id that an
+    export states stands for the person of that account.
     strict: True: a listed name that no author has stops the run; False: it is only logged, as when one list serves
     several corpora.
     people: a people file (`dataprep people`): a listed name stands for all names of its person.
@@ -58,7 +61,7 @@ class Consent(Estimator):
     listed: frozenset[Any] = field(init=False, compare=False)
     phones: tuple[str, ...] = field(init=False, compare=False)
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     needs: ClassVar[tuple[str, ...]] = ("author",)
     loses: ClassVar[Mapping[str, str]] = {"authors": "give it as Pseudonyms(consent=Consent(...))"}
     sees: ClassVar[tuple[str, ...]] = ("messages",)
@@ -74,7 +77,7 @@ class Consent(Estimator):
         object.__setattr__(self, "given", given)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "listed", frozenset(_loose(name) for name in names if not phone(name)))
-        object.__setattr__(self, "phones", tuple(sorted({phone(name) for name in names} - {""})))
+        object.__setattr__(self, "phones", tuple(name for name in names if phone(name)))
 
     def __repr__(self) -> str:
         which = "refused" if self.allowed is None else "allowed"
@@ -82,24 +85,33 @@ class Consent(Estimator):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the names themselves, not the path of the list."""
-        return self.VERSION, self.allowed is None, sorted(map(repr, self.listed)), self.phones
+        numbers = sorted({(phone(one), is_abroad(one)) for one in self.phones})
+        return self.VERSION, self.allowed is None, sorted(map(repr, self.listed)), numbers
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:  # noqa: ARG002 - writes nothing
         """Check that each listed name is an author's in `docs`; return the stage that drops the messages.
 
         Raises PlanError as `check` does. Writes no file, so `out` is not used.
         """
-        people = sorted(set().union(*run.map(_authors, docs.tasks, "Consent: authors")))
-        self.check(people)
-        others = [parts(name) for name in people if not self._has(name)]
-        return Consented(consent=self, borne=tuple(name for name in self.names if _is_in(parts(name), others)))
+        rows: set[Row] = set().union(*run.map(_authors, docs.tasks, "Consent: authors"))
+        people = sorted({name for kind, _, name in rows if kind == AUTHOR})
+        known = replace(self, people=with_accounts(self.people, rows))
+        known.check(people)
+        others = [parts(name) for name in people if not known.lists(name)]
+        return Consented(consent=known, borne=tuple(name for name in known.names if _is_in(parts(name), others)))
 
     def check(self, people: Iterable[str]) -> None:
-        """Raise PlanError if a listed name is not among `people`; the message shows the nearest names.
+        """Raise PlanError if a listed name is not among `people`, or a national number may be that of several of them.
 
-        people: names of authors. If `strict` is False, the message is logged instead.
+        The message shows the nearest names; if `strict` is False, it is only logged. people: names of authors.
         """
         present = sorted(set(people))
+        for name in self.given if not current() else ():
+            fits = {phone(one): one for one in present if is_abroad(one) and same_number(name, one)}
+            if len(fits) > 1 and not is_abroad(name):
+                msg = f"the number {name!r} given to Consent may be {' or '.join(map(repr, sorted(fits.values())))}; "
+                msg += "write it with + and the country's code"
+                raise PlanError(msg)
         missing = [name for name in self.given if not self._meets(name, present)]
         if not missing or current():  # a sample has not everybody
             return
@@ -119,12 +131,12 @@ class Consent(Estimator):
     def reasons(self, authors: pa.Array) -> pa.StringArray:
         """Return the reason to drop the message of each author: "no_consent", or null for people who agreed."""
         coded = authors.cast(pa.string()).dictionary_encode()
-        drops = [self._has(name) == (self.allowed is None) for name in coded.dictionary.to_pylist()]
+        drops = [self.lists(name) == (self.allowed is None) for name in coded.dictionary.to_pylist()]
         return pa.array(["no_consent" if drop else None for drop in drops], pa.string()).take(coded.indices)
 
-    def _has(self, name: str) -> bool:
-        number = phone(name)
-        return any(same_phone(number, one) for one in self.phones) if number else _loose(name) in self.listed
+    def lists(self, name: str) -> bool:
+        """Return whether an author is on the list."""
+        return any(same_number(name, one) for one in self.phones) if phone(name) else _loose(name) in self.listed
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -161,10 +173,11 @@ class Consented(Stage):
         return KnownPeople(self.consent.names, COMMON, self.borne) if self.consent.allowed is None else None
 
 
-def _authors(part: Part) -> set[str]:
-    found: set[str] = set()
+def _authors(part: Part) -> set[Row]:
+    """Return rows of the authors in a part, and of the accounts that its files state."""
+    found = stated_in(part)
     for batch in part.batches(["author"]):
-        found.update(batch["author"].unique().drop_null().cast(pa.string()).to_pylist())
+        found |= {(AUTHOR, "", name) for name in batch["author"].unique().drop_null().cast(pa.string()).to_pylist()}
     return found
 
 
@@ -175,8 +188,7 @@ def _is_in(name: Sequence[str], others: Iterable[Sequence[str]]) -> bool:
 
 
 def _same(name: str, other: str) -> bool:
-    number = phone(name)
-    return same_phone(number, phone(other)) if number else _loose(name) == _loose(other)
+    return same_number(name, other) if phone(name) else _loose(name) == _loose(other)
 
 
 def _nearest(name: str, people: Sequence[str]) -> list[str]:

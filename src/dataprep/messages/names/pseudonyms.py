@@ -66,7 +66,7 @@ class People:
         themselves are not a name.
         """
         who = self.known.key_of
-        found = self.found() | {(MORE, "", n) for n in (*self.more, *self.known.all_strings())}
+        found = self.found() | {(MORE, "", n) for n in self.more}
         shared = {word for word, term in terms_of(found, 1, weak, who).items() if len(term.persons) > 1}
         authors = self._authors()
         named = {chat for kind, chat, _ in self.seen if kind == CHAT}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -28,19 +29,22 @@ from dataprep.core.runner import Runner
 from dataprep.core.stage import Stage
 from dataprep.core.trial import current
 from dataprep.errors import PlanError, ReadError
+from dataprep.messages.people.identities import Identities
 from dataprep.messages.people.people_file import people_of
 from dataprep.store import files, receipts
 
 from .consent import Consent, names_in
+from .handles import stated_in, with_accounts
 from .known import KnownPeople
-from .matching import COMMON, common_words, words
+from .matching import COMMON, common_words, identity, words
 from .pseudonyms import People, digest
 from .replace import NEEDS, Pseudonymised, read_people, warm
-from .terms import AUTHOR, CHAT, MENTION, is_group_name, one_word
+from .terms import AUTHOR, CHAT, HANDLE, MENTION, NAMING, STATED, is_group_name, one_word
 from .weighing import common_in
 
 MIN_KEY_BYTES = 16
 MENTIONED = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
+NUMBERED = re.compile(r"(?<![\w@.])@\+?([1-9]\d{9,14})(?![\w@]|\.\w)", re.ASCII)  # "@212612345678", as WhatsApp writes
 __all__ = ["Consent", "Pseudonyms"]
 
 
@@ -52,10 +56,11 @@ class Pseudonyms(Estimator):
     >>> Pseudonyms()                                                # random pseudonyms that nobody can reverse
 
     Put it first, so that it sees every author and no saved step has a raw text. Names are those of authors, of people
-    mentioned as WhatsApp writes it (@Name, the name between U+2068 and U+2069), of direct chats (two authors at most),
-    and `names=`. A person becomes `Person-` and letters that encode the keyed hash (BLAKE2b) of the name: four, or as
-    many as make all pseudonyms different. If a person is known by a phone number, the number is replaced by the
-    person's pseudonym in whatever form it is written: national or international, with any signs between the digits.
+    mentioned as WhatsApp writes it (@Name, the name between U+2068 and U+2069, or @ and a number), of direct chats (two
+    authors at most), of accounts that the export states (ids, names of accounts), and `names=`. A person becomes
+    `Person-` and letters that encode the keyed hash (BLAKE2b) of the name: four, or as many as make all pseudonyms
+    different. If a person is known by a phone number, the number is replaced by the person's pseudonym in whatever form
+    it is written: national or international, with any signs between the digits.
 
     In texts, full names and each word of a name are replaced, without regard to case, accents, Arabic vowel signs and
     hamza seats, also if stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or after one of `prefixes`;
@@ -105,7 +110,7 @@ class Pseudonyms(Estimator):
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
-    VERSION: ClassVar[int] = 9
+    VERSION: ClassVar[int] = 10
     needs: ClassVar[tuple[str, ...]] = NEEDS
     sees: ClassVar[tuple[str, ...]] = ("authors",)
     hides: ClassVar[bool] = True
@@ -161,29 +166,44 @@ class Pseudonyms(Estimator):
         if self.mapping is not None and not current():
             self._keep(url, out)
         return Pseudonymised(
-            people=url, key=work_key, facts={n: found[n] for n in ("people", "chats")}, consent=self.consent,
+            people=url, key=work_key, facts={n: found[n] for n in ("people", "chats")}, consent=self._consent(url),
             min_chars=self.min_chars, common=tuple(found["common"]), prefixes=self.prefixes, blank=self.blank,
             keep_meta=self.keep_meta, pii=self.pii,
         )  # fmt: skip
 
+    def _consent(self, url: str) -> Consent | None:
+        """Return the Consent in which a listed name stands for all names of its account, too."""
+        if self.consent is None:
+            return None
+        persons: dict[str, dict[str, str]] = defaultdict(dict)
+        for row in read_people(url).to_pylist():
+            if row["kind"] in NAMING:
+                persons[row["pseudonym"]].setdefault(identity(row["name"]), row["name"])
+        several = (tuple(names.values()) for names in persons.values() if len(names) > 1)
+        return replace(self.consent, people=Identities(tuple(several)))
+
     def _write(self, url: str, parts: list[str], docs: Dataset, run: Runner) -> dict[str, Any]:
         """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
         seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in read_people(part).to_pylist()}
-        named = sorted({name for _, _, name in People(seen).found()})
+        known = with_accounts(self.people, seen)
+        found = People(seen).found()
+        named = sorted({name for _, _, name in found})
         if self.consent is not None:
-            self.consent.check(named)
+            wrote = {name for kind, _, name in found if kind not in (HANDLE, STATED)}
+            replace(self.consent, people=known).check(wrote)
         if not current():  # a sample has not everybody
             self.people.check(named)
         secret = self.secret or secrets.token_bytes(32)
         common = sorted(common_words(self.common))
         if self.weigh:
             common += common_in(docs, run, (*named, *self.people.all_strings()))
-        table = People(seen, self.more, self.people).table(secret, self.form, self.digits, frozenset(common))
+        people = People(seen, (*self.more, *self.people.all_strings()), known)
+        table = people.table(secret, self.form, self.digits, frozenset(common))
         with files.atomic(url) as f:
             pq.write_table(table, f)
-        people = {self.people.key_of(name) for kind, _, name in seen if kind == AUTHOR}
+        wrote = {known.key_of(name) for kind, _, name in seen if kind == AUTHOR}
         chats = {chat for kind, chat, _ in seen if kind == CHAT}
-        return {"files": [url], "common": common, "people": len(people), "chats": len(chats)}
+        return {"files": [url], "common": common, "people": len(wrote), "chats": len(chats)}
 
     def _keep(self, url: str, out: str) -> None:
         """Copy the table at `url` to `mapping`. Raises PlanError if that is inside the run's folder."""
@@ -236,6 +256,7 @@ class _CollectNames(Pass[Part]):
         seen: set[tuple[str, str, str]] = set()
         for batch in item.batches(["chat", "author", "text"]):
             seen |= seen_in(batch)
+        seen |= stated_in(item)
         columns = zip(*sorted(seen), strict=True) if seen else [()] * 3
         with files.atomic(url) as f:
             pq.write_table(pa.table([pa.array(c, pa.string()) for c in columns], ["kind", "chat", "name"]), f)
@@ -258,7 +279,7 @@ def known_people(
 
 
 def _names_in(part: Part) -> set[tuple[str, str, str]]:
-    return set().union(*map(seen_in, part.batches(["chat", "author", "text"])))
+    return stated_in(part).union(*map(seen_in, part.batches(["chat", "author", "text"])))
 
 
 def seen_in(batch: Batch) -> set[tuple[str, str, str]]:
@@ -267,7 +288,8 @@ def seen_in(batch: Batch) -> set[tuple[str, str, str]]:
     rows = pairs.group_by(["chat", "author"], use_threads=False).aggregate([]).to_pylist()
     found = {(AUTHOR, r["chat"] or "", r["author"]) for r in rows if r["author"] is not None}
     found |= {(CHAT, r["chat"], r["chat"]) for r in rows if r["chat"] is not None}
-    hit = batch.filter(pc.match_substring(batch.column("text"), "@\u2068"))
+    hit = batch.filter(pc.match_substring_regex(batch.column("text"), "@(\u2068|\\+?[0-9]{10})"))
     for chat, text in zip(*(hit.column(n).to_pylist() for n in ("chat", "text")), strict=True):
         found |= {(MENTION, chat or "", name) for name in MENTIONED.findall(text)}
+        found |= {(MENTION, chat or "", f"+{number}") for number in NUMBERED.findall(text)}
     return found

@@ -16,10 +16,11 @@ from dataprep.pii.kinds import KINDS
 from dataprep.store import files
 from dataprep.unicode.text import I64
 
+from . import terms as T
 from .matching import common_words, identity, signs_in, words
 from .phones import Phones, phone
 from .signed import SignedNames
-from .terms import AUTHOR, CHAT, MIN_GLUED, MORE, NAMING, SHARED, Term, is_group_name, terms_in, terms_of
+from .terms import MIN_GLUED, Term, is_group_name, terms_in, terms_of
 from .trie import Trie, build
 from .unspaced import UnspacedNames
 
@@ -80,7 +81,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     with files.open_raw(url) as f:
         rows = pq.read_table(f).to_pylist()
     weak = common_words(common)
-    people = [r for r in rows if r["kind"] in NAMING]
+    people = [r for r in rows if r["kind"] in T.NAMING]
     people += _groups(rows, {words(r["name"]) for r in people})
     named = {identity(r["name"]): r["pseudonym"] for r in reversed(people)}  # a person's before a group's
 
@@ -90,16 +91,17 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     signed = {" ".join(words(r["name"])): signs for r in people if (signs := signs_in(r["name"]))}
     terms = terms_of({(r["kind"], r["chat"], r["name"]) for r in people}, min_chars, weak, who)
     listed = sorted(terms)
-    shared = {r["name"]: r["pseudonym"] for r in rows if r["kind"] == SHARED}
+    shared = {r["name"]: r["pseudonym"] for r in rows if r["kind"] == T.SHARED}
     pseudonyms = sorted({*named.values(), *shared.values()})
     index = {p: i for i, p in enumerate(pseudonyms)}
     own = [shared[t] if len(terms[t].persons) > 1 else next(iter(terms[t].persons)) for t in listed]
     chats = {chat: i for i, chat in enumerate(sorted({r["chat"] for r in rows}))}
     local = _local(people, terms, {t: i for i, t in enumerate(listed)}, chats, who)
-    phones = {number: index[p] for name, p in sorted(named.items()) if (number := phone(name))}
-    by_kind = {kind: [r for r in rows if r["kind"] == kind] for kind in (AUTHOR, CHAT)}
-    authors = {r["name"]: r["pseudonym"] for r in by_kind[AUTHOR]}
-    chat_names = {r["name"]: r["pseudonym"] for r in by_kind[CHAT]}
+    numbers = {r["name"] for r in people if r["kind"] != T.HANDLE}  # ids are no phone numbers
+    phones = {number: index[named[identity(name)]] for name in sorted(numbers) if (number := phone(name))}
+    by_kind = {kind: [r for r in rows if r["kind"] == kind] for kind in (T.AUTHOR, T.CHAT)}
+    authors = {r["name"]: r["pseudonym"] for r in by_kind[T.AUTHOR]}
+    chat_names = {r["name"]: r["pseudonym"] for r in by_kind[T.CHAT]}
     return NameTables(
         trie=build(listed), terms=listed, single={t: i for i, t in enumerate(listed) if _is_sure(t, terms[t])},
         full=[i for i, t in enumerate(listed) if " " in t and not terms[t].weak],
@@ -122,7 +124,7 @@ def _groups(rows: list[dict[str, Any]], taken: set[tuple[str, ...]]) -> list[dic
     """Return the rows of chats whose names are searched for in texts: those that nobody and no other chat has."""
     found = []
     for row in rows:
-        if row["kind"] == CHAT and is_group_name(row["name"]) and words(row["name"]) not in taken:
+        if row["kind"] == T.CHAT and is_group_name(row["name"]) and words(row["name"]) not in taken:
             taken.add(words(row["name"]))
             found.append(row)
     return found
@@ -140,6 +142,6 @@ def _local(
     found = defaultdict(set)
     for row in people:
         for term, _ in terms_in(row["kind"], row["name"], 1, frozenset()):
-            if row["kind"] not in (MORE, CHAT) and len(terms[term].persons) > 1:
+            if row["kind"] not in (T.MORE, T.CHAT, T.HANDLE, T.STATED) and len(terms[term].persons) > 1:
                 found[chats[row["chat"]] * max(1, len(index)) + index[term]].add(who(row["name"]))
     return {key: next(iter(persons)) for key, persons in found.items() if len(persons) == 1}

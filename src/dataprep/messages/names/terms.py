@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,10 +12,13 @@ from .phones import MIN_DIGITS
 from .unspaced import is_hangul, is_unspaced
 
 AUTHOR, MENTION, CHAT, WHOLE, MORE, SHARED = "author", "mention", "chat", "whole", "more", "shared"
+HANDLE, STATED = "handle", "stated"  # an account; a person whom an export names, but who did not write
 MIN_GLUED = 3  # letters of a word that is searched for inside of hashtags
 ARTICLE = "\u0627\u0644"  # its first letter is lost after a preposition: "للعلوي" is "to العلوي"
 MIN_JOINED = 6  # letters of a name without its spaces that is searched for, as "ilsevarga"
-NAMING = (AUTHOR, MENTION, WHOLE, MORE)
+NAMING = (AUTHOR, MENTION, WHOLE, MORE, HANDLE, STATED)
+SINGLE = (WHOLE, CHAT, STATED)  # of which a single word counts only after an @
+_NUMBERED = re.compile(r"user(\d+)")
 
 
 @dataclass
@@ -57,8 +61,13 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
     digits = "".join(name)
     if digits.isdigit():
         return [(" ".join(name), False), (digits, False)] if len(digits) >= MIN_DIGITS else []
-    if kind in (WHOLE, CHAT):
-        return [(" ".join(name), len(name) == 1)] if name else []
+    if kind == HANDLE:
+        numbered = _NUMBERED.fullmatch(digits)  # "user1234567" of Telegram
+        forms = dict.fromkeys((" ".join(name), digits, numbered[1] if numbered else digits))
+        return [(one, len(one) < MIN_JOINED or one in weak) for one in forms if one]
+    if kind in SINGLE:
+        one_word = [(digits, False)] if len(name) > 1 and len(digits) >= MIN_JOINED else []
+        return [(" ".join(name), len(name) == 1), *one_word] if name else []
     several = [w for w in name if len(w) > 1 and not w.isdigit()]
     single = [(w, (len(w) < min_chars and not is_unspaced(w) and not is_hangul(w)) or w in weak) for w in several]
     single += [(w[1:], is_weak) for w, is_weak in single if w.startswith(ARTICLE) and len(w) > len(ARTICLE) + 1]
@@ -76,8 +85,8 @@ def is_group_name(name: str) -> bool:
 
 
 def one_word(rows: Iterable[tuple[str, str, str]]) -> frozenset[str]:
-    """Return the words that are the whole name of a chat (kind WHOLE), but not a name of a person; texts keep them."""
+    """Return the words that texts keep: whole names of chats or of people who did not write, but no author's."""
     by_kind: dict[bool, set[str]] = {True: set(), False: set()}
     for kind, _, name in rows:
-        by_kind[kind == WHOLE].update(words(name) if kind != WHOLE or len(words(name)) == 1 else ())
+        by_kind[kind in SINGLE].update(words(name) if kind not in SINGLE or len(words(name)) == 1 else ())
     return frozenset(by_kind[True] - by_kind[False])

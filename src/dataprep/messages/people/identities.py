@@ -51,7 +51,7 @@ class Identities:
 
     def find(self, name: str) -> int | None:
         """Return the index of the person of that name or number; None if nobody has it, or several may have it."""
-        known = self._by_name.get(identity(name))
+        known = self._by_name.get(identity(name), self._by_name.get(identity(name.removeprefix("@"))))
         number = phone(name) if known is None else ""
         if not number:
             return known

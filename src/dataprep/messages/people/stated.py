@@ -37,12 +37,21 @@ _WAID = re.compile(r"waid=(\d+)", re.IGNORECASE)
 class Stated:
     """The accounts and contacts that one file states.
 
-    accounts: pairs (account, name); an account may have several names. cards: contacts, (name, digits of a phone
-    number).
+    accounts: pairs (account, name); an account may have several names. handles: those of these names that are ids or
+    names of accounts, not of people. cards: contacts, (name, digits of a phone number). others: names of people whose
+    account is not stated, such as those of forwarded messages.
     """
 
     accounts: set[tuple[Account, str]] = field(default_factory=set)
+    handles: set[str] = field(default_factory=set)
     cards: set[tuple[str, str]] = field(default_factory=set)
+    others: set[str] = field(default_factory=set)
+
+    def add(self, account: Account, handles: Iterable[Any], names: Iterable[Any] = ()) -> None:
+        """Add an account: its ids and names of accounts (`handles`), and the names of its person; skip empty ones."""
+        mine = {str(one) for one in handles if one}
+        self.handles |= mine
+        self.accounts.update((account, name) for name in mine | {str(one) for one in names if one})
 
 
 def stated_by(source: tuple[str, Any]) -> Stated:
@@ -73,38 +82,59 @@ def _accounts(url: str, reader: Telegram | Discord) -> Stated:
     found = Stated()
     if isinstance(reader, Discord):
         for _, block in blocks(url):
-            found.accounts.update((("discord", row[0]), name) for row in block if len(row) > 1 for name in row[:2])
+            for row in block:
+                if len(row) > 1:
+                    found.add(("discord", row[0]), row[:2])
     return found
 
 
 def _json(url: str, is_discord: bool, max_bytes: int) -> Stated:  # noqa: FBT001 - which of two
     found = Stated()
-    accounts = _discord if is_discord else _telegram
+    add = _discord if is_discord else _telegram
     with files.open_read(url) as stream:
         walk = JsonStream(stream, url, max_bytes)
         for group in walk.groups():
             for message in sort_out(group, max_bytes)[1]:
-                found.accounts.update(accounts(message))
+                add(found, message)
         document = walk.document()
     if isinstance(document, dict) and not is_discord:
         found.cards.update(_contacts(document))
     return found
 
 
-def _telegram(message: Mapping[str, Any]) -> Iterator[tuple[Account, str]]:
-    number, name = message.get("from_id"), message.get("from")
-    if isinstance(number, str):
-        yield ("telegram", number), number
-        if isinstance(name, str) and name:
-            yield ("telegram", number), name
+def _telegram(found: Stated, message: Mapping[str, Any]) -> None:
+    """Add the authors, actors, forwarded people and mentions of a message of Telegram."""
+    for which in ("from", "actor", "forwarded_from", "saved_from"):
+        number, name = message.get(f"{which}_id"), message.get(which)
+        if isinstance(number, str) and number.startswith("user"):
+            found.add(("telegram", number), [number], [name])
+        elif isinstance(number, str) and which == "from":  # a channel
+            found.accounts.update((("telegram", number), one) for one in (number, name) if one)
+        elif isinstance(name, str) and name and number is None:
+            found.others.add(name)
+    members = message.get("members")
+    found.others.update(name for name in (members if isinstance(members, list) else ()) if isinstance(name, str))
+    for text in (message.get("text"), message.get("text_entities")):
+        for one in text if isinstance(text, list) else ():
+            if isinstance(one, dict) and one.get("type") == "mention_name" and one.get("user_id"):
+                found.add(("telegram", f"user{one['user_id']}"), [f"user{one['user_id']}"])
+            elif isinstance(one, dict) and one.get("type") == "mention":
+                found.others.add(str(one.get("text") or ""))
 
 
-def _discord(message: Mapping[str, Any]) -> Iterator[tuple[Account, str]]:
-    who = message.get("author")
-    if isinstance(who, dict) and who.get("id"):
-        for name in ("id", "name", "nickname"):
-            if who.get(name):
-                yield ("discord", str(who["id"])), str(who[name])
+def _discord(found: Stated, message: Mapping[str, Any]) -> None:
+    """Add the authors, mentioned people and those who reacted, of a message of Discord."""
+    people = [message.get("author"), *_listed(message.get("mentions"))]
+    people += [who for one in _listed(message.get("reactions")) for who in _listed(one.get("users"))]
+    interaction = message.get("interaction")
+    people += [interaction.get("user")] if isinstance(interaction, dict) else []
+    for who in people:
+        if isinstance(who, dict) and who.get("id"):
+            found.add(("discord", str(who["id"])), [who["id"], who.get("name")], [who.get("nickname")])
+
+
+def _listed(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _contacts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -175,8 +205,9 @@ def _add_users(found: Stated, data: bytes) -> None:
         account = "slack", f"{user.get('team_id', '')} {user['id']}"
         profile: Any = user.get("profile")
         profile = profile if isinstance(profile, dict) else {}
-        names = {str(of[n]) for of in (user, profile) for n in ("display_name", "real_name", "name", "id") if of.get(n)}
-        found.accounts.update((account, name) for name in names)
+        names = {str(of[n]) for of in (user, profile) for n in ("display_name", "real_name") if of.get(n)}
+        found.add(account, [user["id"], user.get("name")], names)
+        names |= {str(user[n]) for n in ("name", "id") if user.get(n)}
         digits = phone(str(profile.get("phone") or ""))
         found.cards.update((name, digits) for name in names if digits)
 

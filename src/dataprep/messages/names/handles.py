@@ -1,0 +1,83 @@
+"""Learn the handles that exports state beside the displayed names: ids, names of accounts, contacts, forwarded people.
+
+A handle has the pseudonym of the person whom the export states. If a name is that of several accounts of a platform,
+the handles of these accounts have pseudonyms of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from dataprep.core.part import Part
+from dataprep.core.trial import current
+from dataprep.messages.people.identities import Identities
+from dataprep.messages.people.stated import Stated, stated_by
+
+from .matching import identity
+from .phones import is_abroad, phone
+from .terms import AUTHOR, CHAT, HANDLE, STATED
+
+Row = tuple[str, str, str]  # kind, account or "", name
+
+
+def stated_in(part: Part) -> set[Row]:
+    """Return (HANDLE or STATED, account, name) of each name that the files of a part state; account: "" if none is."""
+    found: set[Row] = set()
+    if current():  # a sample does not read whole files
+        return found
+    for url in dict.fromkeys(piece.url for piece in part.slices if not piece.unread):
+        found |= _rows(stated_by((url, part.reader)))
+    return found
+
+
+def _rows(stated: Stated) -> set[Row]:
+    handles = stated.handles
+    rows = {(HANDLE if name in handles else STATED, " ".join(account), name) for account, name in stated.accounts}
+    of_cards = {one for name, digits in stated.cards for one in (name, f"+{digits}")}
+    return rows | {(STATED, "", name) for name in stated.others | of_cards if name}
+
+
+def with_accounts(known: Identities, rows: Iterable[Row]) -> Identities:
+    """Return the identities in which all names of an account are one person, unless `known` or the names contradict.
+
+    All spellings of an international phone number are one person, too.
+
+    known: the people of the people file, who stay as they are. rows: (kind, chat or account, name), also of authors.
+    """
+    named: dict[str, set[str]] = defaultdict(set)
+    authors = set()
+    for kind, account, name in rows:
+        if kind == AUTHOR:
+            authors.add(name)
+        elif kind in (HANDLE, STATED) and account:
+            named[account].add(name)
+        if kind not in (HANDLE, CHAT) and is_abroad(name) and phone(name):
+            named[f"phone {phone(name)}"].add(name)
+    pairs = ((_platform(account), one) for account, names in named.items() for one in set(map(identity, names)))
+    n_accounts = Counter(pairs)
+    people = [list(strings) for strings in known.persons]
+    place: dict[str, int] = {}
+    for account, names in sorted(named.items()):
+        own = [name for name in names if n_accounts[_platform(account), identity(name)] < 2]
+        _add(people, place, known, sorted(own, key=lambda name: (name not in authors, name)))
+    lines = (*known.lines, *(0 for _ in people[len(known.lines) :])) if known.lines else ()
+    return Identities(tuple(map(tuple, people)), known.source, lines)
+
+
+def _platform(account: str) -> str:
+    return account.partition(" ")[0]
+
+
+def _add(people: list[list[str]], place: dict[str, int], known: Identities, names: Sequence[str]) -> None:
+    """Add names of one account to the person who has one of them, or as a new person; place: where each new name is."""
+    met = {name: place.get(identity(name), known.find(name)) for name in names}
+    taken = {at for at in met.values() if at is not None}
+    if len(taken) > 1:
+        return
+    at = taken.pop() if taken else len(people)
+    if at == len(people):
+        people.append([])
+    new = {identity(name): name for name in reversed(names) if met[name] is None}
+    people[at] += list(reversed(new.values()))
+    place.update(dict.fromkeys(new, at))
