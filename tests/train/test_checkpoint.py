@@ -1,4 +1,5 @@
 import re
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -21,6 +22,9 @@ def test_newest_are_kept(shards, config, tmp_path):
     train(shards, out=tmp_path, config=replace(config, save_every=3, keep=3), quiet=True)
     assert [p.name for p in checkpoint.found(tmp_path)] == [f"step-{n:08d}.pt" for n in (15, 18, 20)]
     assert sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".pt") == [".dataprep-journal", "metrics.jsonl"]
+    shutil.copy(tmp_path / "step-00000015.pt", tmp_path / "step-00000012.pt")  # killed before it was deleted
+    train(shards, out=tmp_path, config=replace(config, save_every=3, keep=3), quiet=True)
+    assert [p.name for p in checkpoint.found(tmp_path)] == [f"step-{n:08d}.pt" for n in (15, 18, 20)]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])

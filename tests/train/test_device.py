@@ -6,8 +6,8 @@ torch = pytest.importorskip("torch")
 
 from dataprep.errors import DataprepError, PlanError  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
-from dataprep.train import load_model, train  # noqa: E402
-from dataprep.train.device import pick_device  # noqa: E402
+from dataprep.train import GPT, ModelConfig, generate, generate_batch, load_model, train  # noqa: E402
+from dataprep.train.device import model_memory_named, pick_device  # noqa: E402
 
 
 @pytest.mark.parametrize("name", ["foo", "meta", "cuda:x", "", "cpu:-1", None, 0, "cuda:1:2"])
@@ -63,6 +63,29 @@ def test_a_model_that_fits_nowhere_says_so(shards, config, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_out_of_memory_while_a_model_writes(monkeypatch):
+    """One prompt or several: a sentence that says what to lower; another error stays itself."""
+    model = GPT(ModelConfig(n_layers=1, n_heads=2, d_model=8, context=8), 20)
+
+    def fail(*_args):
+        raise error
+
+    error = torch.cuda.OutOfMemoryError("CUDA out of memory. Tried")
+    monkeypatch.setattr("dataprep.train.generation.next_logits", fail)
+    with pytest.raises(DataprepError, match="memory on device='cpu': shorten the prompt, or end other programs$"):
+        list(generate(model, [1]))
+    with pytest.raises(DataprepError, match=r"fewer prompts at once \(now 2\), shorten them, or end other"):
+        generate_batch(model, [[1], [2]])
+    error = RuntimeError("shapes do not match")
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        list(generate(model, [1]))
+    with (
+        pytest.raises(DataprepError, match=r"device='cuda': end it, or use device='cpu' \(--device cpu\)$"),
+        model_memory_named("cuda", "end it"),
+    ):
+        raise MemoryError
+
+
 @pytest.mark.parametrize("stop_at", [0, -1, 1.5, True, "10"])
 def test_impossible_ends_are_refused(shards, config, tmp_path, stop_at):
     """A call that would do no step, or half of one, is refused before any work."""
@@ -78,6 +101,8 @@ def test_what_is_no_folder_is_refused(shards, config, tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(DataprepError, match=r"file cannot be written \(it is a file\); give another folder as out"):
         train(shards, out=tmp_path / "file", config=config, quiet=True)
+    with pytest.raises(PlanError, match="out='' must be the path of a folder"):
+        train(shards, out="", config=config, quiet=True)
     with pytest.raises(PlanError, match="preset 5 must be one of tiny"):
         train(shards, out=tmp_path / "run", config=5)
 

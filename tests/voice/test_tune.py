@@ -202,3 +202,13 @@ def test_settings_are_checked_before_any_work(given, sentence, tmp_path, datapre
     )
     assert code == 1
     assert re.search(sentence, err), err
+
+
+def test_several_processes_are_refused(tmp_path, dataprep, monkeypatch):
+    """Under torchrun each process would prepare the chats: one sentence, from one of them, before any work."""
+    for name, value in {"WORLD_SIZE": 2, "RANK": 0, "LOCAL_RANK": 0, "MASTER_ADDR": "here", "MASTER_PORT": 1}.items():
+        monkeypatch.setenv(name, str(value))
+    code, _, err = dataprep("persona", tmp_path / "none.txt", "--as", "Ada", "--out", tmp_path / "out", "--train")
+    assert code == 1
+    assert "must run in one process, and torchrun started 2; start it without torchrun, or run" in " ".join(err.split())
+    assert not list(tmp_path.iterdir())

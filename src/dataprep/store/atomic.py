@@ -17,6 +17,7 @@ from typing import BinaryIO
 from dataprep.errors import DataprepError
 
 JOURNAL = ".dataprep-journal"  # in an output folder: a relative path per line, as JSON, of each file created there
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DEPTH = 8  # folders above a file that are searched for a journal
 _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
 
@@ -34,38 +35,45 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     folder = os.path.dirname(path) or "."
     attempt = os.path.join(folder, f".{os.path.basename(path)}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        with _writable(path):
-            os.makedirs(folder, exist_ok=True)
-            note(path)
-            opened = open(attempt, "wb")  # noqa: SIM115 - closed below
-        with opened as f:
-            yield f
-            f.flush()
-            os.fsync(f.fileno())
-        with _writable(path):
-            os.replace(attempt, path)
-        _sync_folder(folder)
-    except OSError as e:
-        if e.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        msg = f"{path}: the disk is full; free some space and run again; finished parts are kept"
-        raise DataprepError(msg) from e
+        with full_disk_said(path):
+            with _writable(path):
+                os.makedirs(folder, exist_ok=True)
+                note(path)
+                opened = open(attempt, "wb")  # noqa: SIM115 - closed below
+            with opened as f:
+                yield f
+                f.flush()
+                os.fsync(f.fileno())
+            with _writable(path):
+                os.replace(attempt, path)
+            _sync_folder(folder)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(attempt)
 
 
 @contextlib.contextmanager
+def full_disk_said(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise a DataprepError that names `path` if the disk is full when the `with` block writes."""
+    try:
+        yield
+    except OSError as e:
+        if e.errno not in FULL:
+            raise
+        msg = f"{os.fspath(path)}: the disk is full; free some space and run again; finished parts are kept"
+        raise DataprepError(msg) from e
+
+
+@contextlib.contextmanager
 def _writable(path: str) -> Iterator[None]:
     """Raise DataprepError if the `with` block cannot write `path`, or if a folder or a device is there."""
-    full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # /dev/null would become a file
             state = "it is a folder" if os.path.isdir(path) else "it is not a file"
             raise OSError(errno.EEXIST, state)  # noqa: TRY301 - said below, as every other reason is
         yield
     except OSError as e:
-        if e.errno in full:
+        if e.errno in FULL:
             raise
         msg = f"{path} cannot be written ({e.strerror or e}); give another path, or change its permissions"
         raise DataprepError(msg) from e

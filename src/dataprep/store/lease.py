@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
-from dataprep.errors import DataprepError, InUse
+from dataprep.errors import DataprepError, InUse, PlanError
 
 from .stopping import clean_end
 
@@ -61,6 +61,9 @@ def held(folder: str) -> Iterator[None]:
             yield
         return
     home = folder.removeprefix("file://")
+    if not home:
+        msg = f"out={folder!r} must be the path of a folder to write to"
+        raise PlanError(msg)
     is_new = not os.path.lexists(home)
     try:
         os.makedirs(home, exist_ok=True)

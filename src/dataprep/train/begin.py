@@ -10,7 +10,8 @@ from pathlib import Path
 import torch
 
 from dataprep.errors import PlanError
-from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled, note, whole
+from dataprep.store import atomic
+from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled, whole
 from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
 
@@ -65,6 +66,9 @@ def begin(
     optimizer, val = adamw(model, config), validation_rows(sets, config)
     run = Run(config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world)
     run.restore_newest(partial(_settle, run, resume=resume))
+    if run.step and world.is_first:  # a run that was killed after it wrote a checkpoint has one too many
+        newest, besides = (checkpoint.path_of(run.out, step) for step in (run.step, run.flat_until))
+        checkpoint.drop_older(newest, config.keep, besides)
     world.copy_first([*model.parameters()])
     return run
 
@@ -113,4 +117,5 @@ def _remove(out: Path, paths: list[Path]) -> None:
         raise PlanError(msg)
     for path in paths:
         path.unlink()
-    note(str(out / "metrics.jsonl"))
+    with atomic.full_disk_said(out):
+        atomic.note(str(out / "metrics.jsonl"))

@@ -23,7 +23,7 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import lora
 from .config import TrainConfig
-from .device import pick_device
+from .device import model_memory_named, pick_device
 from .model.gpt import GPT
 from .model.rules import Rule
 from .schedule import FIELDS as SCHEDULE
@@ -90,10 +90,16 @@ def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = 
         reason = str(e).splitlines()[0]
         msg = f"{path}: could not write checkpoint ({reason}); check disk space and permissions, and run again"
         raise DataprepError(msg) from e
-    all_of_them = found(path.parent)
-    newest = [p for p in all_of_them if p <= path][-keep:]
-    for old in all_of_them:
-        if old not in newest and old != besides:
+    for later in found(path.parent):
+        if later > path and later != besides:
+            later.unlink()
+    drop_older(path, keep, besides)
+
+
+def drop_older(path: Path, keep: int, besides: Path | None = None) -> None:
+    """Delete the checkpoints before `path` in its folder, except the newest `keep`, `path` included, and `besides`."""
+    for old in [p for p in found(path.parent) if p <= path][:-keep]:
+        if old != besides:
             old.unlink()
 
 
@@ -211,4 +217,5 @@ def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> 
     model.load_state_dict(content.pop("model"))
     if config.lora and merge:
         lora.merge(model)
-    return model.to(on).eval(), content
+    with model_memory_named(on, "end other programs that use it"):
+        return model.to(on).eval(), content

@@ -88,6 +88,22 @@ def memory_named(config: TrainConfig, ranks: int = 1) -> Iterator[None]:
         raise DataprepError(msg) from e
 
 
+@contextlib.contextmanager
+def model_memory_named(device: object, remedy: str) -> Iterator[None]:
+    """Raise a DataprepError that names a remedy if memory for a trained model runs out inside the `with` block.
+
+    device: where the model is or shall be. remedy: what to change, for the message.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as e:
+        if not is_memory(e):
+            raise
+        cpu = "" if str(device) == "cpu" else ", or use device='cpu' (--device cpu)"
+        msg = f"out of memory on device='{device}': {remedy}{cpu}"
+        raise DataprepError(msg) from e
+
+
 def is_memory(error: Exception) -> bool:
     """Return whether an error reports a failed allocation, by its class (CUDA) or by its text (other devices)."""
     texts = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")

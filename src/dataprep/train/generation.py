@@ -13,6 +13,7 @@ from torch import Tensor
 from dataprep.errors import PlanError, need
 
 from .checkpoint import load_model
+from .device import model_memory_named
 from .model.cache import Cache
 from .model.gpt import GPT
 from .sampling import Sampling
@@ -69,14 +70,16 @@ def _generate(
     """Yield (row, id) as they are drawn; `texts` grow."""
     context, rule = model.config.context, model.rule
     generators = [torch.Generator(model.device).manual_seed(how.seed + row) for row in range(len(texts))]
-    cache = model.cache(len(texts))
+    with model_memory_named(model.device, _remedy(len(texts))):
+        cache = model.cache(len(texts))
     new = {row: rule.visible(ids)[-context:] for row, ids in enumerate(texts)}
     for _ in range(max_tokens):
         for row, ids in new.items():
             if cache.lengths[row] + len(ids) > context:
                 cache.clear(row)
                 new[row] = rule.visible(texts[row][-max(1, context // 2) :])
-        logits = next_logits(model, new, cache)
+        with model_memory_named(model.device, _remedy(len(texts))):
+            logits = next_logits(model, new, cache)
         for row in list(new):
             token = how.pick(logits[row], generators[row], texts[row])
             if token in stop:
@@ -89,6 +92,11 @@ def _generate(
             yield row, token
         if not new:
             return
+
+
+def _remedy(n_prompts: int) -> str:
+    fewer = f"give fewer prompts at once (now {n_prompts}), shorten them" if n_prompts > 1 else "shorten the prompt"
+    return f"{fewer}, or end other programs"
 
 
 @torch.no_grad()

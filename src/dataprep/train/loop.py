@@ -148,6 +148,8 @@ def _stretch(
         if check:
             validate(run, metrics, progress)
         if save and (done or not run.guard.streak):
+            if world.is_first:
+                metrics.sync()
             run.save()
         if save or check:
             window.restart()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import IO, Any, Protocol
 
 import torch
 
-from dataprep.store.atomic import whole
+from dataprep.store.atomic import full_disk_said, whole
 
 from .curve import Curve
 
@@ -53,14 +54,14 @@ class Metrics:
 
     def __init__(self, path: Path, step: int, watchers: Sequence[Watcher] = ()) -> None:
         self.path, self.watchers = path, watchers
-        self._file: IO[str] = self._cut(step)
+        self._file: IO[bytes] = self._cut(step)
 
     def rewind(self, step: int) -> None:
         """Remove the rows of all steps after `step` from the metrics file."""
         self._file.close()
         self._file = self._cut(step)
 
-    def _cut(self, step: int) -> IO[str]:
+    def _cut(self, step: int) -> IO[bytes]:
         kept: list[str] = []
         if self.path.is_file():
             kept = [line for line in self.path.read_text().splitlines() if _is_before(line, step)]
@@ -68,7 +69,8 @@ class Metrics:
                 f.write("".join(f"{line}\n" for line in kept).encode())
         for watcher in self.watchers:
             watcher.restart([json.loads(line) for line in kept])
-        return self.path.open("a")
+        with full_disk_said(self.path):
+            return open(self.path, "ab")
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Append rows to the metrics file, one JSON object per line, and flush them, so that a crash loses none.
@@ -76,14 +78,21 @@ class Metrics:
         A number that is not finite is written as null.
         """
         rows = [{k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in r.items()} for r in rows]
-        self._file.write("".join(json.dumps(row) + "\n" for row in rows))
-        self._file.flush()
+        with full_disk_said(self.path):
+            self._file.write("".join(json.dumps(row) + "\n" for row in rows).encode())
+            self._file.flush()
         for watcher in self.watchers:
             watcher.add(rows)
 
+    def sync(self) -> None:
+        """Wait until the rows so far are on the disk, so that a power cut after the next checkpoint loses none."""
+        with full_disk_said(self.path):
+            os.fsync(self._file.fileno())
+
     def close(self) -> None:
         """Close the metrics file and the watchers."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # of rows that could not be written before
+            self._file.close()
         for watcher in self.watchers:
             watcher.close()
 

@@ -17,6 +17,7 @@ import torch
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.train.data.rows import IGNORE
+from dataprep.train.device import model_memory_named
 from dataprep.train.loss import token_nats
 from dataprep.train.model.masks import Mask
 
@@ -163,7 +164,8 @@ def answer_choices(
     asked = list(questions) if isinstance(questions, Sequence) and not isinstance(questions, str) else (
         read_questions(questions))  # fmt: skip
     rows = [row for q in asked for row in _rows(voice, q, None if chat else join)]
-    nats = _nats(voice, rows, batch)
+    with model_memory_named(voice.model.device, f"lower batch (now {batch})"):
+        nats = _nats(voice, rows, batch)
     each = iter((-nats).tolist())
     return Answers(asked, [[next(each) for _ in q.choices] for q in asked])
 

@@ -21,6 +21,7 @@ from dataprep.train import TrainConfig
 from dataprep.train.checkpoint import tokenizer_key
 from dataprep.train.data.objectives import for_decoder
 from dataprep.train.data.sets import validation_rows
+from dataprep.train.device import model_memory_named
 from dataprep.train.evaluate import LossSum, evaluate_groups
 
 from .open_model import open_model
@@ -94,9 +95,10 @@ def evaluate_model(
         raise PlanError(msg)
     layout = validation_rows({"": found}, config, split)[""]
     _, objective = for_decoder(config, found.manifest["special"], found.eot)
-    sums = evaluate_groups(
-        gpt, layout, labels, batch=config.rows, token_bytes=found.token_bytes, objective=objective
-    )  # fmt: skip
+    with model_memory_named(gpt.device, "end other programs that use it"):
+        sums = evaluate_groups(
+            gpt, layout, labels, batch=config.rows, token_bytes=found.token_bytes, objective=objective
+        )  # fmt: skip
     count = np.bincount(labels, minlength=len(names)).tolist()
     order = sorted(range(len(names)), key=lambda i: (-sums[i].n_targets, names[i]))
     return Evaluation(split, by, {names[i]: sums[i] for i in order}, {names[i]: count[i] for i in order})

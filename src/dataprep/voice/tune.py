@@ -26,6 +26,7 @@ from dataprep.store.key import key
 from dataprep.tokens.shards.shard import Shards
 from dataprep.train import TrainConfig, lora, starting_config, train
 from dataprep.train.device import pick_device
+from dataprep.train.ranks import launched
 from dataprep.train.start import Loaded, check_shape
 
 from .compare import PersonaReport, compare
@@ -60,6 +61,12 @@ class Tuning:
 
     def check(self) -> None:
         """Raise PlanError if the models could not be trained with these settings, which needs no data."""
+        if (ranks := launched().ranks) > 1:
+            msg = (
+                f"persona --train must run in one process, and torchrun started {ranks}; start it without torchrun, or "
+                "run `dataprep persona` and then `torchrun ... -m dataprep train OUT/shards`"
+            )
+            raise PlanError(msg)
         config = self.config(begun := beginning(self.base))
         pick_device(config.device)
         if config.lora and begun is None:

@@ -109,9 +109,9 @@ def test_ends_that_do_not_rise_are_found(folder, name, at):
         shards.document(0)
 
 
-@pytest.mark.parametrize("data", [None, b"", b"\x93NUMPY\x01\x00 cut", 7])
+@pytest.mark.parametrize("data", [None, b"", b"\x93NUMPY\x01\x00 cut", 7, 100])
 def test_sizes_of_tokens_that_cannot_be_read(folder, data):
-    """`token_bytes.npy` missing, cut short, or of another vocabulary: one sentence, not NumPy's."""
+    """`token_bytes.npy` missing, cut short, of another vocabulary or tokenizer: one sentence, not NumPy's."""
     place = folder / "token_bytes.npy"
     if isinstance(data, int):
         np.save(place, np.zeros(data, np.int32))
@@ -119,7 +119,7 @@ def test_sizes_of_tokens_that_cannot_be_read(folder, data):
         place.unlink()
     else:
         place.write_bytes(data)
-    with pytest.raises(CorruptShard, match=r"token_bytes.npy: it .*; remove manifest.json and make the folder again"):
+    with pytest.raises(CorruptShard, match=r"token_bytes.npy: it.*; remove manifest.json and make the folder again"):
         _ = Shards.open(folder).token_bytes
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.errors import CorruptShard, PlanError
-from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, KIND, VERSION
+from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, KIND, VERSION, content_hash
 
 if TYPE_CHECKING:
     from .provenance import Document
@@ -126,6 +126,9 @@ class Shards:
         except (OSError, ValueError, EOFError) as e:
             msg = f"{self.path / name}: it is not the array that was written ({str(e).splitlines()[0]}); {AGAIN}"
             raise CorruptShard(msg) from e
+        if self.manifest.get("bytes_per_token_hash") not in (None, content_hash(sizes)):
+            msg = f"{self.path / name}: its numbers are not those that were written; {AGAIN}"
+            raise CorruptShard(msg)
         if len(sizes) != self.vocab_size:
             msg = f"{self.path / name}: it has {len(sizes):,} numbers for {self.vocab_size:,} ids; {AGAIN}"
             raise CorruptShard(msg)
