@@ -26,8 +26,8 @@ class Estimator:
 
     Write a subclass as a frozen dataclass that defines `fit`; all other members have defaults. needs: columns that the
     Estimator reads in addition to id, text, source and meta. VERSION: an integer; increase it when the same parameters
-    lead to another result. only_drops, hides: the values for the Stage that `fit` returns. loses, sees: what later
-    stages cannot see, and what this one must see. `Stage` describes them.
+    lead to another result. only_drops, hides, adds: the values for the Stage that `fit` returns. loses, sees: what
+    later stages cannot see, and what this one must see. `Stage` describes them.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
@@ -42,6 +42,7 @@ class Estimator:
     loses: ClassVar[Mapping[str, str]] = {}
     sees: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[bool] = False
+    adds: Mapping[str, pa.DataType] = {}
 
     @property
     def name(self) -> str:

@@ -172,7 +172,8 @@ class Part:
         if columns is None or not all(isinstance(s, Verdict) for s in self.stages):
             return None
         cutting = ["text"] if any(isinstance(s, CutSpans) for s in self.stages) else []
-        return list(dict.fromkeys(["id", *cutting, *columns]))
+        added = {name for stage in self.stages for name in stage.adds}
+        return [name for name in dict.fromkeys(["id", *cutting, *columns]) if name not in added]
 
     def _read(self, ledger: Ledger) -> Iterator[Batch]:
         for piece in self.slices:

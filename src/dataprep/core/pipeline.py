@@ -207,12 +207,15 @@ class Pipeline:
                     f"dp.read(..., columns={missing})"
                 )
                 raise PlanError(msg)
+            if not isinstance(stage, Stage) and (twice := [name for name in stage.adds if name in columns]):
+                msg = f"{stage.name} adds {', '.join(twice)}, which is a column already; give annotate='another_'"
+                raise PlanError(msg)
+            columns += stage.adds
             if isinstance(stage, Stage):
-                columns += stage.adds
                 if decided and isinstance(stage, Filter):
                     danger = "filters after %s and may drop the only copy left of a document; put it before"
                     log.warning(f"%s {danger}", stage.name, decided)  # noqa: G004 - a constant
-            else:
+            elif not stage.adds:
                 decided = stage.name
 
 

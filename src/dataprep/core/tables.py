@@ -69,7 +69,7 @@ def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table]) -> int:
     tables: rows with the columns of VERDICTS, in one table or several. The ids of a table must not be less than those
     of the table before.
     """
-    return _write(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
+    return write_rows(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
 
 def write_spans(url: str, spans: Iterable[npt.NDArray[Any] | pa.Table]) -> int:
@@ -78,7 +78,7 @@ def write_spans(url: str, spans: Iterable[npt.NDArray[Any] | pa.Table]) -> int:
     spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy; or tables of
     `span_table`. No id of an array may be less than the ids of the array before; spans of one document may overlap.
     """
-    return _write(url, SPANS, (rows if isinstance(rows, pa.Table) else span_table(rows) for rows in spans))
+    return write_rows(url, SPANS, (rows if isinstance(rows, pa.Table) else span_table(rows) for rows in spans))
 
 
 def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
@@ -108,7 +108,11 @@ def span_table(rows: npt.NDArray[Any], kept_in: pa.Array | None = None) -> pa.Ta
     return pa.Table.from_arrays([columns[name] for name in SPANS.names], schema=SPANS)
 
 
-def _write(url: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+    """Write rows with the columns of `schema` to the Parquet file `url`, and return their number.
+
+    No id of a table may be less than the ids of the table before.
+    """
     n_rows, last = 0, 0
     with files.atomic(url) as f, pq.ParquetWriter(f, schema, compression="zstd") as writer:
         for table in tables:

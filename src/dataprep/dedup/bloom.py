@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dataprep.core.annotate import annotated
 from dataprep.core.dataset import Dataset
 from dataprep.core.folder import Folder
 from dataprep.core.passes import table_once
@@ -25,7 +26,7 @@ from dataprep.store.key import key
 from dataprep.unicode.words import SPLITS
 
 from .membership import hyperloglog
-from .older import AgainstOlder, Joined, Older
+from .older import Deduplication, Joined, Older
 from .warm import warm
 
 log = logging.getLogger("dataprep")
@@ -37,7 +38,7 @@ ALARM = 1.1  # times the stated rate
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bloom(AgainstOlder):
+class Bloom(Deduplication):
     r"""Remove documents or lines that a Bloom filter has seen before, whole or by their n-grams (an Estimator).
 
     unit: the unit that is looked up.
@@ -62,6 +63,8 @@ class Bloom(AgainstOlder):
     against: folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is given, and a
     Bloom with the same settings made such a folder, the filter that it saved goes on, with all that it had seen, also
     of documents that were dropped later; otherwise the texts of the folder are read again.
+    annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
+    beginning of their names.
 
     Memory: 19.2 bits per unit at 1e-4, in one process; `fit` raises PlanError if the Runner allows less memory. The
     filter is saved as `filter.bloom` in the folder `out` of `fit`; `pybloom_live.BloomFilter.fromfile` opens it, see
@@ -79,6 +82,7 @@ class Bloom(AgainstOlder):
     words: str = "unicode"
     min_left: int = 1
     against: str | Sequence[str] | None = None
+    annotate: bool | str = False
 
     def __post_init__(self) -> None:
         units, forms = (", ".join(map(repr, known)) for known in (UNITS, FORMS))
@@ -93,7 +97,7 @@ class Bloom(AgainstOlder):
         require(self.words in SPLITS, f"words={self.words!r} must be {splits}")
         check_min_left(self.min_left)
         FilterSize(1 if self.capacity is None else self.capacity, self.error_rate)
-        self._set_against()
+        self._check_memory()
 
     @property
     def units(self) -> KeyUnits:
@@ -102,8 +106,16 @@ class Bloom(AgainstOlder):
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """True for unit="document", which drops whole documents; False for other units, which cut out lines."""
-        return self.unit == "document"
+        """True for unit="document", which drops whole documents; False for other units, which cut out lines.
+
+        True with `annotate`, which changes no text.
+        """
+        return not self.cuts or self.prefix is not None
+
+    @property
+    def cuts(self) -> bool:
+        """Whether lines are cut out of texts; if not, documents are dropped."""
+        return self.unit != "document"
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Look up all documents, lines or n-grams of `docs`, in order of ids; return the stage that removes repeats.
@@ -117,9 +129,10 @@ class Bloom(AgainstOlder):
         if facts["measured_rate"] > ALARM * self.error_rate:
             log.warning("Bloom: the filter is too full: its rate of false positives is %.2g, not %.2g",
                         facts["measured_rate"], self.error_rate)  # fmt: skip
+        given: dict[str, Any] = {"key": made_by, "estimator": self.name, "facts": facts}
         if self.unit == "document":
-            return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
-        return CutSpans(spans=url, key=made_by, estimator=self.name, min_left=self.min_left, facts=facts)
+            return annotated(DropIds(verdicts=url, **given), self.prefix)
+        return annotated(CutSpans(spans=url, min_left=self.min_left, **given), self.prefix)
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all parameters, and the content of the Datasets in `against=`.

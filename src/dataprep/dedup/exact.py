@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from dataprep.core.annotate import annotated
 from dataprep.core.dataset import Dataset
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
@@ -20,13 +21,13 @@ from dataprep.store.key import key
 from dataprep.unicode.hashes import NORMAL_FORMS
 
 from .keep import Keep
-from .older import AgainstOlder, Joined
+from .older import Deduplication, Joined
 from .pieces import search
 from .warm import warm
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact(AgainstOlder):
+class Exact(Deduplication):
     """Keep one copy of every text, or of every paragraph, line or span of three sentences (an Estimator).
 
     unit: "document": copies are dropped, with the reason "duplicate". Other units are cut out of the texts, and a
@@ -46,6 +47,8 @@ class Exact(AgainstOlder):
     or "none"; see `keep.py`. Of equal paragraphs, lines or spans the first is kept, also within one document.
 
     against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
+    annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
+    beginning of their names.
 
     Documents with equal hashes are compared in full, so none is dropped because of a hash. Other units are equal if the
     128-bit hashes and the lengths of their normalised texts are equal. The table of dropped documents names the kept
@@ -61,6 +64,7 @@ class Exact(AgainstOlder):
     keep: str = "first"
     min_left: int = 1
     against: str | Sequence[str] | None = None
+    annotate: bool | str = False
     _key_bits: int = field(default=64, repr=False)  # fewer give different documents equal hashes, for tests
 
     def __post_init__(self) -> None:
@@ -75,7 +79,7 @@ class Exact(AgainstOlder):
         fits = self.unit == "document" or self.keep == "first"
         require(fits, f"keep={self.keep!r} must be 'first' for unit={self.unit!r}; leave it out")
         check_min_left(self.min_left)
-        self._set_against()
+        self._check_memory()
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -89,8 +93,16 @@ class Exact(AgainstOlder):
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """True for unit="document", which drops whole documents; False for other units, which are cut out of texts."""
-        return self.unit == "document"
+        """True for unit="document", which drops whole documents; False for other units, which are cut out of texts.
+
+        True with `annotate`, which changes no text.
+        """
+        return not self.cuts or self.prefix is not None
+
+    @property
+    def cuts(self) -> bool:
+        """Whether units are cut out of texts; if not, documents are dropped."""
+        return self.unit != "document"
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Find the repeated documents or units in `docs`; return the stage that drops them or cuts them out.
@@ -104,11 +116,12 @@ class Exact(AgainstOlder):
                 docs=docs, sketch=self.sketch, keep=Keep.parse(self.keep), reason="duplicate",
                 older=self.sampled_older, sketch_key=key(("Exact", self.VERSION, self.sketch)), **given,
             )  # fmt: skip
-            return found.find_again()
+            return annotated(found.find_again(), self.prefix)
         url, joined = files.join(out, "spans.parquet"), Joined.of(self.sampled_older, docs)
         chosen = {**given, "joined": joined, "unit": self.unit, "normalize": self.normalize, "url": url}
         facts = table_once(url, given["key"], lambda: search.find(**chosen), search.PASSES)
-        return CutSpans(spans=url, key=given["key"], estimator=self.name, min_left=self.min_left, facts=facts)
+        cut = CutSpans(spans=url, key=given["key"], estimator=self.name, min_left=self.min_left, facts=facts)
+        return annotated(cut, self.prefix)
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core import batch as B
+from dataprep.core.annotate import annotated
 from dataprep.core.dataset import Dataset
 from dataprep.core.runner import Runner
-from dataprep.core.verdict import DropIds
+from dataprep.core.verdict import Verdict
 from dataprep.dedup.near.bands import RECALL, BandSettings, resolve
 from dataprep.dedup.near.compare import MOST
 from dataprep.dedup.near.reuse import check
@@ -26,7 +27,7 @@ from dataprep.unicode.shingles import shingle_hash, shingles
 from dataprep.unicode.words import SPLITS
 
 from .keep import Keep
-from .older import AgainstOlder
+from .older import Deduplication
 from .warm import warm
 
 log = logging.getLogger("dataprep")
@@ -36,7 +37,7 @@ FEW = 0.9  # of the pairs at the threshold: a warning is logged if the bands pro
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinHash(AgainstOlder):
+class MinHash(Deduplication):
     r"""Drop a document if its set of shingles is at least as similar as `threshold` to that of a kept document.
 
     threshold: a document is dropped if its similarity, computed exactly, is at least this; 0 < threshold <= 1. Default:
@@ -59,6 +60,8 @@ class MinHash(AgainstOlder):
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or
     "none": the document that is kept with "first" is dropped too, if another one is dropped for it.
     against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
+    annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
+    beginning of their names.
     seed: decides the random permutations, which are those of `datasketch.MinHash(seed=seed)`.
 
     Signatures are stored in the folder `out` of `fit`, so a run with another threshold (see `at`) hashes no text again
@@ -81,6 +84,7 @@ class MinHash(AgainstOlder):
     preset: str | None = None
     keep: str = "first"
     against: str | Sequence[str] | None = None
+    annotate: bool | str = False
     measure: str = "jaccard"
     seed: int = 1
 
@@ -99,7 +103,7 @@ class MinHash(AgainstOlder):
         Keep.parse(self.keep)
         if self.normalize is not None and not isinstance(self.normalize, str):
             object.__setattr__(self, "normalize", tuple(self.normalize))
-        self._set_against()
+        self._check_memory()
 
     @property
     def settings(self) -> BandSettings:
@@ -178,7 +182,8 @@ class MinHash(AgainstOlder):
         for old in older:
             check(old, self.sketch_key, self._settings_text())
         contents = [old.content for old in older]
-        short = [self.min_shingles] if self.min_shingles > 1 else []
+        short: list[Any] = [self.min_shingles] if self.min_shingles > 1 else []
+        short += ["annotate", self.annotate] if self.annotate else []
         return (self.VERSION, MOST, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
 
     def _settings_text(self) -> str:
@@ -188,7 +193,7 @@ class MinHash(AgainstOlder):
         text += f", normalize {', '.join(made.normalize)}"
         return text + (f", {self.min_shingles} or more per document" if self.min_shingles > 1 else "")
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
+    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Find the near-duplicates in `docs`; return the stage that drops them.
 
         Writes signatures and the table of documents to drop into the folder `out`. Files there that an earlier call
@@ -208,7 +213,8 @@ class MinHash(AgainstOlder):
             contained=self.measure == "containment", older=older,
         )  # fmt: skip
         shown = {"measure": self.measure, "settings": self._settings_text()}
-        return search.find(**asdict(made), **shown, sketch_key=self.sketch_key, index=index)
+        fitted = search.find(**asdict(made), **shown, sketch_key=self.sketch_key, index=index)
+        return annotated(fitted, self.prefix)
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""

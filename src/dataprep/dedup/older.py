@@ -7,7 +7,7 @@ documents are left out of the tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
+from dataprep.core.annotate import added_columns
 from dataprep.core.dataset import Dataset, open_dataset
 from dataprep.core.estimator import Estimator
 from dataprep.core.tables import NOBODY, span_table
@@ -59,19 +60,43 @@ def folders_of(against: str | Sequence[str] | None) -> tuple[str, ...]:
     return folders
 
 
-class AgainstOlder(Estimator):
-    """Base class of Estimators with the parameter `against`, the folders of sealed Datasets that come first."""
+class Deduplication(Estimator):
+    """Base class of Estimators that find duplicates.
+
+    against: folders of sealed Datasets that come first. annotate: whether decisions are written as columns, in place of
+    dropping documents or cutting texts; a text is the beginning of the columns' names.
+    """
 
     against: str | Sequence[str] | None
+    annotate: bool | str
+
+    @property
+    def prefix(self) -> str | None:
+        """The beginning of the names of the columns that `annotate` adds; None if it adds none."""
+        return (self.annotate if isinstance(self.annotate, str) else "") if self.annotate else None
+
+    @property
+    def cuts(self) -> bool:
+        """Whether texts are cut; if not, documents are dropped."""
+        return not self.only_drops
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
+        """The columns that `annotate` adds, with their types."""
+        return added_columns(self.prefix, cuts=self.cuts)
 
     @property
     def read_of_older(self) -> tuple[str, ...]:
         """The columns of the older Datasets that the Estimator reads, in addition to id, text, source and meta."""
         return ()
 
-    def _set_against(self) -> None:
-        """Replace the parameter `against` by a tuple of folders, or None if it names none."""
+    def _check_memory(self) -> None:
+        """Replace the parameter `against` by a tuple of folders, or None if it names none; check `annotate`."""
         object.__setattr__(self, "against", folders_of(self.against) or None)
+        text = isinstance(self.annotate, bool) or (isinstance(self.annotate, str) and self.annotate.isidentifier())
+        require(text, f"annotate={self.annotate!r} must be True, False, or the beginning of columns' names: 'near_'")
+        keeps = not self.annotate or getattr(self, "keep", "") != "none"
+        require(keeps, "annotate=True drops nothing, so keep='none' must be left out")
 
     @property
     def older(self) -> tuple[Older, ...]:

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core import owned
+from dataprep.core.annotate import annotated
 from dataprep.core.dataset import Dataset
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.tables import NOBODY, VERDICTS, write_verdicts
-from dataprep.core.verdict import DropIds
+from dataprep.core.verdict import DropIds, Verdict
 from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, two_sizes
 from dataprep.dedup.embeddings.word_vectors import LearnWords, SampleTexts, WordVectors, sample_bytes
 from dataprep.errors import PlanError, need, require
@@ -26,7 +27,7 @@ from .embeddings import decide, kmeans
 from .embeddings.decide import CLOSEST, FARTHEST, AssignClusters, DecideClusters
 from .embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, MeasureNearness
 from .keep import Keep, unreadable_values
-from .older import AgainstOlder, Joined
+from .older import Deduplication, Joined
 from .warm import warm
 
 MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
@@ -42,7 +43,7 @@ FACTS = (
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SemDeDup(AgainstOlder):
+class SemDeDup(Deduplication):
     """Drop a document if the cosine of its vector and that of a kept document is above 1 - epsilon (an Estimator).
 
     epsilon: 0 < epsilon < 1; its effect depends on the vectors, so inspect the pairs first (`dataprep clusters`).
@@ -57,6 +58,8 @@ class SemDeDup(AgainstOlder):
     clusters are dropped. seed: decides the samples, and the vectors with which training starts.
     against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept. Word
     vectors and centroids are then those of the first of these folders alone, so new documents do not move them.
+    annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
+    beginning of their names.
 
     Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). Documents are compared by the vectors of a
     model, not by their texts. The table of dropped documents states the reason "semantic_duplicate" with the kept
@@ -75,6 +78,7 @@ class SemDeDup(AgainstOlder):
     seed: int = 0
     version: str | None = None
     against: str | Sequence[str] | None = None
+    annotate: bool | str = False
 
     def __post_init__(self) -> None:
         near = _is_number(self.epsilon) and 0 < self.epsilon < 1
@@ -95,7 +99,7 @@ class SemDeDup(AgainstOlder):
             Keep.parse(self.keep)
         both = self.against is None or self.diversify is None
         require(both, f"diversify={self.diversify!r} must be None with against=; diversify the joined Datasets instead")
-        self._set_against()
+        self._check_memory()
 
     def __repr__(self) -> str:
         given = [f for f in fields(self) if getattr(self, f.name) != f.default]
@@ -122,7 +126,7 @@ class SemDeDup(AgainstOlder):
         """The extra column that `keep` reads to choose the copy, as a tuple; () if it needs no extra column."""
         return self.policy.needs
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
+    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Find the documents of `docs` with nearly equal vectors; return the stage that drops them.
 
         Writes the table of documents to drop into the folder `out`. During the search, the folder needs about 4 bytes
@@ -136,7 +140,7 @@ class SemDeDup(AgainstOlder):
         owned.discard(files.join(out, DROPPED))
         facts = {"epsilon": self.epsilon, **{name: found[name] for name in FACTS if name in found}}
         facts |= self.policy.warn(self.name, found)
-        return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
+        return annotated(DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts), self.prefix)
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from dataprep.core.annotate import annotated
 from dataprep.core.dataset import Dataset
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
-from dataprep.core.verdict import CutSpans, check_min_left
+from dataprep.core.verdict import CutSpans, Verdict, check_min_left
 from dataprep.dedup.substrings.cut import ShrinkRepeats, SortRepeats, write_cuts
 from dataprep.dedup.substrings.passes import CountHashes, GatherRecords, HashWindows
 from dataprep.dedup.substrings.repeats import CUTS
@@ -18,7 +19,7 @@ from dataprep.store import files
 from dataprep.store.key import key as key_of
 from dataprep.unicode.words import SPLITS
 
-from .older import AgainstOlder, Joined
+from .older import Deduplication, Joined
 from .substrings import search, suffix_array
 from .warm import warm
 
@@ -31,7 +32,7 @@ PASSES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuffixArray(AgainstOlder):
+class SuffixArray(Deduplication):
     r"""Cut out text that occurred earlier in the corpus, if it is long enough (an Estimator).
 
     min_words: a window is this many words in a row, from the first byte of the first word to the last byte of the last
@@ -46,6 +47,8 @@ class SuffixArray(AgainstOlder):
     bytes per byte of text; needs the extra `dedup`). Both cut the same bytes.
     min_left: a document that lost text is dropped if fewer characters other than white space are left.
     against: folders of sealed Datasets (finished outputs) whose texts come before all new ones, and are not cut.
+    annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
+    beginning of their names.
 
     In the table of cuts, each span names one earlier occurrence of the same bytes; part of that occurrence may itself
     be cut. Spans overlap if repeats with different earlier occurrences overlap. The method is that of Lee et al. 2022,
@@ -61,6 +64,7 @@ class SuffixArray(AgainstOlder):
     words: str = "unicode"
     min_left: int = 1
     against: str | Sequence[str] | None = None
+    annotate: bool | str = False
 
     def __post_init__(self) -> None:
         both = f"min_words={self.min_words} and min_bytes={self.min_bytes}"
@@ -72,7 +76,17 @@ class SuffixArray(AgainstOlder):
         for name, value, known in choices:
             require(value in known, f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
         check_min_left(self.min_left)
-        self._set_against()
+        self._check_memory()
+
+    @property
+    def only_drops(self) -> bool:  # type: ignore[override]
+        """True with `annotate`, which changes no text; else False."""
+        return self.prefix is not None
+
+    @property
+    def cuts(self) -> bool:
+        """True: texts are cut."""
+        return True
 
     @property
     def width(self) -> int:
@@ -82,11 +96,11 @@ class SuffixArray(AgainstOlder):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all but `engine`, since both engines cut the same bytes."""
-        older = [old.content for old in self.older]
+        older = [*(old.content for old in self.older), *(["annotate", self.annotate] if self.annotate else [])]
         chosen = (self.width, self.min_bytes is None, self.cut, self.words, self.min_left, *older)
         return ("SuffixArray", self.VERSION, *chosen)
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> CutSpans:
+    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Find the repeats in `docs`; return the stage that cuts them out.
 
         Writes the table of the spans to cut into the folder `out`. A table that an earlier call wrote is used again if
@@ -94,7 +108,8 @@ class SuffixArray(AgainstOlder):
         """
         key, url = self.key_for(docs), files.join(out, "spans.parquet")
         facts = table_once(url, key, lambda: self._find(docs, run, out, url, key), PASSES)
-        return CutSpans(spans=url, key=key, estimator=self.name, min_left=self.min_left, facts=facts)
+        cut = CutSpans(spans=url, key=key, estimator=self.name, min_left=self.min_left, facts=facts)
+        return annotated(cut, self.prefix)
 
     def _find(self, docs: Dataset, run: Runner, out: str, url: str, key: str) -> dict[str, Any]:
         """Write the table of spans; return what was counted."""

@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core import batch as B
+from dataprep.core.annotate import annotated
 from dataprep.core.batch import Batch
 from dataprep.core.dataset import Dataset
 from dataprep.core.runner import Runner
-from dataprep.core.verdict import DropIds
+from dataprep.core.verdict import Verdict
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import EqualTexts
 from dataprep.errors import PlanError, need, require
@@ -24,7 +25,7 @@ from dataprep.store.key import key
 from dataprep.unicode.text import I64, U8, U64
 
 from .keep import Keep
-from .older import AgainstOlder
+from .older import Deduplication
 from .warm import warm
 
 IGNORE = ("scheme", "www", "slash")
@@ -133,7 +134,7 @@ class UrlSketch(EqualTexts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class URL(AgainstOlder):
+class URL(Deduplication):
     """Drop all but one capture (downloaded version) of each page: documents with equal normalised URLs (an Estimator).
 
     column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column. keep:
@@ -142,6 +143,8 @@ class URL(AgainstOlder):
     ignore, tracking: differences between URLs that are ignored; see `normalize_url`.
     against: folders of sealed Datasets (finished outputs) whose captures come before all new ones, and are kept, also
     if the new one is newer.
+    annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
+    beginning of their names.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
     URL, or one that is not an absolute http or https URL. The table of dropped documents names the kept capture; the
@@ -155,6 +158,7 @@ class URL(AgainstOlder):
     ignore: tuple[str, ...] = IGNORE
     tracking: tuple[str, ...] = field(default=TRACKING, repr=False)
     against: str | Sequence[str] | None = None
+    annotate: bool | str = False
 
     def __post_init__(self) -> None:
         strange = sorted(set(self.ignore) - set(IGNORE)) if isinstance(self.ignore, tuple) else [self.ignore]
@@ -166,7 +170,7 @@ class URL(AgainstOlder):
         require(named, f"tracking={self.tracking!r} must be {names}")
         Keep.parse(self.keep)
         need("w3lib.url", extra="dedup")
-        self._set_against()
+        self._check_memory()
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -183,7 +187,7 @@ class URL(AgainstOlder):
         """The settings that define when two documents are equal: when their normalised URLs in `column` are equal."""
         return UrlSketch(column=self.column, ignore=self.ignore, tracking=self.tracking)
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
+    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Find the captures of each page in `docs`; return the stage that drops all but one capture of each.
 
         Writes the table of documents to drop into the folder `out`. A table that an earlier call wrote is used again if
@@ -191,11 +195,12 @@ class URL(AgainstOlder):
         """
         keep = Keep.parse(self.keep)
         reason = "older_capture" if keep.kind == "newest" else "same_url"
-        return DuplicateSearch(
+        found = DuplicateSearch(
             docs=docs, run=run, out=out, sketch=self.sketch, keep=keep, name=self.name, reason=reason,
             reason_in_older="same_url", key=self.key_for(docs), older=self.sampled_older,
             sketch_key=key(("URL", self.VERSION, self.sketch)),
-        ).find_again()  # fmt: skip
+        )  # fmt: skip
+        return annotated(found.find_again(), self.prefix)
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""

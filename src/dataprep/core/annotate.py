@@ -1,0 +1,171 @@
+"""Annotate: write what an Estimator decided as columns, in place of dropping documents or cutting texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.errors import PlanError
+from dataprep.store import files
+
+from . import batch as B
+from .batch import Batch
+from .ledger import Ledger
+from .tables import SPANS, RangeReader, write_rows
+from .verdict import CutSpans, DropIds, Verdict
+
+CLUSTERS = pa.schema(
+    [
+        pa.field("id", pa.uint64(), nullable=False),
+        pa.field("duplicate", pa.string()),  # the reason for which the document would be dropped; null: it would not
+        pa.field("cluster", pa.uint64()),  # the document that would be kept; null: not known
+        pa.field("cluster_in", pa.string()),  # its Dataset; null: this one
+        pa.field("cluster_size", pa.int64()),
+        pa.field("similarity", pa.float32()),
+    ]
+)
+COLUMNS = {f.name: f.type for f in CLUSTERS if f.name != "id"}
+REPEATS = {"repeats": pa.list_(pa.struct([f for f in SPANS if f.name != "id"]))}
+
+
+def added_columns(prefix: str | None, *, cuts: bool) -> dict[str, pa.DataType]:
+    """Return the columns that are added, with their types; {} if `prefix`, the beginning of their names, is None.
+
+    cuts: whether the Estimator cuts texts; if not, it drops documents.
+    """
+    columns = REPEATS if cuts else COLUMNS
+    return {} if prefix is None else {prefix + name: kind for name, kind in columns.items()}
+
+
+def annotated(verdict: DropIds | CutSpans, prefix: str | None) -> Verdict:
+    """Return a stage that writes the decisions of `verdict` as columns, or `verdict` itself if `prefix` is None.
+
+    prefix: the beginning of the columns' names. Clusters are written to a table next to that of `verdict`; this takes
+    about 60 bytes of memory per document to drop.
+    """
+    if prefix is None:
+        return verdict
+    given: dict[str, Any] = {"key": verdict.key, "estimator": verdict.estimator, "facts": verdict.facts}
+    if isinstance(verdict, CutSpans):
+        return AnnotateSpans(spans=verdict.spans, prefix=prefix, **given)
+    url = files.join(verdict.verdicts.rpartition("/")[0], "clusters.parquet")
+    with files.open_raw(verdict.verdicts) as f:
+        write_rows(url, CLUSTERS, [clusters_of(pq.read_table(f))])
+    return AnnotateClusters(clusters=url, prefix=prefix, **given)
+
+
+def clusters_of(verdicts: pa.Table) -> pa.Table:
+    """Return the members of all clusters of a table of documents to drop, with the columns of CLUSTERS, sorted by id.
+
+    A cluster is a kept document and those that are dropped for it. Documents that are dropped for none have no cluster.
+    """
+    ids, known = verdicts["id"].to_numpy(), ~verdicts["kept"].is_null().to_numpy(zero_copy_only=False)
+    homes = verdicts["kept_in"].combine_chunks().fill_null("").dictionary_encode()
+    pairs = np.empty(len(ids), [("home", "<i8"), ("kept", "<u8")])
+    pairs["home"], pairs["kept"] = homes.indices.to_numpy(), verdicts["kept"].fill_null(0).to_numpy()
+    found, of, counts = np.unique(pairs[known], return_inverse=True, return_counts=True)
+    sizes = np.zeros(len(ids), np.int64)
+    sizes[known] = counts[of] + 1
+    here = np.array([name == "" for name in homes.dictionary.to_pylist()] or [True])[found["home"]]
+    heads, head_sizes = found["kept"][here], counts[here] + 1
+    clusters = pairs["kept"].copy()
+    at = np.minimum(np.searchsorted(heads, ids), max(0, len(heads) - 1))
+    is_head = heads[at] == ids if len(heads) else np.zeros(len(ids), bool)  # dropped for another reason, as a prototype
+    clusters[is_head], sizes[is_head] = ids[is_head], head_sizes[at[is_head]]
+    known |= is_head
+    more = ~np.isin(heads, ids)
+    members = [verdicts["reason"], pa.array(clusters, mask=~known), verdicts["kept_in"], pa.array(sizes, mask=~known)]
+    rows = pa.Table.from_arrays([verdicts["id"], *members, verdicts["similarity"]], schema=CLUSTERS)
+    n = int(more.sum())
+    columns = [heads[more], pa.nulls(n, pa.string()), heads[more], pa.nulls(n, pa.string()), head_sizes[more]]
+    kept = pa.Table.from_arrays([*map(pa.array, columns), pa.nulls(n, pa.float32())], schema=CLUSTERS)
+    return pa.concat_tables([rows, kept]).sort_by("id")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _Annotate(Verdict):
+    """Base class of stages that add columns. prefix: the beginning of their names."""
+
+    only_drops: ClassVar[bool] = True
+
+    prefix: str = ""
+
+    def recipe(self) -> Any:
+        """Return the values that identify this stage: the Estimator's name, `key`, and the names of the columns."""
+        return (*super().recipe(), type(self).__name__, self.prefix)
+
+    def _with(self, batch: Batch, columns: Mapping[str, pa.Array]) -> Batch:
+        for name, column in columns.items():
+            if self.prefix + name in batch.schema.names:
+                msg = f"{self.name}: there is a column {self.prefix + name!r} already; give annotate='another_'"
+                raise PlanError(msg)
+            batch = B.with_column(batch, self.prefix + name, column)
+        return batch
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AnnotateClusters(_Annotate):
+    """Adds the columns duplicate, cluster, cluster_in, cluster_size and similarity to every document.
+
+    clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its own,
+    of size 1.
+    """
+
+    clusters: str = field(repr=False)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
+        """The columns that this stage adds, with their types."""
+        return added_columns(self.prefix, cuts=False)
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
+        """Yield the same documents with the columns."""
+        with RangeReader(self.clusters, CLUSTERS) as table:
+            for batch in batches:
+                rows, ids = table.of(batch), B.ids(batch)
+                own = pa.Table.from_arrays(
+                    [pa.array(ids), pa.nulls(len(ids), pa.string()), pa.array(ids), pa.nulls(len(ids), pa.string()),
+                     pa.array(np.ones(len(ids), np.int64)), pa.nulls(len(ids), pa.float32())],
+                    schema=CLUSTERS,
+                )  # fmt: skip
+                both = pa.concat_tables([rows, own])
+                at, found = np.arange(len(ids)) + len(rows), rows["id"].to_numpy()
+                if len(found):
+                    place = np.minimum(np.searchsorted(found, ids), len(found) - 1)
+                    at = np.where(found[place] == ids, place, at)
+                taken = both.take(pa.array(at)).combine_chunks()
+                yield self._with(batch, {name: taken[name].combine_chunks() for name in COLUMNS})
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AnnotateSpans(_Annotate):
+    """Adds the column repeats to every document: the list of the spans that would be cut, as in a cut table.
+
+    spans: the URL of the table of spans to cut.
+    """
+
+    spans: str = field(repr=False)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
+        """The column that this stage adds, with its type."""
+        return added_columns(self.prefix, cuts=True)
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
+        """Yield the same documents with the column."""
+        with RangeReader(self.spans, SPANS) as table:
+            for batch in batches:
+                rows, ids = table.of(batch), B.ids(batch)
+                of, kind = rows["id"].to_numpy(), REPEATS["repeats"]
+                first, last = np.searchsorted(of, ids, "left"), np.searchsorted(of, ids, "right")
+                ends = np.concatenate([[0], np.cumsum(last - first)])
+                at = np.arange(ends[-1]) + np.repeat(first - ends[:-1], last - first)
+                columns = [rows[f.name].combine_chunks() for f in kind.value_type]
+                spans = pa.StructArray.from_arrays(columns, fields=list(kind.value_type)).take(pa.array(at))
+                lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), spans, type=kind)
+                yield self._with(batch, {"repeats": lists})
