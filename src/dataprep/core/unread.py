@@ -2,8 +2,8 @@
 
 A row represents a file or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`,
 `not_a_chat`, `empty` and `bad`. Later, when the other files are read, rows are added for files that are `empty`
-(without a record) or `bad`, and for archives with records that were dropped because they are broken (`damaged`) or
-differ from their digests (`bad_digest`). The table exists only if it has
+(without a record) or `bad`, and for archives with records that were dropped because they are broken (`damaged`),
+differ from their digests (`bad_digest`) or are divided into segments (`segmented`). The table exists only if it has
 rows. Files that are bad when they are read are counted against `Dataset.max_bad_files`.
 """
 
@@ -31,6 +31,7 @@ log = logging.getLogger("dataprep")
 
 BAD, EMPTY = "bad", "empty"
 BAD_DIGEST, DAMAGED = "bad_digest", "damaged"  # read, except for records that are wrong
+SEGMENTED = "segmented"  # read, except for records whose content continues in other records
 SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lists this one as unread'
 
 

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("resiliparse")
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
+from dataprep.core.unread import Unread
 from dataprep.read.web.records import FAST, MAX_FAILURES, read_records
 from dataprep.read.web.warc import Warc
 
@@ -158,6 +159,10 @@ def test_records_that_are_no_pages(tmp_path) -> None:
     assert found == [TEXT, "words"]
     reasons = ["segmented", "revisit", "duplicate_record", "bad_http", "bad_http", "content_type"]
     assert list(dropped.values()) == reasons
+    ledger = Ledger("read", source="s")
+    list(Warc()(Slice(str(path), 0), ledger))
+    detail = "1 records were dropped, since their content continues in other records or files"
+    assert ledger.unread == [Unread(str(path), "segmented", min(dropped), detail)]
 
 
 @pytest.mark.parametrize("first", CASES)

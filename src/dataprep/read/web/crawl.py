@@ -15,7 +15,7 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
-from dataprep.core.unread import BAD_DIGEST, DAMAGED, Unread
+from dataprep.core.unread import BAD_DIGEST, DAMAGED, SEGMENTED, Unread
 from dataprep.errors import PlanError, ReadError, a_or_an
 from dataprep.read.json.columns import KINDS
 from dataprep.read.text import Record, documents
@@ -95,6 +95,7 @@ class Crawl(LimitedReader):
         wanted = frozenset({self.HOLDS, *self.ALSO})
         checks = has_no_checksum(piece.url) if self.digests is None else self.digests
         changed: list[int] = []
+        segments: list[int] = []
         for entry in read_records(piece.url, wanted, self.max_block(), strict=self.strict):
             if len(refused) >= FLUSH:
                 _record_drops(refused, piece, stats)
@@ -121,6 +122,8 @@ class Crawl(LimitedReader):
                     refuse("too_long")
                 found = self.document(entry, stats, seen)
             except Refused as e:
+                if e.reason == SEGMENTED:
+                    segments.append(entry.position)
                 refused.append((entry.position, e.reason, entry.n_bytes))
                 continue
             if found is not None:
@@ -137,6 +140,9 @@ class Crawl(LimitedReader):
             )
             raise ReadError(msg, piece.url, 0, reason="bad" if archive.bad else "empty")
         stats.unread += _rows_of_broken(piece.url, archive, changed)
+        if segments:
+            detail = f"{len(segments):,} records were dropped, since their content continues in other records or files"
+            stats.unread.append(Unread(piece.url, SEGMENTED, segments[0], detail))
 
     def _lifted(self, batch: Batch) -> Batch:
         """Move the columns out of the batch's meta; return the batch."""

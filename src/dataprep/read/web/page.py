@@ -1,4 +1,4 @@
-"""Extract the text of a web page: find its charset (character encoding), and its main content by Resiliparse.
+"""Extract the text of a web page: find its charset (character encoding), and pass it to an extractor.
 
 A small page can cost a parser as much as a large one, by HTML's rules: formatting elements that are left open are
 opened again in every paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take 390 MB and 1.4 s in Resiliparse 2.0),
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from dataprep.errors import need
 from dataprep.unicode.kernel import kernel
 
+from .extract import extract
 from .response import refuse
 
 HTML = ("text/html", "application/xhtml+xml")
@@ -53,11 +54,13 @@ SAME = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-8": "cp1255", "is
 ASCII_DIFFERS = ("utf-16", "utf-32", "iso2022", "hz")  # bytes that may be valid UTF-8 and mean something else
 
 
-def text_of(data: bytes, declared: str, *, is_html: bool, options: Mapping[str, Any]) -> tuple[str, str, float]:
+def text_of(
+    data: bytes, declared: str, *, is_html: bool, options: Mapping[str, Any], extractor: str = "resiliparse"
+) -> tuple[str, str, float]:
     """Return (text of a page, charset that decoded it, share of the evidence that names this charset, 0 to 1).
 
-    data: the page's bytes. declared: the charset in the HTTP headers, or "". options: parameters of Resiliparse's
-    extract_plain_text. Raises Refused with the reason "binary", "charset", "too_nested", "not_parsed" or "no_text".
+    data: the page's bytes. declared: the charset in the HTTP headers, or "". options, extractor: as for `extract`.
+    Raises Refused with the reason "binary", "charset", "too_nested", "not_parsed" or "no_text".
     """
     if is_binary(data):
         refuse("binary")
@@ -65,7 +68,7 @@ def text_of(data: bytes, declared: str, *, is_html: bool, options: Mapping[str, 
     if is_html:
         if work(page.encode("utf-8", "replace") if used.startswith("utf-16") else data) >= MAX_WORK:
             refuse("too_nested")
-        page = _extract(page, options)
+        page = extract(page, extractor, options)
     if not page.strip():
         refuse("no_text")
     return page, used, agreed
@@ -180,23 +183,6 @@ def codec_of(label: str) -> str:
     except (LookupError, ValueError):
         return ""
     return info.name if info._is_text_encoding else ""  # noqa: SLF001 - as bytes.decode does
-
-
-@cache
-def _extractor() -> Any:
-    return need("resiliparse.extract.html2text", extra="warc").extract_plain_text
-
-
-def _extract(page: str, options: Mapping[str, Any]) -> str:
-    try:
-        text: str = _extractor()(page, **options)
-    except Exception:  # noqa: BLE001 - a parser that gives up on one page must not end the run
-        refuse("not_parsed")
-    except BaseException as e:
-        if type(e).__name__ != "PanicException":  # the exception of a Rust panic
-            raise
-        refuse("not_parsed")
-    return text
 
 
 FREE = 256  # nested elements or attributes of one tag that cost nothing; browsers nest 512 at most

@@ -1,22 +1,25 @@
 """Reader of WARC and the older ARC: the pages of a crawl as the text of their main content.
 
 Response, resource and conversion records with an accepted status and content type become documents: transfer and
-content encodings are removed, the charset is found, and Resiliparse (extra `warc`) extracts the text. The position of a
-document is the offset of its record in the stored file. Revisits, repeated records (same id, or same URL and date),
-conversions of records that were read, and segments of records are dropped with a reason; request, metadata, warcinfo,
-continuation and other records are ignored, but counted in the statistics.
+content encodings are removed, the charset is found, and an extractor, by default Resiliparse (extra `warc`), extracts
+the text. The position of a document is the offset of its record in the stored file. Revisits, repeated records (same
+id, or same URL and date), conversions of records that were read, and segments of records are dropped with a reason;
+request, metadata, warcinfo, continuation and other records are ignored, but counted in the statistics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from typing import Any, ClassVar
 
 from dataprep.core.ledger import Ledger
-from dataprep.errors import PlanError, need
+from dataprep.core.unread import SEGMENTED
+from dataprep.errors import PlanError
 
 from .crawl import Crawl
+from .extract import EXTRAS, check
 from .page import HTML, text_of
 from .records import Entry
 from .response import STATUS, Response, charset, decoded, media_type, parse, refuse
@@ -33,14 +36,16 @@ class Warc(Crawl):
     header, the tag `meta` and the detector, of those that name this charset; null if all do) and truncated (why the
     crawler truncated the payload).
     max_doc_bytes: largest size of a page in bytes, decompressed. status, types: the accepted HTTP statuses and content
-    types; a page without a type is HTML if it begins with "<". main_content: leave out navigation, footers and the
-    like. `main_content` and the fields after it are parameters of `resiliparse.extract.html2text.extract_plain_text`;
-    the defaults are the values of DCLM (Li et al. 2024).
+    types; a page without a type is HTML if it begins with "<". extract: the extractor of a page's text: "resiliparse",
+    "trafilatura" (extra `trafilatura`, with the settings of FineWeb), or "plain", all text of the page. main_content:
+    leave out navigation, footers and the like. `main_content` and the fields after it are options of Resiliparse
+    (`resiliparse.extract.html2text.extract_plain_text`); the defaults are the values of DCLM (Li et al. 2024).
     """
 
     max_doc_bytes: int = MAX_PAGE_BYTES
     status: tuple[int, ...] = (200,)
     types: tuple[str, ...] = (*HTML, "text/plain")
+    extract: str = "resiliparse"
     main_content: bool = True
     list_bullets: bool = True
     comments: bool = True
@@ -70,7 +75,15 @@ class Warc(Crawl):
         if strange is not None:
             msg = f"types={strange!r} is not text; give {', '.join(HTML)}, or any text/ type"
             raise PlanError(msg)
-        need("resiliparse.extract.html2text", extra="warc")
+        if self.extract not in EXTRAS:
+            msg = f"extract={self.extract!r} must be one of {', '.join(EXTRAS)}"
+            raise PlanError(msg)
+        changed = [f.name for f in fields_of(self) if f.name in self.EXTRACTS and getattr(self, f.name) != f.default]
+        if changed and self.extract != "resiliparse":
+            given = f"{changed[0]}={getattr(self, changed[0])!r}"
+            msg = f'{given} is an option of extract="resiliparse", not of {self.extract!r}; leave it out'
+            raise PlanError(msg)
+        check(self.extract)
 
     def max_block(self) -> int:
         """Return the largest size in bytes of a record that is loaded: max_doc_bytes plus space for the headers."""
@@ -92,7 +105,7 @@ class Warc(Crawl):
             if header in headers:
                 fields[name] = headers[header]
         if "warc-segment-number" in headers:
-            refuse("segmented")
+            refuse(SEGMENTED)
         if headers["warc-type"].lower() == "conversion" and headers.get("warc-refers-to") in seen:
             refuse("duplicate_record")
         self._refuse_twin(fields, seen)
@@ -106,7 +119,9 @@ class Warc(Crawl):
         data = decoded(response, self.max_doc_bytes, is_cut="truncated" in fields)
         options = {name: getattr(self, name) for name in self.EXTRACTS}
         is_html = kind in HTML
-        text, used, agreed = text_of(data, charset(response.headers), is_html=is_html, options=options)
+        text, used, agreed = text_of(
+            data, charset(response.headers), is_html=is_html, options=options, extractor=self.extract
+        )
         fields |= {"status": response.status} if response.status is not None else {}
         fields |= {"content_type": kind, "charset": used}
         fields |= {"charset_agreed": agreed} if agreed < 1 else {}
