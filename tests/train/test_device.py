@@ -103,6 +103,9 @@ def test_what_is_no_folder_is_refused(shards, config, tmp_path):
         train(shards, out=tmp_path / "file", config=config, quiet=True)
     with pytest.raises(PlanError, match="out='' must be the path of a folder"):
         train(shards, out="", config=config, quiet=True)
+    (tmp_path / "link").symlink_to(shards.path)
+    with pytest.raises(PlanError, match="link' must be another folder than that of the shards"):
+        train(shards, out=tmp_path / "link", config=config, quiet=True)
     with pytest.raises(PlanError, match="preset 5 must be one of tiny"):
         train(shards, out=tmp_path / "run", config=5)
 

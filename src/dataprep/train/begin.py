@@ -45,6 +45,10 @@ def begin(
         raise PlanError(msg)
     lora.check(config)
     sets = open_sets(shards)
+    same = next((s.path for s in sets.values() if os.path.realpath(s.path) == os.path.realpath(out)), None)
+    if same is not None:
+        msg = f"out={str(out)!r} must be another folder than that of the shards, {same}"
+        raise PlanError(msg)
     world.from_first(partial(check_intact, sets, Path(out)))
     loader = training_rows(sets, config)
     loader.samples(0, world.rank, world.ranks)  # raises if the batch cannot be divided

@@ -247,6 +247,8 @@ def test_saved_loads_equal_and_opens_in_tokenizers(tok, tmp_path):
         assert loaded.encode(text) == tok.encode(text) == theirs.encode(text).ids
     assert theirs.token_to_id("<|endoftext|>") == tok.eot
     assert theirs.decode(theirs.encode("<|pad|>the").ids) == "the"  # there, special tokens are known
+    with pytest.raises(PlanError, match="out='' must be the path of a folder"):
+        tok.save("")  # not the folder /
 
 
 def test_pickled_is_the_same(tok):

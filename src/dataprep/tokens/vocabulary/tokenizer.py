@@ -151,6 +151,9 @@ class Tokenizer:
         `tiktoken`'s list of bytes and ranks, and NAME.tiktoken.json with pattern and special tokens.
         """
         url = os.fspath(path)
+        if not url:
+            msg = "out='' must be the path of a folder, or of NAME.json or NAME.tiktoken"
+            raise PlanError(msg)
         if url.endswith(".tiktoken"):
             self.tiktoken()  # raises if there is no such form
             formats.write_tiktoken(url, self.vocab, self.special, self.pattern)
