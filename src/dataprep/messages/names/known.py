@@ -2,7 +2,8 @@
 
 Names are compared without case, accents, vowel signs, invisible signs and compatibility forms, at word boundaries, with
 at most four spaces or signs between two words. This search is independent of the one in `kernel.py`, so that it finds
-spellings that `kernel.py` misses. Characters newer than Unicode 13.0 are compared as signs, on every Python.
+spellings that `kernel.py` misses; where `Pseudonyms` replaced names, its own search is applied, too. Characters newer
+than Unicode 13.0 are compared as signs, on every Python.
 
 Slow reference for the tests: tests/twins/known.py, which tries every name on every text
 """
@@ -18,14 +19,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from dataprep.core.audit import BYTES, FRAGMENT, TEXT, Finding, Strings
+from dataprep.core import batch as B
+from dataprep.core.audit import BYTES, CELL, FRAGMENT, TEXT, Finding, Strings
 from dataprep.unicode import tables
 from dataprep.unicode.assigned import normalized, over_assigned, without_newer
 
-from .matching import SAME, words
+from .finder import Finder, folded_letters
+from .matching import SAME, signs_in, spellings, words
 from .phones import Phones, phone
-from .unspaced import is_unspaced
+from .terms import whole_forms
+from .unspaced import is_hangul, is_unspaced
 
 BETWEEN = "\x1e"
 _GAP = "[ \t\u00a0\u2007\u2009\u202f_.'\u2019\u2010-\u2015-]{1,4}"
@@ -88,12 +93,15 @@ class KnownPeople:
 
     names: spellings of names, phone numbers, e-mail addresses and handles to find. stay: words that are not an error if
     they occur by themselves. own: names that are not an error, such as that of a person who trains a model on their own
-    messages. Findings of both are only counted.
+    messages. Findings of both are only counted. prefixes: the letters that `Pseudonyms` took for joined to a name: what
+    it replaces is also searched for by its own search (`finder.py`). None: names in texts were not replaced, so that
+    only whole words are searched for.
     """
 
     names: tuple[str, ...]
     stay: frozenset[str] = frozenset()
     own: tuple[str, ...] = ()
+    prefixes: str | None = None
 
     def __call__(self, strings: Strings) -> Iterator[Finding]:
         """Yield a Finding for each name or number in `strings`; in bytes of other files, names only."""
@@ -107,6 +115,8 @@ class KnownPeople:
                     yield from self._hits(one, text, strings)
         for one in known.inside(text):
             yield from self._hits(one, text, strings, least=1)
+        if self.prefixes is not None:
+            yield from self._replaceable(strings)
         if strings.how != BYTES:
             for start, end, number in known.phones.find(raw):
                 if not (raw[start - 1 : start].isalpha() or raw[end : end + 1].isalpha()):
@@ -123,6 +133,17 @@ class KnownPeople:
             row, at = row + text.count(BETWEEN, at, m.start()), m.start()
             if not (single and not stays and self._is_own(strings.values[row], text, m.end())):
                 yield Finding(name, row, stays)
+
+    def _replaceable(self, strings: Strings) -> Iterator[Finding]:
+        """Yield a Finding for each whole name that `Pseudonyms` would replace; for one word, only in rows of texts."""
+        finder = _finder(self)
+        offsets, data = B.buffers(pa.array(strings.values, pa.large_string()))
+        is_prose = strings.how == CELL and strings.place.startswith(("column ", "line "))
+        for row, _, end, number, _ in finder.hits(offsets, data, folded_letters(self.prefixes or "")).tolist():
+            term, value = finder.terms[number], strings.values[row]
+            after = data[end : end + 64].tobytes().decode("utf-8", "ignore")
+            if " " in term or (is_prose and not self._is_own(value, after, 0)):
+                yield Finding(term, row, stays=False)
 
     def _is_own(self, value: str, text: str, end: int) -> bool:
         """Return whether a single name that ends at `end` is a word of the program: in a pseudonym or an identifier."""
@@ -181,6 +202,21 @@ def _tables(people: KnownPeople) -> _Tables:
     numbers = {number for name in people.names if (number := phone(name))}
     begins = re.compile(_begins(anywhere)) if anywhere else None
     return _Tables(dict(by_word), list(anywhere.values()), begins, Phones(numbers), _spelled(people.own))
+
+
+@functools.lru_cache(maxsize=4)
+def _finder(people: KnownPeople) -> Finder:
+    """Return a search for the whole names of people in all forms, without those that may stay."""
+    stays = people.stay | _spelled(people.own)
+    terms: dict[str, frozenset[int]] = {}
+    for name in people.names:
+        if not phone(name) and "@" not in name.strip()[1:] and not _spelled((name,)) <= stays:
+            for spelled in spellings(name):
+                usual = " ".join(spelled)
+                for one in whole_forms(spelled):
+                    if one not in stays and (len(one) >= _LETTERS or is_unspaced(one) or is_hangul(one)):
+                        terms[one] = signs_in(name) if one == usual else frozenset()
+    return Finder(sorted(terms), frozenset(), {term: signs for term, signs in terms.items() if signs})
 
 
 def _whole(pattern: str) -> re.Pattern[str]:

@@ -25,7 +25,8 @@ from dataprep.unicode.text import I64, U8, classes
 
 from . import kernel as K
 from .consent import Consent
-from .glued import glued_names, with_glued
+from .finder import folded_letters
+from .glued import glued_names
 from .known import KnownPeople
 from .matching import common_words, folded, words
 from .numbers import with_numbers
@@ -84,7 +85,7 @@ class Pseudonymised(Stage):
         names = {row["name"] for row in rows} | set(self.consent.names if self.consent and self.consent.refused else ())
         whole = one_word((row["kind"], row["chat"], row["name"]) for row in rows)
         stay = common_words(self.common) | set(_short(names, self.min_chars)) | whole
-        return KnownPeople(tuple(sorted(names)), frozenset(stay))
+        return KnownPeople(tuple(sorted(names)), frozenset(stay), prefixes=self.prefixes)
 
     def warm(self) -> None:
         """Compile the kernels, before workers start."""
@@ -100,13 +101,9 @@ class Pseudonymised(Stage):
     def _texts(self, batch: Batch, known: NameTables, stats: Ledger) -> Batch:
         """Return the batch with names in its texts replaced, and texts of the kinds in `blank` blanked."""
         batch = self._blanked(batch, stats)
-        prefixes = folded()[[ord(c) for c in self.prefixes]] if self.prefixes else np.zeros(0, np.uint32)
         offsets, data = B.buffers(batch)
-        hits = K.find_names(offsets, data, folded(), *known.trie, prefixes)
-        glued = glued_names(offsets, data, known.trie, known.single, known.full, prefixes)
-        hits = known.signed.joined(offsets, data, hits)
-        hits = with_glued(hits, np.concatenate([glued, known.unspaced.find(offsets, data)]))
-        left = known.weak[hits[:, 3]] & (hits[:, 4] == 0)
+        hits = known.finder.hits(offsets, data, folded_letters(self.prefixes))
+        left = known.finder.weak[hits[:, 3]] & (hits[:, 4] == 0)
         stats.count("names.common_left", int(left.sum()))
         hits = hits[~left]
         chats = pc.index_in(pc.fill_null(batch["chat"].cast(pa.string()), ""), pa.array(list(known.chats), pa.string()))
@@ -118,7 +115,7 @@ class Pseudonymised(Stage):
         if not len(spans):
             return batch
         if current():
-            _count_words(offsets, data, hits, known.terms, stats)
+            _count_words(offsets, data, hits, known.finder.terms, stats)
         counts = np.bincount(np.maximum(spans[:, 3] - first_kind + 1, 0), minlength=len(KINDS) + 1).tolist()
         for name, n in zip(("names.replaced", *(f"pii.{kind}" for kind in KINDS)), counts, strict=True):
             stats.count(name, n)

@@ -43,6 +43,7 @@ from .terms import AUTHOR, CHAT, HANDLE, MENTION, NAMING, STATED, is_group_name,
 from .weighing import common_in
 
 MIN_KEY_BYTES = 16
+PREFIXES = "وفبلكולבכמשה"
 MENTIONED = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
 NUMBERED = re.compile(r"(?<![\w@.])@\+?([1-9]\d{9,14})(?![\w@]|\.\w)", re.ASCII)  # "@212612345678", as WhatsApp writes
 __all__ = ["Consent", "Pseudonyms"]
@@ -99,7 +100,7 @@ class Pseudonyms(Estimator):
     names: str | Sequence[str] = ()
     min_chars: int = 3
     common: tuple[str, ...] | None = None
-    prefixes: str = "وفبلكולבכמשה"
+    prefixes: str = PREFIXES
     blank: tuple[str, ...] = ("contact", "location", "system")
     keep_meta: tuple[str, ...] = ("edited",)
     digits: int = 4
@@ -275,7 +276,7 @@ def known_people(
     people = People(seen).found()
     found = {name for _, _, name in people} | {n for k, _, n in seen if k == CHAT and is_group_name(n)}
     found |= set(names_in("Pseudonyms", names) if names else ())
-    return KnownPeople(tuple(sorted(found)), COMMON | stay | one_word(people), tuple(own))
+    return KnownPeople(tuple(sorted(found)), COMMON | stay | one_word(people), tuple(own), PREFIXES)
 
 
 def _names_in(part: Part) -> set[tuple[str, str, str]]:

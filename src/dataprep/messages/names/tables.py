@@ -17,21 +17,17 @@ from dataprep.store import files
 from dataprep.unicode.text import I64
 
 from . import terms as T
+from .finder import Finder
 from .matching import common_words, identity, signs_in, words
 from .phones import Phones, phone
-from .signed import SignedNames
-from .terms import MIN_GLUED, Term, is_group_name, terms_in, terms_of
-from .trie import Trie, build
-from .unspaced import UnspacedNames
+from .terms import Term, is_group_name, terms_in, terms_of
 
 
 @dataclass(frozen=True)
 class NameTables:
     """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms (names, words), and pseudonyms.
 
-    trie: finds the terms. terms: their texts. single: the number of each term that is one word and counts without an @.
-    full: the numbers of the terms of several words. signed: finds names with signs between their words.
-    unspaced: finds terms of scripts without spaces. weak: bool[terms], if a term counts only after an @. target:
+    finder: finds the terms. target:
     int64[terms], each term's pseudonym, as an index into `words`. is_shared: bool[terms], if several people may be
     meant. local, local_target: chat * terms + term, ascending, and the pseudonym, if a shared term means one person of
     that chat. words: pseudonyms, then the words for kinds of personal data. phones: known numbers, and their
@@ -39,13 +35,7 @@ class NameTables:
     and the pseudonym of each.
     """
 
-    trie: Trie
-    terms: list[str]  # the texts of the trie's terms
-    single: Mapping[str, int]  # number of each term of one word that is not weak, by its text
-    full: list[int]  # numbers of the terms of several words
-    signed: SignedNames  # names with signs between their words
-    unspaced: UnspacedNames  # terms of scripts without spaces
-    weak: Any  # bool[terms]
+    finder: Finder
     target: I64  # int64[terms]: index of the term's pseudonym
     is_shared: Any  # bool[terms]
     local: I64  # int64[k]: chat * terms + term if the term means one person of that chat, ascending
@@ -103,11 +93,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     authors = {r["name"]: r["pseudonym"] for r in by_kind[T.AUTHOR]}
     chat_names = {r["name"]: r["pseudonym"] for r in by_kind[T.CHAT]}
     return NameTables(
-        trie=build(listed), terms=listed, single={t: i for i, t in enumerate(listed) if _is_sure(t, terms[t])},
-        full=[i for i, t in enumerate(listed) if " " in t and not terms[t].weak],
-        signed=SignedNames(signed, {t: i for i, t in enumerate(listed)}),
-        unspaced=UnspacedNames({t: i for i, t in enumerate(listed) if not terms[t].weak}),
-        weak=np.array([terms[t].weak for t in listed], bool),
+        finder=Finder(listed, frozenset(t for t in listed if terms[t].weak), signed),
         target=np.array([index[p] for p in own], np.int64),
         is_shared=np.array([len(terms[t].persons) > 1 for t in listed], bool),
         local=np.array(sorted(local), np.int64),
@@ -128,10 +114,6 @@ def _groups(rows: list[dict[str, Any]], taken: set[tuple[str, ...]]) -> list[dic
             taken.add(words(row["name"]))
             found.append(row)
     return found
-
-
-def _is_sure(text: str, term: Term) -> bool:
-    return not term.weak and len(text) >= MIN_GLUED and not any(c == " " or c.isdigit() for c in text)
 
 
 def _local(

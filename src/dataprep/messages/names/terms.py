@@ -62,20 +62,30 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
     if digits.isdigit():
         return [(" ".join(name), False), (digits, False)] if len(digits) >= MIN_DIGITS else []
     if kind == HANDLE:
-        numbered = _NUMBERED.fullmatch(digits)  # "user1234567" of Telegram
-        forms = dict.fromkeys((" ".join(name), digits, numbered[1] if numbered else digits))
-        return [(one, len(one) < MIN_JOINED or one in weak) for one in forms if one]
+        return [(one, len(one) < MIN_JOINED or one in weak) for one in whole_forms(name)]
     if kind in SINGLE:
-        one_word = [(digits, False)] if len(name) > 1 and len(digits) >= MIN_JOINED else []
-        return [(" ".join(name), len(name) == 1), *one_word] if name else []
+        return [(one, len(name) == 1) for one in whole_forms(name)]
     several = [w for w in name if len(w) > 1 and not w.isdigit()]
     single = [(w, (len(w) < min_chars and not is_unspaced(w) and not is_hangul(w)) or w in weak) for w in several]
     single += [(w[1:], is_weak) for w, is_weak in single if w.startswith(ARTICLE) and len(w) > len(ARTICLE) + 1]
     if len(name) <= 1:
         return single
-    joined = {"".join(name), name[0] + name[-1]}  # a handle, or a name of a script without spaces
-    glued = [(one, False) for one in sorted(joined) if len(one) >= MIN_JOINED or is_unspaced(one) or is_hangul(one)]
-    return [(" ".join(name), False), *glued, *single]
+    return [*((one, False) for one in whole_forms(name)), *single]
+
+
+def whole_forms(name: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the terms that are a whole name: its words, and the name written as one word, such as "ilsevarga".
+
+    name: the words, as `matching.words` returns them. For "user1234567", as Telegram calls accounts, also the number.
+
+    >>> whole_forms(("ilse", "van", "varga"))
+    ('ilse van varga', 'ilsevanvarga', 'ilsevarga')
+    """
+    if len(name) < 2:
+        numbered = _NUMBERED.fullmatch("".join(name))
+        return (*name, numbered[1]) if numbered else name
+    joined = dict.fromkeys(("".join(name), name[0] + name[-1]))
+    return " ".join(name), *(one for one in joined if len(one) >= MIN_JOINED or is_unspaced(one) or is_hangul(one))
 
 
 def is_group_name(name: str) -> bool:
