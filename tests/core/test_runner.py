@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 from dataprep.core import runner as run
+from dataprep.core import workers
 from dataprep.core.runner import Local, Serial
 from dataprep.errors import PlanError, ReadError, Transient, WorkerDied
 
@@ -73,7 +74,7 @@ def test_a_dead_worker_is_replaced(tmp_path):
     """A killed worker costs nothing but its time; one that always dies is named."""
     items = [str(tmp_path / name) for name in "abc"]
     assert list(Local(2).map(killed_once, items)) == items
-    with pytest.raises(WorkerDied, match="killed 3 times during the task 1; .*fewer workers"):
+    with pytest.raises(WorkerDied, match=r"killed \(SIGKILL\) 3 times during the task 1; .*fewer workers"):
         list(Local(2).map(killed_always, [1, 2]))
     assert list(Local(2).map(square, [2, 3])) == [4, 9]
 
@@ -95,7 +96,7 @@ def test_a_script_without_main_guard_is_told_so(tmp_path):
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.strip() == run.GUARD
+    assert done.stderr.strip() == workers.GUARD
     script.write_text(
         script.read_text()
         .replace("try:", 'if __name__ == "__main__":\n  try:')

@@ -10,11 +10,12 @@ from rich.segment import Segment
 from rich.table import Table
 
 from dataprep.core.runner import Local, Ray, Runner, Serial
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, require
 from dataprep.unicode.valid import printable
 
 RunFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a run.")]
 Workers = Annotated[int, typer.Option(min=1, help="Number of worker processes on this machine.")]
+Timeout = Annotated[float | None, typer.Option(help="Seconds that a worker may take for a file.")]
 Memory = Annotated[str | None, typer.Option(help="Memory that all workers together may use, such as 8GB.")]
 
 
@@ -53,14 +54,19 @@ def one_line(text: str, limit: int | None = None) -> str:
     return line if limit is None or len(line) <= limit else f"{line[: limit - 1]}\u2026"
 
 
-def runner(workers: int, memory: str | None = None, *, ray: bool = False) -> Runner:
-    """Return the Runner that the options --workers, --memory and --ray choose.
+def runner(
+    workers: int, memory: str | None = None, *, ray: bool = False, timeout: float | None = None
+) -> Runner:  # fmt: skip
+    """Return the Runner that the options --workers, --memory, --ray and --timeout choose.
 
-    workers: number of processes. memory: text such as "8GB", None for no limit given.
+    workers: number of processes. memory: text such as "8GB", None for no limit given. timeout: seconds for a file.
     """
+    require(not ray or timeout is None, "--timeout works with worker processes of this machine; leave out --ray")
     if ray:
         return Ray(memory=memory)
-    return Local(workers, memory=memory) if workers > 1 else Serial(memory=memory)
+    if workers > 1 or timeout is not None:
+        return Local(workers, memory=memory, timeout=timeout)
+    return Serial(memory=memory)
 
 
 def numbers(option: str, given: str, like: str) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.store import files, lease
 
-from .options import Memory, RunFolder, Screen, Workers, runner, say
+from .options import Memory, RunFolder, Screen, Timeout, Workers, runner, say
 from .trial import dry_run as dry_run_of
 
 SHOWN = 20  # copies, ids and files that `forget` prints
@@ -28,6 +28,7 @@ def run(
     workers: Workers = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Run on the Ray cluster at RAY_ADDRESS, or a local one.")] = False,
     memory: Memory = None,
+    timeout: Timeout = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the drops and changes of each stage on a sample; write nothing.")
     ] = False,
@@ -45,7 +46,7 @@ def run(
     def starting(name: str) -> None:
         console.rule(f"[bold]{name}", align="left", style="dim")
 
-    for done in pipeline_file.execute(steps, out, runner(workers, memory, ray=ray), to, starting):
+    for done in pipeline_file.execute(steps, out, runner(workers, memory, ray=ray, timeout=timeout), to, starting):
         _print_result(console, done.result)
         console.print(f"[dim]{done.seconds:.1f} s[/]")
     console.print(f"\n[dim]details:[/] dataprep inspect {escape(out)}", highlight=False)

@@ -34,11 +34,11 @@ from .folder import (
 )  # fmt: skip
 from .inputs import work_key
 from .stage import spelled
-from .unread import BAD, BAD_DIGEST, DAMAGED, EMPTY
+from .unread import BAD, BAD_DIGEST, DAMAGED, EMPTY, QUARANTINED
 
 log = logging.getLogger("dataprep")
 
-NOT_WHOLE = (BAD, EMPTY, BAD_DIGEST, DAMAGED)  # reasons of files that may be fetched again
+NOT_WHOLE = (BAD, EMPTY, BAD_DIGEST, DAMAGED, QUARANTINED)  # reasons of files that may be fetched again
 
 
 def check_apart(docs: Dataset, out: str) -> None:

@@ -24,6 +24,7 @@ from .stage import FORGET, READ, Stage, numbered
 from .tables import checked
 from .unread import BAD, stopped_at, unread_of
 from .verdict import CutSpans, DropIds, Verdict
+from .workers import begin_slice
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,8 @@ class Part:
         return [name for name in dict.fromkeys(["id", *cutting, *columns]) if name not in added]
 
     def _read(self, ledger: Ledger) -> Iterator[Batch]:
-        for piece in self.slices:
+        for index, piece in enumerate(self.slices):
+            begin_slice(index)
             ledger.source = piece.source
             if piece.unread is not None:
                 ledger.unread.append(piece.unread)

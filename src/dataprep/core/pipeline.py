@@ -19,14 +19,14 @@ from dataprep.errors import PlanError
 from dataprep.store import files, hashes, lease
 from dataprep.store.key import key
 
-from . import blame, forget_list, inputs, owned
+from . import blame, forget_list, inputs, owned, quarantine
 from .audit import Search
 from .batch import Ids
 from .claim import check_apart, claim, is_finished, take_over_restored
 from .dataset import Dataset, check_dataset
 from .estimator import Estimator
 from .folder import DATASET, STEPS, Folder, folder_url
-from .runner import Runner, guard, runner_of
+from .runner import Runner, runner_of
 from .seal import seal
 from .sources import sources_in, sources_of, warn_of_absent
 from .stage import Filter, Stage, describe, labels_of, n_hidden, stated
@@ -34,6 +34,7 @@ from .stats import Stats
 from .trial import current
 from .unread import Unread, rows_of, without_names
 from .verdict import Verdict
+from .workers import guard
 
 log = logging.getLogger("dataprep")
 
@@ -120,7 +121,12 @@ class Pipeline:
             **forget_list.noted(forgotten),
         }
         with contextlib.nullcontext() if is_finished(out, recipe) else lease.held(out):
-            return self._run(docs, steps, recipe, out, runner, forgotten, replace=replace)
+            kept, found = quarantine.without(docs, out), None
+            while found is None:
+                with quarantine.decided(out, kept) as later:  # parts of other files keep their keys
+                    found = self._run(kept, steps, dict(recipe), out, runner, forgotten, replace=replace)
+                kept = later.docs
+            return found
 
     def _run(
         self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, runner: Runner, forgotten: Ids,
@@ -154,7 +160,7 @@ class Pipeline:
                 continue
             folder = Folder(files.join(out, STEPS, step.name))
             if not all(isinstance(s, Verdict) for s in current.stages):
-                current = self._save(current, folder, run, recipe)
+                current = self._save(current, folder, run, recipe, step.key)
                 earlier.append(current.stats)
                 unread += rows_of(current.unread())
                 saved.append(f"{STEPS}/{step.name}/{folder.input.name}")
@@ -184,12 +190,12 @@ class Pipeline:
         _remove_hidden(out, docs, steps)
         return final
 
-    def _save(self, current: Dataset, step: Folder, run: Runner, of: dict[str, Any]) -> Dataset:
-        """Apply the pending stages and save the result, which an Estimator reads more than once."""
+    def _save(self, current: Dataset, step: Folder, run: Runner, of: dict[str, Any], key: str) -> Dataset:
+        """Apply the pending stages and save the result, which an Estimator reads more than once; key: of the step."""
         out = step.input.url
         names = current.parts[0].stage_names if current.parts else ()
         stages = [describe(stage, name) for stage, name in zip(current.stages, names, strict=True)]
-        recipe = {"kind": DATASET, "key": current.key, "stages": stages}
+        recipe = {"kind": DATASET, "key": key, "stages": stages}
         recipe |= {"forgotten": of["forgotten"]} if "forgotten" in of else {}
         return claim(out, recipe, replace=True) or seal(
             current, out, run, "lz4", recipe, earlier=[], label=" ".join(names)

@@ -14,7 +14,7 @@ from dataprep.store import files, hashes
 
 from .batch import Batch
 from .ledger import Ledger
-from .unread import Unread
+from .unread import QUARANTINED, Unread
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class Slice:
 
     def recipe(self) -> Any:
         """Return the values that identify this slice in hashes: content hash, file number, range and source."""
-        return (self.fingerprint or hashes.fingerprint(self.url), self.file, self.start, self.stop, self.source)
+        left_out = (QUARANTINED,) if self.unread is not None and self.unread.reason == QUARANTINED else ()
+        named = self.fingerprint or hashes.fingerprint(self.url)
+        return (named, self.file, self.start, self.stop, self.source, *left_out)
 
 
 class Reader:

@@ -8,17 +8,14 @@ depend on the limit.
 
 from __future__ import annotations
 
-import atexit
 import collections
 import itertools
-import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -28,20 +25,16 @@ from fsspec.exceptions import FSTimeoutError
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, need, portable
 from dataprep.store.progress import track
-from dataprep.store.stopping import at_stop, no_ctrl_c
+from dataprep.store.stopping import no_ctrl_c
+
+from .deaths import ATTEMPTS, Deaths
+from .workers import TIMED, Pool, guard, pool_of, remove_broken, timed, within
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
 WORKER_BYTES = 600 << 20  # what a worker takes at most (541 MB on 3 GB of text): benchmarks/RESULTS.md
 NETWORK = (Transient, ConnectionError, TimeoutError, FSTimeoutError)
-GRACE = 1.0  # seconds in which a worker that is told to end may remove temporary files
-UNGUARDED = 78  # exit code of a worker that found itself running the user's script
-GUARD = (
-    "Local starts fresh Python processes, which import your script first: "
-    'put its work under `if __name__ == "__main__":` (or use dp.Serial())'
-)
 
 
 class Runner(Protocol):
@@ -134,14 +127,20 @@ class Serial:
 class Local:
     """Runs tasks in processes of this machine.
 
-    workers: number of processes. memory: bytes that all of them may take together, or text like "4GB"; None: no limit.
-    Processes are spawned, since fork is unsafe with Arrow's threads, and kept until the program ends.
+    workers: number of processes. memory: bytes that all of them may take together, or text like "4GB"; None: 90 % of
+    the machine's. If they take more, the largest process is ended. timeout: seconds that a task may take for a file;
+    None: no limit. The work of a process that ended is tried again. Processes are spawned, since fork is unsafe with
+    Arrow's threads, and kept until the program ends.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     memory: int | str | None = field(default=None, kw_only=True)
+    timeout: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.timeout is not None and not (TIMED and self.timeout > 0):
+            msg = f"timeout={self.timeout!r} must be a number of seconds above 0, or None; Windows has no time limit"
+            raise PlanError(msg)
         if self.workers < 1:
             msg = f"workers={self.workers!r} must be at least 1"
             raise PlanError(msg)
@@ -150,47 +149,60 @@ class Local:
         """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
         guard()
         n = _at_once(self)
-        if len(items) <= 1:  # one item gains nothing from another process
-            return Serial(memory=self.memory).map(task, items, label)
-        return track(self._map(cloudpickle.dumps(task), items, n), items, label)
+        if len(items) <= 1 and self.timeout is None and not any(getattr(item, "skips_bad", False) for item in items):
+            return Serial(memory=self.memory).map(task, items, label)  # one item gains nothing from another process
+        limit = machine_memory() * 9 // 10 if self.memory is None else parse_bytes(self.memory)
+        return track(self._map(cloudpickle.dumps(task), items, n, limit), items, label)
 
-    def _map(self, task: bytes, items: Sequence[T], workers: int) -> Iterator[Any]:
+    def _map(self, task: bytes, items: Sequence[T], workers: int, limit: int) -> Iterator[Any]:
         waiting = collections.deque(enumerate(items))
         running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
-        deaths: dict[int, int] = {}  # of workers, by the index of the item; then items run one at a time
-        for wanted in range(len(items)):
-            while True:
-                try:
-                    pool = _pool(workers)
-                    while waiting and len(running) < (1 if deaths else workers + 1):  # one more, so that none waits
-                        index, item = waiting[0]
-                        running[index] = (item, _submit(pool, task, item))
-                        waiting.popleft()  # not before: submit may find the pool broken
-                    answer = running[wanted][1].result()
-                    break
-                except FunctionFailed as e:
-                    raise e from (e.cause or e.__cause__)
-                except BrokenProcessPool as e:
-                    _remove_pool(workers)
-                    lost = [
-                        (i, item) for i, (item, future) in running.items()
-                        if not future.done() or isinstance(future.exception(), BrokenProcessPool)
-                    ]  # fmt: skip
-                    _count_deaths(lost, deaths, e)
-                    waiting.extendleft(reversed(lost))
-                    running = {i: one for i, one in running.items() if i not in dict(lost)}
-            del running[wanted]
-            deaths.pop(wanted, None)
-            yield cloudpickle.loads(answer)
+        deaths = Deaths()
+        with within(workers, limit):
+            for wanted in range(len(items)):
+                while True:
+                    try:
+                        pool = pool_of(workers)
+                        while waiting and len(running) < (1 if deaths.counts else workers + 1):  # one more: none waits
+                            index, item = waiting[0]
+                            running[index] = (item, _submit(pool, task, item, self.timeout))
+                            waiting.popleft()  # not before: submit may find the pool broken
+                        answer = running[wanted][1].result()
+                        break
+                    except FunctionFailed as e:
+                        raise e from (e.cause or e.__cause__)
+                    except BrokenProcessPool as e:
+                        cause, at = remove_broken(workers)
+                        lost = [
+                            (i, item) for i, (item, future) in running.items()
+                            if not future.done() or isinstance(future.exception(), BrokenProcessPool)
+                        ]  # fmt: skip
+                        try:
+                            deaths.add(lost, at, self._why(cause))
+                        except WorkerDied as died:
+                            raise died from e
+                        waiting.extendleft(reversed(lost))
+                        running = {i: one for i, one in running.items() if i not in dict(lost)}
+                del running[wanted]
+                deaths.counts.pop(wanted, None)
+                yield cloudpickle.loads(answer)
+
+    def _why(self, cause: str) -> str:
+        """Return in words why a worker ended."""
+        if cause == "time":
+            return f"a worker took longer than timeout={self.timeout:g} s"
+        if cause == "memory":
+            return "workers took more memory than " + ("there is" if self.memory is None else f"memory={self.memory!r}")
+        return f"a worker was killed ({cause})"
 
 
-def _submit(pool: ProcessPoolExecutor, task: bytes, item: Any) -> Future[bytes]:
+def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future[bytes]:
     """Return the future of a task. Raises BrokenProcessPool if a worker died, also while another was being started."""
     try:
         with no_ctrl_c():  # submit starts the processes
-            return pool.submit(_work, task, cloudpickle.dumps(item))
+            return pool.executor.submit(_work, task, cloudpickle.dumps(item), timeout)
     except OSError as e:
-        if getattr(pool, "_broken", False):  # the pool's other thread closed the pipes of the new process
+        if getattr(pool.executor, "_broken", False):  # the pool's other thread closed the pipes of the new process
             raise BrokenProcessPool(str(e)) from e
         raise
 
@@ -257,13 +269,15 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
     return _attempt(task, item, attempt + 1)
 
 
-def _work(task: bytes, item: bytes) -> bytes:
+def _work(task: bytes, item: bytes, timeout: float | None = None) -> bytes:
     """Run a task in a worker process; cloudpickle sends functions of the user's script by value.
 
     An error that the parent could not load, which would look like a killed worker, arrives as a RuntimeError.
     """
     try:
-        return bytes(cloudpickle.dumps(_attempt(cloudpickle.loads(task), cloudpickle.loads(item))))
+        work, given = cloudpickle.loads(task), cloudpickle.loads(item)  # the first time this imports modules
+        with timed(timeout):
+            return bytes(cloudpickle.dumps(_attempt(work, given)))
     except SystemExit:  # SIGTERM, which the pool would take for a result
         os._exit(128 + signal.SIGTERM)
     except Exception as e:
@@ -279,84 +293,5 @@ def _work_elsewhere(path: list[str], task: bytes, item: bytes) -> bytes:
     return _work(task, item)
 
 
-def _count_deaths(lost: list[tuple[int, Any]], deaths: dict[int, int], e: Exception) -> None:
-    """Count the deaths of workers per item, and raise WorkerDied at the limit.
-
-    An item is known to have killed a worker only if it ran alone; of several at once each counts one death at most.
-    """
-    for index, item in lost:
-        deaths[index] = deaths.get(index, 0) + 1 if len(lost) == 1 else max(1, deaths.get(index, 0))
-        if deaths[index] >= ATTEMPTS:
-            raise WorkerDied(_died(item)) from e
-
-
 def _died(item: object) -> str:
-    return (
-        f"a worker was killed {ATTEMPTS} times during the task {str(item)[:200]}; "
-        "most often memory ran out: use fewer workers, or Serial()"
-    )
-
-
-_POOLS: dict[int, ProcessPoolExecutor] = {}
-
-
-def _pool(workers: int) -> ProcessPoolExecutor:
-    """Return the pool of this size; it is kept, since a new process takes a second for imports."""
-    if workers not in _POOLS:
-        spawn = multiprocessing.get_context("spawn")
-        _POOLS[workers] = ProcessPoolExecutor(workers, spawn, initializer=_end_with_parent)
-    return _POOLS[workers]
-
-
-def _end_with_parent() -> None:
-    """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    parent = multiprocessing.parent_process()
-
-    def wait() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def _remove_pool(workers: int) -> None:
-    """Remove a broken pool; raise PlanError if its workers ended because the script has no main guard."""
-    pool = _POOLS.pop(workers)
-    processes = list((getattr(pool, "_processes", None) or {}).values())
-    for process in processes:
-        process.join(5)
-    pool.shutdown(wait=False, cancel_futures=True)
-    if any(process.exitcode == UNGUARDED for process in processes):
-        raise PlanError(GUARD) from None  # the broken pool is what the sentence explains
-
-
-def guard() -> None:
-    """End this process if it is a worker that runs the script again, since `if __name__ == '__main__'` is missing."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        sys.stderr.flush()
-        os._exit(UNGUARDED)
-
-
-@at_stop
-def stop_workers() -> None:
-    """End the worker processes of this process; they have one second to remove their temporary files."""
-    pools = list(_POOLS.values())
-    _POOLS.clear()
-    processes = [p for pool in pools for p in (getattr(pool, "_processes", None) or {}).values()]
-    for process in processes:
-        process.terminate()
-    ends = time.monotonic() + GRACE
-    for process in processes:
-        process.join(max(0.0, ends - time.monotonic()))
-        if process.is_alive():
-            process.kill()
-    for pool in pools:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-@atexit.register
-def _close_pools() -> None:
-    for pool in _POOLS.values():
-        pool.shutdown(wait=False, cancel_futures=True)
+    return f"a worker was killed {ATTEMPTS} times during the task {str(item)[:200]}; most often memory ran out"

@@ -2,9 +2,10 @@
 
 A row represents a file or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`,
 `not_a_chat`, `empty` and `bad`. Later, when the other files are read, rows are added for files that are `empty`
-(without a record) or `bad`, and for archives with records that were dropped because they are broken (`damaged`),
-differ from their digests (`bad_digest`) or are divided into segments (`segmented`). The table exists only if it has
-rows. Files that are bad when they are read are counted against `Dataset.max_bad_files`.
+(without a record), `bad` or `quarantined` (they ended a worker twice), and for archives with records that were dropped
+because they are broken (`damaged`), differ from their digests (`bad_digest`) or are divided into segments
+(`segmented`). The table exists only if it has rows. Files that are bad when they are read are counted against
+`Dataset.max_bad_files`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .tables import UNREAD, checked
 
 log = logging.getLogger("dataprep")
 
-BAD, EMPTY = "bad", "empty"
+BAD, EMPTY, QUARANTINED = "bad", "empty", "quarantined"
 BAD_DIGEST, DAMAGED = "bad_digest", "damaged"  # read, except for records that are wrong
 SEGMENTED = "segmented"  # read, except for records whose content continues in other records
 SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lists this one as unread'
@@ -70,8 +71,8 @@ def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int 
     more than `max_bad_files` files are bad, or if files are bad or empty and no document was read.
     """
     rows = list(rows)
-    found = [row for row in rows if row.reason in (BAD, EMPTY)]
-    bad = {row if row.file == HIDDEN else row.file: row for row in found if row.reason == BAD}
+    found = [row for row in rows if row.reason in (BAD, EMPTY, QUARANTINED)]
+    bad = {row if row.file == HIDDEN else row.file: row for row in found if row.reason != EMPTY}
     if max_bad_files is not None and len(bad) > max_bad_files:
         last = list(bad.values())[-1]
         if not max_bad_files:

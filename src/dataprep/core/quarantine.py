@@ -1,0 +1,78 @@
+"""Quarantine: files that ended a worker process twice, by their memory, their time or a crash, are not read again.
+
+Only input that is read with on_bad_file="skip" is quarantined. The decisions are kept in OUT/.dataprep-quarantine, so
+that a resumed run decides the same; they hold the hash of a file's content, and no name. A slice of a file is decided
+on alone, since other slices may be finished.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from dataprep.errors import CorruptShard
+from dataprep.store import files
+
+from .dataset import Dataset
+from .deaths import DEATHS, Quarantined
+from .part import Part
+from .reader import Slice
+from .unread import QUARANTINED, Unread
+
+log = logging.getLogger("dataprep")
+
+NAME = ".dataprep-quarantine"
+
+
+@dataclass
+class Later:
+    """The Dataset to continue with."""
+
+    docs: Dataset
+
+
+@contextmanager
+def decided(out: str, docs: Dataset) -> Iterator[Later]:
+    """Yield `Later(docs)`; if Quarantined ends the `with` block, note it in `out` and leave the slice out of `docs`."""
+    later = Later(docs)
+    try:
+        yield later
+    except Quarantined as e:
+        log.warning("%s: %s, %d times; the file is left out", e.piece.url, e.why, DEATHS)
+        files.write_json(files.join(out, NAME), {**_decided(out), _name(docs, e.piece): e.why})
+        later.docs = without(docs, out)
+
+
+def without(docs: Dataset, out: str) -> Dataset:
+    """Return `docs` so that the slices that were decided on in the folder `out` are listed as unread."""
+    decided = _decided(out)
+    if not decided or not any(part.skips_bad for part in docs.parts):
+        return docs
+    return docs.of(_without(part, docs, decided) for part in docs.parts)
+
+
+def _without(part: Part, docs: Dataset, decided: Mapping[str, str]) -> Part:
+    why = [decided.get(_name(docs, piece)) for piece in part.slices]
+    if not part.skips_bad or not any(why):
+        return part
+    slices = [
+        replace(piece, unread=Unread(piece.url, QUARANTINED, piece.start or None, one)) if one else piece
+        for piece, one in zip(part.slices, why, strict=True)
+    ]
+    return replace(part, slices=tuple(slices))
+
+
+def _name(docs: Dataset, piece: Slice) -> str:
+    return f"{docs.fingerprints[piece.url]}:{piece.start}"
+
+
+def _decided(out: str) -> dict[str, str]:
+    """Return the reason of each decision, by content hash and start of the slice."""
+    url = files.join(out, NAME)
+    try:
+        found = files.read_json(url) if files.exists(url) else {}
+    except CorruptShard:  # decided again
+        return {}
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

@@ -1,0 +1,85 @@
+"""Files that end a worker twice: left out under on_bad_file="skip" only, the same in a resumed run."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from dataclasses import dataclass
+
+import pytest
+
+import dataprep as dp
+from dataprep.core import batch as B
+from dataprep.core.quarantine import NAME
+from dataprep.errors import PlanError, WorkerDied
+from laws import same_bytes
+
+
+@dataclass(frozen=True)
+class Deadly(dp.Reader):
+    """A document per file; the word in it decides what becomes of the process."""
+
+    def __call__(self, piece, stats):
+        with open(piece.url, encoding="utf-8") as f:
+            word = f.read()
+        if word == "kill" and multiprocessing.parent_process():
+            os.kill(os.getpid(), signal.SIGKILL)
+        if word == "memory":
+            held = [bytearray(b"x") * (1 << 26)]
+            while len(held) < 32:
+                held.append(bytearray(held[0]))
+                time.sleep(0.02)
+        if word == "sleep":
+            time.sleep(60)
+        yield B.make([B.doc_id(piece.file, 0)], [word], piece.source)
+
+
+def folder_of(tmp_path, words):
+    """A folder with a file for each word."""
+    (tmp_path / "in").mkdir()
+    for n, word in enumerate(words):
+        (tmp_path / "in" / f"{n}.txt").write_text(word)
+    return str(tmp_path / "in")
+
+
+def test_a_deadly_file_is_left_out_and_remembered(tmp_path):
+    """It is a row of the unread table; the rest is read, also before an Estimator; a later run decides the same."""
+    home = folder_of(tmp_path, ["one", "kill", "two", "one"])
+    docs = dp.read(home, Deadly, on_bad_file="skip")
+    done = dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "out"), dp.Local(1))
+    assert [doc["text"] for doc in done] == ["one", "two"]
+    [row] = done.unread().to_pylist()
+    assert (os.path.basename(row["file"]), row["reason"]) == ("1.txt", "quarantined")
+    assert row["detail"] == "a worker was killed (SIGKILL)"
+    (tmp_path / "out" / "manifest.json").unlink()  # a run that was stopped at its end
+    assert dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "out"), dp.Serial()).count == 2  # not read at all
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / NAME).write_bytes((tmp_path / "out" / NAME).read_bytes())
+    dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / "again"), dp.Serial())
+    same_bytes(tmp_path / "out" / "data", tmp_path / "again" / "data")
+    assert (tmp_path / "again" / "manifest.json").read_bytes() == (tmp_path / "out" / "manifest.json").read_bytes()
+
+
+def test_without_skip_it_is_an_error(tmp_path):
+    """The task is named, and nothing is left out."""
+    docs = dp.read(folder_of(tmp_path, ["one", "sleep"]), Deadly)
+    with pytest.raises(WorkerDied, match=r"took longer than timeout=2 s 3 times .* allow more time"):
+        dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, timeout=2))
+    assert not (tmp_path / "out" / NAME).exists()
+    with pytest.raises(PlanError, match="timeout=0 must be a number of seconds above 0"):
+        dp.Local(1, timeout=0)
+
+
+@pytest.mark.parametrize(
+    ("word", "limits", "says"),
+    [("sleep", {"timeout": 2}, "timeout=2 s"), ("memory", {"memory": "700MB"}, "more memory than memory='700MB'")],
+    ids=["time", "memory"],
+)
+def test_limits_of_time_and_memory(tmp_path, word, limits, says):
+    """A file beyond a limit is left out; the time of one file does not count for the next."""
+    docs = dp.read(folder_of(tmp_path, ["one", word, "two"]), Deadly, on_bad_file="skip")
+    done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, **limits))
+    assert [doc["text"] for doc in done] == ["one", "two"]
+    assert says in done.unread().to_pylist()[0]["detail"]
