@@ -493,6 +493,41 @@ def test_a_single_talk_keeps_its_questions(tmp_path, pauses):
     assert len(result.transcripts.split("val")) == 1
 
 
+def test_a_talk_that_is_cut_is_not_cut_again(tmp_path):
+    """A second run writes nothing; with another share, the cut is another one."""
+    place, out = one_talk(tmp_path, 40, lambda k: 1), tmp_path / "out"
+    options = {"vocab_size": 300, "key_file": str(tmp_path / "people.key")}
+    (tmp_path / "people.key").write_text("a key that nobody can guess")
+    held = len(persona(place, "Mae Holt", out, **options).shards.split("val").document(0))
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file()}
+    persona(place, "Mae Holt", out, **options)
+    assert before == {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file()}
+    other = persona(place, "Mae Holt", out, val=0.3, **options)
+    assert len(other.shards.split("val").document(0)) > 3 * held
+
+
+def test_the_owner_of_the_phone(tmp_path, dataprep):
+    """--me names the person of a backup that says Me, and whom to imitate; without a name the authors are listed."""
+    texts = [("1" if k % 2 else "2", f"message {k} of the day") for k in range(80)]
+    lines = (
+        f'<sms address="+33612345678" date="{1709370000000 + k * 60_000}" type="{kind}" body="{body}" '
+        'contact_name="Ann Lee"/>'
+        for k, (kind, body) in enumerate(texts)
+    )
+    place = tmp_path / "sms.xml"
+    place.write_text(f'<?xml version="1.0"?>\n<smses count="80">{"".join(lines)}</smses>\n')
+    code, _, err = dataprep("persona", place, "--out", tmp_path / "none")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "name the person to imitate with person= (--as); the authors are " in err
+    assert "Me (40)" in err
+    assert not (tmp_path / "none").exists()
+    code, done, err = dataprep("persona", place, "--me", "Mae Holt", "--out", tmp_path / "out", "--vocab-size", 300)
+    assert code == 0, err
+    assert "answers in" in done
+    rows = lines_of(tmp_path / "out/train.jsonl")
+    assert all(int(m["content"].split()[1]) % 2 == 0 for row in rows for m in row if m["role"] == "assistant")
+
+
 def test_chats_of_very_different_size_are_held_out_by_size(tmp_path):
     """Of one long chat and a short one, or of two long ones, about a twentieth is held out."""
     for name, sizes in (("one", (300, 6)), ("two", (200, 200)), ("many", (300, *[6] * 8))):

@@ -6,6 +6,7 @@
     OUT/shards           token shards with a loss mask over the person's answers
     OUT/transcripts, OUT/transcript-shards   all conversations as plain text, for a base model; if asked for
     OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
+    OUT/cuts.json        the message that begins what is held out of the longest conversation, if it had to be cut
     OUT/learned.json     number of the person's words by platform, language, and whether they are learned
     OUT.audit.json       names that the rules leave in texts; not in OUT, since OUT may be given to others
 
@@ -18,15 +19,12 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,7 +32,7 @@ from dataprep.core.audit import CELL, Strings, audit
 from dataprep.core.estimator import Estimator
 from dataprep.core.stage import Map, Stage
 
-from .core.batch import Batch
+from .core.batch import Batch, parse_id, show_id
 from .core.dataset import Dataset
 from .core.folder import Folder
 from .core.pipeline import Pipeline
@@ -53,7 +51,7 @@ from .messages.names.known import parts
 from .messages.names.stage import Consent, Pseudonyms, known_people
 from .messages.names.weighing import listed_words
 from .messages.overlaps import Overlaps
-from .messages.people.identities import Identities
+from .messages.people.authors import names_of_author
 from .messages.people.people_file import people_of
 from .read import read
 from .store import files, lease, receipts
@@ -63,10 +61,11 @@ from .tokens.shard_format import DTYPES
 from .tokens.shards.encode import encode
 from .tokens.shards.shard import Shards
 from .tokens.split import SIDES, Split, split_of
-from .tokens.templates import ANY, BUILT_IN, SURE, Template, specials_of, template_of
+from .tokens.templates import ANY, BUILT_IN, Template, specials_of, template_of
 from .tokens.vocabulary.tokenizer import Tokenizer
 from .tokens.vocabulary.train import train_bpe
 from .unicode.text import I64
+from .voice.jsonl import repeated_windows, write_jsonl
 
 log = logging.getLogger("dataprep")
 
@@ -167,8 +166,8 @@ def persona(
     folder, runner, written = os.fspath(out).rstrip("/"), runner_of(run), template_of(template)
     docs = read(chats, **options)
     names_of_person = (person,) if isinstance(person, str) else tuple(person)
-    known = people_of(people).joined(names_of_person)
-    own = _own_names(docs, names_of_person, known)
+    known = people_of(people).joined(names_of_person) if names_of_person else people_of(people)
+    own = names_of_author(docs, names_of_person, known)
 
     def answers(author: str | None) -> dict[str, bool]:
         return {ANSWERS: author in own}
@@ -188,16 +187,25 @@ def persona(
         MinHash(preset="dialect", min_shingles=COPIED),
     ]
     messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
-    turns = Turns(gap=gap, context=context, openings="empty")
-    conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
-    if not conversations.count:
-        msg = f"{own[0]!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
-        raise PlanError(msg)
-    split, near = split_of(conversations, wanted := Split(val=val, test=test, group="conversation"), _letters)
-    if not near and not current() and (cuts := cuts_of(messages, turns, (val, test))):
-        turns = replace_(turns, cuts=cuts)
-        conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
-        split, _ = split_of(conversations, wanted, _letters)
+    turns, wanted = Turns(gap=gap, context=context, openings="empty"), Split(val=val, test=test, group="conversation")
+
+    def joined(turns: Turns) -> Dataset:
+        made = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
+        if not made.count:
+            msg = f"{own[0]!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
+            raise PlanError(msg)
+        return made
+
+    def cuts() -> dict[str, Any]:
+        near = split_of(joined(turns), wanted, _letters)[1]
+        return {"files": [], "cuts": [] if near else [*map(show_id, cuts_of(messages, turns, (val, test)))]}
+
+    if not current():  # the cuts are kept, so that a rerun finds the conversations as they were
+        work = key([1, messages.key, messages.count, turns, wanted])
+        found = receipts.once(f"{folder}/cuts.json", work, cuts)["cuts"]
+        turns = replace_(turns, cuts=tuple(map(parse_id, found)))
+    conversations = joined(turns)
+    split, _ = split_of(conversations, wanted, _letters)
     home = f"{folder}/tokenizer"
     if tokenizer is None:
         special = specials_of(written, known=(), pattern=ANY)
@@ -218,7 +226,7 @@ def persona(
         log.warning("the vocabulary has %d ids, so tokens are stored as uint32", tok.vocab_size)
     to_shards: dict[str, Any] = {"run": runner, "split": split, "dtype": dtype, "replace": replace}
     shards = encode(windows, tok, f"{folder}/shards", template=written, **to_shards)
-    made = Persona(windows, shards, *lines, *_repeated(windows))
+    made = Persona(windows, shards, *lines, *repeated_windows(windows))
     if transcripts:
         written_down = Pipeline(
             Conversations(gap=gap, max_bytes=MAX_BYTES, cuts=turns.cuts),
@@ -284,90 +292,3 @@ def decoded(url: str) -> Iterator[Strings]:
         tokens = np.frombuffer(f.read(), dtype)
     for first in range(0, len(tokens), 1 << 20):
         yield Strings(f"tokens from {first:,}", CELL, [tok.decode(tokens[max(0, first - 256) : first + (1 << 20)])])
-
-
-def _repeated(windows: Dataset) -> tuple[int, int]:
-    """Return the number of held-out windows, and of those whose messages are also those of a training window."""
-    words: dict[bool, list[tuple[str, ...]]] = {True: [], False: []}  # by whether it is held out
-    for part in windows.parts:
-        for batch in part.batches(["messages", "side"]):
-            turns = batch["messages"].to_pylist()
-            for messages, side in zip(turns, batch["side"].to_pylist(), strict=True):
-                words[SIDES[side] != SIDES[0]].append(tuple(m["content"] for m in messages))
-    known = set(words[False])
-    return len(words[True]), sum(one in known for one in words[True])
-
-
-def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tuple[dict[str, str], int]:
-    """Write the column `messages` of each split to OUT/SPLIT.jsonl; return (file of each split, number of answers).
-
-    A line is {"messages": [{"role", "content"}, ...]}, one window. An answer that is only context has weight 0; a
-    trainer that ignores weights learns it again. Splits without windows have no file. The returned number counts the
-    answers to be learned. specials: special tokens; if somebody typed one of them, or what looks like one, a space is
-    added after its first character, since other trainers would make it a token.
-    """
-    urls = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
-    receipt = files.join(out, "jsonl.json")
-    typed = re.compile("|".join([*map(re.escape, specials), SURE.pattern]))
-    made = receipts.once(receipt, key([3, windows.key, typed.pattern]), lambda: _write_sides(windows, urls, typed))
-    if made["typed"]:
-        log.warning("%d special tokens that people typed have a space in the JSONL files", made["typed"])
-    found = {files.name_of(f["name"]).removesuffix(".jsonl"): files.join(out, f["name"]) for f in made["files"]}
-    return found, made["answers"]
-
-
-def _write_sides(windows: Dataset, urls: dict[str, str], typed: re.Pattern[str]) -> dict[str, Any]:
-    """Write the file of each split, and delete files of splits without windows; return the receipt."""
-    lines: dict[str, list[bytes]] = {side: [] for side in SIDES}
-    answers = n_typed = 0
-    for batch in windows.batches():
-        answers += pc.sum(pc.struct_field(batch["messages"].flatten(), "weight")).as_py() or 0
-        for messages, side in zip(batch["messages"].to_pylist(), batch["side"].to_pylist(), strict=True):
-            for message in messages:
-                message["content"], n = typed.subn(lambda m: f"{m[0][0]} {m[0][1:]}", message["content"])
-                n_typed += n
-            lines[SIDES[side]].append(orjson.dumps({"messages": list(map(_plain, messages))}))
-    written = {side: found for side, found in lines.items() if found}
-    for side, url in urls.items():
-        if side in written:
-            files.write_bytes(url, b"\n".join(written[side]) + b"\n")
-        else:
-            files.remove(url)  # of an earlier run with another split
-    return {"files": [urls[side] for side in written], "answers": answers, "typed": n_typed}
-
-
-def _plain(message: dict[str, Any]) -> dict[str, Any]:
-    plain = {"role": message["role"], "content": message["content"]}
-    return {**plain, "weight": 0} if message["role"] == "assistant" and message["weight"] == 0 else plain
-
-
-def _own_names(docs: Dataset, given: Sequence[str], known: Identities) -> tuple[str, ...]:
-    """Return the names of the person under which messages were written, in the order of their numbers of messages.
-
-    given: the names that the user gave. Raises PlanError, listing the authors, if nobody wrote under one of these, or
-    under another name of its person.
-    """
-    if not given or "" in given:
-        msg = f"person={given!r} must be the name of an author, or several names of one"
-        raise PlanError(msg)
-    if "author" not in docs.columns:
-        msg = "these files have no authors; give exports of chats from WhatsApp, Telegram, Discord ..."
-        raise PlanError(msg)
-    wrote: Counter[str] = Counter()
-    for part in docs.parts:
-        for batch in part.batches(["author"]):
-            counted = batch["author"].value_counts()
-            names, numbers = (counted.field(i).to_pylist() for i in (0, 1))
-            wrote.update({name: n for name, n in zip(names, numbers, strict=True) if name})
-            if not known and len(given) == 1 and given[0] in wrote:
-                return tuple(given)
-    people = {name: known.find(name) for name in wrote}
-    for name in given:
-        person = known.find(name)
-        if name not in wrote and (person is None or person not in people.values()):
-            most = ", ".join(f"{name} ({n:,})" for name, n in wrote.most_common(10))
-            msg = f"person={name!r} must be the name of an author; "
-            msg += f"the authors are {most}" if most else "the files name no author, so give other exports"
-            raise PlanError(msg)
-    mine = {known.find(name) for name in given} - {None}
-    return tuple(name for name, _ in wrote.most_common() if name in given or people[name] in mine)

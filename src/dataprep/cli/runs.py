@@ -146,9 +146,12 @@ def _print_files(console: Console, title: str, urls: Any) -> None:
 def persona(
     exports: Annotated[list[str], typer.Argument(metavar="EXPORTS...", help="Exports of chats, or folders of them.")],
     person: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option("--as", metavar="NAME", help="The author to imitate, as in the exports; more names: repeat it."),
-    ],
+    ] = None,
+    me: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The owner's name, for exports that say Me; the default of --as.")
+    ] = None,
     out: Annotated[str, typer.Option(help="Folder for the results of all steps.")] = "out/persona",
     template: Annotated[str, typer.Option(help="course, chatml, or a file with a Jinja chat template.")] = "chatml",
     block: Annotated[
@@ -193,7 +196,8 @@ def persona(
     from dataprep.persona import Persona
     from dataprep.persona import persona as make
 
-    given = {"format": platform, "date_order": date_order}
+    person = person or ([] if me is None else [me])
+    given = {"format": platform, "date_order": date_order, "me": me}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
     def work(out: str, run: Runner) -> Persona:

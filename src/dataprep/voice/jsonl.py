@@ -1,0 +1,74 @@
+"""Write windows of conversations as JSON Lines of `messages`, which most trainers read."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import pyarrow.compute as pc
+
+from dataprep.core.dataset import Dataset
+from dataprep.store import files, receipts
+from dataprep.store.key import key
+from dataprep.tokens.split import SIDES
+from dataprep.tokens.templates import SURE
+
+log = logging.getLogger("dataprep")
+
+
+def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tuple[dict[str, str], int]:
+    """Write the column `messages` of each split to OUT/SPLIT.jsonl; return (file of each split, number of answers).
+
+    A line is {"messages": [{"role", "content"}, ...]}, one window. An answer that is only context has weight 0; a
+    trainer that ignores weights learns it again. Splits without windows have no file. The returned number counts the
+    answers to be learned. specials: special tokens; if somebody typed one of them, or what looks like one, a space is
+    added after its first character, since other trainers would make it a token.
+    """
+    urls = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
+    receipt = files.join(out, "jsonl.json")
+    typed = re.compile("|".join([*map(re.escape, specials), SURE.pattern]))
+    made = receipts.once(receipt, key([3, windows.key, typed.pattern]), lambda: _write_sides(windows, urls, typed))
+    if made["typed"]:
+        log.warning("%d special tokens that people typed have a space in the JSONL files", made["typed"])
+    found = {files.name_of(f["name"]).removesuffix(".jsonl"): files.join(out, f["name"]) for f in made["files"]}
+    return found, made["answers"]
+
+
+def _write_sides(windows: Dataset, urls: dict[str, str], typed: re.Pattern[str]) -> dict[str, Any]:
+    """Write the file of each split, and delete files of splits without windows; return the receipt."""
+    lines: dict[str, list[bytes]] = {side: [] for side in SIDES}
+    answers = n_typed = 0
+    for batch in windows.batches():
+        answers += pc.sum(pc.struct_field(batch["messages"].flatten(), "weight")).as_py() or 0
+        for messages, side in zip(batch["messages"].to_pylist(), batch["side"].to_pylist(), strict=True):
+            for message in messages:
+                message["content"], n = typed.subn(lambda m: f"{m[0][0]} {m[0][1:]}", message["content"])
+                n_typed += n
+            lines[SIDES[side]].append(orjson.dumps({"messages": list(map(_plain, messages))}))
+    written = {side: found for side, found in lines.items() if found}
+    for side, url in urls.items():
+        if side in written:
+            files.write_bytes(url, b"\n".join(written[side]) + b"\n")
+        else:
+            files.remove(url)  # of an earlier run with another split
+    return {"files": [urls[side] for side in written], "answers": answers, "typed": n_typed}
+
+
+def _plain(message: dict[str, Any]) -> dict[str, Any]:
+    plain = {"role": message["role"], "content": message["content"]}
+    return {**plain, "weight": 0} if message["role"] == "assistant" and message["weight"] == 0 else plain
+
+
+def repeated_windows(windows: Dataset) -> tuple[int, int]:
+    """Return the number of held-out windows, and of those whose messages are also those of a training window."""
+    words: dict[bool, list[tuple[str, ...]]] = {True: [], False: []}  # by whether it is held out
+    for part in windows.parts:
+        for batch in part.batches(["messages", "side"]):
+            turns = batch["messages"].to_pylist()
+            for messages, side in zip(turns, batch["side"].to_pylist(), strict=True):
+                words[SIDES[side] != SIDES[0]].append(tuple(m["content"] for m in messages))
+    known = set(words[False])
+    return len(words[True]), sum(one in known for one in words[True])
