@@ -16,19 +16,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, PlanError, ReadError, need
-from dataprep.store import compress, files, hashes
+from dataprep.errors import CorruptShard, PlanError, ReadError, need, require
+from dataprep.store import files, hashes
 from dataprep.store.key import key
 
 from . import batch as B
-from . import blame, folder
+from . import blame, export, folder, removed
 from .batch import Batch
 from .folder import DATASET, Folder
-from .part import Part, Sealed, ShardWriter
+from .part import Part, Sealed
 from .reader import Slice
 from .stage import Head, Stage
 from .stats import Stats
@@ -206,6 +205,29 @@ class Dataset:
         """
         return self._tables(folder.CUTS, CUTS)
 
+    def dropped(self) -> Dataset:
+        """Return the documents that this Dataset's stages dropped, as its input has them, as a Dataset.
+
+        They have the further columns stage, reason, kept_in, kept and similarity of `drops()`. Documents that were
+        forgotten are not among them. Raises ReadError if the input is not known, or has moved or changed.
+        """
+        return Dataset(removed.dropped_parts(self._home))
+
+    def cut_texts(self, stage: str | None = None) -> Dataset:
+        """Return the texts that a stage cut out, as a Dataset: a document's pieces, joined by line feeds.
+
+        stage: the stage's name in `cuts()`; None: the only one that cut texts. The further column is stage. Raises
+        PlanError if the stage cut nothing, and ReadError if its input is not known, or has moved or changed.
+        """
+        return Dataset(removed.cut_parts(self._home, stage, lambda url: open_dataset(url).parts))
+
+    @property
+    def _home(self) -> Folder:
+        """The folder of this Dataset. Raises PlanError if it is not sealed, or has stages that were not run."""
+        known = "only a sealed Dataset knows what was removed; run a Pipeline first, and take what it returns"
+        require(bool(self.manifest) and not self.stages, known)
+        return Folder(str(self.url))
+
     def unread(self) -> pa.Table:
         """Return a table of the files that were not read, with the columns file, reason, offset (bytes), detail.
 
@@ -246,13 +268,7 @@ class Dataset:
         format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None: the format that the end of `path` names, or
         `jsonl.zst` if it names none.
         """
-        formats = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
-        name = format or next((f for f in formats if str(path).endswith("." + f)), "jsonl.zst")
-        if name not in formats:
-            msg = f"format={name!r} is unknown; it must be one of {', '.join(formats)}"
-            raise PlanError(msg)
-        with files.atomic(str(path)) as f:
-            (_write_parquet if name == "parquet" else _write_jsonl)(self, f, name)
+        export.write(self.batches, str(path), format)
 
     def to_pandas(self) -> Any:
         """Return the documents as a `pandas.DataFrame` with the columns of `table`."""
@@ -310,25 +326,6 @@ def _unread_fingerprint(url: str) -> str:
 def _counts_back(position: slice) -> bool:
     """Return whether a slice needs the number of documents: it counts from the end, or backwards."""
     return any(n is not None and n < 0 for n in (position.start, position.stop, position.step))
-
-
-def _write_jsonl(docs: Dataset, f: Any, name: str) -> None:
-    with compress.compressor(f, name) as out:
-        for batch in docs.batches():
-            rows = batch.to_pylist()
-            for row in rows:
-                row["id"] = str(row["id"])  # ids exceed 2^53
-                row["meta"] = orjson.Fragment(row["meta"])
-            out.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
-
-
-def _write_parquet(docs: Dataset, f: Any, _: str) -> None:
-    writer = None
-    for batch in B.recut(docs.batches()):
-        writer = writer or ShardWriter(f, batch.schema, "zstd")
-        writer.write(batch)
-    writer = writer or ShardWriter(f, B.SCHEMA, "zstd")
-    writer.close()
 
 
 def check_dataset(docs: object) -> None:

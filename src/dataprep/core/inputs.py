@@ -6,8 +6,6 @@ origin.json.
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +21,7 @@ from .dataset import Dataset
 from .folder import ORIGIN, Folder
 from .ledger import Ledger
 from .part import Sealed
-from .reader import Reader, Slice
+from .reader import Reader, Slice, reader_of, recorded
 from .stage import READ, n_hidden
 
 MAX_SCAN_BYTES = 64 << 20  # stored; a larger file is not read from its beginning, which takes seconds
@@ -44,7 +42,7 @@ def write(docs: Dataset, out: str, stages: Sequence[Any] = ()) -> None:
         }
         for part in docs.parts for piece in part.slices
     }  # fmt: skip
-    records = [_reader_record(reader) for reader in readers]
+    records = [recorded(reader) for reader in readers]
     work = work_key(docs, stages)
     files.write_json(files.join(out, ORIGIN), {"readers": records, "files": list(rows.values()), "work": work})
 
@@ -64,7 +62,7 @@ def document(out: str, id_: int) -> dict[str, Any] | None:
     hashes.load(out)
     for row in origin.get("files", []):
         try:
-            reader = _reader(origin["readers"][row["reader"]])
+            reader = reader_of(origin["readers"][row["reader"]])
             found = None if reader is None else _read(reader, row, id_)
         except (DataprepError, OSError, ImportError):  # moved, changed or out of reach
             continue
@@ -103,27 +101,3 @@ def _scan(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | Non
             if len(hit):
                 return dict(batch.slice(int(hit[0]), 1).to_pylist()[0])
     return None
-
-
-def _reader_record(reader: Reader) -> dict[str, Any] | None:
-    """Return a reader of this package as JSON; None for others."""
-    kind = type(reader)
-    if kind.__module__.partition(".")[0] != "dataprep":
-        return None
-    return {"module": kind.__module__, "name": kind.__qualname__, "fields": dataclasses.asdict(reader)}  # type: ignore[call-overload]
-
-
-def _reader(record: dict[str, Any] | None) -> Reader | None:
-    """Return the reader that `_reader_record` described; only this package is ever imported."""
-    if record is None or record["module"].partition(".")[0] != "dataprep":
-        return None
-    kind = getattr(importlib.import_module(record["module"]), record["name"], None)
-    if not (isinstance(kind, type) and issubclass(kind, Reader)):
-        return None
-    fields = {name: _tuples(value) for name, value in record["fields"].items()}
-    return kind(**fields)
-
-
-def _tuples(value: Any) -> Any:
-    """Return JSON lists as tuples, which frozen dataclasses hold."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -101,3 +103,27 @@ class Reader:
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of a slice in batches, ids ascending; drops are recorded in `stats`."""
         raise NotImplementedError
+
+
+def recorded(reader: Reader) -> dict[str, Any] | None:
+    """Return a reader of this package as JSON, for origin.json; None for others."""
+    kind = type(reader)
+    fields = {f.name: getattr(reader, f.name) for f in dataclasses.fields(reader)}  # type: ignore[arg-type]
+    if kind.__module__.partition(".")[0] != "dataprep" or any(isinstance(value, Reader) for value in fields.values()):
+        return None
+    return {"module": kind.__module__, "name": kind.__qualname__, "fields": dataclasses.asdict(reader)}  # type: ignore[call-overload]
+
+
+def reader_of(record: dict[str, Any] | None) -> Reader | None:
+    """Return the reader that `recorded` described, None if there is none; only this package is ever imported."""
+    if record is None or record["module"].partition(".")[0] != "dataprep":
+        return None
+    kind = getattr(importlib.import_module(record["module"]), record["name"], None)
+    if not (isinstance(kind, type) and issubclass(kind, Reader)):
+        return None
+    return kind(**{name: _tuples(value) for name, value in record["fields"].items()})
+
+
+def _tuples(value: Any) -> Any:
+    """Return JSON lists as tuples, which frozen dataclasses hold."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,222 @@
+"""Read what a Pipeline removed: the documents that it dropped, and the texts that it cut out, from its input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files, hashes
+
+from . import batch as B
+from .batch import Batch
+from .folder import CUTS, DROPS, FORGET_LIST, Folder
+from .ledger import Ledger
+from .part import Part, Sealed
+from .reader import Reader, Slice, reader_of
+from .tables import DROPS as DROP_COLUMNS
+
+FORGOTTEN = "forgotten"  # the reason of documents that must not be read again (`forget_list.py`)
+
+
+@dataclass(frozen=True)
+class IdTable:
+    """A table of dropped documents or of cut spans, and the smallest and the largest id in it."""
+
+    url: str
+    first: int
+    last: int
+
+
+def tables_of(folders: Sequence[Folder], kind: str) -> tuple[IdTable, ...]:
+    """Return the tables of dropped documents (DROPS) or of cut spans (CUTS) of the folders that have rows."""
+    found = []
+    for url in (url for folder in folders for url in folder.tables(kind)):
+        with files.open_raw(url) as f:
+            ids = pq.read_table(f, columns=["id"])["id"]
+        if len(ids):
+            found.append(IdTable(url, pc.min(ids).as_py(), pc.max(ids).as_py()))
+    return tuple(found)
+
+
+def input_parts(folder: Folder) -> tuple[Part, ...]:
+    """Return the input files of a Dataset as parts, one per file.
+
+    Raises ReadError if the input is not known, or a file is missing or has changed since.
+    """
+    origin = folder.origin
+    if not origin:
+        msg = "the input files are not known, since the folder was moved without origin.json, or a stage hides them"
+        raise ReadError(msg, folder.url)
+    hashes.load(folder.url)
+    parts = []
+    for row in origin["files"]:
+        reader, url = reader_of(origin["readers"][row["reader"]]), row["url"]
+        if reader is None:
+            msg = "its reader is not one of dataprep; read the input with it, and choose documents by `drops()`"
+            raise ReadError(msg, url)
+        known = "***" not in url and files.exists(url)
+        if known and isinstance(reader, Sealed):
+            same = files.size(url) == row["size"]
+        else:
+            same = known and hashes.fingerprint(url) == row["fingerprint"]
+        if not same:
+            msg = f"this input file of {folder.url} {'has changed' if known else 'is missing'}; put it back as it was"
+            raise ReadError(msg, url)
+        piece = Slice(url, row["file"], source=row["source"], fingerprint=row["fingerprint"], n_bytes=row["size"])
+        parts.append(Part((piece,), reader))
+    return tuple(parts)
+
+
+@dataclass(frozen=True)
+class Removed(Reader):
+    """Base class of readers of what was removed. reader: reads the input. made: identifies the result that removed it.
+
+    tables: the tables of what was removed; the paths have no influence on hashes.
+    """
+
+    reader: Reader
+    made: str
+    tables: tuple[IdTable, ...] = field(repr=False)
+    columns: ClassVar[Mapping[str, pa.DataType]] = {}
+
+    def recipe(self) -> Any:
+        """Return the values that identify this reader: the reader of the input, and the result."""
+        return (self.reader, self.made)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:
+        """The columns of the input, and those on what was removed."""
+        return {**self.reader.adds, **self.columns}
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """Yield the documents of the slice of which something was removed."""
+        for batch in self.reader(piece, Ledger(stats.stage, quiet=True)):
+            ids = B.ids(batch)
+            low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
+            found = [table.url for table in self.tables if table.first <= high and table.last >= low]
+            rows = [self._rows(url, low, high) for url in found]
+            if sum(map(len, rows)):
+                yield from self._chosen(batch, pa.concat_tables(rows))
+
+    def _rows(self, url: str, low: int, high: int) -> pa.Table:
+        with files.open_raw(url) as f:
+            return pq.read_table(f, filters=[("id", ">=", low), ("id", "<=", high)])
+
+    def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
+        """Yield the documents of a batch that are in the table, with the columns."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class DroppedDocuments(Removed):
+    """Reads the documents that were dropped, as the input has them, with the columns of the drop table."""
+
+    columns: ClassVar[Mapping[str, pa.DataType]] = {f.name: f.type for f in DROP_COLUMNS if f.name != "id"}
+
+    def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
+        rows = rows.filter(pc.not_equal(rows["reason"], FORGOTTEN)).sort_by("id")
+        ids = rows["id"].to_numpy()
+        own = B.ids(batch)
+        at = np.minimum(np.searchsorted(ids, own), max(0, len(ids) - 1))
+        there = ids[at] == own if len(ids) else np.zeros(len(own), bool)
+        if there.any():
+            taken, out = rows.take(pa.array(at[there])), batch.filter(pa.array(there))
+            for name in self.columns:
+                out = B.with_column(out, name, taken[name].combine_chunks())
+            yield out
+
+
+@dataclass(frozen=True)
+class CutTexts(Removed):
+    """Reads the texts that one stage cut out; the pieces of a document are joined by line feeds.
+
+    stage: the label of the stage. earlier: those of stages that cut the same texts before it.
+    """
+
+    stage: str
+    earlier: tuple[str, ...]
+    columns: ClassVar[Mapping[str, pa.DataType]] = {"stage": pa.string()}
+
+    def recipe(self) -> Any:
+        """Return the values that identify this reader: the reader of the input, the result, and the stage."""
+        return (*super().recipe(), self.stage)
+
+    def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
+        cuts: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        for id_, stage, start, end in zip(*(rows[n].to_pylist() for n in ("id", "stage", "start", "end")), strict=True):
+            cuts.setdefault((id_, stage), []).append((start, end))
+        numbers, texts, chosen = B.ids(batch).tolist(), batch.column("text"), []
+        pieces: list[str] = []
+        for row, id_ in enumerate(numbers):
+            if (id_, self.stage) in cuts:
+                data = texts[row].as_py().encode()
+                for stage in self.earlier:
+                    data = b"".join(split(data, cuts.get((id_, stage), []))[0])
+                chosen.append(row)
+                pieces.append(b"\n".join(split(data, cuts[id_, self.stage])[1]).decode(errors="replace"))
+        if chosen:
+            out = B.with_column(batch.take(pa.array(chosen)), "text", pa.array(pieces, pa.large_string()))
+            yield B.with_column(out, "stage", pa.array([self.stage] * len(chosen)))
+
+
+def split(data: bytes, spans: Sequence[tuple[int, int]]) -> tuple[list[bytes], list[bytes]]:
+    """Return the pieces of `data` outside the ranges `spans`, pairs (start, end), and those inside, both in order.
+
+    Ranges that overlap or touch are one piece.
+    """
+    outside, inside, at = [], list[tuple[int, int]](), 0
+    for start, end in sorted(spans):
+        if inside and start <= at:
+            inside[-1] = (inside[-1][0], max(at, end))
+        else:
+            outside.append(data[at:start])
+            inside.append((start, end))
+        at = max(at, end)
+    return [*outside, data[at:]], [data[start:end] for start, end in inside]
+
+
+def dropped_parts(home: Folder) -> tuple[Part, ...]:
+    """Return parts that read the documents that were dropped to make the Dataset in the folder `home`."""
+    given = (home.manifest["key"], tables_of((*home.saved, home), DROPS))
+    return tuple(replace(part, reader=DroppedDocuments(part.reader, *given)) for part in input_parts(home))
+
+
+def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Part, ...]]) -> tuple[Part, ...]:
+    """Return parts that read the texts which a stage cut to make the Dataset in the folder `home`.
+
+    stage: as in `cut_by`. opened: returns the parts of the sealed Dataset in a folder.
+    """
+    folders = [*home.saved, home]
+    place, label, earlier = cut_by(folders, stage)
+    at = folders.index(place)
+    given = (home.manifest["key"], tables_of([place], CUTS), label, earlier)
+    parts = opened(folders[at - 1].url) if at else input_parts(home)
+    listed = home.path(FORGET_LIST) if files.exists(home.path(FORGET_LIST)) else ""
+    return tuple(replace(part, reader=CutTexts(part.reader, *given), forgotten=listed) for part in parts)
+
+
+def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, tuple[str, ...]]:
+    """Return the folder in which a stage cut texts, its label, and the labels of those that cut there before it.
+
+    stage: the label; None: the only stage that cut texts. Raises PlanError if it cut nothing.
+    """
+    labels: dict[str, Folder] = {}
+    for folder in folders:  # the statistics of a folder include those of the saved ones before it
+        for one in folder.manifest.get("stats", []):
+            if one.get("counts", {}).get("spans cut"):
+                labels.setdefault(one["name"], folder)
+    wanted = next(iter(labels)) if stage is None and len(labels) == 1 else stage
+    if wanted not in labels:
+        which = ", ".join(map(repr, labels)) or "there is none"
+        msg = f"stage={stage!r} must be one of the stages that cut texts: {which}"
+        raise PlanError(msg)
+    place = labels[str(wanted)]
+    names = [name for name, folder in labels.items() if folder is place]
+    return place, str(wanted), tuple(names[: names.index(str(wanted))])
