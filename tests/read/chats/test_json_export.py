@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dataprep as dp
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
+from dataprep.errors import ReadError
 from dataprep.read.chats.discord import Discord
 from dataprep.read.chats.messages import KINDS
 from dataprep.read.chats.messenger import Messenger
@@ -52,3 +55,33 @@ def test_any_fields(reader, tmp_path_factory, data) -> None:
     assert len(rows) == len(messages)
     assert {r["kind"] for r in rows} <= set(KINDS)
     assert all(isinstance(json.loads(r["meta"]), dict) for r in rows)
+
+
+def numbered(reader, n):
+    """An export with n messages."""
+    time = "2024-05-01T10:00:00"
+    if reader is Discord:
+        said = [{"id": str(i), "type": "Default", "timestamp": time, "content": f"m{i}", "author": {"name": "A"}}
+                for i in range(n)]  # fmt: skip
+        return {"guild": {"id": "0"}, "channel": {"id": "1", "name": "tea"}, "messages": said, "messageCount": n}
+    said = [{"id": i, "type": "message", "date": time, "from": "A", "text": f"m{i}"} for i in range(n)]
+    return {"name": "tea", "type": "personal_chat", "id": 1, "messages": said, "more": {"x": ["y]"]}}
+
+
+@pytest.mark.parametrize("reader", [Telegram, Discord])
+def test_messages_before_the_end_of_a_cut_file_are_read(tmp_path, reader) -> None:
+    """Wherever an export is cut, the messages before the cut come under the chat's name, then the error."""
+    data = json.dumps(numbered(reader, 12))
+    ends = [m.start() for m in re.finditer(r',(?= {"id")|](?=, "m)', data)]
+    path = tmp_path / "in.json"
+    for cut in [*range(data.index("m0"), len(data), 29), ends[-1], ends[-1] + 1, len(data) - 1]:
+        path.write_text(data[:cut])
+        with pytest.raises(ReadError, match="ends early|in the middle"):
+            list(reader()(Slice(str(path), 0), Ledger("read", source="s")))
+        docs = dp.read(str(path), format=reader.__name__.lower(), on_bad_file="skip")
+        whole = sum(end < cut for end in ends)
+        if not whole:
+            continue
+        found = docs.table().to_pylist()
+        assert [r["text"] for r in found] == [f"m{i}" for i in range(whole)], data[:cut]
+        assert {r["chat"] for r in found} == {"tea"}

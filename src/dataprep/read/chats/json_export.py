@@ -6,6 +6,7 @@ longest message, and 16 bytes per message to find the message that a reply answe
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -64,41 +65,55 @@ class JsonExport(ChatReader):
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of all chats in a file as batches, one row per message."""
-        return B.recut(self._batches(piece, stats))
+        damage: list[ReadError] = []
+        yield from B.recut(_until_damage(self._batches(piece, stats), damage))
+        if damage:
+            raise damage[0]
 
     def _batches(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        names = self.names(self._document(piece.url), piece.url)
+        names = self._names(piece.url)
         trust = Trust(piece.url, self.max_bad, remedy="name another reader with format=")
         known, chat = Known(), -1
         with files.open_read(piece.url) as stream:
-            for group in JsonStream(stream, piece.url, self.max_doc_bytes).groups():
+            walk = JsonStream(stream, piece.url, self.max_doc_bytes)
+            for group in walk.groups():
                 if group.array != chat:
                     known, chat = Known(), group.array
                 yield from self._batch(group, names.get(chat, ""), known, piece, stats, trust)
+            walk.document()  # raises ReadError if the file ends after the messages
         trust.close()
 
     def warm(self) -> None:
         """Compile the kernels (compiled functions); called once, before workers start."""
         warm()
 
-    def _document(self, url: str) -> Mapping[str, Any]:
-        """Return the document around the messages; each array of messages holds its number.
+    def _names(self, url: str) -> Mapping[int, str]:
+        """Return the chats' names, as `names` does; of a truncated file, from the part before its end.
 
-        Raises ReadError if the file is truncated or is not an export.
+        Raises ReadError if the file is not an export, or truncated so early that it has no message or no name.
         """
         n_messages = 0
+        error: ReadError | None = None
         with files.open_read(url) as stream:
             walk = JsonStream(stream, url, self.max_doc_bytes)
-            for group in walk.groups():
-                n_messages += len(group.starts) + (group.too_long is not None)
-            document = walk.document()
+            try:
+                for group in walk.groups():
+                    n_messages += len(group.starts) + (group.too_long is not None)
+                document = walk.document()
+            except ReadError as e:
+                document, error = walk.begun(), e
+        if error is not None:
+            with contextlib.suppress(ReadError):
+                if n_messages and isinstance(document, dict):
+                    return self.names(document, url)
+            raise error
         if not isinstance(document, dict):
             msg = f"the file is a JSON list, not a {self.PLATFORM} chat; give the right reader as format="
             raise ReadError(msg, url, 0)
         if not n_messages and walk.arrays:
             msg = "the chat has no messages; remove the file"
             raise ReadError(msg, url, 0, reason="empty")
-        return document
+        return self.names(document, url)
 
     def _batch(
         self, group: Group, chat: str, known: Known, piece: Slice, stats: Ledger, trust: Trust
@@ -111,6 +126,14 @@ class JsonExport(ChatReader):
         known.add([number(m.get("id")) for m in messages], good)
         answered = known.find([self.answers(m) for m in messages], piece.file)
         yield batch_of(rows, chat, good, piece, answered)
+
+
+def _until_damage(batches: Iterator[Batch], damage: list[ReadError]) -> Iterator[Batch]:
+    """Yield batches; append the error that ends them to `damage`, so that the batches before it are not lost."""
+    try:
+        yield from batches
+    except ReadError as e:
+        damage.append(e)
 
 
 class Bad(NamedTuple):

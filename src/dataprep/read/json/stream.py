@@ -9,7 +9,9 @@ Slow reference for the tests: tests/twins/json_stream.py
 
 from __future__ import annotations
 
+import contextlib
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -25,6 +27,7 @@ from .grammar import I64, U8, next_special
 
 NAME = np.frombuffer(b"messages", np.uint8)
 GROUP = 512  # messages parsed at once; with 4,096, Python's garbage collection halves the speed
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 MAX_FRAME = 256 << 20  # bytes around the messages; a whole account's contacts and sessions have a few megabytes
 
 
@@ -93,10 +96,18 @@ class JsonStream:
             return orjson.loads(bytes(self.frame))
         except orjson.JSONDecodeError as e:
             is_object = self.frame.lstrip().startswith(b"{")
-            ended = is_object and not self.frame.rstrip().endswith(b"}")
+            ended = is_object and ("unexpected end" in str(e) or not self.frame.rstrip().endswith(b"}"))
             state = "ends early" if ended else f"is not one JSON document but begins {bytes(self.frame[:40])!r}"
             msg = f"the file {state} ({e}); " + ("copy or export it again" if ended else "name its reader with format=")
             raise ReadError(msg, self.url, self.base + self.n if ended else 0) from e
+
+    def begun(self) -> Any:
+        """Return the export as `document` does if it ends early: open brackets are closed; None if that is not JSON."""
+        frame = bytes(self.frame)
+        for text in (frame, frame[: frame.rfind(b"[") + 1] + b"%d" % max(0, self.arrays - 1)):
+            with contextlib.suppress(orjson.JSONDecodeError):
+                return orjson.loads(text + _closing(text))
+        return None
 
     def _to_array(self) -> bool:
         """Move to the next array of messages and append the bytes before it to the frame; return False at the end."""
@@ -156,6 +167,17 @@ class JsonStream:
         at = self.state[START:]
         at[at >= 0] -= keep
         return got > 0
+
+
+def _closing(text: bytes) -> bytes:
+    """Return the brackets that close those which JSON text leaves open."""
+    open_: list[int] = []
+    for c in STRING.sub(b"", text):
+        if c in b"[{":
+            open_.append(c + 2)
+        elif c in b"]}" and open_:
+            open_.pop()
+    return bytes(reversed(open_))
 
 
 def warm() -> None:
