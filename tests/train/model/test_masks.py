@@ -61,21 +61,31 @@ def test_packed_losses_are_those_of_the_documents_alone(model, in_memory):
     assert sums["bestfit"] == pytest.approx(sums["padded"], rel=1e-4)
 
 
+RULES = {"causal": ((), ()), "documents": ((0, 9, 17), ()), "prefix": ((), range(5)),
+         "prefixes of documents": ((0, 9, 17), (*range(4), 9, 10, 11))}  # fmt: skip
+
+
 @torch.no_grad()
-def test_a_prefix_sees_itself_and_nothing_after_it(model):
-    """A change in the prefix moves all of it and all after it; one after the prefix moves only what follows."""
-    x = torch.randint(VOCAB, (1, 24), generator=torch.Generator().manual_seed(1))
-    mask = Mask.of(flags(0, 12), flags(*range(5), *range(12, 15)))
-    before = model(x, mask=mask)
-
-    def moved(place):
-        other = x.clone()
-        other[0, place] = (other[0, place] + 1) % VOCAB
-        return np.flatnonzero((model(other, mask=mask) - before).abs().amax(-1)[0] > 1e-6).tolist()
-
-    assert moved(3) == list(range(12))
-    assert moved(8) == [8, 9, 10, 11]
-    assert moved(14) == list(range(12, 24))
+@pytest.mark.parametrize("positions", ["rope", "learned"])
+@pytest.mark.parametrize("rule", RULES)
+def test_an_input_moves_only_what_may_see_it(rule, positions):
+    """For every rule and kind of positions: a change at any place moves no score before it, except in its prefix."""
+    torch.manual_seed(0)
+    model = GPT(ModelConfig(n_layers=2, n_heads=4, d_model=32, context=24, positions=positions), VOCAB).eval()
+    torch.nn.init.normal_(model.embedding.weight, std=0.5)
+    begins, prefix = (flags(*places) for places in RULES[rule])
+    mask = None if rule == "causal" else Mask.of(begins if begins.any() else None, prefix if prefix.any() else None)
+    document, prefix = begins[0].cumsum(0).tolist(), prefix[0].tolist()
+    x = torch.randint(VOCAB, (1, 24), generator=torch.Generator().manual_seed(1)).repeat(25, 1)
+    for place in range(24):
+        x[place, place] = (x[place, place] + 1) % VOCAB
+    if mask is not None:
+        mask = Mask(mask.position.expand(25, -1), mask.allowed.expand(25, -1, -1, -1))
+    scores = model(x, mask=mask)
+    moved = (scores - scores[-1]).abs().amax(-1) > 1e-6
+    for k in range(24):
+        seen = [document[q] == document[k] and (k <= q or (prefix[q] and prefix[k])) for q in range(24)]
+        assert moved[k].tolist() == seen, k
 
 
 def test_the_mask_is_what_the_rule_says():
