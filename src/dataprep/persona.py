@@ -177,8 +177,8 @@ def persona(
         msg = f"{own[0]!r} is on the list of people who did not agree ({refused}); choose another person"
         raise PlanError(msg)
     usual = names_in("persona", common) if common else ()
-    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=usual, pii=pii, weigh=True,
-                        people=known)  # fmt: skip
+    hidden = Pseudonyms(key=key_file, consent=consent, names=() if names is None else names, common=usual,
+                        pii=pii, weigh=True, people=known, exports=docs)  # fmt: skip
     safe: list[Stage | Estimator] = [
         Overlaps(people=known),  # first: after a stage that changes texts, a saved step would have raw texts
         Map(answers, adds={ANSWERS: pa.bool_()}),

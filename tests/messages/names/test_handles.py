@@ -47,10 +47,10 @@ def telegram(folder):
     )
 
 
-def texts_and_authors(place, **options):
+def texts_and_authors(place, given=None):
     """What Pseudonyms makes of a folder."""
-    (place / "in").mkdir(exist_ok=True)
-    made = dp.Pipeline(dp.Pseudonyms(key=KEY, **options)).run(dp.read(str(place / "in")), out=str(place / "out"))
+    docs = dp.read(str(place / "in")) if given is None else given
+    made = dp.Pipeline(dp.Pseudonyms(key=KEY)).run(docs, out=str(place / "out"))
     table = made.table()
     return table["text"].to_pylist(), table["author"].to_pylist()
 
@@ -78,6 +78,16 @@ def test_telegram(tmp_path):
     assert "777" not in texts[2]
     assert texts[3].count("Person-") == 2
     assert authors[2] not in texts[3]
+
+
+def test_documents_that_were_saved_before(tmp_path):
+    """The handles of exports= are found in documents that a stage before saved without them."""
+    (tmp_path / "in").mkdir()
+    discord(tmp_path / "in")
+    docs = dp.read(str(tmp_path / "in"))
+    stages = dp.Map(lambda text: text), dp.Pseudonyms(key=KEY, exports=docs)
+    made = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "out")).table()["text"].to_pylist()
+    assert made == texts_and_authors(tmp_path / "other", given=docs)[0]
 
 
 def test_mentions_of_numbers(tmp_path):

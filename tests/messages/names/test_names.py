@@ -164,7 +164,13 @@ def test_keys(docs, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("given", "said"), [
     ({"key": b"short"}, "openssl rand"), ({"key": "nowhere.key"}, "could not read the key"),
     ({"key": "env:NO_SUCH_VARIABLE"}, "not set"), ({"form": "{}"}, "must contain a word"), ({"digits": 1}, "2 to 32"),
-    ({"names": "nowhere.txt"}, "could not read the names"),
+    ({"names": "nowhere.txt"}, "could not read the names"), ({"names": ""}, "an empty text in place of names"),
+    ({"names": [""]}, "no names, since the list is empty"), ({"names": 5}, "5 in place of names"),
+    ({"names": ["\u2764"]}, "has no letters"), ({"key": 5}, r"key=int\) must be the path"),
+    ({"people": " "}, "people file"), ({"exports": "chats/"}, "must be what dp.read returns"),
+    ({"consent": "Ilse"}, "must be a Consent"), ({"common": "will"}, r"must be a tuple of words, such as \('will',\)"),
+    ({"blank": ("zzz",)}, "'zzz', which must be one of text"), ({"pii": "yes"}, "must be True or False"),
+    ({"min_chars": "3"}, "must be a whole number"),
 ])  # fmt: skip
 def test_wrong_parameters(given, said):
     """Wrong values are rejected in one sentence before anything is read."""

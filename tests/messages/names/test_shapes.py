@@ -73,7 +73,7 @@ def plain(text: str) -> str:
     return "".join(c for c in spelled if unicodedata.category(c) not in ("Mn", "Cf"))
 
 
-WORDS = sorted({word for name in (*PEOPLE, ME) for word in plain(name).split()})
+WORDS = sorted({"orsi", "id=5550", *(word for name in (*PEOPLE, ME) for word in plain(name).split())})
 FOUND = re.compile("|".join(map(re.escape, WORDS)))
 TAILS = {re.sub(r"\D", "", number)[-8:] for number in PEOPLE.values()}
 
@@ -120,6 +120,9 @@ def test_persona_of_the_cross_product(tmp_path) -> None:
             lines.append(f"{now:%d/%m/%Y, %H:%M} - {PEOPLE.get(who, who) if k % 5 == 0 else who}: {text}")
         elif k % 3 == 1:
             row = {"id": k, "type": "message", "date": now.isoformat(), "from": who, "text": text}
+            row |= {"from_id": f"user5550{sum(map(ord, who))}", "forwarded_from": "Orsolya Quist"}
+            row["text"] = [text, {"type": "mention", "text": " @orsi_quist"}] if k % 31 == 0 else text
+            row["text"] = f"{text} tg://user?id=5550{sum(map(ord, who))} orsi_quist" if k % 37 == 0 else row["text"]
             telegram.append(row)
         else:
             csv.append(f'{k % 9},"{who}",{now.isoformat()},"{text}",,')

@@ -212,7 +212,12 @@ def names_in(stage: str, given: Any) -> tuple[str, ...]:
     given: the list, or the file's path. Raises PlanError, which names `stage`, if the file cannot be read or there is
     no name.
     """
+    place = "the list"
     if isinstance(given, str):
+        if not given.strip():
+            msg = f"{stage} got an empty text in place of names; give a file with one per line, or a tuple of names"
+            raise PlanError(msg)
+        place = given
         try:
             with files.open_read(given) as f:
                 given = f.read().decode("utf-8-sig").splitlines()
@@ -220,7 +225,10 @@ def names_in(stage: str, given: Any) -> tuple[str, ...]:
             msg = f"{stage} could not read the names in {given}: {e}; give a UTF-8 file with one per line, or the names"
             raise PlanError(msg) from e
     found = tuple(given) if isinstance(given, (Sequence, set, frozenset)) else (None,)
-    if not all(isinstance(n, str) for n in found) or not any(n.strip() for n in found):
-        msg = f"{stage} has no names; give a file with one per line, or a tuple of names"
+    if not all(isinstance(n, str) for n in found):
+        msg = f"{stage} has {given!r} in place of names; give a file with one per line, or a tuple of names"
+        raise PlanError(msg)
+    if not any(n.strip() for n in found):
+        msg = f"{stage} has no names, since {place} is empty; give a file with one per line, or a tuple of names"
         raise PlanError(msg)
     return tuple(sorted({n.strip() for n in found} - {""}))

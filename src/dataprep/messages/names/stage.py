@@ -28,7 +28,7 @@ from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
 from dataprep.core.stage import Stage
 from dataprep.core.trial import current
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import PlanError
 from dataprep.messages.people.identities import Identities
 from dataprep.messages.people.people_file import people_of
 from dataprep.store import files, receipts
@@ -37,12 +37,12 @@ from .consent import Consent, names_in
 from .handles import stated_in, with_accounts
 from .known import KnownPeople
 from .matching import COMMON, common_words, identity, words
+from .parameters import check_types, searchable, secret_of
 from .pseudonyms import People, digest
 from .replace import NEEDS, Pseudonymised, read_people, warm
 from .terms import AUTHOR, CHAT, HANDLE, MENTION, NAMING, STATED, is_group_name, one_word
 from .weighing import common_in
 
-MIN_KEY_BYTES = 16
 PREFIXES = "وفبلكולבכמשה"
 MENTIONED = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
 NUMBERED = re.compile(r"(?<![\w@.])@\+?([1-9]\d{9,14})(?![\w@]|\.\w)", re.ASCII)  # "@212612345678", as WhatsApp writes
@@ -90,6 +90,9 @@ class Pseudonyms(Estimator):
     people: a people file (`dataprep people`): all names and numbers of a person get one pseudonym, that of the first
         name; so do the chats of two people that are named after the person. `consent` uses this file, too.
 
+    exports: the exports as `dp.read` returns them, from which ids and names of accounts are read, if the stages or
+        pipelines before this one saved the documents. None: they are read from the documents' files.
+
     Raises PlanError for a key that is missing or short, a mapping inside `out`, values that are not valid, and a people
     file that is not valid or has a person whom the documents do not have.
     """
@@ -108,6 +111,7 @@ class Pseudonyms(Estimator):
     pii: bool = False
     weigh: bool = False
     people: Any = None
+    exports: Dataset | None = None
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
@@ -117,8 +121,9 @@ class Pseudonyms(Estimator):
     hides: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "secret", _secret(self.key))
-        object.__setattr__(self, "more", names_in("Pseudonyms", self.names) if self.names else ())
+        check_types(self)
+        object.__setattr__(self, "secret", secret_of(self.key))
+        object.__setattr__(self, "more", searchable(self.names) if self.names or isinstance(self.names, str) else ())
         object.__setattr__(self, "people", people_of(self.people))
         if self.people and self.consent is not None and not self.consent.people:
             object.__setattr__(self, "consent", replace(self.consent, people=self.people))
@@ -145,7 +150,8 @@ class Pseudonyms(Estimator):
     def recipe(self) -> Any:
         """Return the values that identify this stage: all parameters but the secret key and paths of files."""
         known = self.fingerprint, self.consent, self.more, self.people.persons
-        return (self.VERSION, *known, *self._settings, self.digits, self.form)
+        exports = None if self.exports is None else self.exports.key
+        return (self.VERSION, *known, *self._settings, self.digits, self.form, exports)
 
     @property
     def _settings(self) -> tuple[Any, ...]:
@@ -186,6 +192,8 @@ class Pseudonyms(Estimator):
     def _write(self, url: str, parts: list[str], docs: Dataset, run: Runner) -> dict[str, Any]:
         """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
         seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in read_people(part).to_pylist()}
+        if self.exports is not None:
+            seen |= set().union(*run.map(stated_in, self.exports.tasks, "Pseudonyms: accounts"))
         known = with_accounts(self.people, seen)
         found = People(seen).found()
         named = sorted({name for _, _, name in found})
@@ -215,36 +223,6 @@ class Pseudonyms(Estimator):
             raise PlanError(msg)
         with files.atomic(path) as f:
             pq.write_table(read_people(url), f)
-
-
-def _secret(given: str | bytes | None) -> bytes | None:
-    """Return the bytes of a key, or their hash if they are more than 64 (BLAKE2b's limit).
-
-    Raises PlanError if the key cannot be read or is short.
-    """
-    if given is None:
-        return None
-    if isinstance(given, bytes):
-        found = given
-    elif given.startswith("env:"):
-        if given[4:] not in os.environ:
-            msg = f"the environment variable {given[4:]}, which key={given!r} names, is not set; set it to a secret"
-            raise PlanError(msg)
-        found = os.environ[given[4:]].strip().encode()
-    else:
-        try:
-            with files.open_read(given) as f:
-                found = f.read().strip()
-        except (OSError, ReadError) as e:
-            msg = f"could not read the key of Pseudonyms ({e}); make one: openssl rand -hex 32 > people.key"
-            raise PlanError(msg) from e
-    if len(found) < MIN_KEY_BYTES:
-        msg = (
-            f"the key of Pseudonyms has {len(found)} bytes; it must have at least {MIN_KEY_BYTES} that nobody can "
-            "guess; make one: openssl rand -hex 32 > people.key"
-        )
-        raise PlanError(msg)
-    return found if len(found) <= 64 else bytes.fromhex(digest(found[:64], "key", found.hex()))
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def people_of(given: Any, parameter: str = "people") -> Identities:
         return given or Identities()
     if not isinstance(given, str) and hasattr(given, "__fspath__"):
         given = given.__fspath__()
-    if not isinstance(given, str):
+    if not isinstance(given, str) or not given.strip():
         msg = f"{parameter}={given!r} must be the path of a people file, as `dataprep people` writes it"
         raise PlanError(msg)
     found = read_people_file(given)
