@@ -4,7 +4,8 @@
     ATLASET=path/to/a/data-set dataprep run pipelines/atlaset.py       a local data set of the same shape
     ATLASET_LANGID=darija.bin dataprep run pipelines/atlaset.py        a model of `dataprep train-langid`
 
-The rows have `text` and `dataset_source`, the name of the collection that a text is from; both columns are kept.
+The rows have `text` and `dataset_source`, the name of the collection that a text is from. Both columns are kept, and
+the collections are the sources of the documents, so that statistics and the report are by collection.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ CONFIG = trainer.preset("11m")
 def ingest(out, run):
     """Download the rows once into a Parquet file, and write them as a Dataset."""
     place = os.environ.get("ATLASET", HUB)
-    docs = dp.read(place, format="hf", split="train", columns={"dataset_source": "string"}, out=f"{out}-stream")
+    collection = {"columns": {"dataset_source": "string"}, "source": "field:dataset_source"}
+    docs = dp.read(place, format="hf", split="train", out=f"{out}-stream", **collection)
     return dp.Pipeline().run(docs, out=out, run=run, replace=True)
 
 

@@ -110,22 +110,6 @@ def test_plain_text_is_one_document_a_file(samples):
     assert docs.take(1)[0]["text"].startswith("A village choir")
 
 
-def test_atlaset_pipeline_on_a_local_set_of_its_shape(samples, root, tmp_path, monkeypatch):
-    """The AtlaSet pipeline runs on a local data set of the same shape: columns kept, the mirrored text dropped."""
-    datasets = pytest.importorskip("datasets")
-    pytest.importorskip("py3langid")
-    rows = [json.loads(line) for line in (samples / "darija.jsonl").read_text(encoding="utf-8").splitlines()]
-    datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "atlaset"))
-    monkeypatch.setenv("ATLASET", str(tmp_path / "atlaset"))
-    monkeypatch.setenv("ATLASET_VOCABULARY", "400")
-    steps = pipeline_file.load(str(root / "pipelines" / "atlaset.py"))
-    done = {d.name: d.result for d in pipeline_file.execute(steps, str(tmp_path / "out"), Serial(), to="encode")}
-    kept = done["dedup_minhash"].table(["text", "dataset_source"]).to_pylist()
-    assert len(kept) == len({row["text"] for row in rows}) == len(rows) - 1
-    assert {row["dataset_source"] for row in kept} == {"forum", "blog", "chat"}
-    assert len(done["encode"]) == len(kept)
-
-
 def test_demo_gathers_the_same_text_every_time(root, tmp_path):
     """Two gatherings of the installation's text are the same bytes, and hold no path of this machine."""
     steps = short_demo(root / "pipelines" / "demo.py", 0)  # without docstrings; the other sources suffice here
