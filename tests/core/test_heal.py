@@ -2,12 +2,17 @@
 
 import os
 import shutil
+from collections import Counter
 
+import numpy as np
 import pytest
 
+from dataprep.core import batch as B
+from dataprep.core.part import Sealed, ShardWriter
 from dataprep.core.pipeline import Pipeline
+from dataprep.core.reader import Slice
 from dataprep.core.seal import Seal
-from dataprep.errors import StaleOutput
+from dataprep.errors import CorruptShard, StaleOutput
 from dataprep.store.atomic import JOURNAL
 from fixtures.small_pipeline import STAGES, TEXTS
 from laws import dataset_of, same_bytes
@@ -80,3 +85,26 @@ def test_a_missing_shard_is_made_again(tmp_path):
     two.write_bytes(two.read_bytes()[:-9])
     Pipeline(*STAGES).run(docs, str(out))
     same_bytes(out, tmp_path / "copy")
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_changed_byte_of_a_shard_is_never_read_as_text(tmp_path, codec):
+    """Compression does not notice a changed letter; the checksum of each page does, in results and in saved steps."""
+    letters = np.random.default_rng(1).integers(97, 123, 30_000, np.uint8).tobytes().decode()
+    rows = B.make([1, 2, 3], [letters[i : i + 10_000] for i in (0, 10_000, 20_000)], "web")
+    shard = tmp_path / "a.parquet"
+    with shard.open("wb") as f:
+        writer = ShardWriter(f, rows.schema, codec)
+        writer.write(rows)
+        writer.close()
+    whole = shard.read_bytes()
+    found = Counter()
+    for at in range(200, len(whole) - 2_000, len(whole) // 25):
+        shard.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        try:
+            texts = [text for batch in Sealed().read(Slice(str(shard), 0), None) for text in batch["text"].to_pylist()]
+        except CorruptShard:
+            found["noticed"] += 1
+        else:
+            assert "".join(texts) == letters
+    assert found["noticed"] > 15

@@ -54,7 +54,7 @@ class Sealed(Reader):
         with (
             checked(piece.url, "shard that was sealed", "run the pipeline again"),
             files.open_raw(piece.url) as f,
-            pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False) as parquet,
+            pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False, page_checksum_verification=True) as parquet,
         ):
             if parquet.metadata.num_row_groups == 0:
                 empty = B.empty(parquet.schema_arrow)
@@ -205,8 +205,9 @@ class ShardWriter:
         self.coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
         plain = [field.with_type(field.type.value_type) if field.name in self.coded else field for field in schema]
         self.parquet = pq.ParquetWriter(
-            f, pa.schema(plain), compression=compression, use_dictionary=self.coded or False, write_statistics=["id"]
-        )
+            f, pa.schema(plain), compression=compression, use_dictionary=self.coded or False, write_statistics=["id"],
+            write_page_checksum=True,
+        )  # fmt: skip
 
     def write(self, batch: Batch) -> None:
         """Write a batch of documents as one row group of the Parquet file."""

@@ -65,7 +65,9 @@ class Seal:
         for kind, found in tables.items():
             table = pa.concat_tables(found) if found else Ledger("").drop_table()
             with files.atomic(urls[kind]) as f:  # rows of one document are in the order of stages
-                pq.write_table(table.sort_by("id"), f, compression="zstd", row_group_size=1 << 16)
+                pq.write_table(
+                    table.sort_by("id"), f, compression="zstd", row_group_size=1 << 16, write_page_checksum=True
+                )
         unread = [row for ledger in ledgers for row in ledger.unread]
         unread = without_names(unread) if n_hidden(part.stages) else unread
         return {

@@ -114,7 +114,7 @@ def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
     No id of a table may be less than the ids of the table before.
     """
     n_rows, last = 0, 0
-    with files.atomic(url) as f, pq.ParquetWriter(f, schema, compression="zstd") as writer:
+    with files.atomic(url) as f, _writer(f, schema) as writer:
         for table in tables:
             order = [(name, "ascending") for name in schema.names[:2]]
             ordered = table.select(schema.names).cast(schema).sort_by(order)
@@ -182,6 +182,10 @@ def checked(
         raise CorruptShard(msg) from e
 
 
+def _writer(f: Any, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(f, schema, compression="zstd", write_page_checksum=True)
+
+
 def _check_columns(found: pa.Schema, schema: pa.Schema) -> None:
     if found.names != schema.names:
         msg = f"the columns are {', '.join(found.names)}"
@@ -200,7 +204,7 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
     for table in Folder(url).tables(kind):
         with checked(table), files.open_raw(table) as f:
             _check_columns(pq.read_schema(f), schema)
-            parquet = pq.ParquetFile(f, read_dictionary=encoded)
+            parquet = pq.ParquetFile(f, read_dictionary=encoded, page_checksum_verification=True)
             yield from parquet.iter_batches(1 << 16, columns=None if columns is None else list(columns))
 
 
@@ -222,7 +226,8 @@ class RangeReader:
     def __init__(self, url: str, schema: pa.Schema) -> None:
         self.url, self.schema = url, schema
         with self._checked(), contextlib.ExitStack() as opened:
-            self.file = pq.ParquetFile(opened.enter_context(files.open_raw(url)))
+            opened_file = opened.enter_context(files.open_raw(url))
+            self.file = pq.ParquetFile(opened_file, page_checksum_verification=True)
             _check_columns(self.file.schema_arrow, schema)
             self.opened = opened.pop_all()
         meta = self.file.metadata

@@ -138,7 +138,9 @@ def _add_drops(folder: Folder, shard_name: str, ids: Ids) -> None:
     rows = [{"id": i, "stage": FORGET, "reason": REASON} for i in new.tolist()]
     both = pa.concat_tables([table, pa.Table.from_pylist(rows, schema=tables.DROPS)])
     with files.atomic(url) as out:
-        pq.write_table(both.sort_by("id"), out, compression="zstd", row_group_size=1 << 16)
+        pq.write_table(
+            both.sort_by("id"), out, compression="zstd", row_group_size=1 << 16, write_page_checksum=True
+        )
 
 
 def _without_examples(stats: list[dict[str, Any]], ids: Ids) -> list[dict[str, Any]]:
