@@ -216,7 +216,7 @@ def encoded_sets(
         for name, home in homes.items():
             encode_messages(lines[name], model, home, template=template, val=val, replace=replace)
     except StaleOutput as e:
-        msg = f"{out} has the shards of other messages; choose another output folder, or start over (--start-over)"
+        msg = f"{out} has shards of other messages or settings; choose another folder, or start over (--start-over)"
         raise StaleOutput(msg) from e
     return sets
 
