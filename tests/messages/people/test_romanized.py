@@ -118,3 +118,10 @@ def test_scripts():
         "latin", "arabic", "cyrillic", "greek", "hebrew", "", "", "",
     ]  # fmt: skip
     assert [romanizations(name) for name in ("Zoë", "李", "Иван Lund", "")] == [None] * 4
+
+
+def test_scripts_by_the_projects_tables():
+    """The script of all letters; none for several scripts, others, and characters newer than the tables."""
+    names = {"Zoë O'Brien": "latin", "كَريم 2": "arabic", "Журавлёва": "cyrillic", "Ελένη": "greek", "יעל": "hebrew"}
+    assert {name: script_of(name) for name in names} == names
+    assert [script_of(name) for name in ("Ilse Ελένη", "王小明", "김민수", "❤️ 7_", "\U000107b2")] == [""] * 5

@@ -11,13 +11,19 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from dataprep.messages.names.matching import words
+from dataprep.unicode import tables
+from dataprep.unicode.assigned import normalized, over_assigned
+from dataprep.unicode.text import MARK, NUMBER, WORD, classes
 
 LATIN, ARABIC, CYRILLIC, GREEK, HEBREW = "latin", "arabic", "cyrillic", "greek", "hebrew"
-_SCRIPTS = {"LATIN": LATIN, "ARABIC": ARABIC, "CYRILLIC": CYRILLIC, "GREEK": GREEK, "HEBREW": HEBREW}
+_BLOCKS = {  # of Unicode, hexadecimal
+    LATIN: "41-24f 250-2af 1d00-1d25 1d6b-1d77 1e00-1eff 2c60-2c7f a722-a7ff fb00-fb06 ff21-ff5a",
+    ARABIC: "600-6ff 750-77f 8a0-8ff fb50-fdff fe70-fefc", CYRILLIC: "400-52f 1c80-1c8f a640-a69f",
+    GREEK: "370-3ff 1f00-1fff", HEBREW: "590-5ff fb1d-fb4f",
+}
 V = "(?:ou|[aeiou])?"  # a short vowel, which Arabic and Hebrew do not write
 _APOSTROPHES = re.compile("['`\u2019\u02bc\u02bf\u02be]")
 _JOINED = re.compile("(?:ا?بن|[اأ]?بو)(?=...)")  # "son of" and "father of", written with the name
@@ -67,9 +73,31 @@ _HEBREW, _ARABIC = _table(_HEBREW_TABLE), _table(_ARABIC_TABLE)
 
 def script_of(name: str) -> str:
     """Return the script of a name's letters, such as "latin"; "" for several scripts, none, or an unknown one."""
-    found = {unicodedata.name(c, "").split(" ")[0] for c in name if c.isalpha()}
-    found.discard("MODIFIER")
-    return _SCRIPTS.get(found.pop(), "") if len(found) == 1 else ""
+    found = {_script(ord(c)) for c in name if _is_letter(c) and not "\u02b0" <= c <= "\u02ff"}  # apostrophes
+    return found.pop() if len(found) == 1 else ""
+
+
+def _is_letter(c: str) -> bool:
+    kinds = int(classes()[ord(c)])
+    return kinds & WORD != 0 and kinds & (MARK | NUMBER) == 0 and c != "_"
+
+
+@functools.cache
+def _script(point: int) -> str:
+    """Return the script of a letter, such as "latin"; "" for all that are not in _BLOCKS."""
+    for script, blocks in _BLOCKS.items():
+        for block in blocks.split():
+            first, last = (int(end, 16) for end in block.split("-"))
+            if first <= point <= last:
+                return script
+    return ""
+
+
+@functools.cache
+def _unseen() -> frozenset[str]:
+    """Return the accents, vowel signs and invisible signs."""
+    classed = (tables.CLASSES[name] for name in ("NONSPACING", "FORMAT"))
+    return frozenset(chr(point) for spans in classed for point in tables.points(spans))
 
 
 def plain(latin: str) -> str:
@@ -94,16 +122,15 @@ def romanizations(name: str) -> re.Pattern[str] | None:
 
 def _words(name: str) -> list[str]:
     """Return the words of a name, without case, accents, vowel signs and emoji; forms of alef and yeh stay."""
-    plain = unicodedata.normalize("NFKC", name).casefold().replace("\u0640", "")
-    bare = "".join(c for c in plain if unicodedata.category(c) not in ("Mn", "Cf"))
+    plain = over_assigned(str.casefold, normalized("NFKC", name)).replace("\u0640", "")
+    bare = "".join(c for c in plain if c not in _unseen())
     return re.findall(r"[^\W\d_]+", bare)
 
 
 def _spelled_out(word: str, pairs: dict[str, str], letters: dict[str, str]) -> str:
     """Return the pattern of a word in a script that writes all vowels; doubled letters may be single."""
     if script_of(word) == GREEK:
-        word = unicodedata.normalize("NFD", word)
-        word = "".join(c for c in word if not unicodedata.combining(c)).replace("ς", "σ")
+        word = "".join(c for c in normalized("NFD", word) if c not in _unseen()).replace("ς", "σ")
     found, i = [], 0
     while i < len(word):
         pair = word[i : i + 2]
