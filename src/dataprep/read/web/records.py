@@ -80,7 +80,6 @@ class _Archive:
         self.finished = self.ended = self.is_arc = False
         self.inside = False  # whether a record has begun and not ended
         self.rewinds = 0
-        self.blanks = 2  # the smallest number of empty lines between two records so far
         self.stream: Any = None
         self.open(0)
 
@@ -244,19 +243,19 @@ class _Archive:
     def _ends(self) -> bool:
         """Return whether a record ends here.
 
-        It ends with two empty lines; with fewer, if its member ends, or the next record or the end of the file follows
-        (this only if other records had as few). In an ARC, one or none are enough.
+        It ends with two empty lines; with fewer, if its member ends, or the next record or the end of the file follows.
+        In an ARC, one or none are enough.
         """
         if not self.is_arc:
-            for blanks in (0, 1):
+            for _ in range(2):
                 if self._at_member_end():
                     return True
                 line = self._line()
                 if line in EMPTY:
                     continue
                 if not line.startswith(b"WARC/"):
-                    return not line and blanks >= self.blanks
-                self.line, self.blanks = line, min(blanks, self.blanks)
+                    return line in (b"", b"\r")  # the file ends, perhaps inside a line end
+                self.line = line
                 return True
             return True
         line = self._line()
