@@ -68,8 +68,9 @@ def test_without_skip_it_is_an_error(tmp_path):
     with pytest.raises(WorkerDied, match=r"took longer than timeout=2 s 3 times .* allow more time"):
         dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, timeout=2))
     assert not (tmp_path / "out" / NAME).exists()
-    with pytest.raises(PlanError, match="timeout=0 must be a number of seconds above 0"):
-        dp.Local(1, timeout=0)
+    for wrong in (0, -1, "5", True, float("nan"), float("inf")):
+        with pytest.raises(PlanError, match=f"timeout={wrong!r} must be a number of seconds above 0"):
+            dp.Local(1, timeout=wrong)
 
 
 @pytest.mark.parametrize(

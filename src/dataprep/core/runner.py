@@ -75,10 +75,10 @@ def memory_of(run: Runner) -> int:
 
 def parse_bytes(size: int | str) -> int:
     """Return a size in bytes, from an integer or text such as "4GB" or "512 MiB". Raises PlanError if it is neither."""
-    if isinstance(size, int):
+    if isinstance(size, int) and not isinstance(size, bool):
         return size
     units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
-    text = size.strip().lower().removesuffix("b")
+    text = str(size).strip().lower().removesuffix("b")
     digits = text.rstrip("kmgti ")
     try:
         return int(float(digits) * units[text[len(digits) :].strip()])
@@ -138,7 +138,7 @@ class Local:
     timeout: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.timeout is not None and not (TIMED and self.timeout > 0):
+        if self.timeout is not None and not (TIMED and _is_seconds(self.timeout)):
             msg = f"timeout={self.timeout!r} must be a number of seconds above 0, or None; Windows has no time limit"
             raise PlanError(msg)
         if self.workers < 1:
@@ -194,6 +194,10 @@ class Local:
         if cause == "memory":
             return "workers took more memory than " + ("there is" if self.memory is None else f"memory={self.memory!r}")
         return f"a worker was killed ({cause})"
+
+
+def _is_seconds(given: object) -> bool:
+    return isinstance(given, (int, float)) and not isinstance(given, bool) and 0 < given < 10**9
 
 
 def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future[bytes]:
