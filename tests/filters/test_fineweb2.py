@@ -79,7 +79,7 @@ def pages():
 def stage_of(folder, **changes):
     """A stage with the thresholds of CONFIG."""
     (folder / "ary_Arab.yml").write_text(CONFIG, encoding="utf-8")
-    return FineWeb2(language="ary_Arab", configs=str(folder), **changes)
+    return FineWeb2(language="ary_Arab", configs=folder, **changes)
 
 
 def test_each_rule_equals_its_twin(tmp_path):

@@ -114,6 +114,7 @@ class FineWeb2(ScoredFilter):
     language_score: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "configs", None if self.configs is None else str(self.configs))
         published = _read(self.language, self.configs)
         object.__setattr__(self, "language_score", published["language_score"])
         values = {SETTINGS[name]: max(published[name], 0) or None for name in SETTINGS}
