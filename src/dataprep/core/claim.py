@@ -8,7 +8,7 @@ again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -41,9 +41,16 @@ log = logging.getLogger("dataprep")
 NOT_WHOLE = (BAD, EMPTY, BAD_DIGEST, DAMAGED, QUARANTINED)  # reasons of files that may be fetched again
 
 
-def check_apart(docs: Dataset, out: str) -> None:
-    """Raise PlanError if the folder `out` has input files, or if the next run would read files of `out` as input."""
+def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:
+    """Raise PlanError if the folder `out` has input files, or if the next run would read files of `out` as input.
+
+    read: folders of Datasets that stages read.
+    """
     home = files.real(out)
+    for url in read:
+        if any(files.is_inside(Folder(url).path(MANIFEST), files.join(home, name)) for name in DATASET_FILES):
+            msg = f"{out} is or holds the Dataset {url}, which a stage reads; give another folder as out"
+            raise PlanError(msg)
     for piece in (piece for part in docs.parts for piece in part.slices):
         if files.is_inside(piece.url, out):
             msg = f"{out} holds the input {piece.url}; give another folder as out"

@@ -27,7 +27,8 @@ class Estimator:
     Write a subclass as a frozen dataclass that defines `fit`; all other members have defaults. needs: columns that the
     Estimator reads in addition to id, text, source and meta. VERSION: an integer; increase it when the same parameters
     lead to another result. only_drops, hides, adds: the values for the Stage that `fit` returns. loses, sees: what
-    later stages cannot see, and what this one must see. `Stage` describes them.
+    later stages cannot see, and what this one must see. `Stage` describes them. reads_folders: folders of Datasets that
+    the Estimator reads, in addition to its input; they cannot be the output folder.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
@@ -43,6 +44,7 @@ class Estimator:
     sees: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[bool] = False
     adds: Mapping[str, pa.DataType] = {}
+    reads_folders: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -107,7 +107,7 @@ class Pipeline:
         runner = runner_of(run)
         trial = current()
         docs = trial.sample(docs) if trial else docs
-        check_apart(docs, out)
+        check_apart(docs, out, [url for stage in self.stages for url in getattr(stage, "reads_folders", ())])
         hashes.load(out)
         steps = self.steps(docs)
         if (known := sources_of(docs)) is not None:

@@ -86,6 +86,11 @@ class Deduplication(Estimator):
         return added_columns(self.prefix, cuts=self.cuts)
 
     @property
+    def reads_folders(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The folders that `against` names."""
+        return folders_of(self.against)
+
+    @property
     def read_of_older(self) -> tuple[str, ...]:
         """The columns of the older Datasets that the Estimator reads, in addition to id, text, source and meta."""
         return ()
