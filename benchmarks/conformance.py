@@ -1,12 +1,14 @@
 """Filters by rule beside the published code: on how many real documents both decide the same, and why others differ.
 
-    python benchmarks/conformance.py --peer-python ENV/bin/python ... [--dclm CHECKOUT]
+    python benchmarks/conformance.py --peer-python ENV/bin/python ... [--dclm CHECKOUT] \
+        [--fineweb2 CONFIGS]
 
 Documents are newswire and handbooks in English, French and Arabic from `../shared/data` (or DATAPREP_SHARED). The
 published code runs in the interpreters given, since its pins do not agree with ours: an environment with
 `datatrove==0.10.1 spacy`, and one with `dolma==1.2.1`. DCLM is not on PyPI: --dclm is a checkout of
 mlfoundations/dclm at commit 361714b, and one of the interpreters needs `fasttext uniseg nltk lxml unidecode retrie
-beautifulsoup4 justext`. A peer that cannot be imported anywhere is left out.
+beautifulsoup4 justext`. A peer that cannot be imported anywhere is left out. --fineweb2 is the folder `configs` of a
+checkout of huggingface/fineweb-2 at commit d331bee.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ def documents(limit: int) -> list[dict]:
     return docs
 
 
-def prepare(docs: list[dict]) -> None:
-    """Add to each document what the peers need: our words, stop words, and FineWeb-2's thresholds."""
+def prepare(docs: list[dict], configs: str | None) -> None:
+    """Add to each document what the peers need: our words, stop words, and FineWeb-2's thresholds (from configs)."""
     import numpy as np
 
     from dataprep.filters.fineweb2 import FineWeb2
@@ -63,8 +65,8 @@ def prepare(docs: list[dict]) -> None:
         doc["words"] = spaced(ends, np.frombuffer(data, np.uint8), "punctuation")[1].tobytes().decode().split()
         doc["stop_words"] = STOP_WORDS[doc["lang"]]
         doc["fineweb2"] = None
-        if doc["lang"] in FINEWEB2:
-            p = FineWeb2(language=FINEWEB2[doc["lang"]])
+        if configs and doc["lang"] in FINEWEB2:
+            p = FineWeb2(language=FINEWEB2[doc["lang"]], configs=configs)
             doc["fineweb2"] = {
                 "language": p.language,
                 "repetition": {
@@ -95,14 +97,18 @@ def ours(stage, texts: list[str]) -> list:
     return [why.get(i, left[i] if changes and i in left else None) for i in range(len(texts))]
 
 
-def checks() -> dict[str, tuple]:
+def checks(configs: str | None) -> dict[str, tuple]:
     """The comparisons: title, the answers of the peer, the stage for a language, the languages."""
     import dataprep as dp
 
     def gopher(**given):
         return lambda lang: dp.Gopher(languages=(lang,), **given)
 
+    def fineweb2(lang):
+        return dp.FineWeb2(language=FINEWEB2[lang], configs=configs)
+
     every = ("en", "fr", "ar")
+    some = tuple(FINEWEB2) if configs else ()
     return {
         "Gopher(preset='datatrove')": ("gopher words", gopher(preset="datatrove"), every),
         "Gopher(preset='datatrove'), library's words": ("gopher", gopher(preset="datatrove"), every),
@@ -110,8 +116,8 @@ def checks() -> dict[str, tuple]:
         "FineWeb(preset='code')": ("fineweb words", lambda _: dp.FineWeb(preset="code"), every),
         "FineWeb(preset='code'), library's words": ("fineweb", lambda _: dp.FineWeb(preset="code"), every),
         "FineWeb()": ("fineweb", lambda _: dp.FineWeb(), every),
-        "FineWeb2()": ("fineweb2 words", lambda lang: dp.FineWeb2(language=FINEWEB2[lang]), ("fr", "ar")),
-        "FineWeb2(), library's words": ("fineweb2", lambda lang: dp.FineWeb2(language=FINEWEB2[lang]), ("fr", "ar")),
+        "FineWeb2()": ("fineweb2 words", fineweb2, some),
+        "FineWeb2(), library's words": ("fineweb2", fineweb2, some),
         "C4(preset='paper')": ("c4", lambda _: dp.C4(preset="paper"), every),
         "MC4()": ("mc4", lambda _: dp.MC4(), every),
         "Gopher(preset='dclm')": ("dclm gopher", lambda _: dp.Gopher(preset="dclm"), every),
@@ -124,12 +130,12 @@ def kind(answer) -> str:
     return "kept" if answer is None or isinstance(answer, list) else answer
 
 
-def compare(docs: list[dict], answers: dict[str, list]) -> list[str]:
+def compare(docs: list[dict], answers: dict[str, list], configs: str | None) -> list[str]:
     """Return the lines of the tables: agreement per language, and classes of difference."""
     head = "| " + " | ".join(["rules", *LANGUAGES.values()]) + " |"
     table, classes = [head, "|---|---|---|---|"], ["| rules | here | published code | documents |", "|---|---|---|---|"]
-    for title, (key, make, languages) in checks().items():
-        if key not in answers:
+    for title, (key, make, languages) in checks(configs).items():
+        if key not in answers or not languages:
             continue
         cells, differ = [], Counter()
         asked = [i for i, doc in enumerate(docs) if not key.startswith("fineweb2") or doc["fineweb2"]]
@@ -175,10 +181,11 @@ def main() -> None:
     parse = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parse.add_argument("--peer-python", nargs="*", default=[sys.executable], help="interpreters that have the peers")
     parse.add_argument("--dclm", help="a checkout of mlfoundations/dclm")
+    parse.add_argument("--fineweb2", help="the folder configs of a checkout of huggingface/fineweb-2")
     parse.add_argument("--limit", type=int, default=60, help="pages per source; four times as many news items")
     given = parse.parse_args()
     docs = documents(given.limit)
-    prepare(docs)
+    prepare(docs, given.fineweb2)
     answers: dict[str, list] = {}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "docs.json"
@@ -194,7 +201,7 @@ def main() -> None:
                     break
                 print(f"{python}: {done.stderr[-300:]}", file=sys.stderr)
     print(f"{dt.datetime.now(dt.timezone.utc):%Y-%m-%d}, {len(docs)} documents\n")
-    print("\n".join(compare(docs, answers)))
+    print("\n".join(compare(docs, answers, given.fineweb2)))
 
 
 if __name__ == "__main__":

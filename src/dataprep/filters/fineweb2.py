@@ -20,7 +20,6 @@ from dataprep.errors import PlanError, need
 from dataprep.store import files
 
 from .fineweb import BEYOND, FineWeb
-from .fineweb2_languages import LANGUAGES, NUMBERS
 from .gopher.published_scores import published_scores
 from .gopher.stage import PRESETS as GOPHER
 from .gopher.stage import RULES as GOPHER_RULES
@@ -36,6 +35,11 @@ _QUALITY = (
 _RULES = {rule.parameter: rule for rule in GOPHER_RULES} | {rule.parameter: rule for rule in BEYOND}
 _OWN = tuple(_RULES[name] for name in (*_REPETITION, *_LINES, *_QUALITY))
 RULES = tuple(rule._replace(score=f"fineweb2_{rule.score.split('_', 1)[1]}") for rule in _OWN)
+# The settings of a published file that are numbers; those of n-grams are named `top_N` and `dup_N` here.
+_NUMBERS = (
+    "language_score", "min_avg_word_length", "max_avg_word_length", "max_non_alpha_words_ratio", "line_punct_thr",
+    "new_line_ratio", "dup_line_frac", *(f"top_{n}" for n in (2, 3, 4)), *(f"dup_{n}" for n in range(5, 11)),
+)  # fmt: skip
 # Settings of a published file, and the parameters that they set.
 SETTINGS = {
     "dup_line_frac": "max_dup_lines", "line_punct_thr": "min_end_mark_lines", "new_line_ratio": "max_breaks",
@@ -49,14 +53,12 @@ SETTINGS = {
 class FineWeb2(ScoredFilter):
     """Drop documents by the rules of FineWeb-2, with its thresholds for a language (Penedo et al. 2025).
 
-    >>> FineWeb2(language="ary_Arab")
-    >>> FineWeb2(language="ary_Arab", min_words=20)                             # published, except for this
-    >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs")              # a copy of the published files
+    >>> FineWeb2(language="ary_Arab", configs="fineweb-2/configs")                  # Darija in Arabic script
+    >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs", min_words=20)    # published, except for this
 
-    language: code of language and script, as in FineWeb-2. Included are aeb_Arab, arb_Arab, arq_Arab, ary_Arab,
-        arz_Arab, deu_Latn, fra_Latn and spa_Latn.
-    configs: the folder `configs` of the repository huggingface/fineweb-2, which has a file for each of 1,929 languages;
-        needs the extra `hf`. None: the included languages.
+    language: code of language and script, as in FineWeb-2.
+    configs: the folder `configs` of a copy of the repository huggingface/fineweb-2, which has a file of thresholds and
+        stop words for each of 1,929 languages. Reading it needs the extra `hf`.
 
     The rules are those of `Gopher(preset="datatrove")` and `FineWeb(preset="code")`, in the order of the published
     pipeline; docs/filters.md states what each counts:
@@ -75,10 +77,10 @@ class FineWeb2(ScoredFilter):
     | min_stop_words, stop_words | 2 different ones of the language's | few_stop_words |
 
     None switches a rule off; a published 0, or a share of lines below 0, does so too. A stop word that contains white
-    space is left out. The published code splits words with the tokenizer of a library for each language (spaCy's for
-    the included ones); here they are those of `words="punctuation"`, which have no spaces between Chinese, Thai or
-    Khmer words. The property `language_score` is the score of GlotLID that FineWeb-2 required; this filter does not
-    apply it. FineWeb-2 removes near-duplicates before these rules, and then repairs texts and hides personal data.
+    space is left out. The published code splits words with the tokenizer of a library for each language; here they are
+    those of `words="punctuation"`, which have no spaces between Chinese, Thai or Khmer words. The property
+    `language_score` is the score of GlotLID that FineWeb-2 required; this filter does not apply it. FineWeb-2 removes
+    near-duplicates before these rules, and then repairs texts and hides personal data.
 
     Raises PlanError for an unknown language, an unreadable file, or a threshold below 0.
     """
@@ -86,7 +88,7 @@ class FineWeb2(ScoredFilter):
     compiled: ClassVar[bool] = True
 
     language: str
-    configs: str | None = field(default=None, repr=False)
+    configs: str = field(repr=False)
     max_dup_lines: float | None = PRESET
     max_top_2gram: float | None = PRESET
     max_top_3gram: float | None = PRESET
@@ -114,7 +116,7 @@ class FineWeb2(ScoredFilter):
     language_score: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "configs", None if self.configs is None else str(self.configs))
+        object.__setattr__(self, "configs", str(self.configs))
         published = _read(self.language, self.configs)
         object.__setattr__(self, "language_score", published["language_score"])
         values = {SETTINGS[name]: max(published[name], 0) or None for name in SETTINGS}
@@ -154,32 +156,22 @@ class FineWeb2(ScoredFilter):
         return reasons(self, RULES, scores)
 
 
-def _read(language: str, configs: str | None) -> dict[str, Any]:
-    """Return the numbers (NUMBERS) and `stop_words` of a language, from the folder `configs` or the included ones."""
-    if configs is None:
-        _check_language(language, sorted(LANGUAGES), ", or configs= must be a folder that has its published file")
-        return LANGUAGES[language]
+def _read(language: str, configs: str) -> dict[str, Any]:
+    """Return the numbers (_NUMBERS) and `stop_words` of a language, from its file in the folder `configs`."""
     url = files.join(configs, f"{language}.yml")
     if not files.exists(url):
         known = [files.name_of(found).removesuffix(".yml") for found in files.expand(configs) if found.endswith(".yml")]
-        _check_language(language, known, f" in the folder configs={configs!r}")
+        near = difflib.get_close_matches(str(language), known, 3, 0.5) or known[:3]
+        which = f"one of {len(known)} codes such as {' or '.join(map(repr, near))}" if near else "that of a NAME.yml"
+        msg = f"FineWeb2: language={language!r} must be {which} in configs={configs!r}, a copy of fineweb-2/configs"
+        raise PlanError(msg)
     yaml, text = need("yaml", extra="hf"), read_list("FineWeb2", url)
     try:
         made = yaml.safe_load(text)
         grams = {f"{kind}_{n}": share for kind in ("top", "dup") for n, share in made[f"{kind}_n_grams"]}
         words = tuple(dict.fromkeys(word for word in made["stopwords"] if not set(word) & set(" \t\n")))
-        return {name: 0 + (made | grams)[name] for name in NUMBERS} | {"stop_words": words}
+        return {name: 0 + (made | grams)[name] for name in _NUMBERS} | {"stop_words": words}
     except (KeyError, TypeError, ValueError, yaml.YAMLError) as e:
         problem = f"it lacks {e}" if isinstance(e, KeyError) else type(e).__name__
         msg = f"FineWeb2: {url} must be a file of huggingface/fineweb-2, but {problem}; copy it again"
         raise PlanError(msg) from e
-
-
-def _check_language(language: str, known: list[str], remedy: str) -> None:
-    """Raise PlanError if a language is none of the `known` codes; the message names similar ones."""
-    if language in known:
-        return
-    near = difflib.get_close_matches(str(language), known, 3, 0.5) or known[:3]
-    which = f"one of {len(known)} codes such as {' or '.join(map(repr, near))}" if near else "that of a file NAME.yml"
-    msg = f"FineWeb2: language={language!r} must be {which}{remedy}"
-    raise PlanError(msg)
