@@ -1,6 +1,9 @@
 """Progress bars: the results pass through untouched, the pace is that of the whole run."""
 
 import sys
+from types import SimpleNamespace
+
+import pytest
 
 from dataprep.store import progress
 
@@ -23,6 +26,45 @@ def test_results_pass_through_a_bar(monkeypatch, capsys):
     assert "read" in said
     assert "10.0/10.0 MB" in said
     assert "left" in said
+
+
+def test_without_bars(monkeypatch, capsys):
+    """--quiet shows no bar on a terminal either."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress.without_bars():
+        assert list(progress.track(iter("ab"), [1, 2], "read")) == ["a", "b"]
+    assert capsys.readouterr().err == ""
+
+
+class ZMQInteractiveShell:
+    """The shell of a notebook's kernel, by name."""
+
+
+class TerminalInteractiveShell:
+    """IPython on a terminal."""
+
+
+@pytest.mark.parametrize("shell", [ZMQInteractiveShell, TerminalInteractiveShell], ids=["notebook", "terminal"])
+def test_a_notebook_has_a_bar_in_its_cell(monkeypatch, capsys, shell):
+    """The bar states label, amounts and pace, is escaped, and is removed at the end, also after an error."""
+    drawn: list[str] = []
+    handle = SimpleNamespace(update=drawn.append)
+    show = SimpleNamespace(HTML=str, display=lambda text, display_id: [drawn.append(text), handle][display_id])
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=shell, display=show))
+    monkeypatch.setattr(progress, "SECONDS", 0)
+    assert list(progress.track(iter("ab"), [Sized(), Sized()], "<read>")) == ["a", "b"]
+    if shell is TerminalInteractiveShell:
+        assert drawn == []
+    else:
+        assert drawn[0] == "&lt;read&gt;"
+        assert '<progress value="10000000" max="10000000"></progress> 10.0 MB of 10.0 MB' in drawn[2]
+        assert drawn[3] == ""
+        results = progress.track(iter("ab"), [1, 2], "read")
+        next(results)
+        results.close()
+        assert "1 of 2" in drawn[-2]
+        assert drawn[-1] == ""
+    assert capsys.readouterr().err == ""
 
 
 def test_pace_is_that_of_the_whole_run():

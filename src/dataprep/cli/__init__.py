@@ -1,7 +1,7 @@
 """The command line: every command parses arguments, calls a function of the package, and prints the result.
 
-A DataprepError is printed as one sentence on stderr, with exit code 1, or 75 if trying again may help; wrong usage has
-exit code 2; `--debug` shows the traceback. Ctrl-C and SIGTERM end with a sentence that states what is kept.
+An error is printed as one sentence on stderr, with exit code 1, or 75 if trying again may help; wrong usage has exit
+code 2; `--debug` shows the traceback. Ctrl-C and SIGTERM end with a sentence that states what is kept.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import typer
 
 from dataprep import __version__
 from dataprep.core.folder import Folder
-from dataprep.errors import DataprepError, InUse, Transient, WorkerDied, shown
+from dataprep.errors import InUse, Transient, WorkerDied, shown
 from dataprep.store.stopping import CODES, clean_end, stopped_in
 from dataprep.train.ranks import is_first_here
 
 from . import chat, clusters, diff, evaluate, look, models, people, runs, search, tokenizer, tokens, train, trial, why
+from .quiet import may_be_quiet
+from .wording import in_options, sentence_of
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
     help="Raw text to a trained language model: read, filter, deduplicate, tokenize, train.",
 )  # fmt: skip
 
@@ -43,13 +45,24 @@ def _options(
     """Declare the options that precede a command; `main` reads --debug from sys.argv, after a command has failed."""
 
 
-COMMANDS = (
-    runs.run, train.train, runs.clean, trial.plan, look.inspect, look.report, diff.diff, clusters.clusters, why.why,
-    search.search, models.train_ngram, models.perplexity, models.train_langid, models.train_quality,
-    models.export_model, tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer,
-    tokens.verify, tokens.show, tokens.export, tokens.import_,
-    runs.forget, people.people, runs.persona, evaluate.evaluate, chat.chat, chat.sample,
-)  # fmt: skip
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Run": (runs.run, trial.plan),
+    "Look at a run": (look.inspect, look.report, why.why, clusters.clusters, diff.diff, search.search),
+    "Tokens": (
+        tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer, tokens.show, tokens.export,
+        tokens.import_,
+    ),
+    "Models": (
+        train.train, evaluate.evaluate, chat.chat, chat.sample, models.export_model, models.train_ngram,
+        models.perplexity, models.train_langid, models.train_quality,
+    ),
+    "Chats": (people.people, runs.persona),
+    "Care": (tokens.verify, runs.clean, runs.forget),
+}  # fmt: skip
+PRINTS = {  # commands whose only result is what they print: they have no --quiet
+    trial.plan, look.inspect, why.why, clusters.clusters, diff.diff, search.search, tokenizer.tokenizer, tokens.show,
+    evaluate.evaluate, chat.chat, chat.sample, models.perplexity,
+}  # fmt: skip
 
 
 def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
@@ -66,21 +79,23 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for _command in COMMANDS:
-    app.command()(_stoppable(_command))
+for _panel, _commands in PANELS.items():
+    for _command in _commands:
+        _run = _stoppable(_command)
+        app.command(rich_help_panel=_panel)(_run if _command in PRINTS else may_be_quiet(_run))
 
 
 TRY_AGAIN = 75  # EX_TEMPFAIL
 
 
 def main() -> None:
-    """Run the command line; exit with 1 on a DataprepError (75: try again), 130 on Ctrl-C, 143 on SIGTERM."""
+    """Run the command line; exit with 1 on an error (75: try again), 130 on Ctrl-C, 143 on SIGTERM."""
     try:
-        app()
-    except DataprepError as e:
+        app(prog_name="dataprep")  # also of `python -m dataprep`, so that completion finds it
+    except Exception as e:
         if "--debug" in sys.argv:
             raise
-        _complain(" ".join(str(e).split()))
+        _complain(in_options(" ".join(sentence_of(e).split()), app, sys.argv))
         sys.exit(TRY_AGAIN if isinstance(e, (InUse, Transient, WorkerDied)) else 1)
     except SystemExit as e:
         if e.code in CODES:

@@ -1,10 +1,13 @@
-"""Progress bars for long work, on a terminal only: items, rate and remaining time."""
+"""Progress bars for long work, on a terminal and in a notebook: items, rate and remaining time."""
 
 from __future__ import annotations
 
+import contextlib
+import html
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -13,14 +16,28 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
 
 R = TypeVar("R")
+Draw = Callable[[int, str], None]
+
+SECONDS = 0.5  # between two drawings in a notebook
+_without: ContextVar[bool] = ContextVar("without_bars", default=False)
+
+
+@contextlib.contextmanager
+def without_bars() -> Iterator[None]:
+    """Show no progress bars in the body of the `with` statement."""
+    token = _without.set(True)
+    try:
+        yield
+    finally:
+        _without.reset(token)
 
 
 def track(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator[R]:
-    """Yield `results` unchanged; on a terminal, also show a progress bar with the label `label`.
+    """Yield `results` unchanged; on a terminal or in a notebook, also show a progress bar with the label `label`.
 
     items: the input of each result, in order. Progress is counted in bytes if the items have `n_bytes`, else in items.
     """
-    if not label or not items or not sys.stderr.isatty():
+    if not label or not items or _without.get() or not (sys.stderr.isatty() or _in_notebook()):
         return results
     return _tracked(results, items, label)
 
@@ -29,15 +46,49 @@ def _tracked(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator
     sizes = [int(getattr(item, "n_bytes", 0)) for item in items]
     in_bytes = sum(sizes) > 0
     sizes = sizes if in_bytes else [1] * len(items)
-    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), amount, TextColumn("{task.fields[pace]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(label, total=sum(sizes), pace="")
+    with (_notebook_bar if _in_notebook() else _terminal_bar)(label, sum(sizes), in_bytes) as draw:
         began, done = time.monotonic(), 0
         for size, result in zip(sizes, results, strict=True):
             done += size
-            progress.update(bar, completed=done, pace=_pace(done, sum(sizes), time.monotonic() - began, in_bytes))
+            draw(done, _pace(done, sum(sizes), time.monotonic() - began, in_bytes))
             yield result
+
+
+@contextlib.contextmanager
+def _terminal_bar(label: str, total: int, in_bytes: bool) -> Iterator[Draw]:  # noqa: FBT001 - the unit
+    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), amount, TextColumn("{task.fields[pace]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(label, total=total, pace="")
+        yield lambda done, pace: progress.update(bar, completed=done, pace=pace)
+
+
+@contextlib.contextmanager
+def _notebook_bar(label: str, total: int, in_bytes: bool) -> Iterator[Draw]:  # noqa: FBT001 - the unit
+    """Show a bar in the output of the cell; it is removed at the end. rich needs ipywidgets for this."""
+    display: Any = sys.modules["IPython"].display
+    handle = display.display(display.HTML(html.escape(label)), display_id=True)
+    drawn = 0.0
+
+    def draw(done: int, pace: str) -> None:
+        nonlocal drawn
+        if time.monotonic() - drawn >= SECONDS:
+            amounts = f"{decimal(done)} of {decimal(total)}" if in_bytes else f"{done:,} of {total:,}"
+            bar = f'<progress value="{done}" max="{total}"></progress>'
+            handle.update(display.HTML(f"{html.escape(label)} {bar} {amounts}, {pace}"))
+            drawn = time.monotonic()
+
+    try:
+        yield draw
+    finally:
+        handle.update(display.HTML(""))
+
+
+def _in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook; IPython on a terminal is not."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    return shell is not None and type(shell).__name__ not in ("NoneType", "TerminalInteractiveShell")
 
 
 def _pace(done: int, total: int, seconds: float, in_bytes: bool) -> str:  # noqa: FBT001 - two units of the rate

@@ -1,0 +1,77 @@
+"""What all commands share: panels, completion, --quiet, exit codes, and errors in the words of the command line."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+import typer.main
+
+import dataprep as dp
+from dataprep import cli
+from dataprep.cli.wording import in_options, sentence_of
+
+
+def test_every_command_is_in_a_panel(dataprep):
+    """`--help` groups the commands; none is left over."""
+    assert all(command.rich_help_panel in cli.PANELS for command in cli.app.registered_commands)
+    said = dataprep("--help")[1]
+    assert all(f"─ {panel} ─" in said for panel in cli.PANELS)
+    assert "─ Commands ─" not in said
+
+
+def test_quiet_is_an_option_of_every_command_that_does_something():
+    """Commands whose only result is what they print have no --quiet."""
+    commands = typer.main.get_group(cli.app).commands
+    quiet = {name for name, command in commands.items() if any("--quiet" in p.opts for p in command.params)}
+    assert quiet == set(commands) - {one.__name__.replace("_", "-") for one in cli.PRINTS}
+    assert {"run", "persona", "verify"} <= quiet
+
+
+def test_completion_knows_commands_and_options(dataprep, monkeypatch):
+    """The scripts of --install-completion ask for words; commands and options are completed."""
+    monkeypatch.setenv("_DATAPREP_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "dataprep ins")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert dataprep()[1].split() == ["inspect"]
+    monkeypatch.setenv("COMP_WORDS", "dataprep run --wor")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert dataprep()[1].split() == ["--workers"]
+
+
+def test_quiet_prints_errors_alone(dataprep, tmp_path):
+    """Nothing is on stdout, and the sentence about a mistake is still on stderr."""
+    docs = dp.Pipeline().run(dp.read([{"text": "a text"}], out=str(tmp_path / "rows")), out=str(tmp_path / "run"))
+    assert dataprep("clean", docs.url)[1] != ""
+    assert dataprep("clean", docs.url, "--quiet") == (0, "", "")
+    code, out, said = dataprep("clean", tmp_path / "nowhere", "-q")
+    assert (code, out) == (1, "")
+    assert "is not a folder" in said
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "printed"),
+    [
+        ("train-tokenizer", "vocab_size=3 must be at least 257", "--vocab-size 3 must be at least 257"),
+        ("import", "x is of others; use replace=True", "x is of others; use --replace"),
+        ("import", "out='' is used; give another folder as out", "--out '' is used; give another folder as --out"),
+        ("run", "memory='7XB' must be like '8GB'", "--memory '7XB' must be like '8GB'"),
+        ("run", "a.py:3: out has others; give another folder as out, or replace=True", None),
+        ("inspect", "s3://b/f?vocab_size=3 and a.b=3 must be read", None),
+        ("inspect", "vocab_size=3 is not an option of this command", None),
+    ],
+)  # fmt: skip
+def test_errors_name_options(command, said, printed):
+    """Parameters are printed as options of the command, except in sentences about a line of a pipeline file."""
+    assert in_options(said, cli.app, ["dataprep", command]) == (printed or said)
+
+
+def test_errors_that_nobody_raised_on_purpose():
+    """The system's errors name the file; an error of the pipeline file names its line, and one of dataprep says so."""
+    assert sentence_of(PermissionError(errno.EACCES, "Permission denied", "/x")).startswith("/x: Permission denied; ")
+    with pytest.raises(ZeroDivisionError) as mine:
+        1 / 0  # noqa: B018 - raises
+    assert "test_options.py:" in sentence_of(mine.value)
+    with pytest.raises(TypeError) as ours:
+        in_options(None, cli.app, ["dataprep", "run"])
+    assert "this is an error in dataprep; " in sentence_of(ours.value)
