@@ -19,7 +19,7 @@ BLOCKS = [
 @cache
 def dropped_marks(drop: str) -> frozenset[str]:
     """The marks that do not count."""
-    accents = {chr(c) for a, b in BLOCKS for c in range(a, b + 1) if unicodedata.category(chr(c)).startswith("M")}
+    accents = {chr(c) for a, b in BLOCKS for c in range(a, b + 1)} & points("MARK")
     return frozenset({"": set(), "diacritics": accents | {TATWEEL}, "marks": points("NONSPACING")}[drop])
 
 

