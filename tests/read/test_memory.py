@@ -103,3 +103,88 @@ def test_a_dataset_is_a_table_and_a_sequence(tmp_path):
     page = dp.read([{"text": "<script>alert(1)</script>"}])._repr_html_()
     assert "&lt;script&gt;" in page
     assert "<script>" not in page
+
+
+def nested():
+    """Rows with values in objects and lists, as tables of Polars hold them in views."""
+    return [{"text": f"text {i}", "a": {"b": f"b{i}", "c": [f"c{i}"]}, "n": i} for i in range(50)]
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars lazy", "pandas", "duckdb"])
+def test_nested_columns_are_read(kind, monkeypatch):
+    """Strings inside objects and lists are views in Polars, which not every Arrow function takes."""
+    monkeypatch.setattr(f"{__name__}.ROWS", nested())
+    assert [json.loads(m)["a"]["c"] for m in dp.read(make(kind)).table()["meta"].to_pylist()] == [
+        [f"c{i}"] for i in range(50)
+    ]
+
+
+def test_the_columns_of_the_input_come_back(tmp_path):
+    """restore=True: names, types and order of the input, the texts of now, and what stages added at the end."""
+    pandas = pytest.importorskip("pandas")
+    times = pandas.to_datetime(["2024-01-01 10:00:00", "2024-05-06 07:08:09", None])
+    texts, inside = ["one", "two", "three"], [{"a": 1, "b": "x"}] * 3
+    given = pandas.DataFrame({"n": [1, 2, 3], "content": texts, "at": times, "in": inside, "x": [0.5] * 3})
+    docs = dp.read(given, text="content", columns=["x"])
+    stages = (dp.Filter(short), dp.Map(lambda text: text.upper()), dp.Map(size, adds={"size": pa.int8()}))
+    clean = dp.Pipeline(*stages[:2]).run(docs, out=str(tmp_path / "a"))
+    clean = dp.Pipeline(stages[2]).run(clean, out=str(tmp_path / "b"))
+    found = clean.to_arrow(restore=True)
+    assert found.column_names == ["n", "content", "at", "in", "x", "size"]
+    back = clean.to_pandas(restore=True)
+    assert back["content"].tolist() == ["ONE", "THREE"]
+    assert back["size"].tolist() == [3, 5]
+    expected = given.drop(1).reset_index(drop=True).drop(columns="content")
+    pandas.testing.assert_frame_equal(back[expected.columns], expected, check_dtype=True)
+    assert clean.to_polars(restore=True)["at"].to_list() == [times[0].to_pydatetime(), None]
+    assert docs.to_arrow(restore=True).num_rows == 3  # of documents that are not sealed, too
+    assert clean.to_arrow().column_names == ["id", "text", "source", "meta", "x", "size"]
+
+
+def short(text):
+    return text != "two"
+
+
+def size(text):
+    return {"size": len(text)}
+
+
+def test_json_lines_come_back(tmp_path):
+    """The fields of JSON Lines, which need not be the same in every record nor of one type."""
+    rows = [{"body": "a", "k": 1, "v": [1]}, {"body": "b", "k": "1", "w": {"x": None}}, {"body": "c", "big": 2**70}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.jsonl").write_text('{"other": "b"}\n')
+    found = dp.read(str(tmp_path / "a.jsonl"), text="body").to_arrow(restore=True)
+    assert found["body"].to_pylist() == ["a", "b", "c"]
+    assert found["k"].to_pylist() == ["1", "1", None]
+    assert found["v"].to_pylist() == [[1], None, None]
+    a, b = (
+        dp.Pipeline().run(dp.read(str(tmp_path / f"{n}.jsonl"), text=t), out=str(tmp_path / n))
+        for n, t in (("a", "body"), ("b", "other"))
+    )
+    with pytest.raises(PlanError, match="different fields"):
+        dp.read([a, b]).to_arrow(restore=True)
+
+
+def test_list_reads_once(tmp_path):
+    """`list` asks for the length first, which must not read all documents before they are read."""
+    reads = []
+    docs = dp.read(ROWS[:5]).then(dp.Map(lambda text: reads.append(text) or text, version="1"))
+    assert [row["text"] for row in list(docs)] == reads == [row["text"] for row in ROWS[:5]]
+    assert bool(docs)
+    with pytest.raises(TypeError, match=r"docs\.count"):
+        len(docs)
+    done = dp.Pipeline().run(docs, out=str(tmp_path / "out"))
+    assert len(done) == len(list(done)) == docs.count == 5
+    assert not dp.Pipeline(dp.Filter(lambda text: False)).run(docs, out=str(tmp_path / "none"))
+
+
+def test_push_passes_on_what_datasets_takes(monkeypatch):
+    """`push` uploads by `datasets`, with the columns of the input if they are wanted."""
+    datasets = pytest.importorskip("datasets")
+    seen = []
+    monkeypatch.setattr(
+        datasets.Dataset, "push_to_hub", lambda self, name, **options: seen.append((self.column_names, name, options))
+    )
+    dp.read(ROWS[:3]).push("me/rows", restore=True, private=True)
+    assert seen == [(["text", "n"], "me/rows", {"private": True})]

@@ -6,10 +6,6 @@ seals a folder: Parquet shards and, last of all, a manifest. `open_dataset(DIR)`
 
 from __future__ import annotations
 
-import collections
-import html
-import itertools
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,27 +15,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, PlanError, ReadError, need, require
+from dataprep.errors import CorruptShard, PlanError, ReadError, require
 from dataprep.store import files, hashes
 from dataprep.store.key import key
 
 from . import batch as B
-from . import blame, export, folder, removed
+from . import blame, folder, removed
 from .batch import Batch
 from .folder import DATASET, Folder
 from .part import Part, Sealed
 from .reader import Slice
+from .rows import Rows
 from .stage import Head, Stage
 from .stats import Stats
 from .tables import CUTS, DROPS
 from .unread import Unread, check_unread, read_unread, unread_table
 
-SHOWN = 200  # characters of a text in a notebook
 SPREAD = 8  # parts that a sample is taken from
 
 
 @dataclass(frozen=True)
-class Dataset:
+class Dataset(Rows):
     """Documents of input files or of a sealed (complete) output folder, in the order of their ids; read when needed.
 
     Each iteration reads the input again and applies the pending stages (those that were added but not run yet); to save
@@ -127,48 +123,6 @@ class Dataset:
             check_unread(rows, self.max_bad_files)
         check_unread(rows, self.max_bad_files, n_docs)
 
-    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return all documents as a table in memory; columns: names of the columns to read (None: all)."""
-        batches = list(self.batches(columns))
-        if not batches:
-            empty = B.empty() if columns is None else B.empty().select([c for c in columns if c in B.FIXED])
-            return pa.Table.from_batches([empty])
-        return pa.Table.from_batches(batches).unify_dictionaries()
-
-    def take(self, n: int) -> list[dict[str, Any]]:
-        """Return the first n documents as dicts."""
-        rows: list[dict[str, Any]] = []
-        for batch in self.batches():
-            rows += batch.slice(0, n - len(rows)).to_pylist()
-            if len(rows) >= n:
-                break
-        return rows
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield all documents as dicts."""
-        for batch in self.batches():
-            yield from batch.to_pylist()
-
-    def __getitem__(self, position: int | slice) -> Any:
-        """Return the document at a position, as a dict, or those of a slice, as a list of dicts; -1 is the last.
-
-        Documents before it are read, but not those after it. Raises IndexError if there is no such document.
-        """
-        if isinstance(position, slice):
-            if _counts_back(position) and not self._is_counted:
-                return list(iter(self))[position]  # of an iterator, since list() of a Dataset counts it first
-            start, stop, step = position.indices(self.count if _counts_back(position) else sys.maxsize)
-            return list(itertools.islice(self, start, stop, step)) if step > 0 else list(self)[position]
-        if position < 0 and not self._is_counted:
-            last = collections.deque(self, maxlen=-position)
-            found = [last[0]] if len(last) == -position else []
-        else:
-            found = self[position : position + 1 or None]
-        if not found:
-            msg = f"there is no document at position {position:,}; there are {self.count:,}"
-            raise IndexError(msg)
-        return found[0]
-
     @property
     def count(self) -> int:
         """The number of documents; all are read to count them unless the Dataset is sealed (complete)."""
@@ -181,7 +135,15 @@ class Dataset:
         return bool(self.manifest) and not self.stages
 
     def __len__(self) -> int:
+        """Return the number of documents. Raises TypeError if they must be read for it, so that `list` reads once."""
+        if not self._is_counted:
+            msg = "a Dataset that is not sealed has no length until it is read; use docs.count, which reads it"
+            raise TypeError(msg)
         return self.count
+
+    def __bool__(self) -> bool:
+        """Return whether there is a document."""
+        return self.count > 0 if self._is_counted else any(batch.num_rows for batch in self.batches(["id"]))
 
     @property
     def stats(self) -> Stats:
@@ -251,48 +213,6 @@ class Dataset:
         what = f"{self.manifest['docs']:,} documents in {self.url}" if self.manifest else f"{len(self.parts)} parts"
         return f"Dataset({what}; columns {', '.join(self.columns)})"
 
-    def _repr_html_(self) -> str:
-        """Return what notebooks show: this Dataset in words, and the beginnings of its first five documents."""
-        rows = (
-            "".join(
-                f"<td>{html.escape(cell)}</td>" for cell in (B.show_id(row["id"]), row["source"], row["text"][:SHOWN])
-            )
-            for row in self.take(5)
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<p>{html.escape(repr(self))}</p><table><tr><th>id</th><th>source</th><th>text</th></tr>{body}</table>"
-
-    def write(self, path: str, format: str | None = None) -> None:  # noqa: A002 - the word users know
-        """Write all documents to one file.
-
-        format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None: the format that the end of `path` names, or
-        `jsonl.zst` if it names none.
-        """
-        export.write(self.batches, str(path), format)
-
-    def to_pandas(self) -> Any:
-        """Return the documents as a `pandas.DataFrame` with the columns of `table`."""
-        return need("pandas", extra="frames").DataFrame({n: column.to_pandas() for n, column in self._plain().items()})
-
-    def to_polars(self) -> Any:
-        """Return the documents as a `polars.DataFrame` with the columns of `table`."""
-        return need("polars", extra="frames").from_arrow(pa.table(self._plain()))
-
-    def to_hf(self) -> Any:
-        """Return the documents as a `datasets.Dataset` (Hugging Face), memory-mapped if this one is sealed (complete).
-
-        Needs the extra `hf`.
-        """
-        datasets = need("datasets", extra="hf")
-        if self.manifest.get("docs") and not self.stages and files.is_local(str(self.url)):
-            return datasets.Dataset.from_parquet([piece.url for part in self.parts for piece in part.slices])
-        return datasets.Dataset(pa.table(self._plain()))
-
-    def _plain(self) -> dict[str, pa.ChunkedArray]:
-        """Return the columns of `table`, with the sources as strings and not as a dictionary."""
-        table = self.table()
-        return {n: table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names}
-
     def text_of(self, id_: int | str) -> str:
         """Return the text of the document `id_` (an integer or "file:position"). Raises PlanError if it is unknown."""
         id_ = B.parse_id(str(id_))
@@ -321,11 +241,6 @@ def _unread_fingerprint(url: str) -> str:
         return hashes.fingerprint(url)
     except ReadError:
         return "unread"
-
-
-def _counts_back(position: slice) -> bool:
-    """Return whether a slice needs the number of documents: it counts from the end, or backwards."""
-    return any(n is not None and n < 0 for n in (position.start, position.stop, position.step))
 
 
 def check_dataset(docs: object) -> None:

@@ -29,7 +29,7 @@ from dataprep.read.json.columns import arrow_type, check_taken
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
-from .parquet_rows import pieces, rows_at_once
+from .parquet_rows import decoded, pieces, rows_at_once
 from .source_field import PREFIX, as_sources, field_path
 from .trust import MAX_DOC_BYTES
 
@@ -145,7 +145,7 @@ class Parquet(Reader):
     def _documents(self, rows: Batch, row: int, piece: Slice, stats: Ledger, seen: set[str]) -> Iterator[Batch]:
         """Yield rows as documents; `row` is the position of the first. seen: the sources of the file so far."""
         positions = np.arange(row, row + rows.num_rows)
-        rows = pa.RecordBatch.from_arrays([_decoded(column) for column in rows.columns], rows.schema.names)
+        rows = pa.RecordBatch.from_arrays([decoded(column) for column in rows.columns], rows.schema.names)
         texts = rows.column(self.text).cast(pa.large_binary())
         sizes = pc.fill_null(pc.binary_length(texts), 0).to_numpy()
         reasons = np.full(rows.num_rows, "", object)
@@ -179,7 +179,7 @@ class Parquet(Reader):
                 msg = f"there is no field {name!r}, which source= names; the columns are {_show(rows.schema)}"
                 raise ReadError(msg, url)
             values, depth = pc.struct_field(values, path[depth]), depth + 1
-        values = _decoded(values)
+        values = decoded(values)
         if _is_text(values.type) or not pa.types.is_nested(values.type):
             return values.cast(pa.large_string()), path[depth:]
         msg = f"the field {name!r}, which source= names, has the type {values.type}; name one inside it, or a string"
@@ -226,14 +226,6 @@ def _kind(kind: pa.DataType) -> str:
 
 def _show(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} ({field.type})" for field in schema)
-
-
-def _decoded(values: pa.Array) -> pa.Array:
-    """Return dictionaries and views as plain values, which every Arrow function takes."""
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    return values.cast(views.get(values.type, values.type))
 
 
 def _not_utf8(texts: pa.LargeBinaryArray) -> npt.NDArray[np.bool_]:

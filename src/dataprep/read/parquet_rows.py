@@ -123,3 +123,21 @@ def _sizes(values: pa.Array) -> npt.NDArray[np.int64]:
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(inner)])
         return np.asarray(np.diff(ends[values.offsets.to_numpy()]), np.int64)
     return np.zeros(len(values), np.int64)
+
+
+def decoded(values: pa.Array) -> pa.Array:
+    """Return dictionaries and views as plain values, which every Arrow function takes."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = _without_views(values.type)
+    return values if kind == values.type else values.cast(kind)
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_without_views(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_without_views(kind.value_type))
+    return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(kind, kind)

@@ -1,0 +1,103 @@
+"""Give documents the columns of their input back: the fields in `meta`, and the text under its name.
+
+The names and types are those of the input files, as far as these are still there: `origin.json` of each folder lists
+the files that the Dataset was made from, and how they were read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.errors import require
+from dataprep.store import files
+
+from . import batch as B
+from .folder import Folder
+from .part import Part, Sealed
+from .reader import Reader, reader_of
+
+
+def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
+    """Return the documents of a table with the columns of their input, followed by those that stages added.
+
+    parts: the parts of the Dataset. Raises PlanError if its input files have their texts in different fields.
+    """
+    inputs = list(_inputs((part.reader, piece.url) for part in parts for piece in part.slices))
+    names = sorted({getattr(reader, "text", "text") for reader, _ in inputs}) or ["text"]
+    require(len(names) == 1, f"the input files have their texts in different fields ({', '.join(names)}); read them "
+            "in several calls, and use restore= for each")  # fmt: skip
+    types = _types(inputs)
+    rows = [orjson.loads(meta) for meta in table["meta"].to_pylist()]
+    path = [names[0]] if names[0] in types else names[0].split(".")
+    added = {name: table[name] for name in table.column_names if name not in B.FIXED}
+    found = {name: [row.get(name) for row in rows] for name in {name: None for row in rows for name in row}}
+    texts = table["text"].to_pylist()
+    if len(path) == 1:
+        found[path[0]] = texts
+    else:
+        found[path[0]] = [_inside(row.get(path[0]), path[1:], text) for row, text in zip(rows, texts, strict=True)]
+    columns = {name: _column(found[name], types.get(name)) for name in found if name not in added}
+    columns |= {name: _parsed(values, types.get(name)) for name, values in added.items()}
+    order = [*types, path[0], *columns]
+    empty = {name: pa.nulls(len(table), kind) for name, kind in types.items()}
+    return pa.table({name: (empty | columns)[name] for name in dict.fromkeys(order)})
+
+
+def _inputs(places: Iterable[tuple[Reader, str]]) -> Iterator[tuple[Reader, str]]:
+    """Yield the readers and URLs of the first input, in place of those of sealed Datasets that were made from it."""
+    seen, left = set[str](), dict.fromkeys(places)
+    while left:
+        reader, url = next(iter(left))
+        del left[reader, url]
+        if not isinstance(reader, Sealed):
+            yield reader, url
+            continue
+        home = url.rpartition("/data/")[0]
+        origin = {} if home in seen else Folder(home).origin
+        seen.add(home)
+        for row in origin.get("files", []):
+            if known := reader_of(origin["readers"][row["reader"]]):
+                left[known, row["url"]] = None
+
+
+def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:
+    """Return the columns of the Parquet files among the input files, one of each reader; {} if there are none."""
+    found: dict[str, pa.DataType] = {}
+    for reader, url in {reader: url for reader, url in inputs if type(reader).__name__ == "Parquet"}.items():
+        if getattr(reader, "meta", False) and "***" not in url and files.exists(url):
+            with files.open_raw(url) as f:
+                found = {field.name: field.type for field in pq.read_schema(f)} | found
+    return found
+
+
+def _inside(value: Any, path: Sequence[str], text: str) -> Any:
+    """Return an object with the text put in at a path of names."""
+    value = dict(value) if isinstance(value, dict) else {}
+    value[path[0]] = text if len(path) == 1 else _inside(value.get(path[0]), path[1:], text)
+    return value
+
+
+def _column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
+    """Return values of JSON as an array of a type if they can be, else of their own; objects of no one type as JSON."""
+    errors = (pa.ArrowException, TypeError, ValueError, OverflowError)
+    if kind is not None and not pa.types.is_binary(kind) and not pa.types.is_large_binary(kind):
+        with contextlib.suppress(*errors):
+            return pa.array(values, kind)
+        with contextlib.suppress(*errors):
+            return pa.array(values).cast(kind)
+    with contextlib.suppress(*errors):
+        return pa.array(values)
+    return pa.array([v if v is None or isinstance(v, str) else orjson.dumps(v).decode() for v in values])
+
+
+def _parsed(values: pa.ChunkedArray, kind: pa.DataType | None) -> Any:
+    """Return a column; one that was nested in the input, and is JSON here, as it was."""
+    if kind is None or not pa.types.is_nested(kind) or pa.types.is_nested(values.type):
+        return values
+    return _column([None if value is None else orjson.loads(value) for value in values.to_pylist()], kind)
