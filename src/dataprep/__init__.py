@@ -25,6 +25,7 @@ _NAMES = {
     "core.estimator": "Estimator",
     "core.pipeline": "Pipeline",
     "core.reader": "Reader",
+    "core.resource": "Resource",
     "core.runner": "Local Ray Runner Serial",
     "core.score": "Score",
     "core.stage": "Filter Map Stage",

@@ -22,10 +22,10 @@ from dataprep.store.key import key
 from . import batch as B
 from . import blame, folder, removed
 from .batch import Batch
+from .documents import Documents
 from .folder import DATASET, Folder
 from .part import Part, Sealed
 from .reader import Slice
-from .rows import Rows
 from .stage import Head, Stage
 from .stats import Stats
 from .tables import CUTS, DROPS
@@ -35,7 +35,7 @@ SPREAD = 8  # parts that a sample is taken from
 
 
 @dataclass(frozen=True)
-class Dataset(Rows):
+class Dataset(Documents):
     """Documents of input files or of a sealed (complete) output folder, in the order of their ids; read when needed.
 
     Each iteration reads the input again and applies the pending stages (those that were added but not run yet); to save

@@ -1,4 +1,4 @@
-"""`Rows`: the documents of a Dataset as Python objects, tables, files, and objects of other libraries."""
+"""`Documents`: the documents of a Dataset as Python objects, tables, files, and objects of other libraries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .restore import original
 SHOWN = 200  # characters of a text in a notebook
 
 
-class Rows:
+class Documents:
     """Base class of Dataset: what can be done with documents once they are read.
 
     parts, url, manifest: those of the Dataset.

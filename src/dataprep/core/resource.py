@@ -1,0 +1,96 @@
+"""Resource: a model, or another object that takes long to load, which every process loads once for all its stages."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+import multiprocessing
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataprep.errors import PlanError, require
+from dataprep.store.key import key, parameter_names
+
+_LOADED: dict[str, Any] = {}  # of this process
+_LOCK = threading.RLock()  # a loader may use another Resource
+
+
+@dataclass(frozen=True, repr=False)
+class Resource:
+    """A model or another object that stages use, loaded once by each process that needs it, when it first does.
+
+    A Stage has it as a field, or a plain function as a global; `get` returns the object. Only the loader is sent to
+    workers. A cache of one's own (`functools.cache`, a global) is empty again in every task if the script defines it.
+
+    loader: a function that returns the object. If it has a parameter `device`, this is "cuda:0", "cuda:1" ... where
+    PyTorch finds GPUs, which are shared by the workers in turns, else "mps" or "cpu". version: text or number that
+    identifies what is loaded; the key of a stage depends on it, on the loader's name, and on the arguments of a
+    `functools.partial`. Change it when the model changes. An object that was loaded is kept until its process ends.
+
+    Raises PlanError if the loader is not a function, or has further parameters.
+
+    >>> def load(device): return transformers.pipeline("text-classification", "OWNER/NAME", device=device)
+    >>> model = dp.Resource(load, version="OWNER/NAME 2024-05-01")
+    >>> model.get()(["a text", "another"], batch_size=64)
+    """
+
+    loader: Callable[..., Any]
+    version: str | int = field(kw_only=True)
+    _identity: str = field(init=False, compare=False)  # of the loader: a worker gets a copy of it with every task
+
+    def __post_init__(self) -> None:
+        require(callable(self.loader), f"Resource must be given a function that loads, not {self.loader!r:.80}")
+        good = isinstance(self.version, (str, int)) and not isinstance(self.version, bool) and self.version != ""
+        require(good, f"version={self.version!r} must be a text or number that identifies what is loaded")
+        further = [name for name in _required(self.loader) if name != "device"]
+        require(not further, f"the loader of {self!r} needs the parameter {''.join(further[:1])}, which nothing gives; "
+                "use functools.partial")  # fmt: skip
+        try:
+            source = key(self.loader)
+        except PlanError:  # no source: its name
+            source = ""
+        object.__setattr__(self, "_identity", key((self.recipe(), source)))
+
+    def __repr__(self) -> str:
+        return f"Resource({self._name}, version={self.version!r})"
+
+    @property
+    def _name(self) -> str:
+        function = self.loader.func if isinstance(self.loader, functools.partial) else self.loader
+        return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+    def recipe(self) -> Any:
+        """Return what keys depend on: the name of the loader, the arguments of a partial function, and the version."""
+        given = (self.loader.args, self.loader.keywords) if isinstance(self.loader, functools.partial) else ()
+        return (self._name, given, self.version)
+
+    def get(self) -> Any:
+        """Return the object, which is loaded at the first call in a process."""
+        with _LOCK:
+            if self._identity not in _LOADED:
+                given = {"device": device()} if "device" in parameter_names(self.loader) else {}
+                _LOADED[self._identity] = self.loader(**given)
+            return _LOADED[self._identity]
+
+
+def device() -> str:
+    """Return the device for a model in this process: "cuda:N", "mps" or "cpu"; workers take the GPUs in turns."""
+    if importlib.util.find_spec("torch") is None:
+        return "cpu"
+    torch: Any = importlib.import_module("torch")
+    if torch.cuda.is_available():
+        number = (*getattr(multiprocessing.current_process(), "_identity", ()), 1)[0]
+        return f"cuda:{(number - 1) % torch.cuda.device_count()}"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _required(function: Callable[..., Any]) -> list[str]:
+    """Return the parameters of a function that have no default; those of a class or builtin may not be known."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in found if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

@@ -1,0 +1,141 @@
+"""A Resource is loaded once per process, by scripts too, and its version decides about finished work."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
+
+import dataprep as dp
+from dataprep.core import resource
+from dataprep.errors import PlanError
+from dataprep.store.key import key
+
+SCRIPT = """
+import os
+from dataclasses import dataclass
+import pyarrow as pa
+import dataprep as dp
+
+def load(place):
+    with open(place, "a") as f:
+        f.write(f"{os.getpid()}\\n")
+    return str.upper
+
+@dataclass(frozen=True, kw_only=True)
+class Shout(dp.Stage):
+    model: dp.Resource
+
+    def __call__(self, batches, stats):
+        for batch in batches:
+            texts = [self.model.get()(text) for text in batch["text"].to_pylist()]
+            yield batch.set_column(batch.schema.get_field_index("text"), "text", pa.array(texts, pa.large_string()))
+
+if __name__ == "__main__":
+    import functools, sys
+    model = dp.Resource(functools.partial(load, sys.argv[1] + "/loads"), version="1")
+    same = lambda text: text == model.get()(text)
+    docs = dp.read(sys.argv[1] + "/*.jsonl")
+    done = dp.Pipeline(Shout(model=model), dp.Filter(same)).run(docs, out=sys.argv[1] + "/out", run=dp.Local(2))
+    print(done.count)
+"""
+
+
+def test_a_script_loads_once_per_worker(tmp_path):
+    """Two stages and ten files: each of the two workers loads the model once, the parent never."""
+    for i in range(10):
+        (tmp_path / f"{i}.jsonl").write_text("".join(json.dumps({"text": f"text {i} {j}"}) + "\n" for j in range(3)))
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "script.py", str(tmp_path)], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    loads = (tmp_path / "loads").read_text().splitlines()
+    assert done.stdout.strip() == "30"
+    assert len(loads) == len(set(loads)) in (1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uses(dp.Stage):
+    """A stage with a model."""
+
+    model: dp.Resource
+
+
+def load(*, device="cpu"):
+    """Return what it was given."""
+    return device, os.getpid()
+
+
+def other():
+    """Return another object."""
+    return 2
+
+
+def named(name):
+    """Return an object with a name."""
+    return name
+
+
+def by_global(text):
+    return MODEL.get() != text
+
+
+MODEL = dp.Resource(other, version=1)
+
+
+def test_the_key_depends_on_the_version(monkeypatch):
+    """Of a stage, and of a plain function that uses one as a global; and on the loader's name and arguments."""
+    made = [
+        dp.Resource(load, version=1), dp.Resource(load, version=2), dp.Resource(other, version=1),
+        dp.Resource(functools.partial(named, "a"), version=1), dp.Resource(functools.partial(named, "b"), version=1),
+    ]  # fmt: skip
+    assert len({key(Uses(model=one)) for one in made}) == len(made)
+    assert key(Uses(model=dp.Resource(load, version=1))) == key(Uses(model=made[0]))
+    first = key(dp.Filter(by_global))
+    monkeypatch.setattr(f"{__name__}.MODEL", dp.Resource(other, version=2))
+    assert key(dp.Filter(by_global)) != first
+    assert [one.get() for one in made[2:]] == [2, "a", "b"]
+
+
+def test_loaders_of_one_name_are_told_apart():
+    """Two lambdas with equal versions load their own objects, and each only once."""
+    loads = []
+    a, b = (dp.Resource(lambda name=name: loads.append(name) or [name], version=1) for name in "ab")
+    assert a.get() is a.get() != b.get()
+    assert b.get() is b.get()
+    assert loads == ["a", "b"]
+
+
+def test_gpus_are_shared_in_turns(monkeypatch):
+    """A loader with a parameter `device` gets the GPU of its worker, or the CPU."""
+    cuda = SimpleNamespace(is_available=lambda: True, device_count=lambda: 2)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, __spec__="found"))
+    assert dp.Resource(load, version="device").get()[0].startswith("cuda:")
+    process = resource.multiprocessing.current_process()
+    found = []
+    for number in (1, 2, 3):
+        monkeypatch.setattr(process, "_identity", (number,))
+        found.append(resource.device())
+    assert found == ["cuda:0", "cuda:1", "cuda:0"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dp.Resource("model.bin", version=1), "must be given a function"),
+        (lambda: dp.Resource(load, version=""), "version='' must be"),
+        (lambda: dp.Resource(load, version=None), "version=None must be"),
+        (lambda: dp.Resource(named, version=1), "needs the parameter name"),
+    ],
+    ids=["no function", "empty", "none", "parameter"],
+)
+def test_a_wrong_resource_is_one_sentence(make, message):
+    """Before any work."""
+    with pytest.raises(PlanError, match=message):
+        make()
