@@ -1,0 +1,282 @@
+"""The command `init`: look at a folder of texts or chats, and write a pipeline file for it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import tempfile
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.filesize import decimal
+from rich.markup import escape
+
+from dataprep.core import pipeline_file
+from dataprep.core.dataset import Dataset
+from dataprep.errors import PlanError
+from dataprep.store import files
+
+from .options import Screen, one_line, table_of
+from .trial import dry_run
+
+if TYPE_CHECKING:
+    from dataprep.core.stage import Stage
+    from dataprep.read.survey import FileGroup, FolderContents
+
+log = logging.getLogger("dataprep")
+SAMPLE_BYTES = 1 << 20  # of each group: enough for shares, read in a second
+MOST_DROPPED = 0.5  # a rule that drops more of the sample is written as a comment
+MOST_LANGUAGE = 0.6  # of the documents, for a rule that keeps their language only
+VOCABULARY = ((1 << 20, 1_024, 0.1), (20 << 20, 4_096, 0.05), (200 << 20, 16_000, 0.01), (1 << 62, 32_000, 0.005))
+SHOWN = 5
+
+HEAD = '''\
+"""Pipeline for {folder}:
+{found}.
+
+    dataprep run {file} --dry-run
+        shows on a sample what each step would drop
+    dataprep plan {file}
+        estimates memory, disk space and time
+    dataprep run {file} --workers 2
+        runs all steps, into {out}; a repeated call does only what is missing
+    dataprep inspect {out}
+        shows what was dropped, and why
+
+Written by `dataprep init`; change it as you like. A step is a function: its parameters are the steps that it needs.
+Paths are relative to the folder in which dataprep is run. Damaged files are left out (on_bad_file="skip"); a warning
+names them, and unread.parquet in the folder of the step lists them.
+"""
+
+import dataprep as dp
+from dataprep.report import write as write_report
+
+VOCABULARY = {vocabulary}  # ids of the tokenizer; the larger the corpus, the more: 1,024 for 1 MB, 32,000 for 1 GB
+VAL = {val}  # share of the documents that are held out for validation
+'''
+CHATS = '''
+CHATS = {paths}
+
+
+def {name}(out, run):
+    """Read the exports of chats, drop messages that two of them have, and hide names and numbers.
+
+    This is one Pipeline, so that nothing is saved before names are hidden. Names of people who write are found by
+    themselves; others that must be hidden, such as nicknames, are passed as names=("...", "..."). key="people.key"
+    gives a person the same pseudonym in every run; without it, the pseudonyms of a run are random.
+    """
+    stages = dp.Overlaps(), dp.Pseudonyms(), dp.PII()
+    return dp.Pipeline(*stages).run(dp.read(CHATS{options}), out=out, run=run, replace=True)
+
+
+def conversations({name}, out, run):
+    """Keep what people wrote, drop forwarded messages, and join messages; an hour of silence ends a conversation."""
+    stages = dp.CleanMessages(), dp.MinHash(preset="dialect", min_shingles=57), dp.Conversations(gap="1h")
+    return dp.Pipeline(*stages).run({name}, out=out, run=run, replace=True)
+'''
+READ = '''
+
+{constant} = {paths}
+
+
+def {name}(out, run):
+    """Write the documents as a Dataset: one for each {unit}."""
+    return dp.Pipeline().run(dp.read({constant}{options}), out=out, run=run, replace=True)
+'''
+JOIN = '''
+
+def ingest({names}, out, run):
+    """Join the documents of all fields."""
+    return dp.Pipeline().run(dp.read([{names}]), out=out, run=run, replace=True)
+'''
+CLEAN = '''
+
+def filter(ingest, out, run):
+    """Drop documents by rules, each with its reason; rules that would drop most of them are comments.
+
+    Each share is of the documents that reach the rule, in a sample of {n:,} documents. {languages}
+    """
+    stages = [
+{stages}    ]
+    return dp.Pipeline(*stages).run(ingest, out=out, run=run, replace=True)
+
+
+def dedup_exact(filter, out, run):
+    """Drop exact copies."""
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run, replace=True)
+
+
+def dedup_minhash(dedup_exact, out, run):
+    """Drop near-duplicates: documents whose word 5-grams have a Jaccard similarity of 0.8 to those of a kept one."""
+    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run, replace=True)
+'''
+CORPUS = '''
+
+def corpus(conversations, dedup_minhash, out, run):
+    """Join conversations and documents."""
+    return dp.Pipeline().run(dp.read([conversations, dedup_minhash]), out=out, run=run, replace=True)
+'''
+TOKENS = '''
+
+def tokenizer({last}, out, run):
+    """Train a byte-level BPE."""
+    return dp.train_bpe({last}, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
+
+
+def encode({last}, tokenizer, out, run):
+    """Write uint16 token shards; `dataprep train` trains a model on them."""
+    return dp.encode({last}, tokenizer, out=out, val=VAL, run=run, replace=True)
+
+
+def report(encode, out):
+    """Write one HTML page about all steps."""
+    return write_report(out.rpartition("/")[0], f"{{out}}/report.html")
+'''
+UNITS = {"text": "file", "jsonl": "record", "parquet": "row", "Dataset": "document", "hf": "row"}  # others: page
+
+
+def init(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder with documents, a crawl, or chats.")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="The pipeline file to write.")
+    ] = "pipeline.py",
+) -> None:
+    """Look at what a folder contains, and write a commented pipeline file for it; nothing else is written.
+
+    The file is tried on a sample first. An existing file is not overwritten.
+    """
+    from dataprep.read.survey import survey
+
+    if not out.endswith(".py"):
+        msg = f"--out {out} must be a Python file, such as pipeline.py"
+        raise PlanError(msg)
+    if files.exists(out):
+        msg = f"{out} exists and is not overwritten; name another file with --out, or remove it"
+        raise PlanError(msg)
+    console = Screen(highlight=False)
+    found = survey(folder)
+    _print_found(console, found)
+    quiet, log.disabled = log.disabled, True  # the dry run logs the same warnings
+    try:
+        text = written(folder, found, out)
+    finally:
+        log.disabled = quiet
+    with tempfile.TemporaryDirectory(prefix="dataprep-init-") as place:
+        trial = files.join(place, files.name_of(out))
+        files.write_bytes(trial, text.encode("utf-8", "backslashreplace"))
+        dry_run(pipeline_file.load(trial), None, SAMPLE_BYTES, 0)
+    files.write_bytes(out, text.encode("utf-8", "backslashreplace"))
+    console.print(f"wrote {escape(out)}; read it, change it, then: dataprep run {escape(out)}", soft_wrap=True)
+
+
+def _print_found(console: Screen, found: FolderContents) -> None:
+    """Print a row per format, and how many files are left out, and why."""
+    table = table_of("found", "text in", "files", "stored", left=2)
+    for group in found.groups:
+        for n, (name, count) in enumerate(sorted(group.formats.items())):
+            stored = decimal(group.n_bytes) if n == 0 else ""
+            table.add_row(name, "messages" if group.chats else escape(group.text), f"{count:,}", stored)
+    console.print(table)
+    for reason, n in sorted(Counter(found.left_out.values()).items()):
+        some = [url for url, why in found.left_out.items() if why == reason][:SHOWN]
+        more = " ..." if n > SHOWN else ""
+        console.print(f"[yellow]left out, {reason}:[/] {n:,} ({escape(', '.join(some))}{more})", soft_wrap=True)
+
+
+def written(folder: str, found: FolderContents, file: str) -> str:
+    """Return the text of a pipeline file.
+
+    folder: the folder that `found`, its survey, describes. file: where the text will be written.
+    """
+    n_bytes = sum(group.n_bytes for group in found.groups)
+    vocabulary, val = next((v, share) for most, v, share in VOCABULARY if n_bytes < most)
+    total: Counter[str] = Counter()
+    for group in found.groups:
+        total.update(group.formats)
+    kinds = ", ".join(f"{n:,} {name}" for name, n in sorted(total.items()))
+    out = f"out/{files.name_of(file).removesuffix('.py')}"
+    listed = textwrap.fill(f"{kinds}, {decimal(n_bytes)}", 110)
+    text = HEAD.format(folder=_inside(folder), found=listed, file=_inside(file), out=_inside(out),
+                       vocabulary=f"{vocabulary:_}", val=val)  # fmt: skip
+    chats = [group for group in found.groups if group.chats]
+    documents = [group for group in found.groups if not group.chats]
+    for group in chats:
+        name = "chats" if documents else "ingest"
+        text += CHATS.format(name=name, paths=_shown(group.paths), options=_options(group))
+    if documents:
+        names = ["ingest"] if len(documents) == 1 else [f"read_{n}" for n in range(1, len(documents) + 1)]
+        for name, group in zip(names, documents, strict=True):
+            constant = "INPUT" if name == "ingest" else f"INPUT_{name[5:]}"
+            unit = " or ".join(dict.fromkeys(UNITS.get(f, "page") for f in sorted(group.formats)))
+            text += READ.format(constant=constant, name=name, paths=_shown(group.paths), unit=unit,
+                                options=_options(group))  # fmt: skip
+        text += JOIN.format(names=", ".join(names)) if len(names) > 1 else ""
+        text += _cleaning(documents)
+    text += CORPUS if chats and documents else ""
+    last = "corpus" if chats and documents else "conversations" if chats else "dedup_minhash"
+    return re.sub(r"\n{4,}", "\n\n\n", text + TOKENS.format(last=last))
+
+
+def _inside(path: str) -> str:
+    """Return a path as it may be part of a docstring."""
+    return one_line(path).replace("\\", "\\\\").replace('"', "'")
+
+
+def _shown(paths: Sequence[str]) -> str:
+    """Return paths as Python: one path as it is, more as a list with a line each."""
+    return repr(paths[0]) if len(paths) == 1 else "".join(["[\n", *(f"    {path!r},\n" for path in paths), "]"])
+
+
+def _options(group: FileGroup) -> str:
+    """Return the arguments of `dp.read` after the paths."""
+    named = "" if group.text == "text" else f", text={group.text!r}"
+    return f'{named}, on_bad_file="skip"'
+
+
+def _cleaning(documents: Sequence[FileGroup]) -> str:
+    """Return the steps that filter and deduplicate; rules that would drop most of a sample are comments."""
+    from dataprep.filters.c4.stage import C4
+    from dataprep.filters.classifiers.language import Language
+    from dataprep.filters.gopher.stage import Gopher
+    from dataprep.read import read
+
+    samples = [read(g.paths, text=g.text, on_bad_file="skip").sample(SAMPLE_BYTES) for g in documents]
+    n = left = sum(map(_count, samples))
+    languages, lines = "The languages were not determined: that needs the package py3langid.", []
+    rules: list[tuple[str, Stage, str]] = [("dp.Gopher()", Gopher(), "length, symbols and repetition of running text")]
+    if find_spec("py3langid") is not None:
+        shares = _languages(samples, n)
+        languages = f"Languages: {', '.join(f'{name} {share:.0%}' for name, share in shares[:SHOWN]) or 'none'}."
+        top, share = shares[0] if shares else ("und", 0.0)
+        if top != "und" and share >= MOST_LANGUAGE:
+            rules.insert(0, (f'dp.Language("{top}")', Language(top), "the language of most documents"))
+        if top == "en":
+            rules.append(("dp.C4()", C4(), "lines that end like sentences, for English web pages"))
+    for code, stage, about in rules:
+        kept = [sample.then(stage) for sample in samples]
+        n_kept = sum(map(_count, kept))
+        share = 1 - n_kept / max(1, left)
+        is_on = share <= MOST_DROPPED
+        lines.append(f"        {'' if is_on else '# '}{code},  # {about}; drops {share:.0%}\n")
+        samples, left = (kept, n_kept) if is_on else (samples, left)
+    lines.append("        # dp.PII(),  # replaces e-mail addresses, telephone numbers and the like\n")
+    return CLEAN.format(n=n, languages=languages, stages="".join(lines))
+
+
+def _count(docs: Dataset) -> int:
+    return sum(batch.num_rows for batch in docs.batches(["id"]))
+
+
+def _languages(samples: Sequence[Dataset], n: int) -> list[tuple[str, float]]:
+    """Return the languages of the documents and their shares, the most frequent first."""
+    from dataprep.filters.classifiers.language import Language
+
+    found: Counter[str] = Counter()
+    for sample in samples:
+        for batch in sample.then(Language()).batches(["language"]):
+            found.update(batch.column("language").to_pylist())
+    return [(name, count / max(1, n)) for name, count in found.most_common()]

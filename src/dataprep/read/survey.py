@@ -1,0 +1,215 @@
+"""Survey a folder for `dataprep init`: which files `dp.read` would read, in what groups, and which field has the text.
+
+A group is what one call of `dp.read` can read: all exports of chats, or documents whose text is in one field.
+"""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.core.dataset import open_dataset
+from dataprep.core.folder import MANIFEST
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
+
+from . import formats, hf
+from .listing import list_files
+
+log = logging.getLogger("dataprep")
+HEAD_BYTES = 1 << 18  # of a JSON Lines file, in which fields are searched
+RECORDS = 100  # that are compared
+LOOSE = 20  # files of one folder that are named one by one; more are named by their suffix
+FIELDS = ("text", "content", "raw_content", "body", "article", "document", "markdown", "maintext", "story")
+PAGES = ("warc", "arc", "wet", "wat")
+
+
+@dataclass
+class FileGroup:
+    """Files that one call of `dp.read` reads.
+
+    chats: whether they are exports of chats. text: the field that has the text. paths: files, folders and globs that
+    name exactly these files. formats: number of files per format. n_bytes: their size as stored.
+    """
+
+    chats: bool
+    text: str
+    paths: list[str] = field(default_factory=list)
+    formats: Counter[str] = field(default_factory=Counter)
+    n_bytes: int = 0
+
+    @property
+    def pages(self) -> bool:
+        """Whether any of the files is of a crawl."""
+        return any(name in self.formats for name in PAGES)
+
+
+@dataclass
+class FolderContents:
+    """What a folder contains: groups, chats first; and the files that are left out, with a reason each."""
+
+    groups: list[FileGroup]
+    left_out: dict[str, str]
+
+
+def survey(folder: str) -> FolderContents:
+    """Return what a folder, or a file, contains; files are opened to find formats and fields, but not read whole.
+
+    Raises ReadError if it does not exist or is empty, PlanError if no file in it has a format that `dp.read` knows.
+    """
+    if files.is_dir(folder) and (files.exists(files.join(folder, MANIFEST)) or hf.is_saved(folder)):
+        return FolderContents([_of_dataset(folder)], {})
+    if not files.is_dir(folder):
+        msg = f"{folder} must be an existing folder; give the folder that has the files"
+        raise PlanError(msg)
+    quiet, log.disabled = log.disabled, True
+    try:
+        return _of_files(folder)
+    finally:
+        log.disabled = quiet
+
+
+def _of_dataset(folder: str) -> FileGroup:
+    """Return the group of a sealed Dataset, or of a folder of `save_to_disk`."""
+    if hf.is_saved(folder):
+        return FileGroup(chats=False, text="text", paths=[folder], formats=Counter({"hf": 1}))
+    docs = open_dataset(folder)
+    return FileGroup(False, "text", [folder], Counter({"Dataset": len(docs.parts)}), docs.n_bytes)
+
+
+def _of_files(folder: str) -> FolderContents:
+    kinds = {url: formats.format_of(url) for url in files.expand(folder)}
+    if not any(kinds.values()):
+        list_files(folder, None)  # raises the error that states what is wrong
+    with_chats = {_parent(url) for url, kind in kinds.items() if kind and kind.is_chat}
+    groups: dict[tuple[bool, str], FileGroup] = {}
+    keys: dict[str, tuple[bool, str]] = {}
+    left_out: dict[str, str] = dict.fromkeys(files.hidden(folder), "hidden")
+    for url, kind in kinds.items():
+        reason = _reason(url, kind, with_chats)
+        text = "text"
+        if kind and not reason and not kind.is_chat:
+            text = _text_field(url, kind.name)
+            reason = "" if text else "no_text"
+        if reason or kind is None:
+            left_out[url] = reason
+            continue
+        key = (kind.is_chat, text)
+        group = groups.setdefault(key, FileGroup(*key))
+        keys[url] = key
+        group.formats[kind.name] += 1
+        group.n_bytes += files.size(url)
+    if not groups:
+        url, reason = next(iter(left_out.items()))
+        msg = f"{folder} has no text: {url} is left out ({reason}); give a folder with documents or chats"
+        raise PlanError(msg)
+    root = posixpath.normpath(folder) if files.is_local(folder) else folder.rstrip("/")
+    below = all(url.startswith(_prefix(root)) for url in keys)
+    for path, key in _compact(root, keys) if below else keys.items():  # "../here/x" is listed as "x"
+        groups[key].paths.append(path)
+    return FolderContents(sorted(groups.values(), key=lambda g: (not g.chats, g.text != "text", g.text)), left_out)
+
+
+def _reason(url: str, kind: formats.Format | None, with_chats: set[str]) -> str:
+    """Return the reason to leave a file out, or "". with_chats: the folders that have exports of chats."""
+    if kind is None:
+        return "not_a_chat" if formats.may_be_chat(url) else "unknown_type"
+    if files.size(url) == 0:
+        return "empty"
+    if kind.is_chat or not with_chats or not isinstance(kind.reader, str):
+        return ""
+    if kind.name == "text":  # of a folder of its own, it is a text
+        return "not_a_chat" if _parent(url) in with_chats else ""
+    return "not_a_chat" if formats.may_be_chat(url) else ""
+
+
+def _prefix(folder: str) -> str:
+    return "" if folder == "." else f"{folder.rstrip('/')}/"
+
+
+def _parent(url: str) -> str:
+    return url.rpartition("/")[0]
+
+
+def _compact(folder: str, keys: Mapping[str, tuple[bool, str]]) -> Iterable[tuple[str, tuple[bool, str]]]:
+    """Yield paths that name exactly these files, each with the key of its files; a whole folder is one path."""
+    prefix = _prefix(folder)
+    inside = {url: key for url, key in keys.items() if url.startswith(prefix)}
+    if not inside:
+        return
+    if len(set(inside.values())) == 1 and _read_by(folder) == set(inside):
+        yield folder, next(iter(inside.values()))
+        return
+    below = sorted({prefix + url[len(prefix) :].partition("/")[0] for url in inside})
+    loose: dict[tuple[tuple[bool, str], str], list[str]] = defaultdict(list)
+    for path in below:
+        if path in inside:
+            loose[inside[path], _suffixes(path)].append(path)
+        else:
+            yield from _compact(path, inside)
+    for (key, suffixes), urls in loose.items():
+        pattern = f"{prefix}*{suffixes}"
+        short = len(urls) > LOOSE and not files.is_glob(folder) and sorted(files.expand(pattern)) == urls
+        for path in [pattern] if short else urls:
+            yield path, key
+
+
+def _suffixes(url: str) -> str:
+    """Return the suffix of a file, with that of its compression."""
+    name = files.name_of(url).lower()
+    known = files.suffix(url)
+    return name[name.rindex(known) :] if known and known in name else name
+
+
+def _read_by(folder: str) -> set[str]:
+    """Return the files that `dp.read(folder)` reads; none if it fails."""
+    try:
+        return {file.url for file in list_files(folder, None).found if file.unread is None}
+    except (PlanError, ReadError):
+        return set()
+
+
+def _text_field(url: str, name: str) -> str:
+    """Return the field of a file that has the text, "text" if its format has no fields, or "" if there is none."""
+    if name not in ("jsonl", "parquet"):
+        return "text"
+    try:
+        lengths = _of_parquet(url) if name == "parquet" else _of_json(url)
+    except (ReadError, OSError, pa.ArrowException, orjson.JSONDecodeError):
+        return "text"  # the reader states what is wrong with the file
+    usual = next((name for name in FIELDS if lengths.get(name)), None)
+    return usual or max(lengths, key=lambda name: lengths[name], default="")
+
+
+def _of_json(url: str) -> dict[str, int]:
+    """Return the characters that each text field has in the first records of a JSON Lines file."""
+    with files.open_read(url) as stream:
+        head = stream.read(HEAD_BYTES)
+    lines = head.split(b"\n")
+    lines = lines[:-1] if len(head) == HEAD_BYTES and len(lines) > 1 else lines
+    rows = [orjson.loads(line) for line in lines[:RECORDS] if line.strip()]
+    return _lengths(row for row in rows if isinstance(row, dict))
+
+
+def _of_parquet(url: str) -> dict[str, int]:
+    """Return the characters that each text column has in the first rows of a Parquet file."""
+    with files.open_raw(url) as stream:
+        parquet = pq.ParquetFile(stream)
+        names = [f.name for f in parquet.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+        batch = next(parquet.iter_batches(RECORDS, columns=names), None) if names else None
+        return _lengths(batch.to_pylist() if batch else [])
+
+
+def _lengths(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for row in rows:
+        found.update({name: len(value) for name, value in row.items() if isinstance(value, str) and value})
+    return dict(found)

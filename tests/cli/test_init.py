@@ -1,0 +1,149 @@
+"""`dataprep init`: what it writes for a folder fits the folder, and runs."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dataprep.core import pipeline_file
+from dataprep.core.runner import Serial
+from dataprep.read.survey import survey
+
+WORDS = ("river", "stone", "harbour", "lantern", "winter", "orchard", "letter", "bridge", "candle", "window", "garden")
+
+
+def text_of(n):
+    """A few sentences, different for every n."""
+    some = [WORDS[(n * k + k) % len(WORDS)] for k in range(1, 13)]
+    pairs = itertools.pairwise(some)
+    return "\n".join(f"The {a} of the year {n} was near the {b}, and we saw it." for a, b in pairs)
+
+
+def write_lines(path, rows):
+    """Write JSON Lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def fill(kind, place, samples):
+    """Fill a folder with files of one kind; returns a text that the pipeline file must have."""
+    place.mkdir(exist_ok=True)
+    if kind == "chats":
+        shutil.copy(samples / "whatsapp_ios.txt", place)
+        shutil.copytree(samples / "chats" / "signal", place / "signal")
+        return "dp.Pseudonyms()"
+    if kind == "jsonl":
+        write_lines(place / "a.jsonl", [{"title": "x" * 9, "content": text_of(n)} for n in range(30)])
+        return "text='content'"
+    if kind == "warc":
+        shutil.copy(samples / "crawl.warc.gz", place)
+        return "one for each page"
+    if kind == "parquet":
+        pq.write_table(pa.table({"id": list(range(30)), "text": [text_of(n) for n in range(30)]}), place / "a.parquet")
+        return "one for each row"
+    for n in range(24):
+        (place / f"{n}.txt").write_text(text_of(n))
+    return "one for each file"
+
+
+@pytest.mark.parametrize("kind", ["chats", "jsonl", "warc", "parquet", "text"])
+def test_the_file_for_a_folder_runs(kind, tmp_path, samples, dataprep, monkeypatch):
+    """The file that init writes fits the folder; all its steps but the report run, and documents become tokens."""
+    if kind == "warc":
+        pytest.importorskip("fastwarc")
+    monkeypatch.chdir(tmp_path)
+    expected = fill(kind, tmp_path / "data", samples)
+    code, out, err = dataprep("init", "data", "--out", "mine.py")
+    assert code == 0, err
+    assert "wrote mine.py" in out
+    text = (tmp_path / "mine.py").read_text()
+    assert expected in text
+    assert [p.name for p in tmp_path.iterdir() if p.name != "data"] == ["mine.py"], "nothing else is written"
+    if kind == "jsonl":  # the dry run ran the others, which are smaller than its sample
+        done = {d.name: d.result for d in pipeline_file.execute(pipeline_file.load("mine.py"), "out", Serial())}
+        assert done["encode"].n_tokens > 100
+        assert (tmp_path / "out/report/report.html").exists()
+
+
+def test_a_mixed_folder_has_a_step_for_each_kind(tmp_path, samples, dataprep, monkeypatch):
+    """Chats, two fields of texts and text files are read in steps of their own, and joined before the tokenizer."""
+    monkeypatch.chdir(tmp_path)
+    data = tmp_path / "data"
+    for kind in ("chats", "jsonl", "text"):
+        fill(kind, data, samples) if kind == "chats" else fill(kind, data / kind, samples)
+    write_lines(data / "b.jsonl", [{"text": text_of(n)} for n in range(40, 60)])
+    write_lines(data / "numbers.jsonl", [{"n": n} for n in range(3)])
+    (data / "signal" / "photo.jpg").write_bytes(b"\xff\xd8")
+    code, out, err = dataprep("init", "data")
+    assert code == 0, err
+    assert "left out, no_text: 1 (data/numbers.jsonl)" in out
+    assert "left out, unknown_type: 1 (data/signal/photo.jpg)" in out
+    found = survey("data")
+    assert [(g.chats, g.text, g.paths) for g in found.groups] == [
+        (True, "text", ["data/signal", "data/whatsapp_ios.txt"]),
+        (False, "text", ["data/text", "data/b.jsonl"]),
+        (False, "content", ["data/jsonl"]),
+    ]
+    assert [step.name for step in pipeline_file.load("pipeline.py")] == [
+        "chats", "conversations", "read_1", "read_2", "ingest", "filter", "dedup_exact", "dedup_minhash", "corpus",
+        "tokenizer", "encode", "report",
+    ]  # fmt: skip
+
+
+def test_rules_that_would_drop_most_documents_are_comments(tmp_path, dataprep, monkeypatch):
+    """Short texts are not kept by Gopher's rules, so that the line is a comment with the share."""
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "data" / "a.jsonl", [{"text": f"A short text, number {n}."} for n in range(40)])
+    assert dataprep("init", "data")[0] == 0
+    (line,) = [line for line in (tmp_path / "pipeline.py").read_text().splitlines() if "dp.Gopher()" in line]
+    assert line.strip().startswith("# dp.Gopher(),")
+    assert line.endswith("drops 100%")
+
+
+def test_paths_name_exactly_the_files(tmp_path, monkeypatch):
+    """Many loose files become a glob, if it matches these files only; "." and hidden files are understood."""
+    for n in range(30):
+        (tmp_path / f"{n:02}.txt").write_text("Some text.")
+    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as f:
+        f.write('{"body": "Some text."}\n')
+    (tmp_path / ".secret.md").write_text("no")
+    monkeypatch.chdir(tmp_path)
+    found = survey(".")
+    assert [(g.text, g.paths) for g in found.groups] == [("text", ["*.txt"]), ("body", ["a.jsonl.gz"])]
+    assert list(found.left_out.values()) == ["hidden"]
+    (tmp_path / "30.TXT").write_text("Some text.")  # *.txt does not match it
+    assert len(survey(".").groups[0].paths) == 31
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda data: data.mkdir(), "the folder is empty"),
+        (lambda data: None, "data must be an existing folder"),
+        (lambda data: (data.mkdir(), (data / "a.jpg").write_bytes(b"x")), "no reader is known"),
+        (lambda data: (data.mkdir(), (data / "a.txt").write_bytes(b"")), "left out (empty)"),
+    ],
+    ids=["empty folder", "no folder", "no text", "empty file"],
+)
+def test_nothing_to_read_is_one_sentence(make, sentence, tmp_path, dataprep, monkeypatch):
+    """A folder without texts is an error, and no file is written."""
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "data")
+    code, _, err = dataprep("init", "data")
+    assert (code, sentence in err) == (1, True), err
+    assert not (tmp_path / "pipeline.py").exists()
+
+
+def test_an_existing_file_is_not_overwritten(tmp_path, dataprep, monkeypatch):
+    """The file keeps its bytes, and the sentence names the option."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pipeline.py").write_text("mine")
+    code, _, err = dataprep("init", str(tmp_path))
+    assert (code, "--out" in err, (tmp_path / "pipeline.py").read_text()) == (1, True, "mine")
+    assert dataprep("init", str(tmp_path), "--out", "pipeline.toml")[0] == 1
