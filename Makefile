@@ -10,6 +10,7 @@ STAMP    := $(VENV)/installed
 WORKERS  ?= -n 2 --dist loadfile --no-loadscope-reorder
 PIP      := $(BIN)/python -m pip --disable-pip-version-check
 UV       := $(BIN)/python -m uv
+export UV_SYSTEM_CERTS ?= 1
 CXX_THERE = $(shell command -v c++ || command -v g++ || command -v clang++)
 comma    := ,
 # Python keeps what it compiles even if the environment says PYTHONDONTWRITEBYTECODE: the tests start hundreds of
@@ -28,13 +29,15 @@ help:  ## this list
 	@echo "from chats to a model: make $(COURSE) chat [CHATS=path/to/exports CHATS_PERSON=NAME]"
 	@echo "one stage on the samples: make $(STAGES)"
 
-# $(call install,EXTRAS): uv does in seconds what pip does in minutes; where its wheel cannot be had, pip does the work.
+# $(call install,EXTRAS): uv does in seconds what pip does in minutes. If its wheel cannot be had, or if it fails, as
+# behind a proxy whose certificate only the system knows, pip does the work.
 define install
 @test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 @$(UV) --version >/dev/null 2>&1 || $(PIP) install --quiet -c constraints.txt uv 2>/dev/null || true
-@if $(UV) --version >/dev/null 2>&1; then \
+@{ $(UV) --version >/dev/null 2>&1 && \
   $(UV) pip install -p $(BIN)/python --quiet $(addprefix --find-links ,$(PIP_FIND_LINKS)) -c constraints.txt -e ".[$(1)]"; \
-else $(PIP) install --quiet -c constraints.txt -e ".[$(1)]"; fi
+} || { echo "uv cannot install the packages; pip, which takes minutes, does it"; \
+  $(PIP) install --quiet -c constraints.txt -e ".[$(1)]"; }
 @touch $@
 endef
 
