@@ -92,12 +92,15 @@ def test_other_words(tmp_path, source, says) -> None:
 
 def test_fields_that_do_not_exist(tmp_path, caplog) -> None:
     """A missing column of Parquet is an error; a field that the first records lack is a warning with the nearest."""
-    for field, says in (("nope", "no column nope"), ("meta.nope", "no field 'meta.nope'"), ("meta", "name one inside")):
+    for field, says in (("sorce", "mean 'source'"), ("meta.sett", "mean 'meta.set'"), ("meta", "name one inside")):
         with pytest.raises(ReadError, match=says):
             dp.read(written(tmp_path, "parquet", ROWS), source=f"field:{field}").table()
     path = written(tmp_path, "jsonl", ROWS)
     dp.read(path, source="field:sorce")
     assert "a field 'sorce'; they have text, source, meta, n; did you mean 'source'?" in caplog.text
+    caplog.clear()
+    dp.read(path, source="field:meta.sett")
+    assert "a field 'meta.sett'; they have text, source, meta, n; did you mean 'meta.set'?" in caplog.text
     caplog.clear()
     dp.read(path, columns=["metta"])
     dp.read(path, columns={"nn": "int64"})

@@ -62,7 +62,7 @@ def read(
     text`, see `line=`) and hf. To read files of your own format, give a `Reader` or its class; `dp.register` adds it
     under a name.
 
-    text: the field that holds the text.
+    text: the field that holds the text; in JSON Lines and Parquet also "OUTER.INNER", a field inside another.
     columns: fields of the input that become columns instead of metadata: a list, such as ["url"], whose types are found
     in the first 1,000 records, or a dict with the types, such as {"url": "string", "score": "double"}.
     on_bad_file: "stop" raises ReadError at a file that is damaged, or of which too many records are bad. "skip" keeps
@@ -238,9 +238,9 @@ def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str])
     if columns and "columns" not in fields:
         msg = f"{urls[0]}: {name} has no fields for columns=; leave columns= out"
         raise PlanError(msg)
-    path = field_path(mine.get("source", ""), given["text"])[: name == "jsonl"]
+    path = field_path(mine.get("source", ""), given["text"]) if name == "jsonl" else ()
     if path or (columns and (not isinstance(columns, Mapping) or name in ("jsonl", "parquet"))):
-        found = dict(_types(kind, urls, tuple(dict.fromkeys([*columns, *path]))))  # warns of fields that do not exist
+        found = _types(kind, urls, tuple(columns), path)  # warns of fields that do not exist
     if columns:
         typed = columns.items() if isinstance(columns, Mapping) else [(c, found[c]) for c in columns]
         mine["columns"] = tuple((str(k), str(v)) for k, v in typed)
@@ -250,9 +250,13 @@ def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str])
     return reader
 
 
-def _types(kind: Any, urls: Sequence[str], names: tuple[str, ...]) -> Sequence[tuple[str, str]]:
-    """Return the types of columns in the first file that can be read. Raises the ReadError of the last if none can."""
+def _types(kind: Any, urls: Sequence[str], names: tuple[str, ...], path: tuple[str, ...]) -> dict[str, str]:
+    """Return the types of columns in the first file that can be read. Raises the ReadError of the last if none can.
+
+    path: as in `Jsonl.types_of`; () for other readers.
+    """
+    more = (path,) if path else ()
     for url in urls[:-1]:
         with contextlib.suppress(ReadError):
-            return tuple(kind.types_of(url, names))
-    return tuple(kind.types_of(urls[-1], names))
+            return dict(kind.types_of(url, names, *more))
+    return dict(kind.types_of(urls[-1], names, *more))

@@ -31,6 +31,7 @@ from dataprep.unicode.valid import is_utf8
 
 from .parquet_rows import decoded, pieces, rows_at_once
 from .source_field import PREFIX, as_sources, field_path
+from .text_field import meant, paths_in, place_of, taken_out, type_at
 from .trust import MAX_DOC_BYTES
 
 
@@ -38,9 +39,10 @@ from .trust import MAX_DOC_BYTES
 class Parquet(Reader):
     """Reads Parquet files, one document per row.
 
-    text: the column that holds the text. columns: pairs (name, Arrow type) of further columns to keep as columns. meta:
-    whether to keep the rest as JSON. max_doc_bytes: rows with longer texts are dropped. source: "field:NAME" or
-    "field:OUTER.INNER" (in a struct, or in a string with JSON), the column that names the source of a document.
+    text: the column that holds the text, or "OUTER.INNER", a field of a struct. columns: pairs (name, Arrow type) of
+    further columns to keep as columns. meta: whether to keep the rest as JSON. max_doc_bytes: rows with longer texts
+    are dropped. source: "field:NAME" or "field:OUTER.INNER" (in a struct, or in a string with JSON), the column that
+    names the source of a document.
     """
 
     text: str = "text"
@@ -109,14 +111,18 @@ class Parquet(Reader):
                 row += rows
 
     def _check(self, schema: pa.Schema, url: str) -> None:
-        kinds = {field.name: _plain(field.type) for field in schema}
-        if self.text not in kinds or not _is_text(kinds[self.text]):
-            state = f"has the type {kinds[self.text]}, not string" if self.text in kinds else "is not there"
-            msg = f"the text column {self.text!r} {state}; the columns are {_show(schema)}; name one of them with text="
+        kind = type_at(schema, self.text)
+        if kind is None or not _is_text(_plain(kind)):
+            state = f"has the type {_plain(kind)}, not string" if kind else "is not there"
+            texts = [name for name in paths_in(schema) if _is_text(_plain(type_at(schema, name)))]
+            near = meant(self.text, texts) or "; name one of them with text="
+            msg = f"the text column {self.text!r} {state}; the columns are {_show(schema)}{near}"
             raise ReadError(msg, url)
-        absent = [name for name in self._named if name not in kinds and self.source.removeprefix(PREFIX) not in kinds]
+        named = self.source.removeprefix(PREFIX)
+        absent = [name for name in self._named if name not in schema.names and named not in schema.names]
         if absent:
-            msg = f"there is no column {absent[0]}, which source= names; the columns are {_show(schema)}"
+            near = meant(named, paths_in(schema))
+            msg = f"there is no column {absent[0]}, which source= names; the columns are {_show(schema)}{near}"
             raise ReadError(msg, url)
 
     @property
@@ -146,7 +152,7 @@ class Parquet(Reader):
         """Yield rows as documents; `row` is the position of the first. seen: the sources of the file so far."""
         positions = np.arange(row, row + rows.num_rows)
         rows = pa.RecordBatch.from_arrays([decoded(column) for column in rows.columns], rows.schema.names)
-        texts = rows.column(self.text).cast(pa.large_binary())
+        texts, rows = self._texts(rows)
         sizes = pc.fill_null(pc.binary_length(texts), 0).to_numpy()
         reasons = np.full(rows.num_rows, "", object)
         reasons[sizes > self.max_doc_bytes] = "too_long"
@@ -167,6 +173,15 @@ class Parquet(Reader):
         meta = _as_json(rows.select(others), piece.url) if others and self.meta else None
         yield B.make(ids[~bad], texts.filter(keep).cast(pa.large_string()), source, meta, columns)
 
+    def _texts(self, rows: Batch) -> tuple[pa.LargeBinaryArray, Batch]:
+        """Return the texts, and the rows without them."""
+        path = place_of(self.text, rows.schema.names)
+        texts, rest = taken_out(rows.column(path[0]), path[1:])
+        if len(path) > 1:
+            k = rows.schema.get_field_index(path[0])
+            rows = rows.remove_column(k) if rest is None else rows.set_column(k, path[0], rest)
+        return decoded(texts).cast(pa.large_binary()), rows
+
     def _source_values(self, rows: Batch, url: str) -> tuple[pa.Array, tuple[str, ...]]:
         """Return the column that `source` names as strings, and the rest of the path inside them if they are JSON."""
         path = field_path(self.source, self.text)
@@ -176,7 +191,8 @@ class Parquet(Reader):
         depth = 1
         while depth < len(path) and pa.types.is_struct(values.type):
             if values.type.get_field_index(path[depth]) < 0:
-                msg = f"there is no field {name!r}, which source= names; the columns are {_show(rows.schema)}"
+                near = meant(name, paths_in(rows.schema))
+                msg = f"there is no field {name!r}, which source= names; the columns are {_show(rows.schema)}{near}"
                 raise ReadError(msg, url)
             values, depth = pc.struct_field(values, path[depth]), depth + 1
         values = decoded(values)

@@ -35,7 +35,7 @@ def rows_at_once(f: Any, metadata: pq.FileMetaData, k: int, columns: Sequence[st
     at_once, row_bytes = ROWS, 0
     for i in range(group.num_columns):
         column = group.column(i)
-        read = columns is None or column.path_in_schema.partition(".")[0] in columns
+        read = columns is None or any(f"{column.path_in_schema}.".startswith(f"{name}.") for name in columns)
         is_text = column.physical_type == "BYTE_ARRAY" and metadata.schema.column(i).logical_type.type != "DECIMAL"
         if not (read and is_text):
             continue

@@ -22,6 +22,8 @@ from dataprep.errors import ReadError
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
 
+from .text_field import meant, paths_in, type_at
+
 GROUP_BYTES = 32 << 20  # of a row group: memory while writing, and the smallest size of a part
 
 
@@ -107,9 +109,10 @@ def _write_groups(f: BinaryIO, rows: RowSource, text: str) -> int:
 
 def _schema(schema: pa.Schema, rows: RowSource, text: str) -> pa.Schema:
     """Return the columns of the first rows; a column without any value yet is a string column."""
-    if text not in schema.names:
+    if type_at(schema, text) is None:
         there = ", ".join(f"{field.name} ({field.type})" for field in schema)
-        msg = f"there is no text column {text!r}; the columns are {there}; name one of them with text="
+        near = meant(text, paths_in(schema)) or "; name one of them with text="
+        msg = f"there is no text column {text!r}; the columns are {there}{near}"
         raise ReadError(msg, rows.source)
     return pa.schema([pa.field(field.name, _stored(field.type)) for field in schema])
 

@@ -20,7 +20,8 @@ MAX_SOURCES = 10_000  # of one file; statistics, tables and reports have a row p
 def field_path(source: str, text: str) -> tuple[str, ...]:
     """Return the names on the path to the field that `source="field:a.b"` names, ("a", "b"); () if `source` is "".
 
-    text: the field of the text. Raises PlanError if `source` has another form, or names the field of the text.
+    text: the field of the text, "a" or "a.b". Raises PlanError if `source` has another form, or names the field of the
+    text, or one around it.
     """
     if source == "":
         return ()
@@ -28,7 +29,8 @@ def field_path(source: str, text: str) -> tuple[str, ...]:
     path = tuple(source.removeprefix(PREFIX).split(".")) if named else ()
     form = f'source={source!r} must be "field:NAME" or "field:OUTER.INNER"; to name the source of files, write '
     require(bool(path) and all(path), form + "dp.read({NAME: PATH})")
-    require(path[0] != text, f"source={source!r} must be another field than the text; text={text!r} names it")
+    inside = path[0] == text or f"{text}.".startswith(f"{'.'.join(path)}.")
+    require(not inside, f"source={source!r} must be another field than the text; text={text!r} names it")
     return path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import re
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from dataprep.core.batch import FIXED
 from dataprep.errors import PlanError
+from dataprep.read.text_field import meant, paths_of
 
 log = logging.getLogger("dataprep")
 
@@ -24,14 +24,17 @@ SAMPLE = 1_000  # records read to find the types of columns
 KINDS = {"string": pa.large_string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
 
 
-def infer(stream: BinaryIO, names: Iterable[str], url: str = "") -> tuple[tuple[str, str], ...]:
+def infer(
+    stream: BinaryIO, names: Iterable[str], url: str = "", path: tuple[str, ...] = ()
+) -> tuple[tuple[str, str], ...]:
     """Return (name, type) of each of the fields `names`, from the first 1,000 JSON Lines of `stream`.
 
-    A field of mixed or unknown type has the type string. Logs a warning if no record has one of the fields. url: the
-    name of the file in the warning.
+    A field of mixed or unknown type has the type string. Logs a warning if no record has one of the fields, or the
+    field to which `path` leads. url: the name of the file in the warning.
     """
     seen: dict[str, set[str]] = {name: set() for name in names}
     fields: dict[str, None] = {}
+    inner: dict[str, None] = {}
     for _ in range(SAMPLE):
         try:
             record = orjson.loads(stream.readline(1 << 22))
@@ -39,22 +42,28 @@ def infer(stream: BinaryIO, names: Iterable[str], url: str = "") -> tuple[tuple[
             continue
         if isinstance(record, dict):
             fields |= dict.fromkeys(record)
+            inner |= dict.fromkeys(found for found, _ in paths_of(record)) if path else {}
             for name, kinds in seen.items():
                 kinds.add(_kind(record.get(name)))
-    for name in [name for name in seen if fields and name not in fields]:
-        near = difflib.get_close_matches(name, fields, 1)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
-        shown = ", ".join(list(fields)[:SHOWN])
-        log.warning("%s: none of the first %d records has a field %r; they have %s%s", url, SAMPLE, name, shown, meant)
+    absent = [(name, fields) for name in seen if name not in fields]
+    wanted = ".".join(path)
+    for name, known in [*absent, (wanted, inner)] if path and wanted not in inner else absent:
+        if fields:
+            shown = ", ".join(list(fields)[:SHOWN]) + meant(name, known)
+            log.warning("%s: none of the first %d records has a field %r; they have %s", url, SAMPLE, name, shown)
     types = {**{frozenset({kind}): kind for kind in KINDS}, frozenset({"int64", "double"}): "double"}
     return tuple((name, types.get(frozenset(kinds - {""}), "string")) for name, kinds in seen.items())
 
 
 def check_taken(text: str, names: Iterable[str]) -> None:
-    """Raise PlanError if a name of `names` is that of the text field `text`, or id, text, source or meta."""
+    """Raise PlanError if a name of `names` is that of a field with the text, or id, text, source or meta.
+
+    text: the field of the text, "a" or "a.b".
+    """
     for name in names:
-        if name == text or name in FIXED:
-            why = "it is the text" if name == text else "every document has its own, and the input's stays in meta"
+        if name in {text, text.partition(".")[0], *FIXED}:
+            why = "every document has its own, and the input's stays in meta"
+            why = "it is the text" if name == text else why if name in FIXED else "it contains the text"
             msg = f"the field {name!r} cannot be a column: {why}"
             raise PlanError(msg)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -26,12 +26,14 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.read.source_field import as_sources, field_path
 from dataprep.read.text import BOM, PADDING, LineBlock, blocks, open_at
+from dataprep.read.text_field import meant, paths_of
 from dataprep.read.trust import LimitedReader, Trust
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
 from . import scan as J
 from .columns import KINDS, check_kinds, check_taken, convert, infer
+from .inner import Inner
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 HEAD = 4_096  # bytes at the start, which show how the file is written
@@ -42,9 +44,10 @@ BAD_LINES = 1_024  # the kernel returns after so many bad lines
 class Jsonl(LimitedReader):
     """Reads JSON Lines: one document per line.
 
-    text: the field that holds the text. columns: pairs (name, type); these fields become columns; types are string,
-    int64, double and bool. meta: whether to keep the other fields. source: "field:NAME" or "field:OUTER.INNER", the
-    field that names the source of a document; it is also kept in meta. The limits of bad records apply to lines.
+    text: the field that holds the text, or "OUTER.INNER", a field inside another. columns: pairs (name, type); these
+    fields become columns; types are string, int64, double and bool. meta: whether to keep the other fields. source:
+    "field:NAME" or "field:OUTER.INNER", the field that names the source of a document; it is also kept in meta. The
+    limits of bad records apply to lines.
     """
 
     text: str = "text"
@@ -60,10 +63,15 @@ class Jsonl(LimitedReader):
         field_path(self.source, self.text)
 
     @classmethod
-    def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """Return (name, type) of each of the fields `names`, with types found in the first 1,000 records of a file."""
+    def types_of(
+        cls, url: str, names: tuple[str, ...], path: tuple[str, ...] = ()
+    ) -> tuple[tuple[str, str], ...]:
+        """Return (name, type) of each of the fields `names`, with types found in the first 1,000 records of a file.
+
+        path: a path to a field that a record must have. Logs a warning if none has one of the names, or the path.
+        """
         with files.open_read(url) as stream:
-            return infer(stream, names, url)
+            return infer(stream, names, url, path)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
@@ -81,7 +89,8 @@ class Jsonl(LimitedReader):
                 for found in self._scan(block):
                     bad_at = found.bad[:, 0] + block.start
                     verdicts = [J.REASONS[v] for v in found.bad[:, 2].tolist()]
-                    trust.count(found.starts + block.start, bad_at, functools.partial(_describe, block, found))
+                    describe = functools.partial(_describe, block, found, self.text)
+                    trust.count(found.starts + block.start, bad_at, describe)
                     stats.drop(
                         bad_at.astype(np.uint64) + np.uint64(doc_id(piece.file, 0)), verdicts, n_bytes=found.bad[:, 1]
                     )
@@ -104,10 +113,11 @@ class Jsonl(LimitedReader):
         if block.start == 0 and block.data[:3].tobytes() == BOM:
             block.data[:3] = ord(" ")
         invalid = _invalid_lines(block)
-        names = [name.encode() for name in self._names]
-        ends = np.cumsum([len(name) for name in names])
-        taken = 1 + len(self.columns)
-        fields = J.Fields(np.array(bytearray(b"".join(names))), ends, self.max_doc_bytes, self.meta, taken)
+        names, taken = self._names, 1 + len(self.columns)
+        outer, *inner = self.text.split(".")
+        path = Inner(*_joined(inner), np.array([inner.index(name) for name in inner], np.int64))
+        number = names.index(outer) if inner else -2
+        fields = J.Fields(*_joined(names), self.max_doc_bytes, self.meta, taken, number, path)
         at = 0
         while at < block.stop:
             out = self._buffers(block.stop - at + PADDING)
@@ -119,10 +129,10 @@ class Jsonl(LimitedReader):
 
     @property
     def _names(self) -> list[str]:
-        """The fields to find: the text, those of columns, and the one with the source, unless it is one of them."""
-        path = field_path(self.source, self.text)
-        names = [self.text, *(name for name, _ in self.columns)]
-        return names if not path or path[0] in names[1:] else [*names, path[0]]
+        """The fields to find: the text, those of columns, and those with the source and with the text inside."""
+        around = [self.text.partition(".")[0]] if "." in self.text else []
+        names = [name for name, _ in self.columns]
+        return [self.text, *dict.fromkeys([*names, *field_path(self.source, self.text)[:1], *around])]
 
     def _buffers(self, capacity: int) -> J.Records:
         n = B.MAX_ROWS
@@ -211,20 +221,31 @@ def _remedy(head: bytes, text: str) -> str:
     return f"name the text field with text= (now {text!r}), or allow more with max_bad="
 
 
-def _describe(block: LineBlock, found: _Found) -> str:
+def _describe(block: LineBlock, found: _Found, text: str) -> str:
     start, n_bytes, verdict = found.bad[0].tolist()
     if verdict == J.TOO_LONG:
         return f"a line of {n_bytes:,} bytes, over max_doc_bytes"
     head = bytes(block.data[start : start + n_bytes])
     if verdict == J.NO_TEXT:
-        return f"no text in an object with the fields {_fields(head)}"
+        return f"no text in an object with the fields {_fields(head, text)}"
     return f"{J.REASONS[verdict]} {head[:60]!r}"
 
 
-def _fields(line: bytes) -> str:
-    """Return the names of an object's fields; a line that Python cannot parse (a thousand levels) is shown as it is."""
+def _fields(line: bytes, text: str) -> str:
+    """Return the names of an object's fields, and the one that may be meant by `text`.
+
+    A line that Python cannot parse (a thousand levels) is shown as it is.
+    """
     try:
-        names = json.loads(line, parse_int=str)  # str: Python refuses integers of over 4,300 digits
+        record = json.loads(line, parse_int=str)  # str: Python refuses integers of over 4,300 digits
     except (ValueError, RecursionError):
         return repr(line[:60])
-    return ", ".join(sorted(names)).encode("utf-8", "replace").decode()[:200] or "none"
+    names = ", ".join(sorted(record)).encode("utf-8", "replace").decode()[:200] or "none"
+    texts = [path for path, value in paths_of(record) if isinstance(value, str)]
+    return names + meant(text, texts).encode("utf-8", "replace").decode()
+
+
+def _joined(names: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Ints]:
+    """Return names in UTF-8, joined, and the end of each."""
+    coded = [name.encode() for name in names]
+    return np.array(bytearray(b"".join(coded)), np.uint8), np.cumsum([len(name) for name in coded], dtype=np.int64)

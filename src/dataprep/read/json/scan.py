@@ -13,6 +13,7 @@ from typing import NamedTuple
 from dataprep.unicode.kernel import kernel
 
 from .grammar import I64, U8, copy, copy_string, next_special, skip_space, value_end
+from .inner import Inner, find_inner, read_key
 
 ROW, BLANK, NOT_JSON, NOT_OBJECT, NO_TEXT, INVALID_UTF8, TOO_LONG = range(7)
 REASONS = {
@@ -23,11 +24,11 @@ MAX_DEPTH = 1_024  # as orjson, which can then read back every accepted record
 
 
 class Fields(NamedTuple):
-    """The names of the fields that `scan` must find (the text field, then those of columns), and three settings.
+    """The names of the fields that `scan` must find (the text field, then those of columns), and five settings.
 
     names: all names, UTF-8, joined. ends: int64[1 + columns], the end of each. max_line: bytes of the longest line to
     keep. keep_meta: whether to keep other fields. taken: the number of names whose fields are not kept; the rest are
-    found and kept.
+    found and kept. outer: the number of the field that has the text inside, or -2. inner: its path there.
     """
 
     names: U8  # UTF-8
@@ -35,6 +36,8 @@ class Fields(NamedTuple):
     max_line: int  # bytes of the longest line to keep
     keep_meta: bool
     taken: int
+    outer: int
+    inner: Inner
 
 
 class Records(NamedTuple):
@@ -56,46 +59,6 @@ class Records(NamedTuple):
 
 
 @kernel
-def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
-    """Return the number (from 0) of the name in `names` that equals key[i:j], or -1 if there is none.
-
-    names: UTF-8, joined; the k-th name ends at ends[k].
-    """
-    start = 0
-    for k in range(len(ends)):
-        if ends[k] - start == j - i:
-            n = 0
-            while n < j - i and names[start + n] == key[i + n]:
-                n += 1
-            if n == j - i:
-                return k
-        start = ends[k]
-    return -1
-
-
-@kernel
-def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tuple[int, int]:
-    """Return (number of the key that begins at data[i] among `names`, index in `data` after its colon).
-
-    The first is -1 if the key is not in `names`; the second is -1 if no key begins there. names, ends: as in `match`.
-    scratch: a buffer into which an escaped key is unescaped, from the index `at` on.
-    """
-    if data[i] != 34:
-        return -1, -1
-    j = next_special(data, i + 1)
-    if data[j] == 34:
-        name = match(data, i + 1, j, names, ends)
-        i = j + 1
-    else:
-        i, end = copy_string(data, i + 1, scratch, at)
-        name = match(scratch, at, end, names, ends) if end >= 0 else -1
-        if i < 0:
-            return -1, -1
-    i = skip_space(data, i)
-    return name, (i + 1 if data[i] == 58 else -1)
-
-
-@kernel
 def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int:
     """Append data[i:j], members of a JSON object, to `meta` at the index `m`; return the index after them.
 
@@ -107,13 +70,28 @@ def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int
     return copy(data, i, j, meta, m)
 
 
+@kernel
+def read_inner(
+    data: U8, i: int, inner: Inner, out: Records, first: int, verdict: int, o: int
+) -> tuple[int, int, int, int]:
+    """Write the text inside the value at data[i] to out.text[first:]; return (code, end of text, gap, after).
+
+    data[gap:after] is the member that has the text, with a comma. If there is no text, the code and the end are those
+    given, `verdict` and `o`, and `after` is -1.
+    """
+    value, gap, after = find_inner(data, i, inner, out.text, o, out.stack)
+    if value < 0 or data[value] != 34:
+        return verdict, o, -1, -1
+    _, filled = copy_string(data, value + 1, out.text, first)
+    return (ROW if filled >= 0 else INVALID_UTF8), max(filled, first), gap, after
+
+
 @kernel(_nrt=False)
 def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int, m: int) -> tuple[int, int, int, int]:
     """Read the line that begins at data[i]; return (code, index of the newline or -1, end of text, end of meta).
 
-    The code is ROW, BLANK, or that of an error. The text is written to out.text from the index `o` on, other members to
-    out.meta from `m` on, and the positions of the columns' values to out.spans[row]; the ends are the indexes after
-    what was written. If a field occurs twice, the last one counts.
+    The code is ROW, BLANK, or an error's. The text is written to out.text[o:], other members to out.meta[m:], the
+    positions of columns' values to out.spans[row]; the ends are those of both. The last field of a name counts.
     """
     i = skip_space(data, i)
     if data[i] == 10:
@@ -124,8 +102,7 @@ def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int
     text, meta, spans = out.text, out.meta, out.spans[row]
     first, verdict = o, NO_TEXT
     meta[m] = 123
-    m += 1
-    opened = m
+    m = opened = m + 1
     run = -1  # the start of neighbouring members to keep, which are copied together
     end = i = skip_space(data, i + 1)
     more = data[i] != 125
@@ -134,8 +111,7 @@ def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int
         name, i = read_key(data, i, fields.names, fields.ends, text, o)
         if i < 0:
             return NOT_JSON, -1, o, m
-        i = skip_space(data, i)
-        value = i
+        value = i = skip_space(data, i)
         if name == 0 and data[i] == 34:
             i, filled = copy_string(data, i + 1, text, first)
             o = max(filled, first)
@@ -148,6 +124,11 @@ def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int
             return NOT_JSON, -1, o, m
         if name > 0:
             spans[name - 1, 0], spans[name - 1, 1] = value, i
+        if name == fields.outer:
+            verdict, o, gap, after = read_inner(data, value, fields.inner, out, first, verdict, o)
+            if after >= 0 and fields.keep_meta:
+                m = copy_members(data, run if run >= 0 else start, gap, meta, m, opened)
+                run, opened = after, m
         is_taken = 0 <= name < fields.taken
         if is_taken and run >= 0:
             m = copy_members(data, run, end, meta, m, opened)
