@@ -272,7 +272,8 @@ def test_mistakes_are_one_sentence(dataprep, words, code, says):
 
 def test_bad_id_and_unknown_document(dataprep, finished):
     """An id that is none, and an id that no document has, are sentences."""
-    assert "not a document id" in dataprep("why", finished, "one:two")[2]
+    for wrong in ("one:two", "0:-1", "9" * 30, "99999999999:1", ""):
+        assert "not a document id" in dataprep("why", finished, wrong)[2]
     assert "no document 9:9" in dataprep("why", finished, "9:9")[2]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ from rich.text import Text
 
 from dataprep.errors import PlanError
 
+from .as_json import Json, print_json
 from .chat import Device, ModelFolder
 from .options import Screen, one_line, say, table_of
 
@@ -33,7 +33,7 @@ def evaluate(
         str | None, typer.Option(metavar="JSONL", help="Questions: {prompt, choices, answer} on each line.")
     ] = None,
     chat: Annotated[bool, typer.Option("--chat", help="With --choices: ask in the model's chat template.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all figures.")] = False,
+    as_json: Json = False,
     device: Device = "auto",
 ) -> None:
     """Measure a model: loss and bits per byte per source or language, and multiple choice by likelihood."""
@@ -58,7 +58,7 @@ def evaluate(
         found = evaluate_model(folder, shards, split=split or "val", by=by or "source", docs=docs, device=device)
         made["shards"] = found.to_dict()
     if as_json:
-        print(json.dumps(made))
+        print_json(made)
         return
     if shards is not None:
         _print_groups(made["shards"])

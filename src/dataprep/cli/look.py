@@ -21,6 +21,7 @@ from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, mon
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
+from .as_json import SCHEMA, Json, of_dataset, print_json
 from .options import RunFolder, Screen, say, table_of
 
 SHADES = " ░▒▓█"
@@ -35,15 +36,20 @@ FITS = {  # counts of Estimators, and their names
 
 def inspect(
     folder: RunFolder,
-    examples: Annotated[int, typer.Option(help="Dropped documents to show for each reason.")] = 1,
+    examples: Annotated[int, typer.Option(min=0, help="Dropped documents to show for each reason.")] = 1,
     source: Annotated[str | None, typer.Option(help="Show only this source.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Show the documents that each stage kept and dropped, by source and reason, with examples."""
+    opened = [open_dataset(found.url) for found in datasets(folder, saved=False)]
+    if as_json:
+        made = [of_dataset(docs, examples, source) for docs in opened]
+        print_json({"schema": SCHEMA, "folder": folder, "datasets": made, **_model_figures(folder)})
+        return
     console = Screen()
-    for found in datasets(folder, saved=False):
-        docs = open_dataset(found.url)
+    for docs in opened:
         manifest = docs.manifest
-        console.rule(f"[bold]{escape(found.url)}", align="left", style="dim")
+        console.rule(f"[bold]{escape(str(docs.url))}", align="left", style="dim")
         console.print(f"{manifest['docs']:,} documents, {manifest['bytes'] / 1e6:,.2f} MB of text", highlight=False)
         for stage in docs.stats:
             if stage.name.startswith(STAGE):
@@ -79,20 +85,33 @@ def _print_unread(console: Console, unread: pa.Table, n: int) -> None:
             console.print(f"    [dim]{escape(line)}[/]", highlight=False, soft_wrap=True)
 
 
-def _print_model(console: Console, folder: str) -> None:
-    """Print totals of token shards and losses of training, if the run has them."""
+def _model_figures(folder: str) -> dict[str, Any]:
+    """Return the totals of token shards and the validation losses of training; None for what the run does not have."""
     from dataprep.history.run_summary import token_shards, training_metrics
 
+    found: dict[str, Any] = {"shards": None, "training": None}
     shards = token_shards(folder)
     if shards is not None:
-        said = f"{shards.n_tokens:,} tokens of {len(shards):,} documents, a vocabulary of {shards.vocab_size:,}"
+        totals = {"tokens": shards.n_tokens, "documents": len(shards), "vocab_size": shards.vocab_size}
+        found["shards"] = totals
+    losses = [row for row in training_metrics(folder) if row.get("val_loss") is not None]
+    if losses:
+        ends = {"first": losses[0], "last": losses[-1]}
+        found["training"] = {n: {"step": row["step"], "val_loss": row["val_loss"]} for n, row in ends.items()}
+    return found
+
+
+def _print_model(console: Console, folder: str) -> None:
+    """Print totals of token shards and losses of training, if the run has them."""
+    found = _model_figures(folder)
+    if found["shards"]:
+        said = "{tokens:,} tokens of {documents:,} documents, a vocabulary of {vocab_size:,}"
         console.rule("[bold]tokens", align="left", style="dim")
-        console.print(said, highlight=False)
-    val = [row for row in training_metrics(folder) if row.get("val_loss") is not None]
-    if val:
+        console.print(said.format_map(found["shards"]), highlight=False)
+    if found["training"]:
         console.rule("[bold]training", align="left", style="dim")
-        said = f"validation loss {val[0]['val_loss']:.3f} at step {val[0]['step']:,}"
-        console.print(f"{said}, {val[-1]['val_loss']:.3f} at step {val[-1]['step']:,}", highlight=False)
+        losses = (f"{at['val_loss']:.3f} at step {at['step']:,}" for at in found["training"].values())
+        console.print(f"validation loss {', '.join(losses)}", highlight=False)
 
 
 def _stage_table(stage: StageStats, only: str | None) -> Table:

@@ -19,6 +19,7 @@ from dataprep.core.folder import Folder, datasets
 from dataprep.errors import PlanError
 from dataprep.search.index import DISK, INDEX, Hit, SuffixIndex
 from dataprep.store import files
+from dataprep.unicode.valid import printable
 
 from .options import Screen, Workers, runner, table_of
 
@@ -61,7 +62,8 @@ def _index(folder: str, url: str | None, workers: int) -> SuffixIndex:
     url = url or Folder(str(docs.url)).path(INDEX_FOLDER)
     if not files.exists(files.join(url, INDEX)):
         size = int(docs.manifest["bytes"])
-        print(f"building an index of {decimal(size)} of text at {url}: up to {decimal(DISK * size)}", file=sys.stderr)
+        line = f"building an index of {decimal(size)} of text at {printable(url)}: up to {decimal(DISK * size)}"
+        print(line, file=sys.stderr)
     return SuffixIndex.build(docs, url, runner(workers), replace=True)
 
 

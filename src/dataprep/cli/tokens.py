@@ -18,6 +18,7 @@ from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
+from .as_json import SCHEMA, Json, of_folder, only_json, print_json
 from .options import Screen, Workers, runner, say, table_of
 
 ShardFolder = Annotated[str, typer.Argument(help="A folder of token shards.")]
@@ -30,21 +31,31 @@ def verify(
     repair: Annotated[
         str | None, typer.Option(metavar="PIPELINE", help="The pipeline file of the run: make damaged parts again.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Check sizes, hashes, ids and document ends of all files; list every problem, with exit code 1."""
     from dataprep.history.repair import remove_damaged
+    from dataprep.history.verify import stated_totals
     from dataprep.history.verify import verify as check
 
-    if repair is not None:
-        steps = pipeline_file.load(repair)
-        if any(remove_damaged(folder, runner(workers)).values()):
-            for done in pipeline_file.execute(steps, folder, runner(workers)):
-                say(f"{done.name}: {' '.join(str(done.result).split())}")
-    _print_problems(check(folder, runner(workers)))
+    with only_json(as_json):
+        if repair is not None:
+            steps = pipeline_file.load(repair)
+            if any(remove_damaged(folder, runner(workers)).values()):
+                for done in pipeline_file.execute(steps, folder, runner(workers)):
+                    say(f"{done.name}: {' '.join(str(done.result).split())}")
+        found = check(folder, runner(workers))
+    if as_json:
+        folders = [of_folder(url, bad, None if bad else stated_totals(url)) for url, bad in found.items()]
+        print_json({"schema": SCHEMA, "good": not any(found.values()), "folders": folders})
+    else:
+        _print_problems(found)
+    if any(found.values()):
+        raise typer.Exit(1)
 
 
 def _print_problems(found: dict[str, Any]) -> None:
-    """Print the result of `verify`, and exit with code 1 if there are problems."""
+    """Print the result of `verify`."""
     from dataprep.history.verify import stated_totals
 
     console = Screen(highlight=False)
@@ -67,7 +78,6 @@ def _print_problems(found: dict[str, Any]) -> None:
     n = sum(map(len, found.values()))
     if n:
         console.print(f"[bold red]{n:,} {'problem' if n == 1 else 'problems'}[/]")
-        raise typer.Exit(1)
 
 
 def show(

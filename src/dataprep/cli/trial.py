@@ -19,6 +19,7 @@ from dataprep.history.trials import StageChanges, estimate, rehearse
 from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
 from dataprep.unicode.valid import printable
 
+from .as_json import Json, of_estimate, only_json, print_json
 from .look import print_messages
 from .options import Memory, Screen, Workers, one_line, table_of
 
@@ -32,12 +33,17 @@ def plan(
     workers: Workers = 1,
     memory: Memory = None,
     sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text in the sample.")] = 16,
+    as_json: Json = False,
 ) -> None:
     """Estimate peak memory, disk, passes and time of a run, by running it on a sample."""
+    allowed = machine_memory() if memory is None else parse_bytes(memory)
     console = Screen()
-    steps = pipeline_file.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
-    with console.status("running a sample"):
+    with only_json(as_json), console.status("running a sample"):
+        steps = pipeline_file.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
         found = estimate(steps, sample_mb << 20)
+    if as_json:
+        print_json(of_estimate(found, workers, allowed, WORKER_BYTES))
+        return
     stored, text, sample = map(decimal, (found.stored_bytes, found.text_bytes, found.sample_bytes))
     console.print(f"{stored} stored, about {text} of text; the sample has {sample}", highlight=False)
     table = table_of("step", "passes", "disk MB", "minutes", "peak MB")
@@ -45,7 +51,6 @@ def plan(
         table.add_row(cost.step, f"{cost.n_passes}", f"{cost.disk_bytes / 1e6:,.1f}",
                       f"{cost.seconds / 60 / workers:,.1f}", f"{cost.peak_bytes / 1e6:,.0f}")  # fmt: skip
     console.print(table)
-    allowed = machine_memory() if memory is None else parse_bytes(memory)
     _print_memory(console, "all workers together", found.peak_bytes * workers, allowed, "use fewer workers")
     for held in found.reserved:
         needed = held.n_bytes + WORKER_BYTES

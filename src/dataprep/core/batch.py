@@ -52,12 +52,12 @@ def show_id(id_: int) -> str:
 
 def parse_id(text: str) -> int:
     """Return the document id written in `text`: "file:position" or an integer. Raises PlanError for any other text."""
-    file, colon, position = text.partition(":")
-    try:
-        return doc_id(int(file), int(position)) if colon else int(text)
-    except ValueError as e:
-        msg = f"{text!r} is not a document id; write it as file:position (3:1745) or as an integer"
-        raise PlanError(msg) from e
+    numbers = [int(one) if one.isascii() and one.isdigit() else -1 for one in text.split(":")]
+    id_ = numbers[0] if len(numbers) == 1 else doc_id(*numbers[:2])
+    if min(numbers) < 0 or len(numbers) > 2 or id_ >> 64:
+        msg = f"{text!r:.100} is not a document id; write it as file:position (3:1745) or as an integer"
+        raise PlanError(msg)
+    return id_
 
 
 def make(ids: Any, text: Any, source: Any, meta: Any = None, columns: dict[str, Any] | None = None) -> Batch:

@@ -32,6 +32,7 @@ DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX = "data", "drops", "cuts", "receipts",
 VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Estimator, in its step's folder
 INPUT = "input"
 DATASET_FILES = {MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX}
+NEEDED = ("docs", "bytes", "columns", "shards", "last_file")  # fields of every manifest of a Dataset
 PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
 
 
@@ -63,8 +64,16 @@ class Folder:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """The content of manifest.json, read once and kept; empty if the folder is not complete."""
-        return self._json(MANIFEST)
+        """The content of manifest.json, read once and kept; empty if the folder is not complete.
+
+        Raises CorruptShard if the manifest of a Dataset lacks a field.
+        """
+        found = self._json(MANIFEST)
+        missing = [name for name in NEEDED if name not in found] if found.get("kind") == DATASET else []
+        if missing:
+            msg = f"{self.path(MANIFEST)} lacks {', '.join(missing)}: dataprep did not write it; run the pipeline again"
+            raise CorruptShard(msg)
+        return found
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -179,7 +188,14 @@ def home_of(url: str) -> Folder | None:
 def run_steps(url: str) -> list[str] | None:
     """Return the names of the steps, in order, that `dataprep run` ran in the folder `url`; None for other folders."""
     at = files.join(url, RUN)
-    return list(files.read_json(at)["steps"]) if files.exists(at) else None
+    if not files.exists(at):
+        return None
+    found = files.read_json(at)
+    steps = found.get("steps") if isinstance(found, dict) else None
+    if not isinstance(steps, list) or not all(isinstance(name, str) for name in steps):
+        msg = f"{at} does not list the steps of a run: dataprep did not write it; give the folder of a run"
+        raise CorruptShard(msg)
+    return steps
 
 
 def children(url: str) -> list[Folder]:

@@ -1,0 +1,108 @@
+"""The option --json: one JSON object on stdout, with the fields that docs/commands.md lists, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from dataprep.core.batch import show_id
+from dataprep.core.dataset import Dataset
+from dataprep.core.stats import Amount, StageStats
+from dataprep.history.trials import Estimate
+from dataprep.tokens.shards.verify import Problem
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs.")]
+SCHEMA = 1  # raised if a field is renamed or removed, or if it changes its meaning
+
+
+@contextlib.contextmanager
+def only_json(wanted: bool) -> Iterator[None]:  # noqa: FBT001 - the value of the option
+    """Print to stderr, in the body of the `with` statement, what is printed to stdout, if JSON is wanted there."""
+    with contextlib.redirect_stdout(sys.stderr) if wanted else contextlib.nullcontext():
+        yield
+
+
+def print_json(figures: dict[str, Any]) -> None:
+    """Print figures as one JSON object on one line; numbers that JSON does not have (NaN, infinity) are null."""
+    print(json.dumps(_plain(figures), allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, Any]:
+    """Return the figures of a sealed Dataset: its stages, estimators, unread files and alarms.
+
+    examples: dropped documents per reason. source: leave out other sources; None: all are included.
+    """
+    return {
+        "folder": docs.url, "documents": docs.manifest["docs"], "bytes": docs.manifest["bytes"],
+        "stages": [_stage(stage, examples, source) for stage in docs.stats],
+        "estimators": docs.manifest.get("fits", []), "unread": docs.unread().to_pylist(),
+        "alarms": docs.stats.alarms(),
+    }  # fmt: skip
+
+
+def _stage(stage: StageStats, examples: int, source: str | None) -> dict[str, Any]:
+    names = [name for name in sorted(stage.into) if source in (None, name)]
+    reasons = sorted(stage.dropped.items())
+    dropped = {reason: {name: _amount(of[name]) for name in names if name in of} for reason, of in reasons}
+    shown = {
+        reason: [
+            {
+                "id": show_id(e.id), "source": e.source, "text": e.text, "similarity": e.similarity,
+                "kept": None if e.kept is None else show_id(e.kept),
+            }
+            for e in [e for e in found if source in (None, e.source)][:examples]
+        ]
+        for reason, found in sorted(stage.examples.items())
+    }  # fmt: skip
+    none = Amount()
+    return {
+        "stage": stage.name,
+        "sources": {n: {"in": _amount(stage.into[n]), "out": _amount(stage.out.get(n, none))} for n in names},
+        "dropped": {reason: of for reason, of in dropped.items() if of},
+        "cut_bytes": stage.cut, "added_bytes": stage.added, "counts": dict(sorted(stage.counts.items())),
+        "examples": {reason: found for reason, found in shown.items() if found},
+    }  # fmt: skip
+
+
+def _amount(amount: Amount) -> dict[str, int]:
+    return {"documents": amount.docs, "bytes": amount.bytes}
+
+
+def of_estimate(found: Estimate, workers: int, allowed: int, worker_bytes: int) -> dict[str, Any]:
+    """Return the figures of `plan`; allowed: bytes of memory that may be used, worker_bytes: memory of one worker."""
+    needs = [("all workers together", found.peak_bytes * workers)]
+    needs += [(held.what, held.n_bytes + worker_bytes) for held in found.reserved]
+    return {
+        "schema": SCHEMA, "stored_bytes": found.stored_bytes, "text_bytes": found.text_bytes,
+        "sample_bytes": found.sample_bytes, "workers": workers,
+        "steps": [
+            {
+                "step": cost.step, "passes": cost.n_passes, "disk_bytes": cost.disk_bytes,
+                "seconds": cost.seconds / workers, "peak_bytes": cost.peak_bytes,
+            }
+            for cost in found.costs
+        ],
+        "memory_bytes": allowed,
+        "needs": [{"what": what, "bytes": needed, "fits": needed <= allowed} for what, needed in needs],
+    }  # fmt: skip
+
+
+def of_folder(url: str, problems: list[Problem], totals: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what `verify` found in a folder; totals: what its manifest states, None if it cannot be trusted."""
+    stated = totals or dict.fromkeys(("kind", "documents", "bytes", "tokens", "root"))
+    found = [{"file": p.file, "problem": p.found, "fix": p.do} for p in problems]
+    return {"folder": url, "good": not problems, **stated, "problems": found}
