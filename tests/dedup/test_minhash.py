@@ -362,7 +362,6 @@ def test_bands_are_chosen_for_the_threshold() -> None:
         ({"threshold": 0}, "above 0"),
         ({"threshold": 80}, "above 0"),
         ({"threshold": "high"}, "above 0"),
-        ({"shingle": "token"}, "'word' or 'char'"),
         ({"ngram": 0}, "ngram=0 must be at least 1"),
         ({"seed": -1}, "seed"),
         ({"keep": "last"}, "longest"),

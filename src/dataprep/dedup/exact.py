@@ -11,6 +11,7 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.verdict import CutSpans, Verdict, check_min_left
+from dataprep.dedup.near.chosen import ChosenTexts, check_pattern, columns_of, extra_columns
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import WholeText
 from dataprep.dedup.pieces.forms import FORMS
@@ -46,6 +47,9 @@ class Exact(Deduplication):
     keep: which copy of a document is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"
     or "none"; see `keep.py`. Of equal paragraphs, lines or spans the first is kept, also within one document.
 
+    columns: the columns whose values must all be equal; default: "text". A column of hashes that were computed before
+    is compared in place of the text: columns="sha1". A document without a value in any of them is kept.
+    ignore_pattern: a regular expression (RE2), whose matches do not count. Both are for documents only.
     against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
     annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
     beginning of their names.
@@ -63,6 +67,8 @@ class Exact(Deduplication):
     normalize: str | None = "auto"
     keep: str = "first"
     min_left: int = 1
+    columns: str | Sequence[str] | None = None
+    ignore_pattern: str | None = None
     against: str | Sequence[str] | None = None
     annotate: bool | str = False
     _key_bits: int = field(default=64, repr=False)  # fewer give different documents equal hashes, for tests
@@ -78,18 +84,32 @@ class Exact(Deduplication):
         Keep.parse(self.keep)
         fits = self.unit == "document" or self.keep == "first"
         require(fits, f"keep={self.keep!r} must be 'first' for unit={self.unit!r}; leave it out")
+        object.__setattr__(self, "columns", columns_of(self.columns))
+        check_pattern(self.ignore_pattern)
+        for name in ("columns", "ignore_pattern"):
+            given = getattr(self, name)
+            needless = f"{name}={given!r} must be left out for unit={self.unit!r}, which is cut out of the text"
+            require(given is None or self.unit == "document", needless)
         check_min_left(self.min_left)
         self._check_memory()
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The extra column that `keep` reads to choose the copy, as a tuple; () if it needs no extra column."""
-        return Keep.parse(self.keep).needs
+        """The extra columns that are compared, or that `keep` reads to choose the copy; () if there are none."""
+        return tuple(dict.fromkeys((*self.read_of_older, *Keep.parse(self.keep).needs)))
+
+    @property
+    def read_of_older(self) -> tuple[str, ...]:
+        """The extra columns that are compared; `keep` does not read the older Datasets."""
+        return extra_columns(self.columns)
 
     @property
     def sketch(self) -> WholeText:
         """The settings that define when two documents are equal; used for unit="document"."""
-        return WholeText(form=self.normalize, key_bits=self._key_bits)
+        given: dict[str, Any] = {"form": self.normalize, "key_bits": self._key_bits}
+        if self.columns is None and self.ignore_pattern is None:
+            return WholeText(**given)
+        return ChosenTexts(**given, chosen=tuple(self.columns or ("text",)), ignore=self.ignore_pattern)
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
@@ -125,4 +145,4 @@ class Exact(Deduplication):
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
-        warm(replace(self, keep="first", against=None).fit)
+        warm(replace(self, keep="first", against=None).fit, self.columns or ())

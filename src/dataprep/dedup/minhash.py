@@ -11,19 +11,20 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
 from dataprep.core.annotate import annotated
 from dataprep.core.dataset import Dataset
 from dataprep.core.runner import Runner
 from dataprep.core.verdict import Verdict
 from dataprep.dedup.near.bands import RECALL, BandSettings, resolve
+from dataprep.dedup.near.chosen import ChosenShingles, check_pattern, columns_of, extra_columns, without
 from dataprep.dedup.near.compare import MOST
 from dataprep.dedup.near.reuse import check
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
+from dataprep.dedup.near.tokens import Tokens
 from dataprep.errors import PlanError, need, require
 from dataprep.store.key import key
-from dataprep.unicode.shingles import shingle_hash, shingles
+from dataprep.unicode.shingles import shingle_hash
 from dataprep.unicode.words import SPLITS
 
 from .keep import Keep
@@ -49,14 +50,18 @@ class MinHash(Deduplication):
     varies (4 characters, threshold 0.6).
     shingle, ngram: a shingle is a run of `ngram` words (shingle="word", in lower case; by default 5), or of
     `ngram` characters ("char", of the lower-cased text with its white space as single spaces). A document with fewer
-    words or characters is one shingle; a document with none is kept. min_shingles: documents with fewer shingles are
-    kept.
+    words or characters is one shingle; a document with none is kept. Or of `ngram` tokens: shingle= is then a name of
+    tiktoken ("o200k_base"), the path of a `tokenizer.json`, or a tokenizer object. min_shingles: documents with fewer
+    shingles are kept.
+    columns: the columns that are compared, in this order, as one text; default: "text". ignore_pattern: a regular
+    expression (RE2), whose matches in the text do not count.
     words: how words are split: "unicode", with characters as words where a script has no spaces (docs/words.md), or
     "regex", runs of `\w`, as the presets lee2022, dclm and fineweb have it.
     normalize: the differences that do not count: names of "nfc" (composed and decomposed characters), "diacritics"
     (accents, Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and "space". Words
     are always compared without "case", "space" and the "punctuation" between them, characters without "case" and
-    "space"; "nfc" is added unless words="regex". preset="fineweb" has FineWeb's own form, normalize="fineweb".
+    "space"; "nfc" is added unless words="regex". Tokens are compared as they are by default. preset="fineweb" has
+    FineWeb's own form, normalize="fineweb".
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or
     "none": the document that is kept with "first" is dropped too, if another one is dropped for it.
     against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
@@ -76,10 +81,12 @@ class MinHash(Deduplication):
     threshold: float | None = None
     bands: int | None = None
     rows: int | None = None
-    shingle: str | None = None
+    shingle: Any = None
     ngram: int | None = None
     words: str | None = None
     normalize: str | Sequence[str] | None = None
+    columns: str | Sequence[str] | None = None
+    ignore_pattern: str | None = None
     min_shingles: int = 1
     preset: str | None = None
     keep: str = "first"
@@ -91,10 +98,13 @@ class MinHash(Deduplication):
     VERSION: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
+        if self.shingle not in (None, "word", "char"):
+            object.__setattr__(self, "shingle", Tokens.of(self.shingle))
+        object.__setattr__(self, "columns", columns_of(self.columns))
+        check_pattern(self.ignore_pattern)
         measures = " or ".join(map(repr, MEASURES))
         require(self.measure in MEASURES, f"measure={self.measure!r} must be {measures}")
         made = self.settings
-        require(made.shingle in ("word", "char"), f"shingle={made.shingle!r} must be 'word' or 'char'")
         splits = " or ".join(map(repr, SPLITS))
         require(made.words in SPLITS, f"words={made.words!r} must be {splits}")
         require(made.ngram >= 1, f"ngram={made.ngram!r} must be at least 1")
@@ -109,22 +119,34 @@ class MinHash(Deduplication):
     def settings(self) -> BandSettings:
         """The threshold, bands, rows, shingles and normal form in use, from parameters, preset or defaults."""
         names = ("threshold", "bands", "rows", "shingle", "ngram", "words", "normalize", "preset", "measure")
-        return resolve(**{name: getattr(self, name) for name in names})
+        given = {name: getattr(self, name) for name in names}
+        tokens = {"shingle": self.shingle.unit} if isinstance(self.shingle, Tokens) else {}
+        return resolve(**given | tokens)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The extra column that `keep` reads to choose the copy, as a tuple; () if it needs no extra column."""
-        return Keep.parse(self.keep).needs
+        """The extra columns that are compared, or that `keep` reads to choose the copy; () if there are none."""
+        return tuple(dict.fromkeys((*self.read_of_older, *Keep.parse(self.keep).needs)))
+
+    @property
+    def read_of_older(self) -> tuple[str, ...]:
+        """The extra columns that are compared; `keep` does not read the older Datasets."""
+        return extra_columns(self.columns)
 
     @property
     def sketch(self) -> Shingles:
         """The settings that define how documents are hashed to shingles and keys, and compared."""
         made = self.settings
-        return Shingles(
-            unit=made.shingle, ngram=made.ngram, threshold=float(made.threshold), bands=made.bands, rows=made.rows,
-            seed=self.seed, min_shingles=self.min_shingles, words=made.words,
-            normalize=made.normalize,
-        )  # fmt: skip
+        given: dict[str, Any] = {
+            "unit": made.shingle, "ngram": made.ngram, "threshold": float(made.threshold), "bands": made.bands,
+            "rows": made.rows, "seed": self.seed, "min_shingles": self.min_shingles, "words": made.words,
+            "normalize": made.normalize,
+        }  # fmt: skip
+        tokens = self.shingle if isinstance(self.shingle, Tokens) else None
+        if tokens is None and self.columns is None and self.ignore_pattern is None:
+            return Shingles(**given)
+        chosen = tuple(self.columns or ("text",))
+        return ChosenShingles(**given, chosen=chosen, ignore=self.ignore_pattern, tokens=tokens)
 
     def at(self, threshold: float) -> MinHash:
         """Return this MinHash with another threshold and the same bands, so that stored signatures can be used again.
@@ -134,7 +156,8 @@ class MinHash(Deduplication):
         """
         made = self.settings
         free: dict[str, Any] = {"bands": None, "rows": None, "preset": None}
-        form = {name: getattr(made, name) for name in ("shingle", "ngram", "words", "normalize")}
+        form = {name: getattr(made, name) for name in ("ngram", "words", "normalize")}
+        form["shingle"] = self.shingle if isinstance(self.shingle, Tokens) else made.shingle
         plain = replace(self, threshold=threshold, **form, **free)
         found = replace(made, threshold=threshold).found(self.measure)
         if threshold >= made.threshold or found >= RECALL:
@@ -151,12 +174,14 @@ class MinHash(Deduplication):
 
         docs: the documents. id_: the document's id, an integer, or "file:position". num_perm: the length of the
         signature; default: bands x rows of this stage. Calling `update(b"five words of a shingle")` on the result adds
-        a shingle. Needs the extra `dedup`; raises PlanError if datasketch is older than 2.0.
+        a shingle of words. Needs the extra `dedup`; raises PlanError if datasketch is older than 2.0, or with
+        `columns=`.
         """
+        require(self.columns is None, f"columns={self.columns!r} must be left out: datasketch() reads the text alone")
         library = need("datasketch", extra="dedup")
         made = self.settings
-        text = B.buffers(pa.array([docs.text_of(id_)], pa.large_string()))
-        _, hashes = shingles(*text, made.shingle, made.ngram, made.words, made.normalize)
+        text = without(pa.array([docs.text_of(id_)], pa.large_string()), self.ignore_pattern)
+        _, hashes = self.sketch.units(text)
         n = made.bands * made.rows if num_perm is None else num_perm
         try:
             found = library.MinHash(n, seed=self.seed, scheme="affine32", hashfunc=int)
@@ -184,13 +209,16 @@ class MinHash(Deduplication):
         contents = [old.content for old in older]
         short: list[Any] = [self.min_shingles] if self.min_shingles > 1 else []
         short += ["annotate", self.annotate] if self.annotate else []
+        short += [["of", self.columns, self.ignore_pattern]] if self.columns or self.ignore_pattern else []
         return (self.VERSION, MOST, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
 
     def _settings_text(self) -> str:
         made = self.settings
-        unit = f"{made.words} words" if made.shingle == "word" else "characters"
+        unit = {"word": f"{made.words} words", "char": "characters"}.get(made.shingle, f"tokens of {self.shingle}")
         text = f"{made.bands} bands of {made.rows} rows over shingles of {made.ngram} {unit}, seed {self.seed}"
-        text += f", normalize {', '.join(made.normalize)}"
+        text += f", normalize {', '.join(made.normalize) or None}"
+        text += f", columns {', '.join(self.columns)}" if self.columns else ""
+        text += f", without {self.ignore_pattern!r}" if self.ignore_pattern else ""
         return text + (f", {self.min_shingles} or more per document" if self.min_shingles > 1 else "")
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
@@ -219,4 +247,5 @@ class MinHash(Deduplication):
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
         empty: dict[str, Any] = {"name": "", "reason": "", "key": "", "keep": Keep.parse("first")}
-        warm(lambda docs, run, out: DuplicateSearch(docs=docs, run=run, out=out, sketch=self.sketch, **empty).find())
+        search = partial(DuplicateSearch, sketch=self.sketch, **empty)
+        warm(lambda docs, run, out: search(docs=docs, run=run, out=out).find(), self.columns or ())

@@ -35,9 +35,12 @@ def differences(given: str | Sequence[str] | None, unit: str, split: str) -> tup
     """Return the names of the differences to ignore, such as "case", in the order of SWITCHES.
 
     given: the names, or "fineweb" for the differences that FineWeb ignores; None: the default for the unit. unit:
-    "word" or "char". split: one of words.SPLITS. Raises PlanError if a name is unknown, or if `given` lacks a
-    difference that is always ignored for this unit.
+    "word", "char", or another text for tokens. split: one of words.SPLITS. Raises PlanError if a name is unknown, or if
+    `given` lacks a difference that is always ignored for this unit.
     """
+    tokens = unit not in ("word", "char")
+    if given is None and tokens:
+        return ()
     if given is None:
         marks = ("punctuation",) if unit == "word" else ()
         nfc = () if unit == "word" and split == "regex" else ("nfc",)
@@ -50,6 +53,9 @@ def differences(given: str | Sequence[str] | None, unit: str, split: str) -> tup
     unknown = [name for name in names if name not in SWITCHES]
     require(not unknown, f"normalize={unknown and unknown[0]!r} must be 'fineweb' or names of {known}")
     least = {"case", "punctuation", "space"} if unit == "word" else {"case", "space"}
+    if tokens:
+        least = {"space"} if "case" in names else set()
+        unit = "lower-cased token"
     missing = sorted(least - set(names))
     require(not missing, f"normalize={names!r} must have {missing}: {unit}s are always compared without them")
     return tuple(name for name in SWITCHES if name in names)

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import ClassVar, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
@@ -105,8 +106,16 @@ class Shingles:
         starts, hashes = self._shingles(batch)
         return *distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
 
+    def texts(self, batch: Batch) -> pa.LargeStringArray:
+        """Return what is compared of each document, as text."""
+        return batch.column("text")
+
+    def units(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:
+        """Return the shingles of each text as hashes: offsets int64[n + 1], hashes uint64."""
+        return shingles(*B.buffers(texts), self.unit, self.ngram, self.words, self.normalize)
+
     def _shingles(self, batch: Batch) -> tuple[I64, U64]:
-        starts, hashes = shingles(*B.buffers(batch), self.unit, self.ngram, self.words, self.normalize)
+        starts, hashes = self.units(self.texts(batch))
         if self.min_shingles == 1:
             return starts, hashes
         sizes = np.diff(starts)

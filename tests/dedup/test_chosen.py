@@ -1,0 +1,194 @@
+"""What is compared, if not the whole text: tokens, other columns, and texts without the matches of a pattern."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tokenizers
+
+import dataprep as dp
+import twins.exact
+import twins.minhash
+from dataprep.dedup.exact import Exact
+from dataprep.dedup.minhash import MinHash
+from dataprep.dedup.near.tokens import Tokens
+from dataprep.errors import PlanError
+
+WORDS = ["the ", "theme ", "été ", "سَطْر ", "हिन ", "อักษร", "猫が好き", "我看书。", "😀"]
+MERGES = [(b"t", b"h"), (b"th", b"e"), (b"the", b"m")]
+CERTAIN = {"threshold": 0.5, "bands": 120, "rows": 1}
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> dp.Tokenizer:
+    """A few merges, so that tokens are neither bytes nor words."""
+    return dp.Tokenizer.from_merges(MERGES)
+
+
+def family(seed: int) -> list[str]:
+    """Texts of several scripts, with edited copies; one is empty."""
+    rng, texts = random.Random(seed), [""]
+    for _ in range(12):
+        words = rng.choices(WORDS, k=12)
+        texts += ["".join(words), "".join([*words[:6], rng.choice(WORDS), *words[7:]])]
+    return texts
+
+
+def gone(stage, rows: list[dict], tmp_path: Path) -> dict[int, int]:
+    """Who goes for whom, by number; rows have the texts, and other columns."""
+    docs = dp.read(pa.Table.from_pylist(rows))
+    ids = docs.table(["id"]).column("id").to_pylist()
+    table = pq.read_table(stage.fit(docs, dp.Serial(), str(tmp_path)).verdicts).to_pylist()
+    return {ids.index(row["id"]): ids.index(row["kept"]) for row in table}
+
+
+def test_tokens_are_compared_by_brute_force(tmp_path, tokenizer) -> None:
+    """Runs of three tokens; the same for every way to give the tokenizer."""
+    path = tokenizer.save(tmp_path / "tokenizer")
+    engine = tokenizers.Tokenizer.from_str(Path(path).read_text(encoding="utf-8"))
+    engine.enable_truncation(3)
+    engine.enable_padding()
+    fast = SimpleNamespace(backend_tokenizer=engine)  # as transformers has it
+    ways = [tokenizer, tokenizer.tiktoken(), path, tmp_path / "tokenizer", engine, fast]
+    for seed in range(3):
+        texts = family(seed)
+        tokens = [tokenizer.encode(text) for text in texts]
+        sets = [{tuple(ids[i : i + 3]) for i in range(max(1, len(ids) - 2))} if ids else set() for ids in tokens]
+        kept, wanted = [], {}
+        for d, own in enumerate(sets):
+            first = next((k for k in kept if own and sets[k] and twins.minhash.jaccard(own, sets[k]) >= 0.5), None)
+            wanted |= {} if first is None else {d: first}
+            kept += [d] if first is None else []
+        rows = [{"text": text} for text in texts]
+        for number, way in enumerate(ways if seed == 0 else ways[:1]):
+            stage = MinHash(shingle=way, ngram=3, **CERTAIN)
+            assert gone(stage, rows, tmp_path / f"{seed}-{number}") == wanted
+        assert wanted
+
+
+def test_the_tokenizer_is_in_the_key(tmp_path, tokenizer) -> None:
+    """Its content, not its path; and no stage without one changes its key."""
+    tokenizer.save(tmp_path / "a")
+    tokenizer.save(tmp_path / "b")
+    other = dp.Tokenizer.from_merges([])
+    keys = [MinHash(shingle=way).sketch_key for way in (tmp_path / "a", tmp_path / "b", tokenizer, other)]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+    assert MinHash(shingle=tokenizer).at(0.9).sketch.tokens == MinHash(shingle=tokenizer).sketch.tokens
+    assert MinHash().sketch_key == MinHash(shingle="word").sketch_key != MinHash(ignore_pattern="a").sketch_key
+    assert str(tmp_path) not in repr(MinHash(shingle=tmp_path / "a"))
+    assert MinHash(shingle=tokenizer).settings.normalize == ()
+
+
+def test_case_does_not_count_for_tokens(tmp_path, tokenizer) -> None:
+    """With normalize=, tokens are those of the changed text."""
+    rows = [{"text": "the theme  is the theme of 12 days"}, {"text": "The THEME is the theme of 34 days"}]
+    assert not gone(MinHash(shingle=tokenizer, ngram=2), rows, tmp_path / "a")
+    every = ("case", "digits", "space")
+    assert gone(MinHash(shingle=tokenizer, ngram=2, normalize=every), rows, tmp_path / "b") == {1: 0}
+
+
+def test_what_a_pattern_matches_does_not_count(tmp_path) -> None:
+    """As a run over texts from which it was removed; a text that consists of matches is compared as it is."""
+    pattern = r"\d{4}-\d\d|#\p{L}+"
+    texts = ["a b 2020-01 c", "a b 2021-12 c", "#\u00e9t\u00e9", "#mer", "#mer", "a b c", "", "2020-01", "a b 2020 c"]
+    rows = [{"text": text} for text in texts]
+    for form in (None, "lower"):
+        bare = [re.sub(r"\d{4}-\d\d|#[^\W\d]+", "", text) or text for text in texts]
+        wanted = twins.exact.same_texts(bare, list(range(len(texts))), form)
+        assert gone(Exact(ignore_pattern=pattern, normalize=form), rows, tmp_path / f"e{form}") == wanted
+        assert wanted[1] == 0
+        assert wanted[4] == 3
+    near = gone(MinHash(ignore_pattern=pattern, ngram=1, **CERTAIN), rows, tmp_path / "near")
+    assert near == {1: 0, 5: 0, 8: 0}  # of "2020-01" and the like nothing is left, and they are kept
+
+
+def test_hashes_computed_before_are_compared(tmp_path) -> None:
+    """Text, bytes, numbers and dictionaries; documents without a value are kept, however equal their texts are."""
+    texts = ["a", "b", "a", "c", "b", "same", "same"]
+    digests = [hashlib.sha1(text.encode()).digest() if text != "same" else None for text in texts]  # noqa: S324
+    columns = {
+        "hex": pa.array([d and d.hex() for d in digests]),
+        "raw": pa.array(digests, pa.binary()),
+        "number": pa.array([d and int.from_bytes(d[:8], "big") for d in digests], pa.uint64()),
+        "code": pa.array([d and d.hex() for d in digests]).dictionary_encode(),
+    }
+    kinds = {"hex": "string", "raw": "binary", "number": "uint64", "code": "string"}
+    docs = dp.read(pa.table({"text": pa.array([f"text {i // 5}" for i in range(7)]), **columns}), columns=kinds)
+    for name in columns:
+        found = Exact(columns=name).fit(docs, dp.Serial(), str(tmp_path / name))
+        assert len(pq.read_table(found.verdicts)) == 2, name
+    real = pa.table({"text": ["a"], "score": [1.5]})
+    with pytest.raises(PlanError, match="columns='score' has the type double; it must hold strings, bytes or integers"):
+        Exact(columns="score").fit(dp.read(real, columns=["score"]), dp.Serial(), str(tmp_path / "no"))
+
+
+def columned(path: Path, rows: list[dict]) -> dp.Dataset:
+    """Rows with a title."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return dp.read(str(path), columns=["title"])
+
+
+def test_several_columns_are_compared(tmp_path) -> None:
+    """Values are not run together; older Datasets are compared by the same columns."""
+    pairs = [("a", "bc"), ("ab", "c"), ("a", "bc"), (None, "abc"), ("", "abc"), (None, ""), ("", "")]
+    rows = [{"title": title, "text": text} for title, text in pairs]
+    docs = columned(tmp_path / "a.jsonl", rows)
+    ids = docs.table(["id"]).column("id").to_pylist()
+    stage = Exact(columns=["title", "text"])
+    table = pq.read_table(stage.fit(docs, dp.Serial(), str(tmp_path / "fit")).verdicts).to_pylist()
+    assert {ids.index(r["id"]): ids.index(r["kept"]) for r in table} == {2: 0, 4: 3}
+    old = dp.Pipeline(Exact(columns=["title", "text"])).run(docs, str(tmp_path / "old"))
+    new = columned(tmp_path / "b.jsonl", [{"title": "a", "text": "bc"}, {"title": "z", "text": "bc"}])
+    left = dp.Pipeline(Exact(columns=("title", "text"), against=old.url)).run(new, str(tmp_path / "new"))
+    assert [row["title"] for row in left.take(9)] == ["z"]
+    (index,) = Path(left.url).glob("steps/*/index.json")
+    assert json.loads(index.read_text())["keys"]["borrowed"] == 1
+    near = MinHash(columns=["title", "text"], ngram=1, **CERTAIN)
+    words = [("one two three", "x"), ("y", "x"), ("one two three", "y")]
+    docs = columned(tmp_path / "c.jsonl", [{"title": title, "text": text} for title, text in words])
+    assert len(pq.read_table(near.fit(docs, dp.Serial(), str(tmp_path / "near")).verdicts)) == 1
+    with pytest.raises(PlanError, match="needs the column title"):
+        dp.Pipeline(near).run(dp.read(str(tmp_path / "c.jsonl")), str(tmp_path / "no"))
+    with pytest.raises(PlanError, match="must be left out"):
+        near.datasketch(docs, 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MinHash(shingle="words"), "shingle='words' must be 'word', 'char', the path of a tokenizer.json"),
+        (lambda: MinHash(shingle=5), "shingle=5 must be"),
+        (lambda: MinHash(shingle="no/tokenizer.json"), "must be the path of a tokenizer.json"),
+        (lambda: MinHash(ignore_pattern="("), "must be a regular expression in the syntax of RE2"),
+        (lambda: Exact(ignore_pattern=""), "ignore_pattern='' must be a text"),
+        (lambda: Exact(ignore_pattern=r"(?<=a)b"), "must be a regular expression in the syntax of RE2"),
+        (lambda: Exact(columns=[]), "must be the name of a column"),
+        (lambda: Exact(columns=["a", "a"]), "must name every column once"),
+        (lambda: Exact(columns=["a", 1]), "must be the name of a column"),
+        (lambda: Exact(unit="line", columns="a"), "must be left out for unit='line'"),
+        (lambda: Exact(unit="span3", ignore_pattern="a"), "must be left out for unit='span3'"),
+        (lambda: MinHash(shingle=dp.Tokenizer.of_bytes(), normalize="case"), "must have .'space'."),
+    ],
+    ids=range(12),
+)
+def test_wrong_values_are_one_sentence(make, message) -> None:
+    """Before any document is read."""
+    with pytest.raises(PlanError, match=message) as e:
+        make()
+    assert "\n" not in str(e.value)
+
+
+def test_damaged_tokenizers_are_one_sentence(tmp_path) -> None:
+    """A file that is not a tokenizer, and a name that tiktoken would have to download and cannot."""
+    (tmp_path / "tokenizer.json").write_text('{"model": 1}')
+    with pytest.raises(PlanError, match="that the library tokenizers reads"):
+        Tokens.of(tmp_path)
