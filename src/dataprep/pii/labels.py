@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 
 # Words after which a number is not personal: of books, versions, papers, companies, orders and accounts.
 NOT_PERSONAL = """
@@ -43,16 +45,34 @@ def words(table: str) -> list[str]:
     return sorted({word for line in table.split("\n") for word in line.split("|") if word}, key=lambda w: (-len(w), w))
 
 
-def _pattern(table: str, more: str, gap: str) -> re.Pattern[str]:
+def _trie(some: Iterable[str]) -> str:
+    """Return a pattern of some words, in which words with the same beginning share it."""
+    rests = defaultdict(set)
+    for word in some:
+        rests[word[:1]].add(word[1:])
+    longer = "|".join(re.escape(c) + (_trie(rests[c]) if rests[c] != {""} else "") for c in sorted(rests) if c)
+    return f"(?:{longer}){'?' if '' in rests else ''}"
+
+
+def _backwards(table: str, gap: str, more: str) -> re.Pattern[str]:
+    """Return a pattern that matches at the start of a reversed text if the text ends with a label, `more`, and a gap.
+
+    Only one position is tried, and at most one letter of most labels.
+    """
     some = words(table)
     # Arabic and Hebrew write "and", "the" and "for" without a space before a word, and others have no spaces at all.
-    glued = "|".join(re.escape(w) for w in some if re.match(rf"[{_UNBROKEN}]", w))
-    apart = "|".join(re.escape(w) for w in some if not re.match(rf"[{_UNBROKEN}]", w))
-    return re.compile(rf"(?:(?<![^\W{_UNBROKEN}])(?:{apart})|(?:{glued})){more}{gap}\Z", re.IGNORECASE)
+    glued = _trie(w[::-1] for w in some if re.match(rf"[{_UNBROKEN}]", w))
+    apart = _trie(w[::-1] for w in some if not re.match(rf"[{_UNBROKEN}]", w))
+    ends = "".join(sorted({re.escape(w[-1]) for w in some}))
+    return re.compile(rf"{gap}{more}(?=[{ends}])(?:{apart}(?![^\W{_UNBROKEN}])|{glued})", re.IGNORECASE)
 
 
-_NOT_PERSONAL = _pattern(NOT_PERSONAL, rf"(?:[ _](?:{AFTER_LABEL}))?(?:-1[03])?", r"[ \t_.:：=#°№]{0,3}")
-_PHONE = _pattern(PHONE, rf"(?:[ _]?(?:{AFTER_PHONE})){{0,3}}", r"[ \t_.:：=፦(（+]{0,4}")
+_NOT_PERSONAL = _backwards(
+    NOT_PERSONAL, r"[ \t_.:：=#°№]{0,3}", rf"(?:[03]1-)?(?:{_trie(w[::-1] for w in AFTER_LABEL.split('|'))}[ _])?"
+)
+_PHONE = _backwards(
+    PHONE, r"[ \t_.:：=፦(（+]{0,4}", rf"(?:{_trie(w[::-1] for w in AFTER_PHONE.split('|'))}[ _]?){{0,3}}"
+)
 PARAMETERS = "id|v|p|page|item|article|product|ref|order|t|q"  # of a URL: ?id=0612345678
 _PARAMETER = re.compile(rf"[?&](?:{PARAMETERS})=\Z")
 
@@ -63,7 +83,7 @@ def is_labelled(text: str, start: int) -> bool:
     start: offset of the number in `text`, in characters.
     """
     before = text[max(0, start - LABEL) : start]
-    return _NOT_PERSONAL.search(before) is not None or _PARAMETER.search(before) is not None
+    return _NOT_PERSONAL.match(before[::-1]) is not None or _PARAMETER.search(before) is not None
 
 
 def is_phone_label(text: str, start: int) -> bool:
@@ -71,4 +91,4 @@ def is_phone_label(text: str, start: int) -> bool:
 
     start: offset of the number in `text`, in characters.
     """
-    return _PHONE.search(text[max(0, start - LABEL) : start]) is not None
+    return _PHONE.match(text[max(0, start - LABEL) : start][::-1]) is not None

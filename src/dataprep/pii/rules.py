@@ -27,6 +27,7 @@ class Match(NamedTuple):
 _LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
 _TOP = r"(?:[A-Za-z]{2,24}(?![0-9A-Za-z_])|[^\W\d_A-Za-z]{2,24}(?!\w))"  # one script: "a@b.com" before a Han letter
 _EMAIL = re.compile(rf"(?<![\w+%@])(?:[OoDd]['’])?\w(?:[\w.+%-]{{0,62}}[\w+-])?@(?:{_LABEL}\.){{1,8}}{_TOP}")
+BEFORE_AT = 66  # characters of an address before its @, at most
 # Letters of scripts without spaces between words: text before an address, unless all of its first part is in them.
 _LETTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED = re.compile(rf".*[{_LETTERS}](?=[0-9A-Za-z])")
@@ -59,7 +60,7 @@ LI21 LT20 LU20 LV21 LY25 MA28 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 
 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30
 """
 IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_LENGTHS.split()}
-_IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?=[ \u00a0-]?[A-Z0-9])", re.ASCII)
+_IBAN = re.compile(r"[A-Z](?<!\w[A-Z])[A-Z][0-9]{2}(?=[ \u00a0-]?[A-Z0-9])", re.ASCII)
 
 
 def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[Match]:
@@ -68,15 +69,22 @@ def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[
     more: further kinds; they have precedence over `kinds`.
     """
     found: list[Match] = []
-    finders = [(kind.name, kind.find) for kind in more] + [(kind, _FINDERS[kind]) for kind in KINDS if kind in kinds]
-    for kind, finder in finders:
-        new: list[Match] = []
-        for a, b in sorted(finder(text)):
-            before = bisect_left(found, (b,)) - 1  # the last match that begins before the end of this one
-            if (before < 0 or found[before].end <= a) and (not new or new[-1].end <= a):
-                new.append(Match(a, b, kind))
-        found = sorted(found + new)
+    for own in more:
+        found = _with(found, own.find(text), own.name)
+    for kind in KINDS:
+        if kind in kinds:
+            found = _with(found, _FINDERS[kind](text), kind)
     return found
+
+
+def _with(found: list[Match], spans: Iterator[tuple[int, int]], kind: str) -> list[Match]:
+    """Return the matches with those spans of a kind that overlap none of them, in order."""
+    new: list[Match] = []
+    for a, b in sorted(spans):
+        before = bisect_left(found, (b,)) - 1  # the last match that begins before the end of this one
+        if (before < 0 or found[before].end <= a) and (not new or new[-1].end <= a):
+            new.append(Match(a, b, kind))
+    return sorted(found + new) if found and new else found or new
 
 
 def _is_file(address: str) -> bool:
@@ -85,15 +93,19 @@ def _is_file(address: str) -> bool:
 
 
 def _emails(text: str) -> Iterator[tuple[int, int]]:
-    for m in _EMAIL.finditer(text):
+    at, end = text.find("@"), 0
+    while at >= 0 and (m := _EMAIL.search(text, max(end, at - BEFORE_AT))):
+        end = m.end()
+        at = text.find("@", end)
         if not _is_file(m[0]):
             glued = _UNSPACED.match(text, m.start(), text.index("@", m.start()))
             yield (glued.end() if glued else m.start()), m.end()
 
 
 def _ips(text: str) -> Iterator[tuple[int, int]]:
-    yield from (m.span() for m in _IPV6.finditer(text) if _is_global_v6(m[0]))
-    for m in _IPV4.finditer(text):
+    if text.count(":") > 1:
+        yield from (m.span() for m in _IPV6.finditer(text) if _is_global_v6(m[0]))
+    for m in _IPV4.finditer(text) if text.count(".") > 2 else ():
         address = ipaddress.IPv4Address(m[0])
         nobodys = max(address.packed) < MIN_LARGEST or any(address in network for network in _NOBODYS)
         if not nobodys and not is_labelled(text, m.start()):

@@ -123,8 +123,9 @@ class PII(Stage):
         common = [k for k in KINDS if k in self.kinds]
         more = [k if isinstance(k, PIIKind) else INCLUDED[k] for k in self.kinds if k not in KINDS]
         wanted = sum({_CAN[k] for k in common})
+        kinds = [[k for k in common if _CAN[k] & can] for can in range(2 * K.IBAN)]  # by the kinds that a line may have
         for line in (every_line if more else lines)(offsets, data, wanted):
-            for a, b, kind in find(line.text, [k for k in common if _CAN[k] & line.can], more):
+            for a, b, kind in find(line.text, kinds[line.can], more):
                 yield _Span(*line.in_bytes(a, b), line.row, kind)
 
 

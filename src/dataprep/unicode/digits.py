@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import functools
-import re
+
+import numpy as np
+import numpy.typing as npt
 
 from . import tables
 
 
 @functools.cache
-def _other() -> tuple[re.Pattern[str], dict[int, str]]:
-    """Return a pattern of the digits that are not Western, and the Western form of each by its code point."""
-    western: dict[int, str] = {}
+def _western(signs: str, plain: str) -> npt.NDArray[np.uint32]:
+    """Return the code point that replaces each code point, uint32[0x110000]."""
+    table = np.arange(0x110000, dtype="<u4")
     for span in tables.CLASSES["DECIMAL"].split():  # from 0 to 9, and again
-        western |= {point: str(i % 10) for i, point in enumerate(tables.points(span))}
-    western = {point: digit for point, digit in western.items() if point >= 0x80}
-    return re.compile(f"[{''.join(map(chr, western))}]"), western
+        digits = np.array(list(tables.points(span)))
+        table[digits] = ord("0") + np.arange(len(digits)) % 10
+    table[list(map(ord, signs))] = list(map(ord, plain))
+    table.flags.writeable = False
+    return table
 
 
-def western(text: str) -> str:
-    """Return a text with the decimal digits of all scripts as 0-9; no other character changes.
+def western(text: str, signs: str = "", plain: str = "") -> str:
+    """Return a text with the decimal digits of all scripts as 0-9, and each character of `signs` as that of `plain`.
+
+    No other character changes. signs: characters outside ASCII. plain: as many characters.
 
     >>> western("०९८७, ０９０, ٠٦")
     '0987, 090, 06'
     """
     if text.isascii():
         return text
-    pattern, digits = _other()
-    return pattern.sub(lambda m: digits[ord(m[0])], text)
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    return str(_western(signs, plain)[points].tobytes(), "utf-32-le", "surrogatepass")

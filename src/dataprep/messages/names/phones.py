@@ -30,8 +30,7 @@ _CODE = re.compile(rf"(?:[+\uff0b]|%2[Bb]|(?<![0-9])(?:0011|011|010|8[ ~-]?10|00
 _USUAL = re.compile(rf"(?:[0-9+\uff0b]|{_BETWEEN})*")
 _LOOSE_DIGITS = 8  # with unusual signs between them
 _KEYCAP = re.compile("[\ufe0f\u20e3]*")
-_DIGIT_SIGNS = {ord(sign): str(i % 10) for signs in ("⁰¹²³⁴⁵⁶⁷⁸⁹", "₀₁₂₃₄₅₆₇₈₉", "⓪①②③④⑤⑥⑦⑧⑨", "⓿❶❷❸❹❺❻❼❽❾")
-                for i, sign in enumerate(signs)}  # fmt: skip
+_DIGIT_SIGNS = "⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉⓪①②③④⑤⑥⑦⑧⑨⓿❶❷❸❹❺❻❼❽❾"
 _CARRIER = re.compile(r"0[1-9][0-9]")  # Brazil: the company that carries a call, after the 0
 _NO_DIGIT = re.compile(r"\D+")
 _BEFORE = 24  # characters in which a country's code is searched
@@ -124,7 +123,7 @@ def _is_code(digits: str) -> bool:
 def digit_classes() -> U16:
     """Return the classes of code points (`unicode/text.py`), in which digits in circles and raised ones are digits."""
     table = classes().copy()
-    table[list(_DIGIT_SIGNS)] |= DECIMAL
+    table[list(map(ord, _DIGIT_SIGNS))] |= DECIMAL
     return table
 
 
@@ -149,7 +148,7 @@ class Phones:
         The ranges do not overlap.
         """
         low = 0
-        text = western(text).translate(_DIGIT_SIGNS) if self._by_end else ""
+        text = western(text, _DIGIT_SIGNS, 4 * "0123456789") if self._by_end else ""
         for run in _RUN.finditer(text):
             digits = _NO_DIGIT.sub("", run[0])
             at: list[int] = []  # where they are
