@@ -25,6 +25,7 @@ from dataprep.tokens.shards.shard import Shards
 from . import clusters, why
 from .clusters import Cluster, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
+from .recall import ScriptRecall, recall_by_script
 from .word_diff import DiffSide, word_diff
 
 LEAST_SIMILAR = 8  # pairs of texts that are shown
@@ -53,7 +54,8 @@ class RunSummary:
     name: the name of the run's folder. manifests: the manifests of the finished Datasets, by folder. stages: statistics
     of each stage. sources: (amount read, amount kept) by source, most bytes first. alarms: sentences about suspicious
     drops. unread: files that could not be read. fits: counts that deduplications and other Estimators made.
-    similarities: similarities of dropped documents to the kept ones, by stage. sizes: the distinct sizes of clusters of
+    similarities: similarities of dropped documents to the kept ones, by stage. recalls: expected recall of MinHash by
+    script. sizes: the distinct sizes of clusters of
     duplicates, and the number of clusters of each. largest: the largest clusters, with examples. least_similar: dropped
     documents least similar to the kept ones. repeats: texts cut most often. languages: number of documents by language.
     tokens: the token shards. token_lengths: number of documents in the token shards, by the number of binary digits of
@@ -68,6 +70,7 @@ class RunSummary:
     unread: list[Unread] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
     similarities: dict[str, Similarities] = field(default_factory=dict)
+    recalls: list[ScriptRecall] = field(default_factory=list)
     sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
     largest: list[tuple[Cluster, list[TextPair]]] = field(default_factory=list)
     least_similar: list[TextPair] = field(default_factory=list)
@@ -98,6 +101,7 @@ def summarize(folder: str) -> RunSummary:
         unread=[row for docs in finals.values() for row in rows_of(docs.unread())],
         fits=[fit for docs in finals.values() for fit in docs.manifest.get("fits", [])],
         similarities=clusters.similarities(folder),
+        recalls=[row for docs in finals.values() for row in recall_by_script(docs)],
         sizes=found.sizes() if found.removed else None,
         largest=[(c, [drop_diff(folder, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
         least_similar=[drop_diff(folder, drop) for drop in clusters.least_similar(folder, LEAST_SIMILAR)],

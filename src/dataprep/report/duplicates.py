@@ -32,7 +32,8 @@ def duplicates(summary: RunSummary) -> str:
         "Documents that were dropped as duplicates of others. A cluster is a kept document and all documents that were "
         "dropped for it, or for one that was later dropped for it."
     )
-    return section("duplicates", "Duplicates", lead, charts_, _fits(summary), _largest(summary), _least(summary))
+    parts = (_fits(summary), _recalls(summary), _largest(summary), _least(summary))
+    return section("duplicates", "Duplicates", lead, charts_, *parts)
 
 
 def _similarity(summary: RunSummary, stage: str) -> str:
@@ -84,6 +85,18 @@ def _fits(summary: RunSummary) -> str:
     ]
     body = table(["stage", *(FIT_COUNTS[name] for name in columns)], rows, "Counts of each deduplication")
     return card(body, style="narrow")
+
+
+def _recalls(summary: RunSummary) -> str:
+    if not summary.recalls:
+        return ""
+    rows = [(text(row.stage), text(row.script), f"{row.pairs:,}", f"{row.recall:.3f}") for row in summary.recalls]
+    body = table(["stage", "script", "pairs", "expected recall"], rows, "Expected recall by script")
+    note = (
+        "Expected recall: of all pairs at or above the threshold, the share that the bands propose, estimated from the "
+        "similarities of the pairs that were found in a sample of the output. Few pairs give a rough figure."
+    )
+    return card(body, f'<p class="note">{note}</p>', title="Expected recall by script", style="narrow")
 
 
 def _largest(summary: RunSummary) -> str:
