@@ -171,7 +171,7 @@ def _docs_of(thing: ast.AST, *, deep: bool) -> Iterator[str]:
 def _installed() -> list[importlib.metadata.Distribution]:
     """Each package once, by name; dataprep itself would make the corpus depend on its README."""
     by_name = {d.name.lower(): d for d in importlib.metadata.distributions()}
-    return [by_name[name] for name in sorted(by_name) if name != "dataprep"]
+    return [by_name[name] for name in sorted(by_name) if name != "dataprep-lm"]
 
 
 def _packages() -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from dataprep.store.stopping import CODES, clean_end, stopped_in
 from dataprep.train.ranks import is_first_here
 
 from . import chat, clusters, diff, evaluate, look, models, people, runs, search, tokenizer, tokens, train, trial, why
+from .demo import demo
 from .init import init
 from .quiet import may_be_quiet
 from .wording import in_options, sentence_of
@@ -47,7 +48,7 @@ def _options(
 
 
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Run": (init, runs.run, trial.plan),
+    "Run": (demo, init, runs.run, trial.plan),
     "Look at a run": (look.inspect, look.report, why.why, clusters.clusters, diff.diff, search.search),
     "Tokens": (
         tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer, tokens.show, tokens.export,

@@ -1,0 +1,37 @@
+"""The command `demo`: run the demo that comes with dataprep, in any folder."""
+
+from __future__ import annotations
+
+import importlib.resources
+from typing import Annotated
+
+import typer
+
+from dataprep.errors import PlanError, need
+
+from .options import Workers
+from .runs import run
+
+
+def demo(
+    out: Annotated[str, typer.Option(help="Folder for the results.")] = "out/demo",
+    to: Annotated[str | None, typer.Option(help="The step to run, with the steps that it needs; default: all.")] = None,
+    workers: Workers = 1,
+) -> None:
+    """Turn real text of this machine into a trained model: documentation, licences and samples; it takes minutes."""
+    need("torch", "train")
+    run(pipeline_path("demo.py"), to=to, out=out, workers=workers)
+
+
+def pipeline_path(name: str) -> str:
+    """Return the path of a pipeline file of this project: of the checkout, or of the installed package.
+
+    Raises PlanError if neither has it.
+    """
+    package = importlib.resources.files("dataprep")
+    for home in (package / "included", package / ".." / ".."):
+        place = home / "pipelines" / name
+        if place.is_file():
+            return str(place)
+    msg = f"{name} did not come with this copy of dataprep; install its wheel, or run in a checkout"
+    raise PlanError(msg)
