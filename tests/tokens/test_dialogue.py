@@ -16,9 +16,10 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.dialogue import TokenSize, check_template, encode_dialogues
 from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.templates import ANY, Template, specials_of, template_of
+from dataprep.tokens.vocabulary.loaded import keep_loaded
 from dataprep.tokens.vocabulary.merges import learn_merges
 from dataprep.tokens.vocabulary.patterns import PATTERNS
-from dataprep.tokens.vocabulary.tokenizer import Tokenizer, keep_loaded
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 INST = (
     "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}{{ '[INST] ' + m.content + ' [/INST]' }}"

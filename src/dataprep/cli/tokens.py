@@ -156,7 +156,7 @@ def _pieces(shards: Any, ids: list[int]) -> list[str]:
     if tok is None:
         return [f"<{i}>" for i in ids]  # shards may be stored without their tokenizer
     names = {i: name for name, i in tok.special.items()}
-    raw = {i: token for token, i in tok.vocab.items()}
+    raw = tok.pieces
     return [names.get(i) or _piece(raw[i]) if i in raw or i in names else f"<{i}>" for i in ids]
 
 

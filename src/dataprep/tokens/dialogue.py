@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.errors import PlanError
-from dataprep.tokens.vocabulary.tokenizer import Tokenizer, load_once
+from dataprep.tokens.vocabulary.loaded import load_once
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .templates import BUILT_IN, Template, specials_of
 

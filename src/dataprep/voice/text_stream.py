@@ -16,7 +16,7 @@ class TextStream:
     """
 
     def __init__(self, tok: Tokenizer) -> None:
-        self._bytes = {i: token for token, i in tok.vocab.items()}
+        self._bytes = tok.pieces
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, token: int) -> str:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataprep.errors import CorruptShard
-from dataprep.tokens.shards.encode import _count, _places
 from dataprep.tokens.shards.pieces import PieceWriter, ends_of, read_rows
+from dataprep.tokens.shards.special_in_text import n_places, places_of
 
 
 def test_a_piece_holds_what_was_added(tmp_path):
@@ -67,5 +67,5 @@ def test_a_piece_that_fails_leaves_nothing(tmp_path):
 def test_counting_spelled_tokens_is_counting(parts, token):
     """As often as `bytes.count` finds it, at the text's ends too."""
     text = np.frombuffer(b"".join(parts), np.uint8)
-    found = _count(text, _places(text, token[:2]), np.frombuffer(token, np.uint8))
+    found = n_places(text, places_of(text, token[:2]), np.frombuffer(token, np.uint8))
     assert found == b"".join(parts).count(token)

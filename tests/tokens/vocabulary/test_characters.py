@@ -99,8 +99,7 @@ def test_what_characters_cannot_be(tok, tmp_path):
         Characters({b"a": 0}, {"<|endoftext|>": 1})
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"rain": 0, "<|unk|>": 1}, "<|unk|>"))
     words.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(PlanError, match="has words as tokens"):
-        Tokenizer.load(tmp_path)
+    assert type(Tokenizer.load(tmp_path)).__name__ == "LibraryTokenizer"  # words, not characters
 
 
 def test_shakespeare_has_65(shared, tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import pickle
 import unicodedata
@@ -18,6 +19,7 @@ from tokenizers import pre_tokenizers
 import twins.bpe
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.vocabulary.formats import CHAR_OF
+from dataprep.tokens.vocabulary.library import LibraryTokenizer
 from dataprep.tokens.vocabulary.merges import learn_merges
 from dataprep.tokens.vocabulary.patterns import ALSO, PATTERNS, SPELLINGS, regex_of
 from dataprep.tokens.vocabulary.special import special_names
@@ -306,14 +308,15 @@ def test_vocabularies_on_which_the_engines_differ_are_refused(vocab, merges, spe
         (lambda j: j["added_tokens"][0].update(special=False), "added token <|endoftext|>"),
     ],
 )
-def test_other_kinds_of_tokenizer_are_refused(tok, tmp_path, change, sentence):
-    """A tokenizer.json that does more than byte-level BPE is refused by name, not encoded approximately."""
+def test_other_kinds_are_encoded_by_their_library(tok, tmp_path, change, sentence, caplog):
+    """A tokenizer.json that does more than byte-level BPE is not encoded by kernels; the reason is logged."""
     value = json.loads(tok.engine.to_str())
     change(value)
     place = tmp_path / "tokenizer.json"
     place.write_text(json.dumps(value))
-    with pytest.raises(PlanError, match=sentence.replace("|", r"\|")):
-        Tokenizer.load(place)
+    with caplog.at_level("INFO", "dataprep"), contextlib.suppress(ReadError):  # an incomplete Unigram
+        assert isinstance(Tokenizer.load(place), LibraryTokenizer)
+    assert sentence in caplog.text
 
 
 @pytest.mark.parametrize("content", ["{}", "not json", '{"model": 1}', '{"model": {"type": "BPE"}}'])

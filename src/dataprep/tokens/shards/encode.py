@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,16 +28,19 @@ from dataprep.core.runner import runner_of
 from dataprep.errors import PlanError
 from dataprep.store import files, lease
 from dataprep.store.key import key
-from dataprep.tokens.dialogue import COLUMN, check_template, contents, encode_dialogues
+from dataprep.tokens.dialogue import COLUMN, check_template, encode_dialogues
 from dataprep.tokens.shard_format import DTYPES, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SEED, SIDES, VAL, Split
 from dataprep.tokens.templates import Template, template_of
-from dataprep.tokens.vocabulary.encoder import count_byte_pairs, find_byte_pairs
-from dataprep.tokens.vocabulary.tokenizer import Tokenizer, keep_loaded, load_once
+from dataprep.tokens.vocabulary.characters import Characters
+from dataprep.tokens.vocabulary.loaded import keep_loaded, load_once
+from dataprep.tokens.vocabulary.openers import tokenizer_for
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .claim import check_shard_tokens, claim, finished, local_folder, swept, vocabulary_fields
 from .pieces import KINDS, Assemble, PieceWriter, shard_plans
 from .shard import Shards
+from .special_in_text import count_special, spelled_by
 from .writer import write_manifest
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ VERSION = 1  # increased if the same input has other bytes
 
 def encode(
     docs: Dataset,
-    tokenizer: Tokenizer | str | os.PathLike[str],
+    tokenizer: Any,
     out: str | os.PathLike[str],
     val: float = VAL,
     split_seed: int = SEED,
@@ -70,7 +73,8 @@ def encode(
 
     Args:
         docs: the corpus; documents are written in the order of their ids.
-        tokenizer: a Tokenizer, or the path of its `tokenizer.json`.
+        tokenizer: a Tokenizer, the path of one (`Tokenizer.load`), or an object of the libraries `tokenizers`,
+            `tiktoken`, `sentencepiece` or `transformers`.
         out: a local folder (shards are memory-mapped); interrupted work in it is resumed. It needs twice the disk
             space of the shards while it runs.
         val: share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to `train_bpe`.
@@ -93,7 +97,7 @@ def encode(
     >>> np.memmap("work/shards/train-00000.bin", dtype=np.uint16)
     """
     check_dataset(docs)
-    tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
+    tok = tokenizer_for(tokenizer, docs)
     folder = local_folder(out)
     token_dtype(tok.vocab_size, dtype)
     split = split or Split(val=val, seed=split_seed)
@@ -133,7 +137,7 @@ def _encode(
         **vocabulary_fields(folder, tok),
         split=asdict(layout.split),
         **chat_fields(layout.template, receipts),
-        special_in_text=_spelled(receipts),
+        special_in_text=spelled_by(receipts),
         **noted,
     )
     shards = swept(Shards.open(folder))
@@ -189,7 +193,7 @@ class EncodePart(Pass["Part"]):
         with ExitStack() as stack:
             most = layout.shard_tokens
             writers = [stack.enter_context(PieceWriter(url, side, layout.dtype, most)) for side in SIDES]
-            for batch in _counted(item.batches(layout.columns), tok, spelled):
+            for batch in count_special(item.batches(layout.columns), tok, spelled):
                 sides = layout.split.sides(batch)
                 if layout.template is not None:
                     _count_names(batch.column(COLUMN), names)
@@ -213,25 +217,12 @@ def _encoded(
     dtype, mask = DTYPES[layout.dtype], None
     if layout.template is None:
         tokens, ends = tok.encode_column(batch.column("text"), dtype, rows)
-        if type(tok) is Tokenizer:  # bytes in, bytes out; unknown characters represent none
+        if not isinstance(tok, Characters):  # bytes in, bytes out; unknown characters represent none
             return tokens, ends, np.diff(B.buffers(batch)[0])[rows], None
     else:
         tokens, ends, mask = encode_dialogues(tok, layout.template, batch.column(COLUMN).filter(pa.array(rows)), dtype)
     starts = np.append(np.zeros(1, np.int64), ends[:-1].astype(np.int64))
     return tokens, ends, np.add.reduceat(tok.token_bytes[tokens], starts, dtype=np.int64), mask
-
-
-def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) -> Iterator[B.Batch]:
-    """Yield the batches, and count special tokens that their texts contain; these are encoded as text."""
-    names = {name: np.frombuffer(name.encode(), np.uint8) for name in tok.special}
-    starts = {bytes(name[:2]) for name in names.values()}
-    for batch in batches:
-        offsets, data = B.buffers(batch if "text" in batch.schema.names else contents(batch.column(COLUMN)))
-        text = data[offsets[0] : offsets[-1]]
-        places = {start: _places(text, start) for start in starts}
-        counts = {name: _count(text, places[bytes(token[:2])], token) for name, token in names.items()}
-        found.update({name: n for name, n in counts.items() if n})
-        yield batch
 
 
 def _count_names(dialogues: pa.Array, found: Mapping[str, Counter[str]]) -> None:
@@ -262,32 +253,6 @@ def chat_fields(template: Template | None, receipts: Iterable[Mapping[str, Any]]
             total[role].update(counts)
     best = {role: max(sorted(counts), key=counts.__getitem__, default="") or None for role, counts in total.items()}
     return {"template": template.source, "template_ends": [template.bos, template.eos], "speakers": best}
-
-
-def _places(text: npt.NDArray[np.uint8], start: bytes) -> npt.NDArray[np.int64]:
-    """Return the offsets of the first two bytes of special tokens (most begin alike)."""
-    if len(start) == 1:
-        return np.flatnonzero(text == start[0])
-    n = count_byte_pairs(text, start[0], start[1])  # vectorised, and mostly 0
-    return find_byte_pairs(text, start[0], start[1], n) if n else np.zeros(0, np.int64)
-
-
-def _count(text: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], token: npt.NDArray[np.uint8]) -> int:
-    """Return the number of offsets at which a token begins."""
-    places = places[places + len(token) <= len(text)]
-    for i, byte in enumerate(token):
-        places = places[text[places + i] == byte]
-    return len(places)
-
-
-def _spelled(receipts: Iterable[dict[str, Any]]) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for receipt in receipts:
-        found.update(receipt["spelled"])
-    if found:
-        counts = ", ".join(f"{name} {n:,}" for name, n in sorted(found.items()))
-        log.info("documents contain special tokens (%s); they are encoded as text", counts)
-    return dict(sorted(found.items()))
 
 
 # -- checks

@@ -27,7 +27,7 @@ import tokenizers
 from tokenizers import decoders, models
 
 from dataprep.core import batch as B
-from dataprep.errors import CorruptShard, PlanError, ReadError
+from dataprep.errors import PlanError
 from dataprep.store import files
 
 from . import formats
@@ -125,23 +125,16 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
-        """Return the tokenizer in a file or folder: one that `save` wrote, or another byte-level BPE.
+        """Return the tokenizer in a file or folder: one that `save` wrote, or one of another program.
 
-        path: `tokenizer.json`, its folder, or `.tiktoken`. Raises PlanError or ReadError for any other kind of
-        tokenizer.
+        path: `tokenizer.json`, its folder, `.tiktoken`, or `.model` of SentencePiece. A byte-level BPE is encoded by
+        kernels, any other vocabulary by its library. Raises ReadError if the file is none of these.
         """
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
             return cls.from_tiktoken(url)
         url = files.join(url, "tokenizer.json") if files.is_dir(url) else url
-        with files.open_read(url) as f:
-            try:
-                value = json.loads(f.read())
-                opener = OPENERS.get(value["model"]["type"])
-                return opener(value, url) if opener else Tokenizer(*formats.parts_of_json(value, url))
-            except (ValueError, KeyError, TypeError) as e:
-                msg = f"is not a tokenizer.json of a byte-level BPE ({e!r}); train one with dp.train_bpe"
-                raise ReadError(msg, url) from e
+        return FILES[".model" if url.endswith(".model") else ".json"](url)
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the vocabulary and return its URL.
@@ -209,6 +202,11 @@ class Tokenizer:
             digest.update(b"%d %d\n" % (self.vocab[left], self.vocab[right]))
         digest.update(json.dumps([sorted(self.special.items()), self.pattern]).encode())
         return digest.hexdigest()
+
+    @cached_property
+    def pieces(self) -> dict[int, bytes]:
+        """The bytes of text that each id represents, without special tokens."""
+        return {i: token for token, i in self.vocab.items()}
 
     @cached_property
     def token_bytes(self) -> npt.NDArray[np.int32]:
@@ -353,27 +351,6 @@ class Tokenizer:
             raise PlanError(msg)
 
 
-_LOADED: dict[tuple[str, str], Tokenizer] = {}
-
-
-def keep_loaded(url: str, tok: Tokenizer) -> str:
-    """Cache the tokenizer `tok`, stored at `url`, for later calls of `load_once` in this process; return `url`."""
-    _LOADED.clear()  # one at a time: a run has one vocabulary
-    _LOADED[url, tok.hash] = tok
-    return url
-
-
-def load_once(url: str, expected: str) -> Tokenizer:
-    """Return the tokenizer at a URL, loaded once per process. Raises CorruptShard if its hash is not `expected`."""
-    if (url, expected) not in _LOADED:
-        tok = Tokenizer.load(url)
-        if tok.hash != expected:
-            msg = f"{url} is not the tokenizer with which this run began; give each run its own folder"
-            raise CorruptShard(msg)
-        keep_loaded(url, tok)
-    return _LOADED[url, expected]
-
-
 def _named(given: Tokenizer | str | os.PathLike[str]) -> tuple[str, Tokenizer]:
     """Return a vocabulary and its name in a report; GPT-2's is recognised by its size and pattern."""
     tok = given if isinstance(given, Tokenizer) else _opened(os.fspath(given))
@@ -389,5 +366,8 @@ def _opened(url: str) -> Tokenizer:
     return Tokenizer.load(url)
 
 
-# Functions that open another kind of vocabulary, by the model type in its tokenizer.json. `characters.py` adds its own.
+# Functions that open another kind of vocabulary, by the model type in its tokenizer.json.
 OPENERS: dict[str, Callable[[dict[str, Any], str], Tokenizer]] = {}
+
+# Functions that open the files of other vocabularies, by their suffix. `openers.py` adds them.
+FILES: dict[str, Callable[[str], Tokenizer]] = {}
