@@ -22,7 +22,7 @@ SRC = Path(dp.__file__).parent
 # A room imports from the tiers before its own; rooms of one tier do not import each other.
 TIERS = [
     {"errors"}, {"store", "unicode"}, {"core"}, {"pii", "read"},
-    {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train"},
+    {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "voice"}, {"persona"},
     {"report"}, {"cli"}, {"__init__", "__main__"},
 ]  # fmt: skip

@@ -52,6 +52,7 @@ _NAMES = {
     "filters.refinedweb.stage": "RefinedWeb",
     "filters.repair": "RepairText",
     "filters.robots": "Robots",
+    "fit.language": "fit_language",
     "forget.forget": "forget",
     "history.verify": "verify",
     "messages.arabic": "NormalizeArabic",

@@ -39,6 +39,7 @@ from .filters.perplexity import Perplexity as Perplexity
 from .filters.refinedweb.stage import RefinedWeb as RefinedWeb
 from .filters.repair import RepairText as RepairText
 from .filters.robots import Robots as Robots
+from .fit.language import fit_language as fit_language
 from .forget.forget import forget as forget
 from .history.verify import verify as verify
 from .messages.arabic import NormalizeArabic as NormalizeArabic

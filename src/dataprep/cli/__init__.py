@@ -21,6 +21,7 @@ from dataprep.train.ranks import is_first_here
 
 from . import chat, clusters, diff, evaluate, look, models, people, runs, search, tokenizer, tokens, train, trial, why
 from .demo import demo
+from .fit import fit_language
 from .init import init
 from .quiet import may_be_quiet
 from .wording import in_options, sentence_of
@@ -56,7 +57,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     ),
     "Models": (
         train.train, evaluate.evaluate, chat.chat, chat.sample, models.export_model, models.train_ngram,
-        models.perplexity, models.train_langid, models.train_quality,
+        models.perplexity, models.train_langid, models.train_quality, fit_language,
     ),
     "Chats": (people.people, runs.persona),
     "Care": (tokens.verify, runs.clean, runs.forget),

@@ -21,8 +21,9 @@ from dataprep.unicode.spaced import spaced
 from dataprep.unicode.text import I64, LINE, SPACE, U8, U16, U64, Int, classes, code_point, skip_spaces
 
 from .packed_strings import Marks, ends_with_mark, pack_marks
+from .preset_folder import counted_as, take_preset_or_folder
 from .repeats import STEP, HashCounts, count_repeats, hash_counts
-from .thresholds import PRESET, Threshold, check_numbers, check_words, reasons, share, take_preset, tuple_of_words
+from .thresholds import PRESET, Threshold, check_numbers, check_words, reasons, share, tuple_of_words
 from .word_lists import CODE_LESS, CODE_MORE, END_MARKS, SENTENCE_MARKS
 
 COUNTS = ("words", "chars", "lines", "ended", "short", "breaks", "repeated_lines", "repeated_line_chars")
@@ -73,7 +74,8 @@ class FineWeb(ScoredFilter):
     preset: "paper", or "code" for these rules of the authors' code: a document exactly at a limit is kept; lines end at
     line feeds and are not stripped; all characters but line feeds are counted; punctuation marks are words; and the end
     marks are those of the code since 2024, which include other scripts and no quotation marks. The code splits words
-    with spaCy; `words="punctuation"` replaces it.
+    with spaCy; `words="punctuation"` replaces it. A folder that `dataprep fit-language` made has the thresholds of one
+    language, for the rules of "paper".
 
     Raises PlanError for an unknown preset, a threshold below 0, or end marks that contain white space.
     """
@@ -91,7 +93,7 @@ class FineWeb(ScoredFilter):
     end_marks: tuple[str, ...] = field(default=PRESET, repr=False)
 
     def __post_init__(self) -> None:
-        take_preset(self, PRESETS)
+        take_preset_or_folder(self, PRESETS, "fineweb")
         check_words(self)
         check_numbers(self, [r.parameter for r in RULES], most=1)
         check_numbers(self, ["short_line_chars"])
@@ -105,7 +107,7 @@ class FineWeb(ScoredFilter):
     @property
     def measure(self) -> Any:
         """The values that decide the scores: the end marks, the length of a short line, the words, and the preset."""
-        return self.end_marks, self.short_line_chars, self.words, self.preset
+        return self.end_marks, self.short_line_chars, self.words, counted_as(self, PRESETS)
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""

@@ -26,6 +26,7 @@ from dataprep.unicode.blanks import words
 
 from .ccnet_text import ccnet_normal
 from .percentiles import range_elsewhere
+from .preset_folder import is_folder, take_models
 from .thresholds import outside, range_of
 
 Bound = float | None
@@ -51,7 +52,9 @@ class Perplexity(ScoredFilter):
     normalize: "ccnet", which normalises each line by `ccnet_normal`, or None. Use the value with which the model was
     trained. tokenizer: path of a SentencePiece model, which may contain "{language}" too; None: the words are the text
     between blanks, as in training. preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes
-    line feeds and so joins lines, and scored as one sentence.
+    line feeds and so joins lines, and scored as one sentence. preset=DIR, a folder that `dataprep fit-language` made,
+    sets model and tokenizer; then keep may be "head", "middle", "tail" or "head and middle", CCNet's parts of the crawl
+    sample.
 
     The perplexity of a document is 10 ** -(sum of the log10 probabilities of its lines / number of its words and
     lines), as in CCNet: the end of a line counts as a word, and lines without words do not count. It is rounded to
@@ -59,8 +62,8 @@ class Perplexity(ScoredFilter):
     or KenLM cannot read the model.
     """
 
-    model: str
-    keep: tuple[Bound, Bound] = (None, None)
+    model: str = ""
+    keep: tuple[Bound, Bound] | str = (None, None)
     cut: InitVar[Any] = None  # raises: a parameter of `Percentiles`
     unit: str = "document"
     normalize: str | None = "ccnet"
@@ -77,11 +80,15 @@ class Perplexity(ScoredFilter):
     def __post_init__(self, cut: Any) -> None:
         if cut is not None:
             raise range_elsewhere(self, "cut", cut)
+        if self._is_folder:
+            take_models(self)
+        require(self.model, "Perplexity needs model=, the path of an n-gram model, or preset=, a preset folder")
         self._range  # noqa: B018 - raises
         require(self.unit in UNITS, f"unit={self.unit!r} must be 'document' or 'paragraph'")
         require(self.normalize in ("ccnet", None), f"normalize={self.normalize!r} must be 'ccnet' or None")
-        require(self.preset in ("ccnet2020", None), f"preset={self.preset!r} must be 'ccnet2020' or None")
-        if self.preset and (self.unit, self.normalize) != ("document", "ccnet"):
+        known = self.preset in ("ccnet2020", None) or self._is_folder
+        require(known, f"preset={self.preset!r} must be 'ccnet2020', a preset folder, or None")
+        if self.preset == "ccnet2020" and (self.unit, self.normalize) != ("document", "ccnet"):
             msg = "preset='ccnet2020' sets unit and normalize; leave these out"
             raise PlanError(msg)
         _kenlm()
@@ -98,6 +105,10 @@ class Perplexity(ScoredFilter):
                     f"{start[:20]!r}; give a language model, uncompressed"
                 )
                 raise PlanError(msg)
+
+    @property
+    def _is_folder(self) -> bool:
+        return self.preset not in ("ccnet2020", None) and is_folder(self.preset)
 
     @property
     def _range(self) -> tuple[float, float]:
@@ -123,7 +134,7 @@ class Perplexity(ScoredFilter):
     def measure(self) -> Any:
         """The values that decide the scores: the models' content, `unit`, `normalize` and `preset`."""
         held = [sorted((_language(p, path), file_hash(p)) for p in _paths(path)) for path in self._models]
-        return held, self.unit, self.normalize, self.preset
+        return held, self.unit, self.normalize, self.preset if self.preset == "ccnet2020" else None
 
     @property
     def _models(self) -> tuple[str, ...]:
@@ -158,7 +169,7 @@ class Perplexity(ScoredFilter):
         if model is None:
             return [(float("nan"), 1)] * (text.count("\n") + 1)
         measured = []
-        for line in [text] if self.preset else text.split("\n"):
+        for line in [text] if self.preset == "ccnet2020" else text.split("\n"):
             normal = ccnet_normal(line) if self.normalize else line
             found = words(normal)
             if pieces is not None and found:

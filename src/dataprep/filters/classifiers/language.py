@@ -20,7 +20,9 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.score import ScoredFilter
 from dataprep.core.stage import drop_rows
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, require
+from dataprep.filters.preset_folder import CLASSIFIER, open_preset
+from dataprep.store import files
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import ALPHA, I64, U8, U16, classes, code_point, whole_points
 
@@ -28,6 +30,7 @@ from . import models
 
 UNITS = {"document": 0, "paragraph": 1, "line": 2}
 UNKNOWN = "und"  # ISO 639-2: undetermined
+DEFAULT_SCORE = 0.5
 TOP = 5  # labels of a document that are used
 SHARES = pa.list_(pa.struct([("language", pa.string()), ("share", pa.float64())]))
 
@@ -46,9 +49,9 @@ class Language(ScoredFilter):
     2016); or the path, or the name in a folder of DATAPREP_MODELS, of any supervised fastText model.
     unit: the text that is passed to the model at once: the "document", or each "paragraph" (separated by blank lines)
     or "line". For paragraphs and lines, the language of a document is the one that has the most bytes of it.
-    min_score: a document with a lower score is dropped. The score is that of the model, rounded to 1e-4; for paragraphs
-    and lines, it is the mean, weighted by bytes, of the scores of those in the document's language. CCNet uses 0.5
-    (Wenzek et al. 2020).
+    min_score: a document with a lower score is dropped; None is 0.5, CCNet's (Wenzek et al. 2020), or the preset's. The
+    score is that of the model, rounded to 1e-4; for paragraphs and lines, it is the mean, weighted by bytes, of the
+    scores of those in the document's language.
     max_bytes: only this many bytes from the start of a unit are read; None: all.
     mixed: for code-switched text, the smallest share of a kept document that is in the languages of `keep` together. It
     is a share of the document's bytes or, with unit="document", of the model's probability (over the five likeliest
@@ -56,6 +59,7 @@ class Language(ScoredFilter):
     min_letters: a unit with fewer letters has no language. A document that has only such units gets the language "und"
     and the score 0, and is **kept**, so that short messages, numbers and links are not lost. With 0 every unit is
     classified.
+    preset: a folder that `dataprep fit-language` made; it sets `model`, and `keep` and `min_score` unless given.
 
     Drop reasons: "other_language", "language_score", and with `mixed` "language_share". Existing columns of these names
     are overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
@@ -70,6 +74,7 @@ class Language(ScoredFilter):
     max_bytes: int | None = 4096
     mixed: float | None = None
     min_letters: int = 10
+    preset: str | None = None
     adds: Mapping[str, pa.DataType] = field(init=False, repr=False, compare=False, hash=False)
 
     def __init__(
@@ -77,13 +82,20 @@ class Language(ScoredFilter):
         *keep: str,
         model: str = models.BUILTIN,
         unit: str = "document",
-        min_score: float = 0.5,
+        min_score: float | None = None,
         max_bytes: int | None = 4096,
         mixed: float | None = None,
         min_letters: int = 10,
+        preset: str | None = None,
     ) -> None:
+        if preset is not None:
+            found = open_preset("Language", preset, CLASSIFIER)["language"]
+            require(model == models.BUILTIN, f"Language: preset={str(preset)!r} sets model; leave model={model!r} out")
+            keep, model, preset = keep or (found["code"],), files.join(str(preset), CLASSIFIER), str(preset)
+            min_score = found["min_score"] if min_score is None else min_score
+        min_score = DEFAULT_SCORE if min_score is None else min_score
         given = {"keep": keep, "model": model, "unit": unit, "min_score": min_score, "max_bytes": max_bytes}
-        for name, value in (given | {"mixed": mixed, "min_letters": min_letters}).items():
+        for name, value in (given | {"mixed": mixed, "min_letters": min_letters, "preset": preset}).items():
             object.__setattr__(self, name, value)
         self._check()
         object.__setattr__(self, "adds", dict(self.scores))

@@ -15,13 +15,13 @@ from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.filters.packed_strings import pack
+from dataprep.filters.preset_folder import counted_as, take_preset_or_folder
 from dataprep.filters.thresholds import (
     PRESET,
     Threshold,
     check_numbers,
     reasons,
     share,
-    take_preset,
     tuple_of_words,
 )
 from dataprep.filters.word_lists import STOP_WORDS
@@ -63,6 +63,7 @@ _PAPER: dict[str, Any] = {
     "max_dup_paragraph_chars": 0.20, "max_top_2gram": 0.20, "max_top_3gram": 0.18, "max_top_4gram": 0.16,
     "max_dup_5gram": 0.15, "max_dup_6gram": 0.14, "max_dup_7gram": 0.13, "max_dup_8gram": 0.12, "max_dup_9gram": 0.11,
     "max_dup_10gram": 0.10, "bullets": ("•", "‣", "◦", "▪", "●", "■", "-", "*", "–"),
+    "languages": ("en",), "stop_words": (),
 }  # fmt: skip
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": _PAPER,
@@ -83,6 +84,7 @@ class Gopher(ScoredFilter):
     >>> Gopher(min_words=None, stop_words=("wach", "dyal"))    # chats: any length, own stop words
     >>> Gopher(words="unicode", languages=(), stop_words=("の", "に", "は"))     # scripts without spaces between words
     >>> Gopher(preset="dclm")                                  # as in the code of DCLM
+    >>> Gopher(preset="presets/ary")                           # doctest: +SKIP
 
     A *word* is a run without white space (`str.split`). With `words="unicode"` it is a word of docs/words.md, without
     punctuation. With `words="punctuation"` each run of one punctuation mark is a word too; this replaces the tokenizers
@@ -109,7 +111,8 @@ class Gopher(ScoredFilter):
     of it. None switches a rule off.
 
     preset: "paper", or the code that is published as "datatrove", "dolma" or "dclm", with its words, denominators,
-    thresholds and way to count repeats (docs/filters.md lists the differences). The scores are the columns gopher_*,
+    thresholds and way to count repeats (docs/filters.md lists the differences); or a folder of `dataprep fit-language`
+    with thresholds and stop words of one language, counted as in "paper". The scores are the columns gopher_*,
     one per rule, in the unit of its threshold.
 
     Some rules are not defined in the paper. Here, the most frequent n-gram (the first of equally frequent ones) counts
@@ -152,13 +155,13 @@ class Gopher(ScoredFilter):
     max_dup_8gram: float | None = PRESET
     max_dup_9gram: float | None = PRESET
     max_dup_10gram: float | None = PRESET
-    languages: tuple[str, ...] = ("en",)
-    stop_words: tuple[str, ...] = ()
+    languages: tuple[str, ...] = PRESET
+    stop_words: tuple[str, ...] = PRESET
     bullets: tuple[str, ...] = PRESET
 
     def __post_init__(self) -> None:
-        take_preset(self, PRESETS)
-        most = CHOICES if self.preset == "paper" else (PRESETS[self.preset]["words"],)
+        take_preset_or_folder(self, PRESETS, "gopher")
+        most = CHOICES if self._counted == "paper" else (PRESETS[self.preset]["words"],)
         if self.words not in most:
             msg = f"Gopher: words={self.words!r} must be {' or '.join(map(repr, most))} with preset={self.preset!r}"
             raise PlanError(msg)
@@ -178,6 +181,10 @@ class Gopher(ScoredFilter):
             raise PlanError(msg)
 
     @property
+    def _counted(self) -> str:
+        return counted_as(self, PRESETS)
+
+    @property
     def scores(self) -> Mapping[str, pa.DataType]:
         """Names and types of the columns that the filter adds, one per score: int64 for word counts, else float64."""
         return {r.score: pa.int64() if r.score in COUNTED else pa.float64() for r in RULES}
@@ -187,7 +194,7 @@ class Gopher(ScoredFilter):
         """The values that decide the scores: the lists of stop words, and the bullets."""
         own = (self.stop_words,) if self.stop_words else ()
         lists = (*(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own)
-        return lists, self.bullets, self.preset, self.words
+        return lists, self.bullets, self._counted, self.words
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""
@@ -197,7 +204,7 @@ class Gopher(ScoredFilter):
         """Return a column for each score that the rules use, by name, with a value per text."""
         texts = B.buffers(batch)
         lists = self.measure[0]
-        if self.preset != "paper":
+        if self._counted != "paper":
             return published_scores(*texts, self.preset, self.bullets, lists)
         rules = K.GopherRules(pack(self.bullets), *pack_words(lists), word_classes(), lowered())
         found = K.count(*spaced(*texts, self.words), rules)

@@ -1,0 +1,106 @@
+"""Preset folders: settings and models of one language, which `dataprep fit-language` writes and filters read.
+
+A folder has preset.json, written last, with the settings of each filter, the size and hash of the other files, and a
+hash of all of this, the seal. The other files are a SentencePiece model, an n-gram model and a language classifier.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from dataprep.errors import CorruptShard, PlanError
+from dataprep.store import files
+from dataprep.store.key import key
+
+from .classifiers.models import file_hash
+from .thresholds import PRESET, take_preset
+
+RECORD, PIECES, NGRAM, CLASSIFIER = "preset.json", "pieces.model", "ngram.arpa", "language.bin"
+FORMAT = 1
+REMEDY = "make it with `dataprep fit-language`"
+
+
+def is_folder(preset: object) -> bool:
+    """Return whether the parameter `preset` of a filter is a path rather than a name, or names a folder."""
+    return isinstance(preset, os.PathLike) or (isinstance(preset, str) and ("/" in preset or files.is_dir(preset)))
+
+
+def seal_of(record: Mapping[str, Any]) -> str:
+    """Return the seal of a folder: a hash of its record, except for the seal itself."""
+    return key({name: value for name, value in record.items() if name != "seal"})
+
+
+def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
+    """Return the record of a preset folder, after a check of its seal and of the hashes of the files `needed`.
+
+    stage: the name of the filter, for messages. folder: the folder's path. Raises PlanError if it is no preset folder,
+    or was changed since it was sealed.
+    """
+    url = str(folder)
+    at = files.join(url, RECORD)
+    if not files.exists(at):
+        msg = f"{stage}: preset={url!r} must be a folder with {RECORD}, but has none; {REMEDY}"
+        raise PlanError(msg)
+    try:
+        record = files.read_json(at)
+    except (CorruptShard, OSError):
+        record = None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        msg = f"{stage}: {at} must be the record of a preset folder of format {FORMAT}; {REMEDY}"
+        raise PlanError(msg)
+    changed = [] if record.get("seal") == seal_of(record) else [RECORD]
+    for name in needed:
+        path = files.join(url, name)
+        if not files.exists(path) or file_hash(files.path_of(path)) != record["files"].get(name, {}).get("hash"):
+            changed.append(name)
+    if changed:
+        msg = (
+            f"{stage}: {files.join(url, changed[0])} must be as `dataprep fit-language` sealed it, but was changed or "
+            "removed; make the folder again, and give other thresholds as parameters of the filter"
+        )
+        raise PlanError(msg)
+    return record
+
+
+def take_preset_or_folder(stage: Any, presets: Mapping[str, Mapping[str, Any]], section: str) -> None:
+    """Set each parameter of a stage that has the value PRESET, from a preset by name or from a preset folder.
+
+    presets: the presets by name; what a folder does not set is as in "paper". section: the name of the stage's settings
+    in a folder. Raises PlanError if there is no such preset.
+    """
+    if stage.preset in presets or not is_folder(stage.preset):
+        take_preset(stage, presets)
+        return
+    object.__setattr__(stage, "preset", str(stage.preset))
+    for name, value in {**presets["paper"], **open_preset(stage.name, stage.preset)[section]}.items():
+        if getattr(stage, name) == PRESET:
+            object.__setattr__(stage, name, value)
+
+
+def counted_as(stage: Any, presets: Mapping[str, Any]) -> str:
+    """Return the preset by which a stage counts: its own, or "paper" if it is a folder."""
+    return stage.preset if stage.preset in presets else "paper"
+
+
+def take_models(stage: Any) -> None:
+    """Set `model`, `tokenizer` and named bounds in `keep` of a Perplexity filter whose `preset` is a folder.
+
+    Raises PlanError if the folder is not as it was sealed, or if another model was given too.
+    """
+    object.__setattr__(stage, "preset", str(stage.preset))
+    mine = {"model": files.join(stage.preset, NGRAM), "tokenizer": files.join(stage.preset, PIECES)}
+    for name, path in mine.items():
+        if getattr(stage, name) not in ("", None, path):
+            msg = f"{stage.name}: preset={stage.preset!r} sets {name}; leave {name}={getattr(stage, name)!r} out"
+            raise PlanError(msg)
+        object.__setattr__(stage, name, path)
+    cuts = open_preset(stage.name, stage.preset, NGRAM, PIECES)["perplexity"]
+    parts = {"head": (None, cuts["head"]), "middle": (cuts["head"], cuts["middle"]), "tail": (cuts["middle"], None)}
+    parts |= {"head and middle": (None, cuts["middle"])}
+    if isinstance(stage.keep, str):
+        if stage.keep not in parts:
+            msg = f"{stage.name}: keep={stage.keep!r} must be {', '.join(map(repr, parts))}, or two numbers"
+            raise PlanError(msg)
+        object.__setattr__(stage, "keep", parts[stage.keep])

@@ -1,0 +1,73 @@
+"""What each cut of a preset drops of the reference and of the crawl sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dataprep.core.dataset import Dataset
+from dataprep.core.score import ScoredFilter
+from dataprep.filters.thresholds import DROPS, Threshold
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class CutShares:
+    """One line of a preview: a rule, and the shares of documents that it drops.
+
+    stage: the filter. reason: the drop reason; "all" for all rules of the filter together. limit: the threshold. usual:
+    the published one for English; None if there is none. reference, crawl: the share (0 to 1) of the documents that the
+    rule alone would drop.
+    """
+
+    stage: str
+    reason: str
+    limit: float | None
+    usual: float | None
+    reference: float
+    crawl: float
+
+
+def measured(docs: Dataset, filters: Sequence[ScoredFilter]) -> dict[str, pa.ChunkedArray]:
+    """Return the scores of all filters for each document of `docs`, as columns by name."""
+    found: dict[str, list[pa.Array]] = {name: [] for one in filters for name in one.scores}
+    for batch in docs.batches():
+        for one in filters:
+            for name, values in one.scores_of(batch).items():
+                found[name].append(values)
+    return {name: pa.chunked_array(values) for name, values in found.items() if values}
+
+
+def floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """Return a column of scores as float64, with NaN for null."""
+    return np.asarray(values.cast(pa.float64()).to_numpy(), np.float64)
+
+
+def cuts_of(
+    stage: Any, rules: Sequence[Threshold], usual: Mapping[str, Any], reference: Mapping[str, Any], crawl: Any
+) -> tuple[list[CutShares], Bools, Bools]:
+    """Return a CutShares for each rule of a filter and one for all, and which documents of both samples all rules drop.
+
+    stage: the filter, with the limits. usual: the published limits, by parameter. reference, crawl: columns of scores.
+    """
+    rows = []
+    lost = [np.zeros(len(next(iter(columns.values()))), bool) for columns in (reference, crawl)]
+    for rule in rules:
+        at = getattr(stage, rule.parameter)
+        if at is None:
+            continue
+        hit = [DROPS[rule.drops](floats(columns[rule.score]), at) for columns in (reference, crawl)]
+        lost = [before | now for before, now in zip(lost, hit, strict=True)]
+        rows.append(CutShares(stage.name, rule.reason, at, usual.get(rule.parameter), *map(share_of, hit)))
+    return [*rows, CutShares(stage.name, "all", None, None, *map(share_of, lost))], lost[0], lost[1]
+
+
+def share_of(lost: Bools) -> float:
+    """Return the share of True values, rounded to four digits; 0 of none."""
+    return round(float(lost.mean()), 4) if len(lost) else 0.0

@@ -1,0 +1,27 @@
+"""The script in which a document is written, by its letters."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from functools import cache
+
+HEAD = 400  # characters of a document that are counted
+ONE = ("CJK", "HIRAGANA", "KATAKANA")  # written together
+
+
+def script_of(text: str) -> str | None:
+    """Return the script of most of the letters at the start of a text, such as "LATIN"; None if it has no letter.
+
+    Scripts are named by the first word of the Unicode names of their letters; Han and Japanese letters are one.
+    """
+    found = Counter(filter(None, map(_script, text[:HEAD])))
+    return found.most_common(1)[0][0] if found else None
+
+
+@cache
+def _script(character: str) -> str | None:
+    if not character.isalpha():
+        return None
+    first = unicodedata.name(character, "").partition(" ")[0].partition("-")[0]
+    return ONE[0] if first in ONE else first or None

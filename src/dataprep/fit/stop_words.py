@@ -1,0 +1,33 @@
+"""Stop words: the most frequent words of a language, counted in a reference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.unicode.spaced import spaced
+from dataprep.unicode.text import ALPHA, classes
+
+SHARE = 0.008  # of all words
+LEAST, MOST = 8, 50  # words of a list
+
+
+def stop_words(batches: Iterable[Batch]) -> tuple[str, ...]:
+    """Return the words that make up at least 0.8 % of all words each, the most frequent first.
+
+    batches: the documents of the reference. Words are those of words="unicode" that have a letter, in lower case. There
+    are at least 8, less frequent ones if need be, and at most 50.
+    """
+    counts: Counter[str] = Counter()
+    for batch in batches:
+        ends, data = spaced(*B.buffers(batch), "unicode")
+        for start, end in pairwise(ends.tolist()):
+            counts.update(data[start:end].tobytes().decode().lower().split())
+    total = sum(counts.values())
+    letters = classes()
+    words = sorted((-n, word) for word, n in counts.items() if any(letters[ord(c)] & ALPHA for c in word))
+    frequent = sum(-n >= SHARE * total for n, _ in words)
+    return tuple(word for _, word in words[: min(MOST, max(LEAST, frequent))])

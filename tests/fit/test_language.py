@@ -1,0 +1,169 @@
+"""`fit_language` on made-up languages in two scripts: what it writes, who reads it, and what it rejects."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+
+import pytest
+
+import dataprep as dp
+from dataprep.errors import DataprepError, PlanError
+from dataprep.filters.preset_folder import NGRAM, RECORD
+from dataprep.fit.language import fit_language
+from dataprep.store.key import key
+
+pytest.importorskip("fasttext")
+pytest.importorskip("kenlm")
+pytest.importorskip("sentencepiece")
+
+LETTERS = {"Latn": ("aeiou", "bdklmnrstz"), "Arab": ("اويةء", "بتدرسعقلمن")}
+
+
+def made_up(script, seed, n, words=14):
+    """Sentences of a made-up language: `seed` decides its words, of which a few are frequent."""
+    rng = random.Random(seed)
+    vowels, consonants = LETTERS[script]
+    known = ["".join(rng.choice(consonants) + rng.choice(vowels) for _ in range(rng.randint(1, 4))) for _ in range(90)]
+    weights = [1 / (k + 1) for k in range(len(known))]
+    more = random.Random(n)
+    return [" ".join(more.choices(known, weights, k=words + more.randint(0, 6))) + "." for _ in range(n)]
+
+
+def write(path, texts):
+    """A file of documents."""
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return dp.read(str(path))
+
+
+@pytest.fixture(scope="session", params=["Latn", "Arab"])
+def fitted(request, tmp_path_factory):
+    """A preset, the samples it was made from, and its folder."""
+    folder, script = tmp_path_factory.mktemp("fit"), request.param
+    reference = write(folder / "reference.jsonl", made_up(script, 1, 90))
+    junk = [f"# {k} | " * 12 for k in range(20)]
+    wild = write(folder / "crawl.jsonl", made_up(script, 1, 60) + made_up(script, 2, 50) + junk)
+    small = {"vocab_size": 200, "order": 3}
+    return fit_language("mine", reference, wild, out=str(folder / "preset"), **small), reference, wild, small
+
+
+def test_the_folder_is_taken_by_the_filters(fitted, tmp_path):
+    """Each filter reads its part, drops of the samples what the preview states, and the language is separated."""
+    made, reference, wild, _ = fitted
+    gopher, fineweb = dp.Gopher(preset=made.url), dp.FineWeb(preset=made.url)
+    language = dp.Language(preset=made.url)
+    assert (gopher.min_words, gopher.languages) == (made.record["gopher"]["min_words"], ())
+    assert (fineweb.max_short_lines, language.keep) == (None, ("mine",))
+    shares = {(cut.stage, cut.reason): cut for cut in made.cuts}
+    for stage in (gopher, fineweb, language):
+        kept = dp.Pipeline(stage).run(wild, out=str(tmp_path / stage.name)).count
+        assert abs(1 - kept / wild.count - shares[stage.name, "all"].crawl) < 1e-4, stage.name
+    lost = 1 - dp.Pipeline(gopher).run(reference, out=str(tmp_path / "r")).count / reference.count
+    assert lost == pytest.approx(shares["Gopher", "all"].reference, abs=1e-4)
+    assert all(cut.reference <= 0.01 for cut in made.cuts if cut.stage == "Gopher" and cut.reason != "all")
+    mine = [not row["text"].startswith("#") for row in dp.Pipeline(gopher).run(wild, out=str(tmp_path / "w"))]
+    assert all(mine), "junk is dropped"
+
+
+def test_ccnet_parts_make_up_the_corpus(fitted, tmp_path):
+    """Head, middle and tail of Perplexity do not overlap; a model or a range beside a folder is an error."""
+    made, _, wild, _ = fitted
+    parts = [
+        dp.Pipeline(dp.Perplexity(preset=made.url, keep=part)).run(wild, out=str(tmp_path / part)).count
+        for part in ("head", "middle", "tail")
+    ]
+    assert sum(parts) == wild.count
+    dp.Percentiles(dp.Perplexity(preset=made.url), cut="head")
+    with pytest.raises(PlanError, match="leave model='x' out"):
+        dp.Perplexity(preset=made.url, model="x")
+    with pytest.raises(PlanError, match="must be 'head', 'middle', 'tail'"):
+        dp.Perplexity(preset=made.url, keep="feet")
+
+
+def test_keys_follow_the_content(fitted, tmp_path):
+    """A moved folder gives the same keys; other settings give others, and a parameter wins over the folder."""
+    made = fitted[0]
+    moved = shutil.copytree(made.url, tmp_path / "moved")
+    for stage in (dp.Gopher, dp.FineWeb, dp.Language, dp.Perplexity):
+        assert key(stage(preset=made.url)) == key(stage(preset=moved)), stage
+    assert key(dp.Gopher(preset=made.url)) != key(dp.Gopher(preset=made.url, min_words=3)) != key(dp.Gopher())
+    assert dp.Gopher(preset=made.url, min_words=3).min_words == 3
+    other = moved / RECORD
+    record = json.loads(other.read_bytes())
+    record["gopher"]["max_words"] = 999
+    other.write_text(json.dumps(record))
+    with pytest.raises(PlanError, match=r"preset.json must be as `dataprep fit-language` sealed it"):
+        dp.Gopher(preset=moved)
+    shutil.copy(f"{made.url}/{RECORD}", other)
+    (moved / NGRAM).write_text("\\data\\")
+    dp.Gopher(preset=moved)
+    with pytest.raises(PlanError, match=r"ngram.arpa must be as"):
+        dp.Perplexity(preset=moved)
+
+
+def test_a_second_call_does_nothing_and_a_killed_one_continues(fitted, tmp_path, monkeypatch):
+    """A finished folder is returned; without its record, models are not trained again, and the seal is the same."""
+    made, reference, wild, small = fitted
+    copy = str(shutil.copytree(made.url, tmp_path / "copy"))
+    monkeypatch.setattr("dataprep.fit.language.train_pieces", None)
+    monkeypatch.setattr("dataprep.fit.language.train_ngrams", None)
+    monkeypatch.setattr("dataprep.fit.language.train_language", None)
+    assert fit_language("mine", reference, wild, out=copy, **small).cuts == made.cuts
+    (tmp_path / "copy" / RECORD).unlink()
+    again = fit_language("mine", reference, wild, out=copy, **small)
+    assert again.record == made.record
+    with pytest.raises(DataprepError, match="made from other samples or settings"):
+        fit_language("mine", reference, wild, out=copy, tail=0.2, **small)
+
+
+def _pair(folder, reference, wild):
+    return write(folder / "r.jsonl", reference), write(folder / "c.jsonl", wild)
+
+
+@pytest.mark.parametrize(
+    ("reference", "wild", "named", "says"),
+    [
+        ([], made_up("Latn", 1, 60), {}, "r.jsonl, byte 0: the file is empty"),
+        (["one document"], made_up("Latn", 1, 60), {}, "must have at least 50 different documents, but has 1;"),
+        (["the same"] * 80, made_up("Latn", 1, 60), {}, "different documents, but has 1;"),
+        (made_up("Latn", 1, 60), ["x"], {}, "the crawl sample must have at least 50"),
+        (made_up("Latn", 1, 30) + made_up("Arab", 1, 30), made_up("Latn", 1, 60), {}, "50% Latin, 50% Arabic; fit one"),
+        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {}, "at least 10 documents in other languages .* has 1; give"),
+        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"tail": 2}, "tail=2 must be a share"),
+        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"words": "x"}, "words='x' must be"),
+    ],
+    ids=["empty", "one", "copies", "crawl", "scripts", "equal", "tail", "words"],
+)
+def test_samples_that_cannot_be_fitted(tmp_path, reference, wild, named, says):
+    """A sample or setting that allows no fit is one sentence, and no preset is left."""
+    with pytest.raises(DataprepError, match=says) as e:
+        docs = _pair(tmp_path, reference, wild)
+        fit_language("mine", *docs, out=str(tmp_path / "p"), vocab_size=200, order=2, **named)
+    assert "\n" not in str(e.value)
+    assert not (tmp_path / "p" / RECORD).exists()
+
+
+@pytest.mark.parametrize("stage", [dp.Gopher, dp.FineWeb, dp.Language, dp.Perplexity], ids=lambda s: s.__name__)
+def test_a_wrong_folder_as_preset(tmp_path, stage):
+    """A folder without a record, or with another JSON file of this name, is one sentence that names the command."""
+    with pytest.raises(PlanError, match=r"must be a folder with preset.json, but has none; make it with `dataprep fit"):
+        stage(preset=str(tmp_path))
+    for content in ("{}", "[1]", "", "{"):
+        (tmp_path / RECORD).write_text(content)
+        with pytest.raises(PlanError, match="must be the record of a preset folder of format 1; make it with"):
+            stage(preset=tmp_path)
+
+
+def test_the_command_prints_the_cuts(fitted, dataprep, tmp_path):
+    """The table has a line per cut, with the shares of both samples; a mistake is one sentence."""
+    made, _, _, _ = fitted
+    home = made.url.rsplit("/", 1)[0]
+    samples = ("--reference", f"{home}/reference.jsonl", "--crawl", f"{home}/crawl.jsonl")
+    code, out, _ = dataprep("fit-language", "mine", *samples, "--out", made.url, "--vocab-size", "200", "-o", "3")
+    assert code == 0
+    assert "Gopher too_few_words" in out
+    assert "crawl loses" in out
+    code, _, err = dataprep("fit-language", "other", *samples, "--out", str(tmp_path / "x"))
+    assert (code, err.count("\n")) == (1, 1)
+    assert "not 'other'" in err
