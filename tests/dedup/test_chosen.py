@@ -171,6 +171,8 @@ def test_several_columns_are_compared(tmp_path) -> None:
         (lambda: MinHash(ignore_pattern="("), "must be a regular expression in the syntax of RE2"),
         (lambda: Exact(ignore_pattern=""), "ignore_pattern='' must be a text"),
         (lambda: Exact(ignore_pattern=r"(?<=a)b"), "must be a regular expression in the syntax of RE2"),
+        (lambda: Exact(ignore_pattern="\ud800"), "must be a regular expression in the syntax of RE2"),
+        (lambda: MinHash(columns=["id", "text"]), "must not name 'id'"),
         (lambda: Exact(columns=[]), "must be the name of a column"),
         (lambda: Exact(columns=["a", "a"]), "must name every column once"),
         (lambda: Exact(columns=["a", 1]), "must be the name of a column"),
@@ -178,7 +180,7 @@ def test_several_columns_are_compared(tmp_path) -> None:
         (lambda: Exact(unit="span3", ignore_pattern="a"), "must be left out for unit='span3'"),
         (lambda: MinHash(shingle=dp.Tokenizer.of_bytes(), normalize="case"), "must have .'space'."),
     ],
-    ids=range(12),
+    ids=range(14),
 )
 def test_wrong_values_are_one_sentence(make, message) -> None:
     """Before any document is read."""

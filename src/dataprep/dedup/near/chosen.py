@@ -33,6 +33,7 @@ def columns_of(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
     require(named is None or (texts and named), f"columns={given!r} {wanted}")
     names = None if named is None else tuple(named)
     require(names is None or len(set(names)) == len(names), f"columns={given!r} must name every column once")
+    require("id" not in (names or ()), f"columns={given!r} must not name 'id', which no two documents share")
     return names
 
 
@@ -46,7 +47,7 @@ def check_pattern(pattern: Any) -> None:
     require(pattern is None or (isinstance(pattern, str) and pattern), f"ignore_pattern={pattern!r} must be a text")
     try:
         without(pa.array(["a"], pa.large_string()), pattern)
-    except pa.ArrowInvalid as e:
+    except ValueError as e:  # also half a surrogate pair
         msg = f"ignore_pattern={pattern!r} must be a regular expression in the syntax of RE2: {e}"
         raise PlanError(msg) from e
 
