@@ -31,5 +31,5 @@ def test_a_reader(root, tmp_path) -> None:
     assert done.stdout == "3 recipes\n"
     clean = dp.open_dataset(out).table()
     assert clean["text"].to_pylist() == [cake, soup, "A plain text is one document."]
-    assert clean["source"].to_pylist() == ["a", "a", "c"]
+    assert clean["source"].to_pylist() == ["a", "a", "in"]
     assert clean["id"].to_pylist()[:2] == [0, 2]

@@ -29,7 +29,7 @@ def folder(tmp_path):
     for name, data in {
         "a.jsonl": LINE, "sub/b.jsonl": LINE, ".secret.jsonl": LINE, "_logs/x/1.jsonl": LINE, "_logs/2.jsonl": LINE,
         "sub/.git/config": "c", "notes.pdf": "%PDF-", "empty.jsonl": "", "zero.parquet": "",
-        "archive.zip": "PK\x03\x04 cut", "aaa.txt": "",
+        "archive.zip": "PK\x03\x04 cut", "aaa.ndjson": "",
     }.items():  # fmt: skip
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(data)
@@ -37,7 +37,7 @@ def folder(tmp_path):
 
 
 LISTED = [
-    (".secret.jsonl", "hidden", None), ("_logs", "hidden", None), ("aaa.txt", "empty", 0),
+    (".secret.jsonl", "hidden", None), ("_logs", "hidden", None), ("aaa.ndjson", "empty", 0),
     ("archive.zip", "bad", None), ("empty.jsonl", "empty", 0), ("notes.pdf", "unknown_type", None),
     ("sub/.git", "hidden", None), ("zero.parquet", "empty", 0),
 ]  # fmt: skip

@@ -68,7 +68,7 @@ def test_registered_by_suffix_and_sniffer(tmp_path, table) -> None:
     dp.register("sniffed", Halves(), suffixes=(".txt",), sniff=lambda head, url: head.startswith(b"#"))
     docs = dp.read(str(tmp_path))
     assert texts(docs) == ["1", "2", "#3", "4", "5|6"]
-    assert docs.table()["source"].to_pylist() == ["a", "a", "b", "b", "c"]
+    assert docs.table()["source"].to_pylist() == ["a", "a", "b", "b", tmp_path.name]
     assert texts(dp.read(str(tmp_path / "c.txt"), format="half")) == ["5", "6"]
     dp.register("half", Halves(mark="1"), suffixes=(".half",))
     assert texts(dp.read(str(tmp_path / "a.half"))) == ["", "|2"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 
@@ -11,7 +12,8 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read import text as plain_text
-from dataprep.read.text import Lines, Paragraphs, Text
+from dataprep.read.text import Lines, Paragraphs
+from dataprep.read.whole_file import Text
 
 
 def read_bytes(reader, folder, data: bytes, start=0, stop=None):
@@ -60,7 +62,8 @@ def test_bad_documents(tmp_path, reader) -> None:
         Lines: ([(0, "good"), (22, "yes"), (27, "good")], [(6, "invalid_utf8"), (9, "too_long")]),
     }
     assert (rows, drops) == want[reader]
-    assert read_bytes(Text(), tmp_path, b"\xff") == ([], [(0, "invalid_utf8")])
+    assert read_bytes(Text(), tmp_path, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xff\xfe") == ([], [(0, "invalid_utf8")])
+    assert read_bytes(Text(), tmp_path, b"") == ([], [(0, "empty")])
 
 
 def test_a_paragraph_that_grows_too_long(tmp_path) -> None:
@@ -82,3 +85,49 @@ def test_by_name_and_suffix(tmp_path) -> None:
     assert dp.read(str(tmp_path)).table()["text"].to_pylist() == ["d", "a\n\nb\nc"]
     assert dp.read(str(tmp_path), format="paragraphs").table()["text"].to_pylist() == ["d", "a", "b\nc"]
     assert dp.read(str(tmp_path), format="lines").table()["text"].to_pylist() == ["d", "a", "b", "c"]
+
+
+SAID = "Le café où naïve élève déjà été.\r\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "encoding"),
+    [
+        (SAID.encode("cp1252") * 9, SAID * 9, "cp1252"),
+        (SAID.encode("utf-16"), SAID, "utf-16-le"),
+        (SAID.encode("utf-16-be"), SAID, "utf-16-be"),
+        (SAID.encode(), SAID, None),
+        (b"a \0 in text", "a \0 in text", None),
+    ],
+    ids=["cp1252", "utf-16 mark", "utf-16", "utf-8", "zero"],
+)
+def test_files_in_other_encodings_are_decoded(tmp_path, data, text, encoding) -> None:
+    """`meta` and the statistics say from which."""
+    (tmp_path / "a.txt").write_bytes(data)
+    done = dp.Pipeline().run(dp.read(str(tmp_path / "a.txt")), out=str(tmp_path / "out"))
+    (row,) = done
+    assert row["text"] == text
+    assert json.loads(row["meta"]) == {"path": "a.txt"} | ({"encoding": encoding} if encoding else {})
+    assert done.stats["read"].counts.get(f"files from {encoding}", 0) == bool(encoding)
+
+
+def test_a_folder_of_texts(tmp_path) -> None:
+    """Sources are folders, paths are in `meta`, an empty file is a dropped document, other files are unread rows."""
+    home = tmp_path / "corpus"
+    for name, said in {"a/1.txt": "one", "a/b/2.md": "two", "3.txt": "three", "a/none.txt": "", "a/x.jpg": "x"}.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(said)
+    done = dp.Pipeline().run(dp.read(str(home)), out=str(tmp_path / "out"))
+    found = [(row["source"], json.loads(row["meta"])["path"], row["text"]) for row in done]
+    assert found == [("corpus", "3.txt", "three"), ("a", "a/1.txt", "one"), ("b", "a/b/2.md", "two")]
+    assert done.drops()["reason"].to_pylist() == ["empty"]
+    assert [row["reason"] for row in done.unread().to_pylist()] == ["unknown_type"]
+    (glob,) = dp.read(f"{home}/a/b/*.md")
+    assert (glob["source"], json.loads(glob["meta"])["path"]) == ("b", "2.md")
+    key = dp.read(str(home)).key
+    (home / "a" / "b").rename(home / "a" / "c")
+    assert dp.read(str(home)).key != key  # the path is part of the result
+    for place in home.rglob("*.*"):
+        place.write_text("")
+    with pytest.raises(ReadError, match="empty"):
+        dp.read(str(home))

@@ -113,6 +113,8 @@ class Part:
         beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}
         more: list[Any] = [[hashes.fingerprint(url) for url in beside]] if beside else []
         more += [self.max_window] if self.max_window else []
+        paths = [self.reader.named(piece) for piece in self.slices]
+        more += [paths] if any(paths) else []
         return key((self.reader, named, self.stages, *more))
 
     def __str__(self) -> str:

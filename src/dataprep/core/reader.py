@@ -71,6 +71,10 @@ class Reader:
         """The columns that the reader yields in addition to id, text, source and meta, as {name: type}."""
         return {}
 
+    def named(self, piece: Slice) -> str:  # noqa: ARG002
+        """Return what the documents of a slice state of its path, such as the path in `meta`; keys depend on it."""
+        return ""
+
     def companions(self, url: str) -> tuple[str, ...]:  # noqa: ARG002
         """Return the other files that are read with the file `url`, such as one with the names of people.
 

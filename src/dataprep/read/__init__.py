@@ -13,7 +13,7 @@ from dataprep.core.dataset import Dataset, join_datasets, open_dataset
 from dataprep.core.folder import MANIFEST
 from dataprep.core.reader import Reader
 from dataprep.core.runner import parse_bytes
-from dataprep.core.unread import check_unread
+from dataprep.core.unread import EMPTY, Unread, check_unread
 from dataprep.errors import PlanError, ReadError, require
 from dataprep.store import compress, files
 
@@ -126,8 +126,8 @@ def _files(
         msg = f"path={path!r} names no file; give a path or a list of paths"
         raise PlanError(msg)
     readable = [f for f in found if f.unread is None]
-    if not readable:
-        check_unread([f.unread for f in found if f.unread], None, 0)
+    if not any(f.n_bytes for f in readable):  # text files may be empty
+        check_unread([f.unread or Unread(f.url, EMPTY, 0, "the file is empty") for f in found], None, 0)
     left_out = {row.file: row for _, listing in listings for row in listing.left_out}
     for file in found:
         left_out.pop(file.url, None)  # another path names it

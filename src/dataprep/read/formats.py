@@ -20,6 +20,7 @@ from .text import BOM
 Sniffer: TypeAlias = Callable[[bytes, str], bool]  # (first 64 kB, decompressed and without a byte order mark; URL)
 HEAD_BYTES = 1 << 16
 TEXT = (".txt", ".md")  # suffixes of files that may be in another encoding than UTF-8
+WHOLE_FILE = "text"  # the format of one document per file
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ FORMATS: dict[str, Format] = {
     for f in (
         Format("jsonl", "json.reader:Jsonl", (".jsonl", ".ndjson", ".json")),
         Format("parquet", "parquet:Parquet", (".parquet",)),
-        Format("text", "text:Text", (".txt", ".md", ".rst")),
+        Format(WHOLE_FILE, "whole_file:Text", (".txt", ".md", ".rst")),
         Format("paragraphs", "text:Paragraphs"),
         Format("lines", "text:Lines"),
         Format("wet", "web.derived:Wet", (".wet",)),

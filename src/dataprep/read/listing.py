@@ -12,7 +12,7 @@ from dataprep.store import files
 
 from . import formats
 from .formats import Format
-from .parts import InputFile, oldest_first, source_of
+from .parts import InputFile, folder_of, oldest_first, source_of
 
 log = logging.getLogger("dataprep")
 SHOWN = 5  # names in a warning
@@ -49,6 +49,8 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
     for url, kind in kinds.items():
         if kind:
             source = source_of(url, () if isinstance(kind.reader, str) else kind.suffixes)
+            if kind.name == formats.WHOLE_FILE and not is_file:  # as many sources as files would tell nothing
+                source = folder_of(url) or source
             file = InputFile(url, kind, source, 0, listed="" if is_file else path)
             listing.found.append(_measured(file, skip=skip))
     if is_dir and wanted is None:
@@ -68,8 +70,12 @@ def _measured(file: InputFile, *, skip: bool) -> InputFile:
         if not skip:
             raise
         return replace(file, unread=unread_of(e, file.url))
-    empty = Unread(file.url, EMPTY, 0, "the file is empty; remove it or fetch it again")
-    return replace(file, n_bytes=n_bytes, unread=None if n_bytes else empty)
+    is_read = n_bytes or file.format.name == formats.WHOLE_FILE  # whose reader drops it
+    return replace(file, n_bytes=n_bytes, unread=None if is_read else _empty(file.url))
+
+
+def _empty(url: str) -> Unread:
+    return Unread(url, EMPTY, 0, "the file is empty; remove it or fetch it again")
 
 
 def _no_format(url: str) -> PlanError | ReadError:
@@ -101,9 +107,9 @@ def _leave_chats_only(listing: Listing) -> None:
     if not any(file.format.is_chat for file in listing.found):
         return
     built_in = [f for f in listing.found if not f.format.is_chat and isinstance(f.format.reader, str) and not f.unread]
-    others = {f.url for f in built_in if f.format.name == "text" or formats.may_be_chat(f.url)}
+    others = {f.url: f for f in built_in if f.format.name == formats.WHOLE_FILE or formats.may_be_chat(f.url)}
     listing.found = [f for f in listing.found if f.url not in others]
-    listing.left_out += [Unread(url, "not_a_chat") for url in sorted(others)]
+    listing.left_out += [Unread(url, "not_a_chat") if f.n_bytes else _empty(url) for url, f in sorted(others.items())]
 
 
 def _warn(path: str, rows: list[Unread]) -> None:

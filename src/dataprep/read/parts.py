@@ -50,6 +50,12 @@ class InputFile:
     listed: str = ""
 
 
+def folder_of(url: str) -> str:
+    """Return the name of the folder in which a file is, which need not be UTF-8 and is escaped then; "" if unknown."""
+    name = files.name_of(url.rstrip("/").rpartition("/")[0])
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
     """Return the default source of a file's documents: its name without suffixes and shard numbers, or its folder's.
 
@@ -59,7 +65,7 @@ def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
     >>> source_of("c4/c4-train.00001-of-01024.json.gz"), source_of("web/000.jsonl"), source_of("ada/message_1.json")
     ('c4-train', 'web', 'ada')
     """
-    folder = files.name_of(url.rstrip("/").rpartition("/")[0])
+    folder = folder_of(url)
     added = "".join(f"|{re.escape(suffix)}" for suffix in suffixes if suffix.startswith("."))
     name = re.sub(rf"({SUFFIXES}{added})+$", "", files.name_of(url), flags=re.IGNORECASE)
     bare = re.sub(r"([-_. ](of[-_. ]?)?\d+)+$", "", name)

@@ -1,8 +1,9 @@
 """Readers of plain text, one document per file, paragraph or line; and `blocks`, which all readers of lines use.
 
 Text is UTF-8; a byte order mark and carriage returns at the end of lines are removed. A document that is not UTF-8 is
-dropped as `invalid_utf8`, one over max_doc_bytes as `too_long`; no encoding is guessed and no byte replaced. The
-position of a document is the offset of its first byte (0 for a whole file).
+dropped as `invalid_utf8`, one over max_doc_bytes as `too_long`, an empty file as `empty`. Only whole files in another
+encoding are decoded (`chats/charsets.py`). The position of a document is the offset of its first byte (0 for a whole
+file).
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Reader, Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
-from .trust import MAX_DOC_BYTES, LimitedReader, Trust
+from .trust import LimitedReader, Trust
 
 PADDING = 64  # bytes a block has beyond its last newline, so that look-ahead never leaves the buffer
 BLOCK = 4 << 20  # bytes per read: half a batch, and small enough for the cache
@@ -139,23 +140,6 @@ class Record(NamedTuple):
     data: bytes | None
     n_bytes: int
     meta: str = "{}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Text(Reader):
-    """Reads one document per file; a file that is not UTF-8, or over `max_doc_bytes`, is dropped without an error."""
-
-    max_doc_bytes: int = MAX_DOC_BYTES
-
-    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the whole file as a batch of one document."""
-        with files.open_read(piece.url) as stream:
-            data = stream.read(self.max_doc_bytes + len(BOM) + 1).removeprefix(BOM)
-            n_bytes = len(data)
-            while len(data) > self.max_doc_bytes and (more := len(stream.read(BLOCK))):
-                n_bytes += more
-        record = Record(0, data if n_bytes <= self.max_doc_bytes else None, n_bytes)
-        yield from documents(iter([record]), piece, stats, None)
 
 
 @dataclass(frozen=True, kw_only=True)
