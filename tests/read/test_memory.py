@@ -188,3 +188,12 @@ def test_push_passes_on_what_datasets_takes(monkeypatch):
     )
     dp.read(ROWS[:3]).push("me/rows", restore=True, private=True)
     assert seen == [(["text", "n"], "me/rows", {"private": True})]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_series_is_a_column_of_texts(kind):
+    """One document per value; numbers are an error of one sentence."""
+    library = pytest.importorskip(kind)
+    assert [row["text"] for row in dp.read(library.Series(["a", "b"]))] == ["a", "b"]
+    with pytest.raises(ReadError, match="values of type int64; it must have texts"):
+        dp.read(library.Series([1, 2]))

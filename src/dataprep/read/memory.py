@@ -64,7 +64,21 @@ def _tables(data: Any, source: str) -> Iterator[pa.Table]:
             msg = f"the rows are not a table ({e}); each row must be a text, or a dict with values of the same types"
             raise ReadError(msg, source) from e
         return
-    for batch in pa.RecordBatchReader.from_stream(data):
+    for batch in _batches(data, source):
         table = pa.Table.from_batches([batch])
         table = table.select([name for name in table.column_names if not name.startswith("__index_level_")])
         yield from (table.slice(start, SLICE) for start in range(0, len(table), SLICE))
+
+
+def _batches(data: Any, source: str) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a table; a single column, such as a series, is one of texts. Raises ReadError otherwise."""
+    try:
+        yield from pa.RecordBatchReader.from_stream(data)
+    except pa.ArrowInvalid as e:
+        if "non-struct" not in str(e):
+            raise
+        column = pa.chunked_array(data)
+        if column.type not in (pa.string(), pa.large_string(), pa.string_view()):
+            msg = f"the series has values of type {column.type}; it must have texts, or be a column of a data frame"
+            raise ReadError(msg, source) from e
+        yield from pa.table({"text": column}).to_batches()

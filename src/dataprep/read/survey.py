@@ -172,7 +172,7 @@ def _suffixes(url: str) -> str:
 def _read_by(folder: str) -> set[str]:
     """Return the files that `dp.read(folder)` reads; none if it fails."""
     try:
-        return {file.url for file in list_files(folder, None).found if file.unread is None}
+        return {file.url for file in list_files(folder, None).found if file.unread is None and file.n_bytes}
     except (PlanError, ReadError):
         return set()
 
