@@ -21,7 +21,7 @@ COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-hard test-docs test-all check mutate bench compare clean chat $(STEPS) $(COURSE) $(STAGES)
+.PHONY: help setup demo docs test test-fast test-hard test-docs test-all check mutate bench compare clean chat $(STEPS) $(COURSE) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -68,6 +68,10 @@ test-docs: setup  ## run what the README, docs/ and pipelines/ say
 
 test-all:  ## all of these on Python 3.10, 3.12 and 3.13 where found, and the wheel
 	@bash scripts/test_all.sh
+
+docs: setup  ## build the documentation site into out/site/html; broken links are errors
+	@$(PIP) install --quiet -c constraints.txt -e ".[docs]"
+	@$(BIN)/python scripts/make_docs.py
 
 check: setup  ## lint and type-check
 	@$(BIN)/ruff check .

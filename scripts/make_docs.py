@@ -1,0 +1,64 @@
+"""Build the documentation site: copy the pages, write the reference from the public names, and run mkdocs on both.
+
+    make docs          the site in out/site/html; a broken link, or a page that the navigation lacks, is an error
+
+The pages keep their folders, so that their links hold. `reference/` has a page per folder of the package, whose
+content mkdocstrings takes from the docstrings.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import dataprep
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "out" / "site" / "pages"
+COPIED = ("docs", "examples", "CHANGELOG.md", "LICENSE", "benchmarks/RESULTS.md")
+
+
+def copy_pages() -> None:
+    """Copy README as the first page, and what pages link to."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    PAGES.mkdir(parents=True)
+    shutil.copy(ROOT / "README.md", PAGES / "index.md")
+    for name in COPIED:
+        source, to = ROOT / name, PAGES / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, to, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, to)
+
+
+def write_reference() -> None:
+    """Write a page per room of the package, and a first page that lists all public names."""
+    rooms: dict[str, list[str]] = defaultdict(list)
+    for name in dataprep.__all__:
+        rooms[dataprep._HOMES[name].partition(".")[0]].append(name)  # noqa: SLF001 - the table of public names
+    folder = PAGES / "reference"
+    folder.mkdir()
+    index = "# Public names\n\n`import dataprep as dp` gives access to all of these names.\n\n"
+    for room, names in sorted(rooms.items()):
+        page = "".join(f"::: dataprep.{dataprep._HOMES[name]}.{name}\n\n" for name in names)  # noqa: SLF001
+        (folder / f"{room}.md").write_text(f"# {room}\n\n{page}", encoding="utf-8")
+        index += f"- [{room}]({room}.md): " + ", ".join(f"`{name}`" for name in names) + "\n"
+    (folder / "index.md").write_text(index, encoding="utf-8")
+
+
+def main() -> None:
+    """Build the site; exit with the status of mkdocs."""
+    copy_pages()
+    write_reference()
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict"], cwd=ROOT, check=False)
+    if done.returncode == 0:
+        print("out/site/html/index.html")
+    sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()

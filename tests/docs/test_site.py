@@ -1,0 +1,26 @@
+"""The documentation site: its navigation has every page, and the tutorial's commands exist."""
+
+from __future__ import annotations
+
+import re
+
+import typer
+
+from dataprep import cli
+
+
+def test_the_navigation_has_every_page(root):
+    """Every page of docs/ is named once in mkdocs.yml, and every name there is a page."""
+    named = re.findall(r": docs/([\w-]+\.md)$", (root / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(page.name for page in (root / "docs").glob("*.md"))
+
+
+def test_the_commands_of_the_tutorial_exist(root):
+    """Every command and option of the tutorial is one of the command line."""
+    text = (root / "docs" / "tutorial.md").read_text()
+    made = typer.main.get_command(cli.app).commands
+    lines = re.findall(r"^dataprep ([\w-]+)(.*)$", text, re.MULTILINE)
+    assert len(lines) > 7
+    for name, rest in lines:
+        options = {option for parameter in made[name].params for option in parameter.opts}
+        assert set(re.findall(r"(?<= )--[\w-]+", rest)) <= options, name
