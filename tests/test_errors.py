@@ -65,3 +65,4 @@ def test_no_control_character_is_printed(caplog):
     for text in (str(errors.ReadError("it is empty", nasty)), caplog.messages[0]):
         assert not set(text) & {"\x1b", "\x07", "\r", "\x9b", "\udcff"}
         assert "owned" in text
+    assert str(errors.ReadError("cut\n  here", "a\nb")) == "a\N{REPLACEMENT CHARACTER}b: cut here"

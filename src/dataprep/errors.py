@@ -25,6 +25,7 @@ import sys
 from typing import Any
 
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_LINES = re.compile(r"\s*\n\s*")
 _USER = re.compile(r"(\w://)([^\s'\"@/:]*:[^\s'\"@]*|[^\s'\"@/]*)@")
 _QUERY = re.compile(r"(\w://[^\s'\"?]*)\?[^\s'\"=]*=[^\s'\"<>)]*")
 
@@ -57,10 +58,10 @@ logging.getLogger("dataprep").addFilter(_clean)
 
 
 class DataprepError(Exception):
-    """Base class of the errors that dataprep raises on purpose; secrets in URLs of the message are replaced by ***."""
+    """Base class of the errors that dataprep raises on purpose: one line, with *** for secrets in URLs."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(shown(one) if isinstance(one, str) else one for one in args))
+        super().__init__(*(_LINES.sub(" ", shown(one)) if isinstance(one, str) else one for one in args))
 
 
 class PlanError(DataprepError):
@@ -78,7 +79,8 @@ class ReadError(DataprepError):
     ) -> None:
         where = ""
         if path is not None:
-            where = f"{path}: " if offset is None else f"{path}, byte {offset:,}: "
+            name = str(path).replace("\n", "\N{REPLACEMENT CHARACTER}")
+            where = f"{name}: " if offset is None else f"{name}, byte {offset:,}: "
         super().__init__(where + message)
         self.message, self.path, self.offset, self.reason = message, path, offset, reason
 

@@ -84,7 +84,10 @@ def _no_format(url: str) -> PlanError | ReadError:
         from .chats.whatsapp.archives import exports  # imports Numba
 
         try:
-            exports(url)
+            found = exports(url)
+            if not any(export.first_bytes() for export in found):
+                msg = f"'{found[0].member}' in the zip is empty; choose 'Export chat' on the phone again"
+                return ReadError(msg, url, reason=EMPTY)
         except ReadError as e:
             return e
     known = ", ".join(s for f in formats.FORMATS.values() if f.sniff is None for s in f.suffixes)

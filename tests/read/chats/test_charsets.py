@@ -28,6 +28,10 @@ SAID = {
     "cp874": ("สมชาย", "สวัสดี วันนี้เป็นอย่างไร", "พรุ่งนี้ไปไหม", "อรุณสวัสดิ์"),
     "utf-16-le": ("Ilse", "où ça? 😂", "здесь", "ok"),
     "utf-16-be": ("Ilse", "où ça? 😂", "здесь", "ok"),
+    "utf-32-le": ("Ilse", "où ça? 😂", "здесь", "ok"),
+    "utf-32-be": ("Ilse", "où ça? 😂", "здесь", "ok"),
+    "mac-roman": ("Zoë", "Ça va ? On se voit “à midi”", "déjà été très gêné", "l'été à l'hôtel"),
+    "cesu-8": ("Ilse 🌊", "où ça? 😂", "здесь 🍵🍵", "ok"),
 }
 FORMS = {
     "whatsapp": ("c.txt", "03/05/2024, 09:1{n} - {who}: {said}\n"),
@@ -44,6 +48,13 @@ def read(path, reader=None):
     return rows, ledger.drop_table()["reason"].to_pylist(), ledger.record.counts
 
 
+def _cesu(text: str) -> bytes:
+    """The text as UTF-8 of its UTF-16 units."""
+    wide = text.encode("utf-16-be")
+    units = "".join(chr(int.from_bytes(wide[k : k + 2], "big")) for k in range(0, len(wide), 2))
+    return units.encode("utf-8", "surrogatepass")
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("codec", SAID)
 def test_every_encoding(tmp_path, caplog, codec, form) -> None:
@@ -53,8 +64,9 @@ def test_every_encoding(tmp_path, caplog, codec, form) -> None:
     text = ("[LINE] chat\n" if form == "line" else "") + "".join(
         line.format(n=n, who=who, said=one) for n, one in enumerate([*said, "ok", *said])
     )
+    written = _cesu(text) if codec == "cesu-8" else text.encode(codec)
     bom = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(codec, b"")
-    (tmp_path / name).write_bytes(bom + text.encode(codec))
+    (tmp_path / name).write_bytes(bom + written)
     table = dp.read_messages(str(tmp_path))
     assert table["author"].to_pylist() == [who] * 7
     assert table["text"].to_pylist() == [*said, "ok", *said]

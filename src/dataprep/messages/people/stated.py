@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,7 @@ from dataprep.errors import ReadError
 from dataprep.messages.names.phones import phone
 from dataprep.read.chats.discord import Discord, blocks
 from dataprep.read.chats.json_export import sort_out
-from dataprep.read.chats.packs import folder_of, state_of
+from dataprep.read.chats.packs import DAMAGED_ZIP, folder_of, opened_zip, state_of
 from dataprep.read.chats.slack.names import USERS
 from dataprep.read.chats.slack.reader import Slack
 from dataprep.read.chats.sms.reader import Sms, contact_names
@@ -171,8 +170,7 @@ def cards_in(text: str) -> Iterator[tuple[str, str]]:
 def _zipped(url: str) -> Stated:
     """Return what the vCards and Slack's lists of users in a zip state."""
     found = Stated()
-    damaged = zipfile.BadZipFile, OSError, ReadError  # which the reader of messages reports
-    with contextlib.suppress(*damaged), files.open_raw(url) as f, zipfile.ZipFile(f) as z:
+    with contextlib.suppress(ReadError, *DAMAGED_ZIP), opened_zip(url) as z:  # the reader of messages reports these
         for info in z.infolist():
             name = files.name_of(info.filename)
             data = z.read(info) if info.file_size <= MAX_CARD_BYTES and (name in USERS or _is_card(name)) else b""

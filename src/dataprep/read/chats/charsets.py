@@ -1,19 +1,19 @@
 """Find the encoding (charset) of a chat's text file that is not UTF-8, and convert the file to UTF-8 while it is read.
 
-Apps export UTF-8, but editors and old programs save files in UTF-16 or in the code page of their language. The detector
-for crawled pages names the code page from the lines that are not UTF-8. If nearly all lines beyond ASCII are such
-lines, the whole file is converted; else only these lines, and a line of damaged UTF-8 remains as it is. Positions are
-byte offsets in the converted text.
+Apps export UTF-8, but editors and old programs save files in UTF-16, UTF-32 or the code page of their language, and
+some databases write CESU-8: UTF-8 in which emoji are two surrogates of three bytes. The detector for crawled pages
+names the code page from the lines that are not UTF-8. If nearly all lines beyond ASCII are such lines, the whole file
+is converted; else only these lines, and a line of damaged UTF-8 remains as it is. Positions are byte offsets in the
+converted text.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import logging
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +21,8 @@ from typing import Any
 from dataprep.core.ledger import Ledger
 from dataprep.errors import PlanError, ReadError
 from dataprep.unicode.valid import is_utf8
+
+from .packs import DAMAGED_ZIP
 
 log = logging.getLogger("dataprep")
 CHUNK = 1 << 20  # bytes read at once
@@ -32,6 +34,9 @@ MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0
 ASCII = bytes(range(128))
 WIDER = {"iso8859-7": "cp1253", "iso8859-11": "cp874"}  # Windows' page, which has nearly the same letters
 GREEK_ISO = b"\xb6"  # a letter in ISO 8859-7, a sign in Windows-1253
+PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")  # a character beyond U+FFFF in CESU-8
+FEW_MAC = 4  # fewer may be damage
+MAC = bytes.fromhex("81888a8d8e8f909a9d9e9f")  # letters of Mac OS Roman; rare letters, or none, in Windows-1252
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Charset:
 
     def as_utf8(self, line: bytes) -> bytes:
         """Return a line as UTF-8; unchanged if it is UTF-8 (unless the whole file is not) or cannot be decoded."""
+        if self.name == "cesu-8":
+            return _paired(line)
         if line.isascii() or (not self.whole and (is_utf8(line) or _is_damaged(line))):
             return line
         try:
@@ -66,12 +73,12 @@ def charset_of(stream: Any, url: str) -> Charset | None:
     url: the file, for errors. Raises ReadError if the package of the detector is needed and not installed.
     """
     sample: list[bytes] = []
-    size = n_old = n_utf8 = 0
+    size = n_old = n_utf8 = n_paired = 0
     stream = _Intact(stream)
     for number, (lines, last) in enumerate(_blocks(stream)):
-        if not number and (utf16 := _utf16(lines)):
+        if not number and (wide := _wide(lines)):
             rest = iter(lambda: stream.read(CHUNK), b"")
-            return Charset(utf16, whole=True, n_lines=lines.count(b"\n") + sum(block.count(b"\n") for block in rest))
+            return Charset(wide, whole=True, n_lines=lines.count(b"\n") + sum(block.count(b"\n") for block in rest))
         if is_utf8(lines):
             n_utf8 += 0 if lines.isascii() else lines.count(b"\n") + 1
             continue
@@ -80,10 +87,14 @@ def charset_of(stream: Any, url: str) -> Charset | None:
                 continue
             if is_utf8(line) or (last and lines.endswith(line) and _is_cut(line)):
                 n_utf8 += 1
+            elif is_utf8(_paired(line)):
+                n_paired += 1
             elif not _is_damaged(line):
                 n_old += 1
                 size += len(line)
                 sample += [line] if size <= SAMPLE else []
+    if n_paired > n_old:
+        return Charset("cesu-8", whole=False, n_lines=n_paired)
     if not n_old:
         return None
     name = _detected(b"\n".join(sample), url)
@@ -112,7 +123,7 @@ class _Intact:
     def read(self, size: int) -> bytes:
         try:
             return bytes(self.inner.read(size))
-        except (ReadError, zipfile.BadZipFile, EOFError, zlib.error):
+        except (ReadError, *DAMAGED_ZIP):
             return b""
 
 
@@ -131,12 +142,33 @@ def _blocks(stream: Any) -> Iterator[tuple[bytes, bool]]:
             return
 
 
-def _utf16(head: bytes) -> str:
-    """Return the name of the UTF-16 in which a file begins, or ""; without a byte order mark, by its zeros."""
+def _wide(head: bytes) -> str:
+    """Return the name of the UTF-16 or UTF-32 in which a file begins, or ""; by its byte order mark, or its zeros."""
     from dataprep.read.web.page import utf16_of  # imports Numba
 
+    sample = head[: min(4_096, len(head) - len(head) % 4)]
+    for name in ("utf-32-le", "utf-32-be") if b"\0\0" in sample else ():
+        with contextlib.suppress(UnicodeDecodeError):  # of nearly all other bytes
+            if sample and "\0" not in sample.decode(name):
+                return name
     marks = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
     return marks.get(head[:2]) or (utf16_of(head[:4_096]) if b"\0" in head[:4_096] else "")
+
+
+def _paired(line: bytes) -> bytes:
+    """Return a line of CESU-8 as UTF-8."""
+    return PAIR.sub(lambda m: m[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16")
+                    .encode(), line)  # fmt: skip
+
+
+def _is_mac(sample: bytes) -> bool:
+    """Return whether lines in Latin script that are not UTF-8 are Mac OS Roman.
+
+    Its accented letters are where Windows-1252 has signs; few are capitals after small letters.
+    """
+    n_high, n_mac = len(sample.translate(None, ASCII)), len(sample) - len(sample.translate(None, MAC))
+    capitals = re.findall("[a-z][ÄÅÇÉÑÖÜ]", sample.decode("mac-roman"))
+    return n_mac >= FEW_MAC and 2 * n_mac >= n_high and 10 * len(capitals) <= n_high
 
 
 def _is_cut(line: bytes) -> bool:
@@ -163,16 +195,18 @@ def _detected(sample: bytes, url: str) -> str:
     try:
         _, name, _ = characters(sample, "", is_html=False)
     except Refused:
-        return ""
+        return "mac-roman" if _is_mac(sample) else ""
     except PlanError as e:
         if sum(map(len, RUNS.findall(sample))) < n_high / 2:  # Latin script
-            return "cp1252"
+            return "mac-roman" if _is_mac(sample) else "cp1252"
         msg = f"the text is not UTF-8, and to find its encoding {e}; or convert the file to UTF-8"
         raise ReadError(msg, url) from e
     if name.startswith(("utf", "iso2022", "hz")):
         return ""
     if name in LATIN and n_high < FEW_HIGH:
-        return "cp1252"
+        name = "cp1252"
+    if name == "cp1252" and _is_mac(sample):
+        return "mac-roman"
     return name if GREEK_ISO in sample else WIDER.get(name, name)
 
 
@@ -182,7 +216,7 @@ class Utf8Stream(io.RawIOBase):
     def __init__(self, inner: Any, charset: Charset) -> None:
         super().__init__()
         self.inner, self.charset, self.held = inner, charset, b""
-        self.converted = self._decoded() if charset.name.startswith("utf-16") else self._lines()
+        self.converted = self._decoded() if charset.name.startswith(("utf-16", "utf-32")) else self._lines()
 
     def _decoded(self) -> Iterator[bytes]:
         decoder = codecs.getincrementaldecoder(self.charset.name)("replace")

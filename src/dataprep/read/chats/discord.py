@@ -286,8 +286,8 @@ def _fault(record: list[str], n_bytes: int, max_bytes: int) -> str:
 
 
 def _row(record: list[str], order: str, author: str) -> MessageRow:
-    number, name, date, text = record[: len(COLUMNS)]
-    who = (number or name if author == "id" else name or number) or None
+    user, name, date, text = record[: len(COLUMNS)]
+    who = (user or name if author == "id" else name or user) or None
     time = iso(date, order)
     if text in SAID or CALL.fullmatch(text):
         return platform_row(text, who, time, is_call=text not in SAID)
@@ -296,7 +296,7 @@ def _row(record: list[str], order: str, author: str) -> MessageRow:
     meta = files_of([url.partition("?")[0].rpartition("/")[2] for url in attached])
     given = re.findall(r"([^,]+?) \((\d+)\)", record[5] if len(record) > 5 else "")
     if given:
-        meta["reactions"] = {name.strip(): int(count) for name, count in given}
+        meta["reactions"] = {name.strip(): number(count) or 1 for name, count in given}
     return MessageRow(text, who, time, kind, meta)
 
 

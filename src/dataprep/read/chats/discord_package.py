@@ -12,8 +12,6 @@ import csv
 import io
 import posixpath
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -30,7 +28,7 @@ from dataprep.store import files
 
 from .json_export import Bad, MessageRow, batch_of, number, refuse
 from .messages import ChatReader, files_of, kind_of_file
-from .packs import Pack, folder_of, list_unread, members, opened_zip
+from .packs import DAMAGED_ZIP, Pack, folder_of, list_unread, members, opened_zip
 
 FIELDS = ("ID", "Timestamp", "Contents", "Attachments")
 CHANNEL = re.compile(r"((?:[^/]+/)*?)([Mm]essages)/(c?\d+)/messages\.(json|csv)\Z")
@@ -115,7 +113,7 @@ def _records(stream: BinaryIO, url: str) -> list[Any]:
                 )
                 raise ReadError(msg, url, 0)
             found = [dict(zip(FIELDS, row, strict=False)) for row in rows if row]
-    except (orjson.JSONDecodeError, csv.Error, ValueError, zipfile.BadZipFile, zlib.error, EOFError) as e:
+    except (csv.Error, *DAMAGED_ZIP) as e:
         msg = f"the file is damaged or cut ({e}); fetch the package again"
         raise ReadError(msg, url) from e
     return sorted(found, key=lambda one: (number(one.get("ID")) or 0) if isinstance(one, dict) else 0)

@@ -208,7 +208,7 @@ def batch_of(
 
 def number(value: Any) -> int | None:
     """Return a message's number on its platform as int; value: an integer or digits; None for any other value."""
-    if isinstance(value, str) and value.isascii() and value.isdigit():
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
     return value if isinstance(value, int) and abs(value) < 1 << 63 else None
 

@@ -9,6 +9,8 @@ import contextlib
 import io
 import json
 import logging
+import lzma
+import struct
 import zipfile
 import zlib
 from collections import Counter
@@ -26,6 +28,9 @@ log = logging.getLogger("dataprep")
 MAC = "__MACOSX/"  # what macOS adds to a zip
 SUFFIXES = (".txt", ".json", ".html", ".htm", ".csv", ".md", ".xml", ".db", ".zip")  # that exports of chats have
 MAX_NAMES = 256 << 20  # bytes of a file of names
+# What zipfile raises for a damaged file; OSError is a seek to before its beginning, or its compression in bzip2.
+DAMAGED_ZIP = (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, NotImplementedError, OSError, zlib.error,
+               lzma.LZMAError, struct.error)  # fmt: skip
 BEFORE, AFTER = b'{"messages":', b"}"  # around a list of messages, for `JsonStream`
 
 
@@ -46,7 +51,7 @@ class Pack:
             return cast("BinaryIO", self.archive.open(path))
         except KeyError:
             return None
-        except (RuntimeError, NotImplementedError, zipfile.BadZipFile) as e:
+        except DAMAGED_ZIP as e:
             msg = f"'{path}' in the zip cannot be opened ({e}); unpack the zip and read its folder"
             raise ReadError(msg, self.url) from e
 
@@ -62,7 +67,7 @@ class Pack:
             with stream:
                 try:
                     return json.loads(stream.read(MAX_NAMES).removeprefix(BOM))
-                except (ValueError, RecursionError, zipfile.BadZipFile, zlib.error, EOFError) as e:
+                except (RecursionError, *DAMAGED_ZIP) as e:
                     msg = f"{name}, which has the names of this export, is damaged ({e}); export again, or remove it"
                     raise ReadError(msg, self.url) from e
         return None
@@ -74,7 +79,7 @@ def opened_zip(url: str) -> Iterator[zipfile.ZipFile]:
     with files.open_raw(url) as raw:
         try:
             archive = zipfile.ZipFile(raw)
-        except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as e:
+        except DAMAGED_ZIP as e:
             msg = f"the zip is truncated or damaged ({e}); fetch the file again"
             raise ReadError(msg, url) from e
         with archive:
@@ -138,7 +143,7 @@ class ListStream(io.RawIOBase):
     def _read(self, size: int) -> bytes:
         try:
             return self.inner.read(size)
-        except (zipfile.BadZipFile, EOFError, zlib.error) as e:
+        except DAMAGED_ZIP as e:
             msg = f"the zip ends early or is damaged ({e}); fetch the file again"
             raise ReadError(msg, self.url) from e
 

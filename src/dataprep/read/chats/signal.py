@@ -151,11 +151,15 @@ def _json(line: str) -> FirstLine | None:
     if not line.startswith("{"):
         return None
     try:
-        record = json.loads(line)
-        when = datetime.fromisoformat(record["date"])
-        body, sender = str(record["body"]), str(record["sender"])
-    except (ValueError, KeyError, TypeError):
+        return _record(json.loads(line))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # another program's
         return None
+
+
+def _record(record: Any) -> FirstLine:
+    """Return a record of `data.json`. Raises an error of Python if it has another form."""
+    when = datetime.fromisoformat(record["date"])
+    body, sender = _bytewise(str(record["body"])), _bytewise(str(record["sender"]))
     time = since_1970(when.year, when.month, when.day, when.hour, when.minute, when.second)
     meta: dict[str, Any] = {}
     quote = str(record.get("quote") or "").strip("\n")
@@ -174,4 +178,10 @@ def _json(line: str) -> FirstLine | None:
         or ("call" if record.get("call") or CALL.match(body.rstrip(" ")) else "")
         or ("text" if author else "system")
     )
+    meta = json.loads(json.dumps(meta, ensure_ascii=False).encode("utf-8", "replace"))
     return FirstLine(time, author, body.removesuffix("  "), kind, meta)
+
+
+def _bytewise(text: str) -> str:
+    """Return a text with its lone surrogates as bytes that are not UTF-8, which make the message a bad one."""
+    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")

@@ -96,6 +96,8 @@ def test_zips_that_cannot_be_read(tmp_path) -> None:
     """No chat, no zip, a damaged one: one sentence each."""
     with pytest.raises(ReadError, match=r"holds no exported chat, a \.txt file; it holds a\.jpg; choose"):
         read(zipped(tmp_path / "a.zip", a_jpg=b""))
+    with pytest.raises(ReadError, match=r"'_chat\.txt' in the zip is empty; choose 'Export chat'"):
+        dp.read(str(zipped(tmp_path / "e.zip", _chat_txt="")))
     path = tmp_path / "b.zip"
     path.write_bytes(b"PK nonsense")
     with pytest.raises(ReadError, match="zip is truncated or damaged"):

@@ -22,7 +22,7 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
-from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, refuse
+from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, number, refuse
 from dataprep.read.chats.messages import ChatReader, kind_of_file
 from dataprep.read.trust import Trust
 from dataprep.store import files
@@ -87,18 +87,18 @@ def html_messages(reader: ChatReader, piece: Slice, stats: Ledger) -> Iterator[B
         if why:
             bad.append(Bad(m.start(), len(raw), why, repr(raw[:60])))
             continue
-        row, reply = _row(m[1].decode(), int(m[2]), raw.decode(), page)
+        row, reply = _row(m[1].decode(), m[2].decode(), raw.decode(), page)
         if row is not None:
             rows.append(row)
             good.append(m.start())
-            numbers.append(int(m[2]))
+            numbers.append(number(m[2].decode()))
             answered.append(reply)
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     refuse(bad, piece, stats, trust, good)
     stats.count("lines that name a day", page.days)
     trust.close()
     if rows:
-        page.known.add(list(numbers), np.array(good))
+        page.known.add(numbers, np.array(good))
         yield batch_of(rows, plain(name[1]) if name else "", good, piece, page.known.find(answered, piece.file))
 
 
@@ -119,11 +119,11 @@ def plain(markup: str) -> str:
     return html.unescape(TAG.sub("", BREAK.sub("\n", markup))).strip()
 
 
-def _row(sort: str, number: int, block: str, page: Page) -> tuple[MessageRow | None, int | None]:
+def _row(sort: str, at: str, block: str, page: Page) -> tuple[MessageRow | None, int | None]:
     """Return a message and the number of the message it answers; None for a line that states a date."""
     if sort == "service":
         said = _first(SERVICE, block)
-        if number < 0:
+        if at.startswith("-"):  # a line that states a date
             page.days += 1
             page.time = _day(said) or page.time
             return None, None
@@ -137,12 +137,12 @@ def _row(sort: str, number: int, block: str, page: Page) -> tuple[MessageRow | N
     kind, content, meta = _content(block)
     if forward:
         meta["forwarded"] = plain((FORWARDED.search(forward + rest) or ["", ""])[1]) or True
-    counts = {plain(m[1]): int(m[2] or 1) for m in REACTION.finditer(block)}
+    counts = {plain(m[1]): number(m[2]) or 1 for m in REACTION.finditer(block)}
     if counts:
         meta["reactions"] = counts
     reply = REPLY.search(body)
     text = "\n".join(filter(None, [content, _first(TEXT, block)]))
-    return MessageRow(text, page.author, time, kind, meta), int(reply[1]) if reply else None
+    return MessageRow(text, page.author, time, kind, meta), number(reply[1]) if reply else None
 
 
 def _first(pattern: re.Pattern[str], block: str) -> str:

@@ -7,8 +7,6 @@ import io
 import itertools
 import posixpath
 import re
-import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +15,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.errors import ReadError
 from dataprep.read.chats.charsets import Charset, Utf8Stream, charset_of, head_as_utf8
 from dataprep.read.chats.messages import LineFeeds
-from dataprep.read.chats.packs import list_unread, members, opened_zip
+from dataprep.read.chats.packs import DAMAGED_ZIP, list_unread, members, opened_zip
 from dataprep.store import files
 
 from . import headers as H
@@ -42,7 +40,7 @@ class ExportStream(LineFeeds):
         """Read the next bytes into `buffer`; return their number."""
         try:
             n = super().readinto(buffer)
-        except (zipfile.BadZipFile, EOFError, zlib.error) as e:
+        except DAMAGED_ZIP as e:
             msg = f"the zip ends early or is damaged ({e}); fetch the file again"
             raise ReadError(msg, self.url, self.n_bytes) from e
         self.n_bytes += n
@@ -75,7 +73,7 @@ class Export:
         with opened_zip(self.url) as archive:
             try:
                 inner = archive.open(self.member)
-            except (RuntimeError, NotImplementedError, zipfile.BadZipFile) as e:
+            except DAMAGED_ZIP as e:
                 msg = f"'{self.member}' in the zip cannot be opened ({e}); unpack it and read the text file"
                 raise ReadError(msg, self.url) from e
             yield inner
