@@ -111,7 +111,7 @@ def test_files_in_other_encodings_are_decoded(tmp_path, data, text, encoding) ->
     assert done.stats["read"].counts.get(f"files from {encoding}", 0) == bool(encoding)
 
 
-def test_a_folder_of_texts(tmp_path) -> None:
+def test_a_folder_of_texts(tmp_path, monkeypatch) -> None:
     """Sources are folders, paths are in `meta`, an empty file is a dropped document, other files are unread rows."""
     home = tmp_path / "corpus"
     for name, said in {"a/1.txt": "one", "a/b/2.md": "two", "3.txt": "three", "a/none.txt": "", "a/x.jpg": "x"}.items():
@@ -125,6 +125,10 @@ def test_a_folder_of_texts(tmp_path) -> None:
     (glob,) = dp.read(f"{home}/a/b/*.md")
     assert (glob["source"], json.loads(glob["meta"])["path"]) == ("b", "2.md")
     key = dp.read(str(home)).key
+    monkeypatch.chdir(home)
+    for place in (".", "./", "../corpus", "*/*.txt", "./*/*.txt"):  # the path is below what is named
+        paths = [json.loads(row["meta"])["path"] for row in dp.read(place)]
+        assert [path for path in paths if path.endswith("1.txt")] == ["a/1.txt"]
     (home / "a" / "b").rename(home / "a" / "c")
     assert dp.read(str(home)).key != key  # the path is part of the result
     for place in home.rglob("*.*"):

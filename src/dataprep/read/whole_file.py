@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,10 +37,10 @@ class Text(Reader):
 
     def named(self, piece: Slice) -> str:
         """Return the path of the file in `meta`: below the folder by which it was found, else its name."""
-        listed = piece.listed
-        root = re.split(r"[*?[]", listed)[0] if files.is_glob(listed) else listed and f"{listed.rstrip('/')}/"
+        listed, url = (os.path.abspath(u) if u and "://" not in u else u for u in (piece.listed, piece.url))
+        root = re.split(r"[*?[]", listed)[0] if files.is_glob(listed) else f"{listed.rstrip('/')}/"
         root = root[: root.rfind("/") + 1]
-        below = piece.url.removeprefix(root) if root and piece.url.startswith(root) else files.name_of(piece.url)
+        below = url.removeprefix(root) if listed and url.startswith(root) else files.name_of(url)
         return below.encode("utf-8", "backslashreplace").decode()  # names of files need not be UTF-8
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
