@@ -57,6 +57,8 @@ def test_quiet_prints_errors_alone(dataprep, tmp_path):
         ("import", "out='' is used; give another folder as out", "--out '' is used; give another folder as --out"),
         ("run", "memory='7XB' must be like '8GB'", "--memory '7XB' must be like '8GB'"),
         ("run", "a.py:3: out has others; give another folder as out, or replace=True", None),
+        ("train-tokenizer", "a larger sample=, or less vocab_size=", "a larger --sample, or less --vocab-size"),
+        ("inspect", "folder='' must be a path", "DIR '' must be a path"),
         ("inspect", "s3://b/f?vocab_size=3 and a.b=3 must be read", None),
         ("inspect", "vocab_size=3 is not an option of this command", None),
     ],
@@ -64,6 +66,60 @@ def test_quiet_prints_errors_alone(dataprep, tmp_path):
 def test_errors_name_options(command, said, printed):
     """Parameters are printed as options of the command, except in sentences about a line of a pipeline file."""
     assert in_options(said, cli.app, ["dataprep", command]) == (printed or said)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["inspect", ""], 1, "DIR '' must be the path of a file or folder"),
+        (["verify", " "], 1, "FOLDER ' ' must be the path"),
+        (["report", "RUN", "--to", " "], 1, "--to ' ' must be the path"),
+        (["report", "RUN", "--to", "NOTES"], 1, "exists and is not an HTML page; give another file"),
+        (["inspect", "NOTES"], 1, "holds no sealed Dataset (it is a file); "),
+        (["inspect", "RUN/none"], 1, "holds no sealed Dataset (it does not exist); "),
+        (["inspect", "SHARDS"], 1, "holds no sealed Dataset (it holds token shards); "),
+        (["inspect", "FAKE"], 1, "manifest.json lacks docs, bytes, columns, shards, last_file: "),
+        (["inspect", "LIST"], 1, "run.json does not list the steps of a run: "),
+        (["inspect", "http://127.0.0.1:9/x"], 75, "127.0.0.1"),
+        (["inspect", "foo://x"], 1, "foo"),
+        (["why", "RUN", "-1"], 2, "No such option"),
+        (["show", "SHARDS", "--id", "-1"], 1, "'-1' is not a document id"),
+        (["run", "NUL.py"], 1, "NUL.py: source code string cannot contain null bytes"),
+        (["run", "RAISES.py"], 1, "RAISES.py:2: ZeroDivisionError: division by zero"),
+        (["run", "RAISES.py", "--workers", "x"], 2, "--workers"),
+        (["inspect", "RUN", "--examples", "-1"], 2, "--examples"),
+        (["plan", "NOTES", "--memory", "7XB"], 1, "7XB"),
+        (["train-tokenizer", "N.txt", "--out", "t", "--pattern", "["], 1, "--pattern '[' must be a name or a regular"),
+        (["train-tokenizer", "N.txt", "--out", "t", "--reserve", "9" * 30], 1, "be a number of special tokens: 0 to"),
+    ],
+    ids=str,
+)
+def test_strangers_get_one_sentence(dataprep, places, words, code, says):
+    """Empty, foreign and missing paths, and odd values, of every command: a sentence with the value, no traceback."""
+    found, out, said = dataprep(*(places(word) for word in words))
+    assert (found, out if words[0] != "run" else "") == (code, "")
+    assert says in " ".join(said.split())
+    assert "Traceback" not in said
+    assert "error in dataprep" not in said
+    assert not set(said) & set("\x1b\0")
+    if code != 2:
+        assert said.startswith("dataprep: ")
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """Put the tests' files in place of words in capitals."""
+    monkeypatch.chdir(tmp_path)
+    docs = dp.Pipeline().run(dp.read([{"text": "a text"}], out=str(tmp_path / "rows")), out=str(tmp_path / "RUN"))
+    dp.encode(docs, dp.train_characters(docs), out=str(tmp_path / "SHARDS"), val=0)
+    contents = {
+        "NOTES": b"notes", "N.txt": b"notes", "NUL.py": b"a\0", "RAISES.py": b"def a(out):\n    1 / 0\n",
+        "FAKE/manifest.json": b'{"kind": "dataset"}', "LIST/run.json": b'{"steps": 3}',
+    }  # fmt: skip
+    for name, content in contents.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    return str
 
 
 def test_errors_that_nobody_raised_on_purpose():

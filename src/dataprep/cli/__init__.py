@@ -24,7 +24,7 @@ from .demo import demo
 from .fit import fit_language
 from .init import init
 from .quiet import may_be_quiet
-from .wording import in_options, sentence_of
+from .wording import check_paths, in_options, is_network, sentence_of, warn_in_options
 
 app = typer.Typer(
     no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -74,6 +74,7 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
+            check_paths(options)
             with clean_end():
                 command(*args, **options)
         except KeyboardInterrupt:
@@ -93,13 +94,15 @@ TRY_AGAIN = 75  # EX_TEMPFAIL
 
 def main() -> None:
     """Run the command line; exit with 1 on an error (75: try again), 130 on Ctrl-C, 143 on SIGTERM."""
+    warn_in_options(app, sys.argv)
     try:
         app(prog_name="dataprep")  # also of `python -m dataprep`, so that completion finds it
     except Exception as e:
         if "--debug" in sys.argv:
             raise
         _complain(in_options(" ".join(sentence_of(e).split()), app, sys.argv))
-        sys.exit(TRY_AGAIN if isinstance(e, (InUse, Transient, WorkerDied)) else 1)
+        again = isinstance(e, (InUse, Transient, WorkerDied)) or is_network(e)
+        sys.exit(TRY_AGAIN if again else 1)
     except SystemExit as e:
         if e.code in CODES:
             _complain(_stopped())

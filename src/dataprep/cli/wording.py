@@ -1,20 +1,26 @@
-"""Errors in the words of the command line: one sentence each, with options where Python has parameters."""
+"""Errors and warnings in the words of the command line: one sentence each, with options instead of parameters."""
 
 from __future__ import annotations
 
+import logging
 import re
 import traceback
 from pathlib import Path
+from socket import gaierror
 from typing import Any
 
 import typer.main
 
 import dataprep
-from dataprep.errors import DataprepError
+from dataprep.errors import DataprepError, require
 
-PARAMETER = re.compile(r"(?<![\w./-])([a-z]\w*)=(?=[\w'\"\[({.-])")
+PARAMETER = re.compile(r"(?<![\w./?&-])([a-z]\w*)=(?=(\S?))")
 PIPELINE_LINE = re.compile(r"\.py:\d+: ")  # such a sentence is about Python code
 LIBRARY = re.compile(r"^<|site-packages|/lib(64)?/python[0-9.]*/")
+PATHS = {
+    "folder", "exports", "inputs", "docs", "shards", "path", "pipeline", "what", "a", "b", "texts", "text_files",
+    "out", "to", "base", "model", "compare", "adapter", "choices", "repair", "index", "init_from",
+}  # fmt: skip
 PACKAGE = str(Path(dataprep.__file__).parent)
 
 
@@ -22,6 +28,8 @@ def sentence_of(error: BaseException) -> str:
     """Return what to print for an error: its message, or for one that is not raised on purpose, where it was raised."""
     if isinstance(error, DataprepError):
         return str(error)
+    if is_network(error):
+        return f"{error}; check the URL and the network, and try again"
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{error.filename}: "
         return f"{where}{error.strerror}; check the path, its permissions and the free space"
@@ -35,6 +43,23 @@ def sentence_of(error: BaseException) -> str:
     return f"{what}: this is an error in dataprep; run the command again with --debug, and report what it prints"
 
 
+def is_network(error: BaseException) -> bool:
+    """Return whether an error of the system or of aiohttp is about a connection."""
+    return isinstance(error, (ConnectionError, TimeoutError, gaierror)) or type(error).__module__.startswith("aiohttp")
+
+
+def warn_in_options(app: typer.Typer, argv: list[str]) -> None:
+    """Make warnings of dataprep name the options of the command in `argv`, as errors do."""
+
+    class InOptions(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return in_options(super().format(record), app, argv)
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(InOptions())
+    logging.lastResort = handler  # prints warnings if the program has no other handler
+
+
 def in_options(sentence: str, app: typer.Typer, argv: list[str]) -> str:
     """Return a sentence with `--vocab-size 3` where it has `vocab_size=3`, and `--replace` for `replace=True`.
 
@@ -44,11 +69,21 @@ def in_options(sentence: str, app: typer.Typer, argv: list[str]) -> str:
     command = next((commands[word] for word in argv[1:] if word in commands), None)
     if command is None or PIPELINE_LINE.search(sentence):
         return sentence
-    options = {p.name: next((o for o in p.opts if o.startswith("--")), "") for p in command.params}
+    options = {p.name: next((o for o in p.opts if o[:2] == "--"), p.metavar or p.name.upper()) for p in command.params}
 
     def option(found: re.Match[str]) -> str:
         name = options.get(found[1])
-        return f"{name} " if name else found[0]
+        if not name:
+            return found[0]
+        return f"{name} " if found[2] and found[2] not in ",;.)" else name
 
-    sentence = re.sub(r"\bas out\b", "as --out", sentence) if options.get("out") else sentence
+    sentence = re.sub(r"\bas out\b", "as --out", sentence) if options.get("out") == "--out" else sentence
     return PARAMETER.sub(option, sentence).replace("--replace True", "--replace")
+
+
+def check_paths(given: dict[str, Any]) -> None:
+    """Raise PlanError if an argument or option that names a file or folder is blank; given: values by parameter."""
+    for name in sorted(PATHS & given.keys()):
+        for value in given[name] if isinstance(given[name], list) else [given[name]]:
+            is_path = not isinstance(value, str) or value.strip()
+            require(is_path, f"{name}={value!r} must be the path of a file or folder")

@@ -272,7 +272,7 @@ def _shard(url: str, shard: dict[str, Any]) -> Slice:
     found = files.size(stored) if files.exists(stored) else None
     if found != shard["size"]:
         state = "is missing" if found is None else f"has {found:,} bytes, {shard['size']:,} were sealed"
-        msg = f"{stored} {state}; run the pipeline again with replace=True"
+        msg = f"{stored} {state}; run the pipeline again, which makes it again"
         raise CorruptShard(msg)
     made = shard.get("sealed", shard["hash"])  # the hash before documents were forgotten, so that keys stay the same
     return Slice(stored, 0, source="", fingerprint=made, n_bytes=shard["size"])

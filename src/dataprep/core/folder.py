@@ -234,9 +234,18 @@ def datasets(url: str, *, saved: bool = True) -> list[Folder]:
     """
     found = [folder for folder in walk(url) if folder.is_dataset and (saved or f"/{STEPS}/" not in folder.url)]
     if not found:
-        msg = f"{url} holds no sealed Dataset; give the folder that `dataprep run` or Pipeline.run wrote"
+        msg = f"{url} holds no sealed Dataset{_instead(url)}; give the folder that `dataprep run` or Pipeline.run wrote"
         raise PlanError(msg)
     return found
+
+
+def _instead(url: str) -> str:
+    """Return what a path without a Dataset is, in brackets."""
+    if token_folders(url):
+        return " (it holds token shards)"
+    if not files.exists(url):
+        return " (it does not exist)"
+    return "" if files.is_dir(url) else " (it is a file)"
 
 
 def token_folders(url: str) -> list[Folder]:

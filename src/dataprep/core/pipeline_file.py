@@ -148,7 +148,7 @@ def _importing(path: str) -> Iterator[None]:
     try:
         yield
     except SyntaxError as e:
-        msg = f"{e.filename or path}:{e.lineno}: {e.msg}"
+        msg = f"{e.filename or path}{'' if e.lineno is None else f':{e.lineno}'}: {e.msg}"
         raise PlanError(msg) from e
     except Exception as e:
         raise PlanError(_sentence(path, e)) from e

@@ -166,7 +166,7 @@ class Cut:
 
 @contextlib.contextmanager
 def checked(
-    url: str, what: str = "table that was written", fix: str = "run the pipeline again with replace=True"
+    url: str, what: str = "table that was written", fix: str = "`dataprep verify DIR --repair PIPELINE` makes it again"
 ) -> Iterator[None]:
     """Turn errors inside the `with` block into CorruptShard for the file `url`, except those of network and memory.
 

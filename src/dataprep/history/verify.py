@@ -17,7 +17,7 @@ from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import Problem, verify_shards
 
-AGAIN = "run the pipeline again with replace=True"
+AGAIN = "`dataprep verify DIR --repair PIPELINE` makes it again"
 
 
 def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:

@@ -90,7 +90,12 @@ def pre_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
     The pre-tokenizer also spells the bytes of words as printable characters.
     """
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), byte_level])
+    try:
+        regex = Regex(pattern)
+    except Exception as e:
+        msg = f"pattern={pattern!r:.100} must be a name or a regular expression of Oniguruma: {e}"
+        raise PlanError(msg) from e
+    return pre_tokenizers.Sequence([pre_tokenizers.Split(regex, "isolated"), byte_level])
 
 
 def _pattern(pre: dict[str, Any] | None) -> str | None:

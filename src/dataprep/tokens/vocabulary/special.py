@@ -8,6 +8,7 @@ from dataprep.errors import PlanError
 
 EOT = "<|endoftext|>"
 UNKNOWN = "<|unk|>"
+MOST_RESERVED = 1_000_000
 SETS = {
     "course": ("<|startoftext|>", "<|separator|>", EOT, UNKNOWN, "<|padding|>"),
     "chatml": ("<|im_start|>", "<|im_end|>"),
@@ -24,8 +25,8 @@ def special_names(wanted: str | Iterable[str] = (), reserve: int = 0) -> tuple[s
     >>> special_names(["chatml", "<|tool|>"], reserve=1)
     ('<|endoftext|>', '<|im_start|>', '<|im_end|>', '<|tool|>', '<|reserved_0|>')
     """
-    if reserve < 0:
-        msg = f"reserve={reserve} must be a number of special tokens: 0 or more"
+    if not 0 <= reserve <= MOST_RESERVED:
+        msg = f"reserve={reserve} must be a number of special tokens: 0 to {MOST_RESERVED:,}"
         raise PlanError(msg)
     each = [wanted] if isinstance(wanted, str) else list(wanted)
     names = [EOT, *(name for one in each for name in SETS.get(one, (one,)))]
