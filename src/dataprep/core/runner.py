@@ -82,7 +82,7 @@ def parse_bytes(size: int | str) -> int:
     digits = text.rstrip("kmgti ")
     try:
         return int(float(digits) * units[text[len(digits) :].strip()])
-    except (ValueError, KeyError) as e:
+    except (ValueError, KeyError, OverflowError) as e:
         msg = f"{size!r} is not an amount of memory; it must be a number of bytes, or text such as '4GB'"
         raise PlanError(msg) from e
 
