@@ -117,6 +117,16 @@ def test_a_second_call_does_nothing_and_a_killed_one_continues(fitted, tmp_path,
         fit_language("mine", reference, wild, out=copy, tail=0.2, **small)
 
 
+def test_copies_of_the_reference_do_not_move_the_cuts(fitted, tmp_path):
+    """A crawl that has the reference, too, has the same cuts of perplexity: the model knows these texts."""
+    made, reference, _, small = fitted
+    home = made.url.rsplit("/", 1)[0]
+    both = dp.read([f"{home}/crawl.jsonl", f"{home}/reference.jsonl"])
+    again = fit_language("mine", reference, both, out=str(tmp_path / "p"), **small)
+    assert again.record["perplexity"] == pytest.approx(made.record["perplexity"], rel=0.25)
+    assert again.record["models"]["cuts_of"] == "crawl"
+
+
 def _pair(folder, reference, wild):
     return write(folder / "r.jsonl", reference), write(folder / "c.jsonl", wild)
 
@@ -130,16 +140,18 @@ def _pair(folder, reference, wild):
         (made_up("Latn", 1, 60), ["x"], {}, "the crawl sample must have at least 50"),
         (made_up("Latn", 1, 30) + made_up("Arab", 1, 30), made_up("Latn", 1, 60), {}, "50% Latin, 50% Arabic; fit one"),
         (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {}, "at least 10 documents in other languages .* has 1; give"),
+        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"vocab_size": 12}, "Vocabulary size is smaller"),
+        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"order": 9}, "order=9 must be from 2 to 6"),
         (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"tail": 2}, "tail=2 must be a share"),
         (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"words": "x"}, "words='x' must be"),
     ],
-    ids=["empty", "one", "copies", "crawl", "scripts", "equal", "tail", "words"],
+    ids=["empty", "one", "copies", "crawl", "scripts", "equal", "pieces", "order", "tail", "words"],
 )
 def test_samples_that_cannot_be_fitted(tmp_path, reference, wild, named, says):
     """A sample or setting that allows no fit is one sentence, and no preset is left."""
     with pytest.raises(DataprepError, match=says) as e:
         docs = _pair(tmp_path, reference, wild)
-        fit_language("mine", *docs, out=str(tmp_path / "p"), vocab_size=200, order=2, **named)
+        fit_language("mine", *docs, out=str(tmp_path / "p"), **{"vocab_size": 200, "order": 2} | named)
     assert "\n" not in str(e.value)
     assert not (tmp_path / "p" / RECORD).exists()
 

@@ -82,12 +82,12 @@ class Perplexity(ScoredFilter):
             raise range_elsewhere(self, "cut", cut)
         if self._is_folder:
             take_models(self)
-        require(self.model, "Perplexity needs model=, the path of an n-gram model, or preset=, a preset folder")
         self._range  # noqa: B018 - raises
         require(self.unit in UNITS, f"unit={self.unit!r} must be 'document' or 'paragraph'")
         require(self.normalize in ("ccnet", None), f"normalize={self.normalize!r} must be 'ccnet' or None")
         known = self.preset in ("ccnet2020", None) or self._is_folder
         require(known, f"preset={self.preset!r} must be 'ccnet2020', a preset folder, or None")
+        require(self.model, "Perplexity needs model=, the path of an n-gram model, or preset=, a preset folder")
         if self.preset == "ccnet2020" and (self.unit, self.normalize) != ("document", "ccnet"):
             msg = "preset='ccnet2020' sets unit and normalize; leave these out"
             raise PlanError(msg)

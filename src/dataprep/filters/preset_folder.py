@@ -71,7 +71,11 @@ def take_preset_or_folder(stage: Any, presets: Mapping[str, Mapping[str, Any]], 
     in a folder. Raises PlanError if there is no such preset.
     """
     if stage.preset in presets or not is_folder(stage.preset):
-        take_preset(stage, presets)
+        try:
+            take_preset(stage, presets)
+        except PlanError as e:
+            msg = f"{e}, or a folder that `dataprep fit-language` made"
+            raise PlanError(msg) from None
         return
     object.__setattr__(stage, "preset", str(stage.preset))
     for name, value in {**presets["paper"], **open_preset(stage.name, stage.preset)[section]}.items():

@@ -30,7 +30,7 @@ from .preview import Bools, CutShares, cuts_of, floats, measured, share_of
 from .scripts import script_of
 from .stop_words import stop_words
 
-VERSION = 1
+VERSION = 2
 LEAST = 50  # different documents of each sample
 HELD_OUT = 0.1  # of the different documents of the reference
 ONE_SCRIPT = 0.8  # of the documents are in one script
@@ -92,7 +92,9 @@ def fit_language(
     A second call continues what was interrupted. Returns the LanguagePreset. Raises PlanError if a sample has too few
     documents or a parameter is invalid, and StaleOutput if `out` has another preset.
     """
-    _check(code, reference, crawl, other, words, tail, out)
+    for docs in (reference, crawl, *([] if other is None else [other])):
+        check_dataset(docs)
+    _check(code, words, tail, vocab_size, order, out)
     recipe = (VERSION, code, reference.key, crawl.key, other and other.key, words, tail, vocab_size, order)
     own = key(recipe)
     found = _finished(out, own, replace=replace)
@@ -159,7 +161,9 @@ class _Fit:
         scores = found[1][mine] if mine.sum() >= FEW else found[0][held & (labels[0] == self.code)]
         least = round(float(np.clip(np.median(scores) - np.std(scores), 0.3, 0.9)), 4) if len(scores) else 0.5
         kept = mine & (found[1] >= least)
-        head, middle = self._ccnet(wild[kept], known)
+        learnt = set(self.sample.learnt())
+        new = np.array([text not in learnt for text in self.wild.texts], bool)  # copies would have a low perplexity
+        head, middle = self._ccnet(wild[kept & new], known)
         self.language = {"code": self.code, "min_score": least}
         self.perplexity = {"head": head, "middle": middle}
         keep = Language(self.code, model=self.model, min_score=least)
@@ -215,11 +219,12 @@ def keep_of(stage: Language, labels: Any, scores: Any) -> Bools:
     return np.asarray(stage.decide(columns).is_null())
 
 
-def _check(code: str, reference: Any, crawl: Any, other: Any, words: str, tail: Any, out: str) -> None:
-    for docs in (reference, crawl, *([other] if other is not None else [])):
-        check_dataset(docs)
+def _check(code: str, words: str, tail: Any, vocab_size: Any, order: Any, out: str) -> None:
     good = isinstance(code, str) and code.split() == [code] and code != OTHER
     require(good, f"code={code!r} must be a word such as 'ary_Arab', and not {OTHER!r}")
+    require(isinstance(order, int) and 2 <= order <= 6, f"order={order!r} must be from 2 to 6")
+    sized = isinstance(vocab_size, int) and not isinstance(vocab_size, bool) and vocab_size >= 10
+    require(sized, f"vocab_size={vocab_size!r} must be a number of pieces, such as 32000")
     require(words in CHOICES, f"words={words!r} must be {' or '.join(map(repr, CHOICES))}")
     number = isinstance(tail, (int, float)) and not isinstance(tail, bool) and 0 < tail <= 0.5
     require(number, f"tail={tail!r} must be a share of the reference: more than 0, at most 0.5")
