@@ -33,7 +33,7 @@ from .folder import (
     part_name,
 )  # fmt: skip
 from .inputs import work_key
-from .stage import spelled
+from .stale import changed
 from .unread import BAD, BAD_DIGEST, DAMAGED, EMPTY, QUARANTINED
 
 log = logging.getLogger("dataprep")
@@ -85,13 +85,15 @@ def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: 
         files.write_json(Folder(out).path(RECIPE), recipe)
 
 
-def claim(out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = False) -> Dataset | None:
+def claim(
+    out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = False, docs: Dataset | None = None
+) -> Dataset | None:
     """Return the Dataset in `out` if it is the complete result of `recipe`; else prepare `out` for the work.
 
     To prepare means to delete files that may be replaced, and to write recipe.json; after this, None is returned.
     recipe: the input and the stages. replace: whether a result of another recipe may be replaced. journal: whether to
-    begin a list of the files that are created. Raises StaleOutput if `out` has files that dataprep did not write, or if
-    it has another result and `replace` is False.
+    begin a list of the files that are created. docs: the input, for a message that names what changed. Raises
+    StaleOutput if `out` has files that dataprep did not write, or if it has another result and `replace` is False.
     """
     folder = Folder(out)
     found = folder.recipe or _sealed_recipe(folder)
@@ -118,11 +120,9 @@ def claim(out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = Fa
         if not replace and same:
             raise forget_list.stale(out)
         if not replace:
-            stages = " -> ".join(map(spelled, found["stages"])) or "a copy"
-            msg = (
-                f"{out} was made by another recipe or from other input ({stages}); "
-                "give another folder as out, or replace=True"
-            )
+            what = "" if docs is None else f" ({changed(out, found, recipe, docs)})"
+            msg = f"{out} was made by another recipe or from other input{what}"
+            msg += "; give another folder as out, or replace=True"
             raise StaleOutput(msg)
         owned.remove(out, replaced)
     if journal:

@@ -134,7 +134,7 @@ class Pipeline:
     ) -> Dataset:  # fmt: skip
         if not replace:
             take_over_restored(docs, out, recipe, self.stages)
-        sealed = claim(out, recipe, replace=replace, journal=True)
+        sealed = claim(out, recipe, replace=replace, journal=True, docs=docs)
         hashes.save(out, docs.fingerprints)
         if sealed is not None:
             _remove_hidden(out, docs, steps)

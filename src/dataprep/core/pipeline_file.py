@@ -26,7 +26,7 @@ from typing import Any
 
 import cloudpickle
 
-from dataprep.errors import DataprepError, PlanError
+from dataprep.errors import DataprepError, PlanError, StaleOutput
 from dataprep.store import files
 
 from . import owned
@@ -158,13 +158,13 @@ def _importing(path: str) -> Iterator[None]:
 def _calling(path: str) -> Iterator[None]:
     """Raise PlanError with file and line if a line of the pipeline file at `path` is itself written wrong.
 
-    These are a name that does not exist, arguments that a function does not take, and a PlanError of any call; all
-    other exceptions pass.
+    These are a name that does not exist, arguments that a function does not take, and a PlanError or StaleOutput of any
+    call; all other exceptions pass.
     """
     try:
         yield
-    except PlanError as e:
-        raise PlanError(_sentence(path, e)) from e
+    except (PlanError, StaleOutput) as e:
+        raise type(e)(_sentence(path, e)) from e
     except WRITTEN_WRONG as e:
         frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(e.__traceback__)]
         if frames[-1] != path and not PACKAGE_NAMES.match(str(e)):

@@ -1,0 +1,63 @@
+"""Say what changed since a folder was made: the first stage, field or input file in which two recipes differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dataprep.errors import redacted
+
+from .dataset import Dataset
+from .folder import Folder
+from .stage import spelled
+
+LONGEST = 60  # characters of a value that are shown
+
+
+def changed(out: str, found: dict[str, Any], recipe: dict[str, Any], docs: Dataset) -> str:
+    """Return the first difference between the recipe of the folder `out` and another one, as the end of a sentence.
+
+    found, recipe: the folder's recipe, and that of this run. docs: the input of this run.
+    """
+    return _stages(found.get("stages", []), recipe["stages"]) or _files(out, docs) or "its input or its code is another"
+
+
+def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str:
+    names = [[one["label"] for one in stages] for stages in (old, new)]
+    if names[0] != names[1]:
+        return f"its stages are {_listed(names[0])}, and now {_listed(names[1])}"
+    for was, now in zip(old, new, strict=True):
+        for name in [*dict.fromkeys([*was["fields"], *now["fields"]])]:
+            values = [_value(stage["fields"].get(name)) for stage in (was, now)]
+            if was["fields"].get(name) != now["fields"].get(name):
+                return f"{now['label']} has {name}={values[0]} there, and {name}={values[1]} now"
+        if was != now:
+            return f"the class or version of {now['label']} is another"
+    return ""
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return " -> ".join(labels) or "none (a copy)"
+
+
+def _value(value: Any) -> str:
+    text = spelled(value) if isinstance(value, dict) and "class" in value else repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}\u2026"
+
+
+def _files(out: str, docs: Dataset) -> str:
+    """Return the first input file that is new, missing or has other content; empty if none is, or if none is known."""
+    listed = Folder(out).origin.get("files", [])
+    old = {row["url"]: row["fingerprint"] for row in listed if isinstance(row, dict)}
+    new = {redacted(p.url): docs.fingerprints[p.url] for part in docs.parts for p in part.slices}
+    if not old:
+        return ""
+    for kind, urls in (
+        ("has other content", [url for url in new if url in old and new[url] != old[url]]),
+        ("is new", [url for url in new if url not in old]),
+        ("is not in the input any more", [url for url in old if url not in new]),
+    ):
+        if urls:
+            more = f" (and {len(urls) - 1:,} more)" if len(urls) > 1 else ""
+            return f"the input file {urls[0]}{more} {kind}"
+    return ""
