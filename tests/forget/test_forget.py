@@ -452,7 +452,7 @@ def test_files_of_ids(tmp_path):
     (tmp_path / "less.txt").write_text("-5\n")
     for name, sentence in {
         "b.csv": "no column id", "b.parquet": "no column id", "none.txt": "holds no ids",
-        "odd.txt": "'five' is not a document id", "less.txt": "-5 is not a document id",
+        "odd.txt": "'five' is not a document id", "less.txt": "'-5' is not a document id",
     }.items():  # fmt: skip
         with pytest.raises(PlanError, match=sentence):
             read_ids(str(tmp_path / name))
