@@ -87,24 +87,25 @@ def rules_needed(offsets: I64, data: U8, table: U16, max_repeat: int) -> U16:
                 blank = blank and bits & SPACE != 0
                 flags |= _wide_flags(c)
             else:
-                if 65 <= c <= 90:
-                    c += 32
+                c += 32 if 65 <= c <= 90 else 0
                 alpha = 97 <= c <= 122
-                blank = blank and (c == 32 or 9 <= c <= 13 or 28 <= c <= 31)
-                if not alpha and c != 32:
+                if alpha:
+                    blank = False
+                elif c != 32:
+                    blank = blank and (9 <= c <= 13 or 28 <= c <= 31)
                     flags |= _ascii_flags(data, i, start, stop, c)
-            if c == last:
-                run += 1
-            else:
+            if c != last:
                 before, last, run = last, c, 1
-            if max_repeat and run > max_repeat:
-                flags |= REPEAT
-            if alpha:
-                if is_lengthened(c, run, before):
+            else:
+                run += 1
+                if max_repeat and run > max_repeat:
+                    flags |= REPEAT
+                if alpha and is_lengthened(c, run, before):
                     flags |= LAUGH
-                if 0x410 <= c <= 0x42F:
-                    c += 32
+            if alpha:
                 if letters >= 0:
+                    if 0x410 <= c <= 0x42F:
+                        c += 32
                     letters += 1
                     if letters == 1:
                         one, two = c, c

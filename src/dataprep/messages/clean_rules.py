@@ -137,27 +137,20 @@ def _laughs() -> Iterator[str]:
 _MOST_LETTERS = 4  # different ones in a word that is laughter: ptdr, lmao
 _FORMS = (*(2 * s for s in _SYLLABLES), *(3 * c for c in _SINGLE), *_WORDS)
 _LAUGH = re.compile("|".join(f"({p})" for p in _laughs()), re.IGNORECASE)
-_WORD = re.compile(r"\w{3,}")
+_WORD = re.compile(r"(\w{3,})")
 _THAI = re.compile(r"(?<=[\u0e00-\u0e7f])( ?5{3})5+(?!\d)")
 
 
 def laughter(text: str) -> tuple[str, int]:
     """Shorten laughter: hahahaha to haha, hhhhhh to hhh, 555555 after Thai to 555; return (text, number of changes)."""
-    changed = 0
-
-    def form(m: re.Match[str]) -> str:
-        nonlocal changed
-        short = _laugh(m[0])
-        changed += short != m[0]
-        return short
-
-    messages = text.split(BETWEEN)
-    words = [_WORD.findall(message) for message in messages]
-    laughs = {w for w in set[str]().union(*words) if len(set(w.casefold())) <= _MOST_LETTERS and _laugh(w) != w}
-    for i, said in enumerate(words if laughs else ()):
-        if not laughs.isdisjoint(said):
-            messages[i] = _WORD.sub(form, messages[i])
-    text = BETWEEN.join(messages) if laughs else text
+    parts = _WORD.split(text)  # at odd places the words
+    words = parts[1::2]
+    few = (w for w in set(words) if len(set(w.casefold())) <= _MOST_LETTERS)
+    laughs = {w: short for w in few if (short := _laugh(w)) != w}
+    changed = sum(map(laughs.__contains__, words))
+    if changed:
+        parts[1::2] = [laughs.get(w, w) for w in words]
+        text = "".join(parts)
     text, thai = _THAI.subn(r"\1", text)
     return text, changed + thai
 

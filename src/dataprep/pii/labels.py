@@ -83,7 +83,7 @@ def is_labelled(text: str, start: int) -> bool:
     start: offset of the number in `text`, in characters.
     """
     before = text[max(0, start - LABEL) : start]
-    return _NOT_PERSONAL.match(before[::-1]) is not None or _PARAMETER.search(before) is not None
+    return _NOT_PERSONAL.match(before[::-1]) is not None or (before[-1:] == "=" and bool(_PARAMETER.search(before)))
 
 
 def is_phone_label(text: str, start: int) -> bool:

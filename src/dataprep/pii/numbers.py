@@ -55,6 +55,7 @@ _PLANS = re.compile(  # numbers of one country without a leading 0 and digits, f
     r"|(?<=\()[0-9]{2}\) ?(?!(?:19|20)[0-9]{2}-(?:19|20))9?[0-9]{4}-[0-9]{4}(?![0-9])"  # Brazil: (11) 91234-5678
 )
 
+_SIGNED = re.compile(rf"[().{_SIGN[-2:]}-]|(?<![{_D}])8 ")  # in every American number and those of _PLANS
 _LENGTHS = {"world": (8, 15), "national": (9, 11), "called": (8, 12)}  # digits by form
 
 
@@ -82,7 +83,8 @@ class _Run:
         self.text, self.span, self.called = text, (start, end), called
         spans = [m.span() for m in _GROUP.finditer(text, start, end)]
         self.starts, self.ends = [a for a, _ in spans], [b for _, b in spans]
-        self.digits = [text[a:b] for a, b in spans]
+        self.digits, self.sizes = [text[a:b] for a, b in spans], [b - a for a, b in spans]
+        self.signed = _SIGNED.search(text, start, end) is not None
         self.others: list[tuple[int, int]] | None = None
         self.known: dict[int, list[int]] = {}  # results of `_ends`
 
@@ -178,7 +180,7 @@ def _form(run: _Run, at: int) -> str | None:
 def _american(run: _Run, at: int) -> int | None:
     """Return the last group of (212) 555-0123, 212.555.0123 or 1-212-555-0123."""
     text, first = run.text, at + 1 if run.digits[at] == "1" else at
-    if list(map(len, run.digits[first : first + 3])) != [3, 3, 4]:
+    if run.sizes[first : first + 3] != [3, 3, 4]:
         return None
     if run.digits[first][0] < "2" or run.digits[first + 1][0] < "2":
         return None
@@ -192,7 +194,9 @@ def _american(run: _Run, at: int) -> int | None:
 
 def _plan(run: _Run, at: int) -> int | None:
     """Return the last group of a number by the plan of one country, such as 8 (495) 555-01-23; None if it is none."""
-    m = _PLANS.match(run.text, run.starts[at])
+    digits = run.digits[at]
+    possible = digits in ("8", "0") or (len(digits) == SHORT and digits[0] == "1") or len(digits) == 2
+    m = _PLANS.match(run.text, run.starts[at]) if possible else None
     return run.ends.index(m.end()) if m else None
 
 
@@ -200,8 +204,9 @@ def _ends(run: _Run, at: int) -> list[int]:
     """Return the groups that a number beginning at group `at` may end with, in order; none if no phone begins so."""
     found = run.known.get(at)
     if found is None:
-        digits, before = run.digits[at], run.text[max(0, run.starts[at] - 1)]
-        possible = len(digits) <= SHORT or digits[0] == "0" or at == run.called or before in _IN_FRONT
+        size, before = run.sizes[at], run.text[max(0, run.starts[at] - 1)]
+        short = size <= SHORT and run.signed
+        possible = short or run.digits[at][0] == "0" or at == run.called or before in _IN_FRONT
         form = _form(run, at) if possible else None
         found = run.known[at] = _ends_of(run, at, form) if form else []
     return found
