@@ -125,3 +125,10 @@ def test_a_sniffer_that_fails_is_named(tmp_path, table) -> None:
     dp.register("half", Halves, suffixes=(".half",), sniff=lambda head: True)
     with pytest.raises(PlanError, match=r"a\.half: the sniffer of format 'half' failed"):
         dp.read(str(tmp_path / "a.half"))
+
+
+def test_an_account_of_telegram_is_told_by_what_its_lists_begin_with() -> None:
+    """Other JSON with a key `chats` is no export."""
+    assert formats.is_telegram(b'{"about": "", "chats": {\n "about": "All chats", "list": []}}', "a.json")
+    assert formats.is_telegram(b'{"personal_information": {"user_id": 7}}', "a.json")
+    assert not formats.is_telegram(b'{"c4": {}, "chats": {"Cycling club": {"messages": 48}}}', "a.json")

@@ -71,7 +71,9 @@ TELEGRAM_TYPES = (
     rb'(private|public)_(group|supergroup|channel))"'
 )
 TELEGRAM = re.compile(KEY % b"type" + TELEGRAM_TYPES)
-ACCOUNT = re.compile(KEY % b"(personal_information|chats|left_chats|frequent_contacts)" + rb"\{")
+ACCOUNT = re.compile(  # of all chats: each of these objects begins so
+    KEY % b"(personal_information|chats|left_chats|frequent_contacts)" + rb'\{\s*"(user_id|first_name|about|list)"\s*:'
+)
 DISCORD = (re.compile(KEY % b"guild" + rb"\{"), re.compile(KEY % b"channel" + rb"\{"))
 META = re.compile(KEY % b"(sender_name|senderName)")
 META_TIME = re.compile(KEY % b"(timestamp_ms|timestamp)" + rb"\d{12,}")
