@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dataprep as dp
+from dataprep.core.folder import Folder
 from dataprep.errors import DataprepError, PlanError, ReadError
 from dataprep.store import files, hashes, receipts
 
@@ -95,6 +96,14 @@ def test_expand_sorts_and_stays_relative(tmp_path, monkeypatch):
     assert files.expand(".") == ["a.txt", "b.txt", "sub/c.txt"]
     assert files.expand(str(tmp_path / "sub")) == [str(tmp_path / "sub/c.txt")]
     assert files.expand("nothing*") == files.expand("nothing") == []
+
+
+def test_an_empty_folder_is_not_the_root():
+    """An empty path is refused, since joined to a name it would be at the root of all files; / is the root."""
+    assert files.join("/", "a.json") == "/a.json"
+    with pytest.raises(PlanError, match="the path of a folder is empty"):
+        files.join("", "a.json")
+    assert [Folder(url).parent.url for url in ("docs", "/docs", "run/docs/")] == [".", "/", "run"]
 
 
 def test_other_storage_by_url():

@@ -16,9 +16,8 @@ import pytest
 pytest.importorskip("torch")
 
 from dataprep import cli
-from dataprep.train import Sampling
+from dataprep.train import Sampling, generation
 from dataprep.voice import terminal
-from dataprep.voice import voice as voice_module
 from dataprep.voice.talk import Talk
 from dataprep.voice.voice import Voice
 
@@ -90,20 +89,20 @@ def test_sample(trained, dataprep):
 
 def test_memory_that_runs_out(trained, monkeypatch, capsys):
     """The answer is one sentence on stderr, and the next one is made."""
-    voice, target, made = Voice.load(trained["chatml"]), io.StringIO(), voice_module.generate
+    voice, target, made = Voice.load(trained["chatml"]), io.StringIO(), generation.next_logits
     fails = iter([True])
 
-    def generate(*given, **named):
+    def next_logits(*given):
         if next(fails, False):
             msg = "[enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can't allocate memory"
             raise RuntimeError(msg)
-        return made(*given, **named)
+        return made(*given)
 
-    monkeypatch.setattr(voice_module, "generate", generate)
+    monkeypatch.setattr(generation, "next_logits", next_logits)
     terminal.chat(Talk(voice, Sampling(temperature=0)), io.StringIO("good night\ngood night\n"), target)
     assert target.getvalue() == "sleep well\n"
     said = capsys.readouterr().err
-    assert said.endswith("out of memory on cpu: lower --max-tokens, shorten the text, or use --device cpu\n")
+    assert said.endswith("out of memory on device='cpu': shorten the prompt, or end other programs\n")
 
 
 class Broken(io.StringIO):

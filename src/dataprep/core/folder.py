@@ -170,8 +170,8 @@ class Folder:
 
     @property
     def parent(self) -> Folder:
-        """The folder that contains this one."""
-        return Folder(self.url.rstrip("/").rpartition("/")[0])
+        """The folder that contains this one; "." for a name without a folder."""
+        return Folder(self.url.rstrip("/").rpartition("/")[0] or ("/" if self.url.startswith("/") else "."))
 
 
 def part_of(shard: str) -> str:

@@ -165,7 +165,7 @@ def owner_of_ids(url: str, nodes: list[Relative], of: str | None) -> Relative:
     if here is not None:
         return here
     steps = run_steps(url)
-    own = [n for n in nodes if files.real(n.folder.parent.url or ".") == files.real(url) and n.kind == DATASET]
+    own = [n for n in nodes if files.real(n.folder.parent.url) == files.real(url) and n.kind == DATASET]
     if steps is not None:
         known = {files.name_of(node.url): node for node in own}
         own = [known[name] for name in steps if name in known] or own

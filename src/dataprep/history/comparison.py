@@ -219,7 +219,7 @@ def _add_tokens(found: Comparison) -> None:
 def _shards_of(docs: Dataset) -> Shards | None:
     """Return the token shards in the same run as a Dataset that hold as many documents, or None."""
     run = Folder(str(docs.url)).parent.url
-    if not run or not files.is_local(run):
+    if not files.is_local(run):
         return None
     found = (f for f in token_folders(run) if f.manifest.get("documents") == docs.count)
     folder = next(found, None)

@@ -18,7 +18,7 @@ import orjson
 import xxhash
 from fsspec.utils import glob_translate
 
-from dataprep.errors import CorruptShard, PlanError, ReadError
+from dataprep.errors import CorruptShard, PlanError, ReadError, require
 
 from . import compress
 from .atomic import is_attempt, whole
@@ -50,7 +50,8 @@ def fs_of(url: str) -> tuple[Any, str]:
 
 
 def join(url: str, *names: str) -> str:
-    """Return `url/name/...`; works on every kind of URL, unlike `Path`."""
+    """Return `url/name/...`; works on every kind of URL, unlike `Path`. Raises PlanError if `url` is empty."""
+    require(url, "the path of a folder is empty, which would mean the root of all files; name one, such as out")
     return "/".join([url.rstrip("/") if url != "/" else "", *names])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from dataprep.core.folder import folder_url
 from dataprep.errors import PlanError, ReadError, need
 from dataprep.store.atomic import is_attempt, whole
 
@@ -26,7 +27,7 @@ def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
     export that was stopped. Raises PlanError if the folder has other files, or if safetensors is not installed.
     """
     need("safetensors", extra="hf")
-    folder = Path(out)
+    folder = Path(folder_url(out))
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     unfinished = all(name in EXPORTED or is_attempt(name) for name in names)
     if folder.exists() and not (folder.is_dir() and (ours in names or unfinished)):

@@ -8,12 +8,11 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.errors import DataprepError, PlanError
+from dataprep.errors import PlanError
 from dataprep.tokens.dialogue import check_template, encode_prompt
 from dataprep.tokens.templates import Template, template_of
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import GPT, Sampling, generate
-from dataprep.train.device import is_memory
 
 from .open_model import open_model, tokenizer_of
 from .text_stream import TextStream
@@ -107,14 +106,8 @@ class Voice:
         """
         stop = self.stop | set(self.tok.special.values()) if turn else self.stop
         text = TextStream(self.tok)
-        try:
-            for token in generate(self.model, ids, how, max_tokens=max_tokens, stop=stop):
-                if piece := text.add(token):
-                    yield piece
-        except (MemoryError, RuntimeError) as e:
-            if not is_memory(e):
-                raise
-            msg = f"out of memory on {self.model.device}: lower --max-tokens, shorten the text, or use --device cpu"
-            raise DataprepError(msg) from e
+        for token in generate(self.model, ids, how, max_tokens=max_tokens, stop=stop):
+            if piece := text.add(token):
+                yield piece
         if piece := text.end():
             yield piece

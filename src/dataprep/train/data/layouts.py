@@ -125,7 +125,7 @@ class Layout:
         if self.n_tokens < n_tokens:
             msg = (
                 f"the {self.side} split{self.name} holds {self.n_tokens:,} tokens and one row needs {n_tokens:,}; "
-                f"add text or choose a shorter context"
+                f"add text, or make rows shorter with model.context (now {self.context:,})"
             )
             raise PlanError(msg)
 
