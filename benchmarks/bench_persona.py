@@ -2,9 +2,9 @@
 
     python benchmarks/bench_persona.py [OUT]
 
-An invented export of 240 conversations is made; 20 exchanges occur six times each. For three seeds, `persona` and
-`tune` train a base on all conversations and a model on the answers. Printed: how many of the 20 questions each model
-answers word for word, and the loss of both on held-out answers.
+An invented export of 240 conversations is made; 20 exchanges occur six times each. For three seeds, each with its own
+key of the pseudonyms, `persona` and `tune` train a base on all conversations and a model on the answers. Printed: how
+many of the 20 questions each model answers word for word, and the loss of both on held-out answers.
 """
 
 from __future__ import annotations
@@ -82,11 +82,14 @@ def main(out: Path) -> None:
     """Print a table, one row per seed."""
     export = out / f"WhatsApp Chat with {OTHER}.txt"
     write_export(export)
-    made = persona(str(export), PERSON, out / "persona", vocab_size=600, block=128, val=0.1, transcripts=True)
-    assert made.transcripts is not None
-    print(made)
     print("seed  planted answered by base, tuned   loss on held-out answers: base, tuned   seconds")
     for seed in range(3):
+        secret, home = out / f"{seed}.key", out / f"persona-{seed}"
+        secret.write_text(f"a key of seed {seed} only\n", encoding="utf-8")  # a random one gives other data in each run
+        made = persona(
+            str(export), PERSON, home, vocab_size=600, block=128, val=0.1, transcripts=True, key_file=str(secret)
+        )
+        assert made.transcripts is not None
         began = time.perf_counter()
         done = tune(made.shards, made.transcripts, out / str(seed), Tuning(settings=(f"seed={seed}",)), quiet=True)
         loss, took = done.comparison.loss, time.perf_counter() - began
