@@ -84,7 +84,7 @@ def test_sample(trained, dataprep):
     assert dataprep("sample", trained[None], "--max-tokens", 5, "--top-k", 3, "--repetition-penalty", 1.3)[0] == 0
     code, _, err = dataprep("sample", trained["chatml"], "--top-p", 2)
     assert code == 1
-    assert "top_p=2.0 must be above 0 and at most 1" in err
+    assert "--top-p 2.0 must be above 0 and at most 1" in err
 
 
 def test_memory_that_runs_out(trained, monkeypatch, capsys):
