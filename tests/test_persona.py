@@ -346,7 +346,7 @@ def test_from_exports_to_a_model_to_talk_to(export, tmp_path, dataprep):
     code, _, err = dataprep("persona", *given, "--preset", "tiny")
     assert (code, "--preset is about training; add --train" in err) == (1, True)
     code, _, err = dataprep("persona", *given, "--train", "--replay", 1)
-    assert (code, "replay=1.0 must be a share" in err) == (1, True)
+    assert (code, "--replay 1.0 must be a share" in err) == (1, True)
 
 
 def test_forgotten_is_also_not_context(export, tmp_path):
@@ -518,7 +518,7 @@ def test_the_owner_of_the_phone(tmp_path, dataprep):
     place.write_text(f'<?xml version="1.0"?>\n<smses count="80">{"".join(lines)}</smses>\n')
     code, _, err = dataprep("persona", place, "--out", tmp_path / "none")
     assert (code, err.count("\n")) == (1, 1)
-    assert "name the person to imitate with person= (--as); the authors are " in err
+    assert "name the person to imitate with --as; the authors are " in err
     assert "Me (40)" in err
     assert not (tmp_path / "none").exists()
     code, done, err = dataprep("persona", place, "--me", "Mae Holt", "--out", tmp_path / "out", "--vocab-size", 300)

@@ -214,7 +214,7 @@ def test_the_command_takes_what_lmplz_takes(tmp_path, capsys, monkeypatch):
 
     code, said = run("--prune", "0", "0", "1")
     assert code == 1
-    assert "pass discount_fallback=True (--discount-fallback)" in said.err
+    assert "or pass --discount-fallback, which" in said.err
     assert said.err.count("\n") == 1
     models = []
     for prune in (["--prune", "0", "0", "1"], ["--prune", "0 0 1"], ["--prune", "0,0,1"]):

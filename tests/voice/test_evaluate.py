@@ -97,8 +97,8 @@ def test_the_command(made, dataprep):
     ("options", "said"),
     [
         ([], "there is nothing to evaluate on: name token shards with --shards"),
-        (["--shards", "shards", "--split", "test"], "split='test' of .*shards has no tokens to predict; choose one of"),
-        (["--shards", "shards", "--by", "language"], r"by='language' needs the Dataset .* \(--docs\)"),
+        (["--shards", "shards", "--split", "test"], "--split 'test' of .*shards has no tokens to predict; choose"),
+        (["--shards", "shards", "--by", "language"], r"--by 'language' needs the Dataset .* with --docs$"),
         (["--shards", "shards", "--by", "colour", "--docs", "docs"], "there is no column colour; the columns are id"),
         (["--shards", "shards", "--by", "language", "--docs", "other"], "documents of .*shards, such as 0:.*, are"),
         (["--shards", "foreign"], "foreign was not encoded for the model in .*: its vocabulary has 259 ids"),

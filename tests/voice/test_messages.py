@@ -188,7 +188,7 @@ def test_wrong_arguments(trained, chats, tmp_path, dataprep, monkeypatch):
         ((chats,), "has messages, which are encoded for a model: name it with --from"),
         ((tmp_path / "none.jsonl", "--from", model), "none.jsonl"),
         ((chats, "--from", model, "--set", "lr=x"), "lr='x' must be a number"),
-        ((chats, "--from", model, "--val", 2), "val=2.0 must be a share"),
+        ((chats, "--from", model, "--val", 2), "--val 2.0 must be a share"),
         ((shards, "--template", "chatml"), "--template is about files of messages"),
         ((chats, f"web={shards}", "--from", model), "must have different names"),
     ):

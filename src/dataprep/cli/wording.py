@@ -78,7 +78,8 @@ def in_options(sentence: str, app: typer.Typer, argv: list[str]) -> str:
         return f"{name} " if found[2] and found[2] not in ",;.)" else name
 
     sentence = re.sub(r"\bas out\b", "as --out", sentence) if options.get("out") == "--out" else sentence
-    return re.sub(r"(--[a-z-]+) True\b", r"\1", PARAMETER.sub(option, sentence))
+    sentence = re.sub(r"(--[a-z-]+) True\b", r"\1", PARAMETER.sub(option, sentence))
+    return re.sub(r"(--[a-z-]+)(?: \S+)? \((\1(?: [^ )]+)?)\)", r"\2", sentence)  # "--base (--base)"
 
 
 def check_paths(given: dict[str, Any]) -> None:

@@ -52,7 +52,7 @@ def show_id(id_: int) -> str:
 
 def parse_id(text: str) -> int:
     """Return the document id written in `text`: "file:position" or an integer. Raises PlanError for any other text."""
-    numbers = [int(one) if one.isascii() and one.isdigit() else -1 for one in text.split(":")]
+    numbers = [int(one) if one.isascii() and one.isdigit() and len(one) <= 20 else -1 for one in text.split(":")]
     id_ = numbers[0] if len(numbers) == 1 else doc_id(*numbers[:2])
     if min(numbers) < 0 or len(numbers) > 2 or id_ >> 64:
         msg = f"{text!r:.100} is not a document id; write it as file:position (3:1745) or as an integer"

@@ -345,7 +345,7 @@ def test_the_command(dataprep, tmp_path):
     assert next(line for line in said.splitlines() if "words are learned" in line) == words
     code, _, error = dataprep("persona", tmp_path / "exports", "--as", "Kimo", "--people", file, *options)
     assert code == 1
-    assert "person='Kimo' must be the name of an author" in error
+    assert "--as 'Kimo' must be the name of an author" in error
 
 
 @pytest.mark.parametrize("told", ["one", "many"])

@@ -112,7 +112,7 @@ def test_forms_that_are_refused(shards, tmp_path, dataprep):
     with pytest.raises(PlanError, match="another folder"):
         export(shards, "nanogpt", shards.path)
     code, _, err = dataprep("export", shards.path, "--to", "gguf", "--out", tmp_path / "e")
-    assert (code, "to='gguf' must be one of" in err) == (1, True)
+    assert (code, "--to 'gguf' must be one of" in err) == (1, True)
 
 
 @pytest.mark.parametrize("form", ["nanogpt", "llmc"])
