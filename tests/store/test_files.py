@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 from dataprep.core.folder import Folder
 from dataprep.errors import DataprepError, PlanError, ReadError
-from dataprep.store import files, hashes, receipts
+from dataprep.store import atomic, files, hashes, receipts
 
 TEXT = b"the quick brown fox jumps over the lazy dog\n" * 4000
 PACK = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress, ".xz": lzma.compress, "": bytes}
@@ -193,3 +193,16 @@ def test_a_wide_zstd_window_is_read_with_max_window(tmp_path, frames):
     for wrong in ("3GiB", 0, "lots", True):
         with pytest.raises(PlanError, match="of up to 2GiB|not an amount of memory"):
             dp.read(url, max_window=wrong)
+
+
+def test_unfinished_files_are_swept(tmp_path):
+    """Those of ours directly in the folder; no other hidden or temporary file, and nothing if there is no folder."""
+    kept = [".a.tmp", "a.0123456789ab.tmp", ".a.0123456789ab.tmp.gz", "a.jsonl", "in/.a.0123456789ab.tmp"]
+    (tmp_path / "in").mkdir()
+    for name in [*kept, ".val.jsonl.17a4c95c8fe7.tmp", ".b.0123456789ab.tmp"]:
+        (tmp_path / name).write_text("x")
+    atomic.sweep(str(tmp_path), ".val.")
+    assert (tmp_path / ".b.0123456789ab.tmp").exists()
+    atomic.sweep(str(tmp_path))
+    atomic.sweep(str(tmp_path / "none"))
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()) == sorted(kept)
