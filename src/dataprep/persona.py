@@ -54,7 +54,7 @@ from .messages.overlaps import Overlaps
 from .messages.people.authors import names_of_author
 from .messages.people.people_file import people_of
 from .read import read
-from .store import atomic, files, lease, receipts
+from .store import files, lease, receipts
 from .store.key import key
 from .tokens.dialogue import TokenSize
 from .tokens.shard_format import DTYPES
@@ -164,10 +164,8 @@ def persona(
     tokenizer, or if no text of the person is left; InUse if another process writes into `out`.
     """
     folder, runner, written = os.fspath(out).rstrip("/"), runner_of(run), template_of(template)
-    if files.is_local(folder):  # what a killed run was writing
-        above, name = os.path.split(os.path.abspath(files.path_of(folder)))
-        atomic.sweep(os.path.join(above, name))
-        atomic.sweep(above, f".{name}.audit.json.")
+    files.sweep(folder)
+    files.sweep_attempts(f"{folder}.audit.json")
     docs = read(chats, **options)
     names_of_person = (person,) if isinstance(person, str) else tuple(person)
     known = people_of(people).joined(names_of_person) if names_of_person else people_of(people)

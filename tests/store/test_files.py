@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 from dataprep.core.folder import Folder
 from dataprep.errors import DataprepError, PlanError, ReadError
-from dataprep.store import atomic, files, hashes, receipts
+from dataprep.store import files, hashes, receipts
 
 TEXT = b"the quick brown fox jumps over the lazy dog\n" * 4000
 PACK = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress, ".xz": lzma.compress, "": bytes}
@@ -195,14 +195,13 @@ def test_a_wide_zstd_window_is_read_with_max_window(tmp_path, frames):
             dp.read(url, max_window=wrong)
 
 
-def test_unfinished_files_are_swept(tmp_path):
-    """Those of ours directly in the folder; no other hidden or temporary file, and nothing if there is no folder."""
-    kept = [".a.tmp", "a.0123456789ab.tmp", ".a.0123456789ab.tmp.gz", "a.jsonl", "in/.a.0123456789ab.tmp"]
+def test_unfinished_files_of_one_file_are_swept(tmp_path):
+    """Those of ours, directly in its folder; no other hidden or temporary file, and nothing if there is no folder."""
+    kept = [".a.tmp", "a.0123456789ab.tmp", ".a.0123456789ab.tmp.gz", ".a.b.0123456789ab.tmp", ".ab.0123456789ab.tmp",
+            "a", "in/.a.0123456789ab.tmp"]  # fmt: skip
     (tmp_path / "in").mkdir()
-    for name in [*kept, ".val.jsonl.17a4c95c8fe7.tmp", ".b.0123456789ab.tmp"]:
+    for name in [*kept, ".a.17a4c95c8fe7.tmp", ".a.0123456789ab.tmp"]:
         (tmp_path / name).write_text("x")
-    atomic.sweep(str(tmp_path), ".val.")
-    assert (tmp_path / ".b.0123456789ab.tmp").exists()
-    atomic.sweep(str(tmp_path))
-    atomic.sweep(str(tmp_path / "none"))
+    files.sweep_attempts(str(tmp_path / "a"))
+    files.sweep_attempts(str(tmp_path / "none" / "a"))
     assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()) == sorted(kept)

@@ -63,7 +63,8 @@ def warn_in_options(app: typer.Typer, argv: list[str]) -> None:
 def in_options(sentence: str, app: typer.Typer, argv: list[str]) -> str:
     """Return a sentence with `--vocab-size 3` where it has `vocab_size=3`, and `--replace` for `replace=True`.
 
-    Only options of the command in `argv` are replaced. Sentences about a line of a pipeline file are not changed.
+    Only options of the command in `argv` are replaced. An option that follows in brackets, for readers of Python
+    sentences, is not repeated. Sentences about a line of a pipeline file are not changed.
     """
     commands: Any = typer.main.get_group(app).commands
     command = next((commands[word] for word in argv[1:] if word in commands), None)

@@ -92,17 +92,6 @@ def is_attempt(name: str) -> bool:
     return _ATTEMPT.fullmatch(name) is not None
 
 
-def sweep(folder: str, beginning: str = ".") -> None:
-    """Delete unfinished files directly in a local folder whose names begin so; the caller has the lease of the folder.
-
-    A folder that does not exist has none.
-    """
-    with contextlib.suppress(FileNotFoundError):
-        for name in os.listdir(folder):
-            if name.startswith(beginning) and is_attempt(name):
-                os.unlink(os.path.join(folder, name))
-
-
 def note(path: str) -> None:
     """Enter the path of a file that will be created into the journal (list of created files) of its output folder.
 

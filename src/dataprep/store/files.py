@@ -240,6 +240,15 @@ def sweep(url: str) -> None:
                 os.unlink(os.path.join(folder, name))
 
 
+def sweep_attempts(url: str) -> None:
+    """Delete temporary files that killed writers of the local file `url` left; only while no process writes it."""
+    if is_local(url):
+        folder, name = os.path.split(os.path.abspath(path_of(url)))
+        for found in listdir(folder):
+            if is_attempt(found) and found[1 : -len(".0123456789ab.tmp")] == name:
+                os.unlink(os.path.join(folder, found))
+
+
 def write_bytes(url: str, data: bytes) -> None:
     """Write `data` to the file `url`; the file appears complete or not at all."""
     with atomic(url) as f:
