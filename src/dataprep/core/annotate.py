@@ -74,8 +74,7 @@ def clusters_of(verdicts: pa.Table) -> pa.Table:
     here = np.array([name == "" for name in homes.dictionary.to_pylist()] or [True])[found["home"]]
     heads, head_sizes = found["kept"][here], counts[here] + 1
     clusters = pairs["kept"].copy()
-    at = np.minimum(np.searchsorted(heads, ids), max(0, len(heads) - 1))
-    is_head = heads[at] == ids if len(heads) else np.zeros(len(ids), bool)  # dropped for another reason, as a prototype
+    at, is_head = B.find_sorted(heads, ids)  # a head that is dropped for another reason, as a prototype
     clusters[is_head], sizes[is_head] = ids[is_head], head_sizes[at[is_head]]
     known |= is_head
     more = ~np.isin(heads, ids)
@@ -94,6 +93,12 @@ class _Annotate(Verdict):
     only_drops: ClassVar[bool] = True
 
     prefix: str = ""
+    cuts: ClassVar[bool]  # whether the Estimator would cut texts; if not, it would drop documents
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
+        """The columns that this stage adds, with their types."""
+        return added_columns(self.prefix, cuts=self.cuts)
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the Estimator's name, `key`, and the names of the columns."""
@@ -116,12 +121,9 @@ class AnnotateClusters(_Annotate):
     of size 1.
     """
 
-    clusters: str = field(repr=False)
+    cuts: ClassVar[bool] = False
 
-    @property
-    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """The columns that this stage adds, with their types."""
-        return added_columns(self.prefix, cuts=False)
+    clusters: str = field(repr=False)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield the same documents with the columns."""
@@ -134,10 +136,8 @@ class AnnotateClusters(_Annotate):
                     schema=CLUSTERS,
                 )  # fmt: skip
                 both = pa.concat_tables([rows, own])
-                at, found = np.arange(len(ids)) + len(rows), rows["id"].to_numpy()
-                if len(found):
-                    place = np.minimum(np.searchsorted(found, ids), len(found) - 1)
-                    at = np.where(found[place] == ids, place, at)
+                place, known = B.find_sorted(rows["id"].to_numpy(), ids)
+                at = np.where(known, place, np.arange(len(ids)) + len(rows))
                 taken = both.take(pa.array(at)).combine_chunks()
                 yield self._with(batch, {name: taken[name].combine_chunks() for name in COLUMNS})
 
@@ -149,12 +149,9 @@ class AnnotateSpans(_Annotate):
     spans: the URL of the table of spans to cut.
     """
 
-    spans: str = field(repr=False)
+    cuts: ClassVar[bool] = True
 
-    @property
-    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """The column that this stage adds, with its type."""
-        return added_columns(self.prefix, cuts=True)
+    spans: str = field(repr=False)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield the same documents with the column."""

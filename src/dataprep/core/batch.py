@@ -41,6 +41,17 @@ def split_id(id_: int) -> tuple[int, int]:
     return id_ >> POSITION_BITS, id_ & (1 << POSITION_BITS) - 1
 
 
+def find_sorted(
+    values: npt.NDArray[Any], wanted: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Return the place of each wanted value in ascending `values`, intp[n], and whether it is there, bool[n].
+
+    The place of a value that is not there is some other place, or 0 if `values` is empty.
+    """
+    at = np.minimum(np.searchsorted(values, wanted), max(0, len(values) - 1))
+    return at, values[at] == wanted if len(values) else np.zeros(len(wanted), np.bool_)
+
+
 def show_id(id_: int) -> str:
     """Return a document id as text: `file:position`.
 

@@ -44,8 +44,7 @@ class _InFlight:
 
     def rows(self, ids: Ids) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
         """Return the row of each id that was found, and whether each id was found."""
-        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        found = self.ids[at] == ids
+        at, found = B.find_sorted(self.ids, ids)
         return self.order[at[found]], found
 
 

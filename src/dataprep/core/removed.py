@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -122,10 +121,7 @@ class DroppedDocuments(Removed):
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
         rows = rows.filter(pc.not_equal(rows["reason"], FORGOTTEN)).sort_by("id")
-        ids = rows["id"].to_numpy()
-        own = B.ids(batch)
-        at = np.minimum(np.searchsorted(ids, own), max(0, len(ids) - 1))
-        there = ids[at] == own if len(ids) else np.zeros(len(own), bool)
+        at, there = B.find_sorted(rows["id"].to_numpy(), B.ids(batch))
         if there.any():
             taken, out = rows.take(pa.array(at[there])), batch.filter(pa.array(there))
             for name in self.columns:

@@ -138,8 +138,8 @@ class Clusters:
         members, owner = self.ids[owner >= 0], owner[owner >= 0]
         for batch, folder in drop_batches(self.url) if len(members) else ():
             ids = batch.column("id").to_numpy()
-            at = np.minimum(np.searchsorted(members, ids), len(members) - 1)
-            hit = (members[at] == ids) & batch.column("kept").is_valid().to_numpy(zero_copy_only=False)
+            at, known = B.find_sorted(members, ids)
+            hit = known & batch.column("kept").is_valid().to_numpy(zero_copy_only=False)
             rows, cluster_of = batch.filter(pa.array(hit)), owner[at[hit]]
             for number in np.unique(cluster_of).tolist():
                 cluster, mine = clusters[number], rows.filter(pa.array(cluster_of == number))
@@ -175,8 +175,8 @@ def join_links(url: str, ids: U64, kept: U64, homes: npt.NDArray[np.uint8], data
     for _ in range(MOST_STEPS):  # each round doubles the number of drops that are followed
         for start in range(0, len(ids), ROWS):
             on = start + np.flatnonzero(open_[start : start + ROWS])
-            at = np.minimum(np.searchsorted(ids, kept[on]), len(ids) - 1)
-            further = (homes[on] == HERE) & (ids[at] == kept[on])
+            at, further = B.find_sorted(ids, kept[on])
+            further &= homes[on] == HERE
             open_[on[~further]] = False
             on, at = on[further], at[further]
             kept[on], homes[on] = kept[at], homes[at]

@@ -130,8 +130,8 @@ def _merged(rows: pa.Table, people: Identities, *, merge: bool) -> tuple[pa.Tabl
     kept_row = np.arange(len(ids))
     kept_row[repeated] = kept
     wanted = rows["reply_to"].fill_null(0).to_numpy()
-    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    answered = pc.is_valid(rows["reply_to"]).to_numpy() & (ids[at] == wanted)
+    at, there = B.find_sorted(ids, wanted)
+    answered = pc.is_valid(rows["reply_to"]).to_numpy() & there
     answers = np.where(answered, (np.cumsum(keep) - 1)[kept_row[at]], -1)
     return rows.filter(pa.array(keep)), answers[keep]
 

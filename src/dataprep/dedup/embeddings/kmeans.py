@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.core import batch as B
 from dataprep.core.ledger import mix
 from dataprep.core.passes import Pass
 from dataprep.store import files
@@ -179,9 +180,7 @@ def kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None) -> Iter
     ids = np.zeros(0, np.uint64) if dropped is None else dropped.of(number)
     for block in blocks(out, number, dim):
         kept = block.vectors.any(1)
-        if len(ids):
-            at = np.minimum(np.searchsorted(ids, block.ids), len(ids) - 1)
-            kept &= ids[at] != block.ids
+        kept &= ~B.find_sorted(ids, block.ids)[1]
         yield VectorBlock(block.ids[kept], block.ranks[kept], block.vectors[kept])
 
 

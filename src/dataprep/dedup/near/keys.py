@@ -209,8 +209,7 @@ def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
     for one in lent:
         with Spill(one.rows) as spill:
             theirs = spill.read(0, 0, dtype=np.uint64)
-            at = np.minimum(np.searchsorted(ids, theirs), max(0, len(ids) - 1))
-            same = ids[at] == theirs if len(ids) else np.zeros(len(theirs), bool)
+            at, same = B.find_sorted(ids, theirs)
             here = np.where(same, at, ABSENT).astype(np.uint32)
             covered[at[same]] = True
             for number in range(len(one.keys)):

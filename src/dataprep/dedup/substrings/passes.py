@@ -176,9 +176,8 @@ class Partitions:
         fine = (hashes >> np.uint64(64 - (BUCKETS * FINE - 1).bit_length())).astype(np.int64)
         out = np.searchsorted(np.array(self.bins), fine, "right") - 1
         if self.heavy:
-            heavy = np.array(self.heavy, np.uint64)
-            at = np.minimum(np.searchsorted(heavy, hashes), len(heavy) - 1)
-            out = np.where(heavy[at] == hashes, len(self.bins) + at, out)
+            at, known = B.find_sorted(np.array(self.heavy, np.uint64), hashes)
+            out = np.where(known, len(self.bins) + at, out)
         return np.asarray(out, np.int64)
 
 

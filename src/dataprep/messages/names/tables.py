@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dataprep.core import batch as B
 from dataprep.pii.kinds import KINDS
 from dataprep.store import files
 from dataprep.unicode.text import I64
@@ -56,8 +57,7 @@ class NameTables:
         """
         n_terms = max(1, len(self.target))
         wanted = chats[hits[:, 0]] * n_terms + hits[:, 3]
-        at = np.minimum(np.searchsorted(self.local, wanted), max(0, len(self.local) - 1))
-        known = self.local[at] == wanted if len(self.local) else np.zeros(len(hits), bool)
+        at, known = B.find_sorted(self.local, wanted)
         local = self.local_target[at] if len(self.local) else np.zeros(len(hits), np.int64)
         return np.where(known, local, self.target[hits[:, 3]])
 

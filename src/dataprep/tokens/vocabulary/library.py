@@ -111,14 +111,6 @@ class LibraryTokenizer(Tokenizer):
     def _is_byte_level(self) -> bool:
         return "ByteLevel" in json.dumps([json.loads(self._stored).get(part) for part in ("pre_tokenizer", "decoder")])
 
-    @cached_property
-    def token_bytes(self) -> npt.NDArray[np.int32]:
-        """The number of bytes of text that each id represents, int32[vocab_size]; 0 for special tokens."""
-        sizes = np.zeros(self.vocab_size, np.int32)
-        for i, piece in self.pieces.items():
-            sizes[i] = len(piece)
-        return sizes
-
     @property
     def engine(self) -> tokenizers.Tokenizer:
         """The `tokenizers.Tokenizer`. Raises PlanError for a model of SentencePiece."""

@@ -212,8 +212,8 @@ class Tokenizer:
     def token_bytes(self) -> npt.NDArray[np.int32]:
         """The number of bytes of text that each id represents, int32[vocab_size]; 0 for special tokens."""
         sizes = np.zeros(self.vocab_size, np.int32)
-        for token, i in self.vocab.items():
-            sizes[i] = len(token)
+        for i, piece in self.pieces.items():
+            sizes[i] = len(piece)
         return sizes
 
     @cached_property
