@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 
 from dataprep.core.audit import CELL, Strings, audit
 from dataprep.core.estimator import Estimator
+from dataprep.core.notebook import block
 from dataprep.core.stage import Map, Stage
 
 from .core.batch import Batch, parse_id, show_id
@@ -99,6 +100,8 @@ class Persona:
     """Token shards of all conversations as plain text, if they were asked for."""
     words: LearnedWords | None = None
     """Number of the person's words by platform and language, and whether they are learned; None in a dry run."""
+
+    _repr_html_ = block
 
     def __str__(self) -> str:
         sides = ", ".join(f"{name} {len(self.shards.split(name)):,}" for name in SIDES if len(self.shards.split(name)))

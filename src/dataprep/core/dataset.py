@@ -24,6 +24,7 @@ from . import blame, folder, removed
 from .batch import Batch
 from .documents import Documents
 from .folder import DATASET, Folder
+from .notebook import shown_in_notebooks
 from .part import Part, Sealed
 from .reader import Slice
 from .stage import Head, Stage
@@ -197,9 +198,9 @@ class Dataset(Documents):
         made.
         """
         if self.manifest:
-            return read_unread(str(self.url))
+            return shown_in_notebooks(read_unread(str(self.url)))
         empty = (piece.unread for part in self.parts for piece in part.slices if piece.unread is not None)
-        return unread_table((*self.left_out, *empty))
+        return shown_in_notebooks(unread_table((*self.left_out, *empty)))
 
     def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
         tables = [schema.empty_table()]
@@ -207,7 +208,7 @@ class Dataset(Documents):
         for url in (url for one in (*home.saved, home) for url in one.tables(kind)):
             with files.open_raw(url) as f:
                 tables.append(pq.read_table(f))
-        return pa.concat_tables(tables)
+        return shown_in_notebooks(pa.concat_tables(tables))
 
     def __repr__(self) -> str:
         what = f"{self.manifest['docs']:,} documents in {self.url}" if self.manifest else f"{len(self.parts)} parts"

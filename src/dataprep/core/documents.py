@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import html
 import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from dataprep.store import files
 from . import batch as B
 from . import export
 from .batch import Batch
+from .notebook import html_table, shown_in_notebooks, text
 from .part import Part
 from .restore import original
 
@@ -52,7 +52,7 @@ class Documents:
         if not batches:
             empty = B.empty() if columns is None else B.empty().select([c for c in columns if c in B.FIXED])
             return pa.Table.from_batches([empty])
-        return pa.Table.from_batches(batches).unify_dictionaries()
+        return shown_in_notebooks(pa.Table.from_batches(batches).unify_dictionaries())
 
     def take(self, n: int) -> list[dict[str, Any]]:
         """Return the first n documents as dicts."""
@@ -90,14 +90,8 @@ class Documents:
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: this Dataset in words, and the beginnings of its first five documents."""
-        rows = (
-            "".join(
-                f"<td>{html.escape(cell)}</td>" for cell in (B.show_id(row["id"]), row["source"], row["text"][:SHOWN])
-            )
-            for row in self.take(5)
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<p>{html.escape(repr(self))}</p><table><tr><th>id</th><th>source</th><th>text</th></tr>{body}</table>"
+        rows = ([text(B.show_id(row["id"])), text(row["source"]), text(row["text"], SHOWN)] for row in self.take(5))
+        return f"<p>{text(repr(self), 1_000)}</p>{html_table(('id', 'source', 'text'), rows)}"
 
     def write(self, path: str, format: str | None = None) -> None:  # noqa: A002 - the word users know
         """Write all documents to one file.

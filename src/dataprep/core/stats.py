@@ -11,17 +11,16 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from io import StringIO
 from typing import Any
 
-from rich.console import Console, Group
-from rich.table import Table
+from rich.console import Group
+
+from . import stats_table
 
 REASONS_SHOWN = 3  # in a sentence
 HIDDEN = "hidden"  # the source if statistics may not name it
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
-COUNTS_SHOWN = 40  # per stage, the largest; manifests have all
 
 
 @dataclass
@@ -283,25 +282,10 @@ class Stats:
         return cls([StageStats.from_json(r) for r in records])
 
     def __rich__(self) -> Group:
-        """Return a table: a row per stage, followed by a row per reason."""
-        table = Table(box=None, header_style="bold", pad_edge=False)
-        table.add_column("stage")
-        for title in ("documents", "of input", "MB", "bytes cut"):
-            table.add_column(title, justify="right")
-        for stage in self.stages:
-            kept = stage.total(stage.out)
-            share = f"{kept.docs / stage.docs_in:.1%}" if stage.docs_in else ""
-            table.add_row(stage.name, f"{kept.docs:,}", share, f"{kept.bytes / 1e6:.2f}", f"{stage.cut:,}")
-            for reason, n in stage.reasons.items():
-                mb = stage.total(stage.dropped[reason]).bytes / 1e6
-                table.add_row(f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{mb:.2f}", style="dim")
-            for name, n in sorted(stage.counts.most_common(COUNTS_SHOWN)):
-                table.add_row(f"  . {name}", f"{n:,}", style="dim")
-            if len(stage.counts) > COUNTS_SHOWN:
-                table.add_row(f"  . and {len(stage.counts) - COUNTS_SHOWN:,} smaller counts", "", style="dim")
-        return Group(table, *(f"[bold red]alarm:[/] {alarm}" for alarm in self.alarms()))
+        return stats_table.for_terminal(self)
 
     def __str__(self) -> str:
-        out = StringIO()
-        Console(file=out, width=110, no_color=True).print(self)
-        return out.getvalue().rstrip()
+        return stats_table.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return stats_table.as_html(self)

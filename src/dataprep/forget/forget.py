@@ -17,6 +17,7 @@ from dataprep.core.batch import Ids, show_id
 from dataprep.core.dataset import open_dataset
 from dataprep.core.folder import DATASET, TOKENS
 from dataprep.core.forget_list import listed, noted
+from dataprep.core.notebook import block
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.store import files, lease
@@ -47,6 +48,8 @@ class Forgotten:
     copies: tuple[Copy, ...] = ()
     cleared: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
+
+    _repr_html_ = block
 
     def __str__(self) -> str:
         n, folders = sum(self.removed.values()), sum(map(bool, self.removed.values()))

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.dataset import Dataset
+from dataprep.core.notebook import shown_in_notebooks
 from dataprep.core.unread import Unread, check_unread
 from dataprep.errors import PlanError
 from dataprep.read import read
@@ -82,7 +83,7 @@ def read_messages(
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in dropped.most_common())
         log.warning("%d records of %s are not messages and are left out: %s", dropped.total(), path, reasons)
     rows = pa.Table.from_batches([batch.select(READ.names) for batch in batches]).cast(READ)
-    return _in_order(*_merged(_of_people(rows, known), known, merge=merge))
+    return shown_in_notebooks(_in_order(*_merged(_of_people(rows, known), known, merge=merge)))
 
 
 def _check(docs: Dataset) -> None:

@@ -6,12 +6,12 @@ import re
 from importlib import resources
 
 from dataprep import __version__
+from dataprep.core.notebook import text
 from dataprep.errors import require
 from dataprep.history.run_summary import RunSummary, summarize
 from dataprep.store import files
 
 from . import chats, duplicates, overview, results
-from .blocks import text
 
 HTML = b"<!doctype html"
 HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>([^<]+)</h2>')

@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
+from dataprep.core.notebook import html_table, text
 from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide
-from dataprep.unicode.valid import printable
-
-MOST_CHARS = 80  # of a name
-
-
-def text(value: object, most: int = MOST_CHARS) -> str:
-    """Return a value as HTML text, shortened to `most` characters and escaped, with control characters made visible."""
-    shown = str(value)
-    shown = shown if len(shown) <= most else shown[: most - 1] + "…"
-    return escape(printable(shown))
 
 
 def section(anchor: str, title: str, lead: str, *bodies: str) -> str:
@@ -49,13 +39,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> 
 
     heads: the column titles. rows: the HTML cells of each row. caption: a title for screen readers.
     """
-    top = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    body = "".join(
-        f'<tr><th scope="row" dir="auto">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
-        for row in rows
-    )
-    head = f'<caption class="unseen">{caption}</caption><thead><tr>{top}</tr></thead>'
-    return f"<table>{head}<tbody>{body}</tbody></table>"
+    return html_table(heads, rows, f'<caption class="unseen">{caption}</caption>')
 
 
 def format_number(n: float, share_of: float = 0) -> str:

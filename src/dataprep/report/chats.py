@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from dataprep.core.notebook import text
 from dataprep.core.stats import StageStats
 from dataprep.history.message_figures import LENGTHS, TITLES, Lengths, length_rows, message_stats, most_frequent
 from dataprep.history.run_summary import RunSummary
 from dataprep.messages.counts import CONVERSATION_MESSAGES, clock_of, months_of, of_family
 
 from . import charts
-from .blocks import card, format_number, plots, section, text
+from .blocks import card, format_number, plots, section
 
 MOST_MONTHS = 120  # a column each; with more of them, years
 NOT_CHANGED = ("names.common_left", "names.shared")  # counts of matches that were left as they are

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from dataprep.core.batch import show_id
+from dataprep.core.notebook import text
 from dataprep.core.tables import Drop
 from dataprep.history.clusters import Cluster
 from dataprep.history.run_summary import RunSummary, TextPair
 
 from . import charts
-from .blocks import card, columns, diff_html, format_bytes, format_percent, plots, section, table, text
+from .blocks import card, columns, diff_html, format_bytes, format_percent, plots, section, table
 
 MOST_DOTS = 300
 MOST_CHARTS = 7  # stages that measured similarities

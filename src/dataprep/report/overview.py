@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dataprep.core.notebook import text
 from dataprep.core.stage import READ
 from dataprep.core.stats import Amount, StageStats
 from dataprep.core.unread import by_kind
 from dataprep.history.run_summary import RunSummary, totals
 
 from . import charts
-from .blocks import card, format_bytes, format_number, format_percent, section, table, text
+from .blocks import card, format_bytes, format_number, format_percent, section, table
 
 MOST_REASONS = 8  # with a colour and a column of their own
 MOST_SOURCES = 40

@@ -7,12 +7,13 @@ from collections import Counter
 
 from dataprep import __version__
 from dataprep.core.ledger import BYTES_DROPPED, BYTES_KEPT
+from dataprep.core.notebook import text
 from dataprep.core.stage import spelled
 from dataprep.history.run_summary import RunSummary
 from dataprep.store import files
 
 from . import charts
-from .blocks import card, format_bytes, format_number, plots, section, table, text
+from .blocks import card, format_bytes, format_number, plots, section, table
 
 CURVE_POINTS = 250
 MOST_SHARDS = 24

@@ -17,6 +17,7 @@ from rich.filesize import decimal
 
 from dataprep.core import owned
 from dataprep.core.dataset import Dataset
+from dataprep.core.notebook import shown_in_notebooks
 from dataprep.core.runner import Runner, runner_of
 from dataprep.core.trial import reserve
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput, need
@@ -180,10 +181,11 @@ class SuffixIndex:
         """
         rows = []
         for number, text in enumerate(texts):
-            found = self.longest(text)
-            where = (found.hit.id, found.hit.source, found.hit.start) if found.hit else (None, None, None)
-            rows.append((number, len(text.encode()), found.n_bytes, found.start, found.text, found.count, *where))
-        return pa.Table.from_pylist([dict(zip(LONGEST.names, row, strict=True)) for row in rows], schema=LONGEST)
+            most = self.longest(text)
+            where = (most.hit.id, most.hit.source, most.hit.start) if most.hit else (None, None, None)
+            rows.append((number, len(text.encode()), most.n_bytes, most.start, most.text, most.count, *where))
+        found = [dict(zip(LONGEST.names, row, strict=True)) for row in rows]
+        return shown_in_notebooks(pa.Table.from_pylist(found, schema=LONGEST))
 
     def _longest(self, text: str) -> tuple[int, int]:
         from .longest import longest_matches  # compiled code, which the other methods do not need

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dataprep.core.dataset import Dataset
+from dataprep.core.notebook import block
 from dataprep.messages.emoji import emoji_spans
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
@@ -67,6 +68,8 @@ class PersonaReport:
     def from_dict(cls, values: dict[str, Any]) -> PersonaReport:
         """Return the comparison from the values of `to_dict`; other values are ignored."""
         return cls(**{f.name: values[f.name] for f in fields(cls)})
+
+    _repr_html_ = block
 
     def __str__(self) -> str:
         if not self.split:

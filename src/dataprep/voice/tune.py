@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dataprep.core.dataset import Dataset
+from dataprep.core.notebook import block
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
@@ -102,6 +103,8 @@ class Tuned:
     base: str
     model: str
     comparison: PersonaReport
+
+    _repr_html_ = block
 
     def __str__(self) -> str:
         return f"{self.comparison}\nto talk to it: dataprep chat {self.model}"

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from dataprep.core.notebook import block
 from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.tokens.shard_format import SHARD_TOKENS
@@ -68,6 +69,8 @@ class MixPlan:
     def weights(self) -> dict[str, float]:
         """The actual share of each source in the mixture, {name: share}, for a trainer that mixes while reading."""
         return {s.source: s.share for s in self.shares}
+
+    _repr_html_ = block
 
     def __str__(self) -> str:
         width = max(6, *(len(s.source) for s in self.shares))

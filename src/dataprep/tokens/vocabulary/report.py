@@ -14,6 +14,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from dataprep.core.notebook import block
 from dataprep.store import files
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ class TokenizerReport:
 
     def __rich__(self) -> RenderableType:
         return _tables(self)
+
+    _repr_html_ = block
 
     def __str__(self) -> str:
         out = io.StringIO()

@@ -1,0 +1,54 @@
+"""The table of a run's statistics on a terminal, as text, and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.table import Table
+
+from .notebook import html_table, text
+
+TITLES = ("stage", "documents", "of input", "MB", "bytes cut")
+COUNTS_SHOWN = 40  # per stage, the largest; manifests have all
+
+
+def for_terminal(stats: Any) -> Group:
+    """Return the table of the `Stats` of a run for `rich`, followed by the alarms."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in TITLES:
+        table.add_column(title, justify="left" if title == TITLES[0] else "right")
+    for row in _rows(stats):
+        table.add_row(*map(escape, row), style="dim" if row[0].startswith("  ") else None)
+    return Group(table, *(f"[bold red]alarm:[/] {escape(alarm)}" for alarm in stats.alarms()))
+
+
+def as_text(stats: Any) -> str:
+    """Return the table of the `Stats` of a run as plain text, followed by the alarms."""
+    out = StringIO()
+    Console(file=out, width=110, no_color=True).print(for_terminal(stats))
+    return out.getvalue().rstrip()
+
+
+def as_html(stats: Any) -> str:
+    """Return the table of the `Stats` of a run as HTML, followed by the alarms."""
+    cells = ([text(cell).replace("  ", "&emsp;", 1) for cell in row] for row in _rows(stats))
+    return html_table(TITLES, cells) + "".join(f"<p><b>alarm:</b> {text(alarm, 1_000)}</p>" for alarm in stats.alarms())
+
+
+def _rows(stats: Any) -> Iterator[tuple[str, ...]]:
+    """Yield a row per stage, each followed by a row per reason and per count, which two spaces indent."""
+    for stage in stats:
+        kept = stage.total(stage.out)
+        share = f"{kept.docs / stage.docs_in:.1%}" if stage.docs_in else ""
+        yield stage.name, f"{kept.docs:,}", share, f"{kept.bytes / 1e6:.2f}", f"{stage.cut:,}"
+        for reason, n in stage.reasons.items():
+            mb = stage.total(stage.dropped[reason]).bytes / 1e6
+            yield f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{mb:.2f}", ""
+        for name, n in sorted(stage.counts.most_common(COUNTS_SHOWN)):
+            yield f"  . {name}", f"{n:,}", "", "", ""
+        if len(stage.counts) > COUNTS_SHOWN:
+            yield f"  . and {len(stage.counts) - COUNTS_SHOWN:,} smaller counts", "", "", "", ""

@@ -1,0 +1,85 @@
+"""What notebooks show: tables of escaped text without control characters."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+import dataprep as dp
+from dataprep.core import notebook
+from dataprep.core.stats import Amount, StageStats, Stats
+from dataprep.tokens.mix.mix import MixPlan, Share
+
+EVIL = "<b>\x1b[2J\x07\ud800</b>"
+
+
+def checked(page):
+    """The page, which has no tag and no control character of EVIL."""
+    assert "<b>\x1b" not in page
+    assert "&lt;b&gt;\ufffd[2J" in page
+    assert not [c for c in page if ord(c) < 32 and c != "\n"]
+    page.encode()
+    return page
+
+
+def test_a_dataset_shows_its_first_documents():
+    """The table has five documents at most, with shortened texts."""
+    page = checked(dp.read([{"text": EVIL.replace("\ud800", "") + "x" * 500}] * 7)._repr_html_())
+    assert page.count("<tr>") == 1 + 5
+    assert "x" * 100 in page
+    assert "x" * 200 not in page
+
+
+def test_stats_are_a_table():
+    """A row per stage, reason and count; alarms follow; the text has the same rows."""
+    stage = StageStats(f"Exact{EVIL}", into={"web": Amount(200, 2_000_000)}, out={"web": Amount(1, 10_000)})
+    stage.dropped, stage.counts = {f"copy{EVIL}": {"web": Amount(199, 1_990_000)}}, Counter({"[red]seen": 3})
+    stats = Stats([stage])
+    page = checked(stats._repr_html_())
+    for cell in ("<td>1</td>", "-199", "99.5%", "-1.99", "[red]seen"):
+        assert cell in page, cell
+    assert page.count("<tr>") == 1 + 3
+    assert "<b>alarm:</b> Exact" in page
+    assert "[red]seen" in str(stats), "brackets are not markup"
+    assert Stats()._repr_html_().count("<tr>") == 1
+
+
+def test_reports_keep_their_lines():
+    """What print shows as columns is a block with fixed line breaks."""
+    page = checked(MixPlan((Share(EVIL, 10, 1.0, 10, 1.0, 1.0),))._repr_html_().replace("\ud800", ""))
+    assert page.startswith("<pre>source")
+    assert page.count("\n") == 1
+
+
+class Formatters(dict):
+    """Those of IPython for HTML, as far as used."""
+
+    def for_type(self, kind, function):
+        """Register a function."""
+        self[kind] = function
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["none", "the user's"])
+def test_arrow_tables_are_shown_in_notebooks(monkeypatch, own):
+    """Tables that dataprep returns let IPython show Arrow tables; a formatter of the user is kept."""
+    html = Formatters({pa.Table: str} if own else {})
+    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": html}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    table = dp.read([{"text": "a"}]).to_arrow()
+    assert html == {pa.Table: str if own else notebook.arrow_html}
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    assert notebook.shown_in_notebooks(table) is table
+
+
+def test_an_arrow_table_shows_its_first_rows():
+    """Names and values are escaped and shortened; nulls are empty; the number of rows is stated."""
+    page = checked(notebook.arrow_html(pa.table({f"<{i}>": [EVIL[:-5], None] * 6 for i in range(2)})))
+    assert page.startswith("<p>12 rows, of which the first 10 are shown</p>")
+    assert page.count("<tr>") == 1 + 10
+    assert "<td></td>" in page
+    assert "&lt;1&gt;" in page
+    assert notebook.arrow_html(pa.table({})) == "<p>0 rows</p>"
