@@ -155,29 +155,21 @@ class Pipeline:
         audits = [search for stage in (*docs.stages, *self.stages) if (search := _secrets(stage)) is not None]
         for step in steps:
             stage = step.stage
-            if isinstance(stage, Stage):
-                current = current.then(stage, labels=[step.label])
-                continue
-            folder = Folder(files.join(out, STEPS, step.name))
-            if not all(isinstance(s, Verdict) for s in current.stages):
-                current = self._save(current, folder, run, recipe, step.key)
-                earlier.append(current.stats)
-                unread += rows_of(current.unread())
-                saved.append(f"{STEPS}/{step.name}/{folder.input.name}")
-            with blame.fitting(stage, [piece for part in current.parts for piece in part.slices]):
-                verdict = stage.fit(current, run, folder.url)
-            if not isinstance(verdict, Stage):
-                msg = f"{type(stage).__name__}.fit returned {verdict!r}; it must return the Stage to apply"
-                raise PlanError(msg)
-            if run.workers > 1:
-                verdict.warm()
-            if (search := verdict.secrets()) is not None:
-                audits.append(search)
-            if verdict.hides:
+            if not isinstance(stage, Stage):
+                folder = Folder(files.join(out, STEPS, step.name))
+                if not all(isinstance(s, Verdict) for s in current.stages):
+                    current = self._save(current, folder, run, recipe, step.key)
+                    earlier.append(current.stats)
+                    unread += rows_of(current.unread())
+                    saved.append(f"{STEPS}/{step.name}/{folder.input.name}")
+                stage = self._fit(stage, current, run, folder.url)
+                if (search := stage.secrets()) is not None:
+                    audits.append(search)
+                fits.append({**stated(getattr(stage, "facts", {})), "stage": step.label})
+            if stage.hides:
                 earlier, saved = [stats.hidden() for stats in earlier], []
                 unread = without_names(unread)
-            fits.append({**stated(getattr(verdict, "facts", {})), "stage": step.label})
-            current = current.then(verdict, labels=[step.label])
+            current = current.then(stage, labels=[step.label])
         recipe |= {"saved": saved, "fits": fits}
         final = seal(
             current, out, run, "zstd", recipe, earlier=earlier, unread=unread, label="write", audits=audits,
@@ -189,6 +181,17 @@ class Pipeline:
             warn_of_absent(self.stages, known)
         _remove_hidden(out, docs, steps)
         return final
+
+    @staticmethod
+    def _fit(estimator: Estimator, docs: Dataset, run: Runner, out: str) -> Stage:
+        with blame.fitting(estimator, [piece for part in docs.parts for piece in part.slices]):
+            stage = estimator.fit(docs, run, out)
+        if not isinstance(stage, Stage):
+            msg = f"{type(estimator).__name__}.fit returned {stage!r}; it must return the Stage to apply"
+            raise PlanError(msg)
+        if run.workers > 1:
+            stage.warm()
+        return stage
 
     def _save(self, current: Dataset, step: Folder, run: Runner, of: dict[str, Any], key: str) -> Dataset:
         """Apply the pending stages and save the result, which an Estimator reads more than once; key: of the step."""

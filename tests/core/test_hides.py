@@ -1,0 +1,112 @@
+"""Nothing of what a stage hides is in the output folder, wherever the stage stands."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import dataprep as dp
+from dataprep.messages.names.consent import Consent
+from dataprep.messages.names.stage import Pseudonyms
+
+# The folder of the input, a person who refused and what she says, a document that is dropped.
+SECRETS = ("zzfolder", "zzadmira", "zzrefused", "zzdropped")
+HER, OTHER = "Zzadmira", "Orsi"
+
+
+@dataclass(frozen=True)
+class Hide(dp.Stage):
+    """Drops what a person wrote, and hides what came before it."""
+
+    hides = True
+    needs = ("author",)
+
+    def __call__(self, batches, stats):
+        """Yield the documents of others."""
+        return dp.Filter(not_hers)(batches, stats)
+
+
+@dataclass(frozen=True)
+class HideLater(dp.Estimator):
+    """The same as an Estimator."""
+
+    hides = True
+
+    def fit(self, docs, run, out):
+        """Return the stage."""
+        return Hide()
+
+
+def not_hers(author):
+    """Drop what a person who refused wrote."""
+    return "refused" if author == HER else None
+
+
+def clean(text):
+    """Drop a document."""
+    return "unclean" if "zzdropped" in text else None
+
+
+def long(text):
+    """Drop a document of the others."""
+    return "short" if len(text) < 9 else None
+
+
+REFUSED = Consent(refused=(HER,))
+HIDING = {"stage": Hide(), "estimator": HideLater(), "consent": REFUSED,
+          "pseudonyms": Pseudonyms(key=b"0123456789abcdef", consent=REFUSED)}  # fmt: skip
+FILTER, CUT, LATER = dp.Filter(clean), dp.Exact(unit="line"), (dp.Filter(long), dp.Exact())
+LAYOUTS = {  # H is the stage that hides
+    "alone": ("H",), "last": (FILTER, "H"), "first": ("H", *LATER), "after an estimator": (FILTER, CUT, "H"),
+    "between": (FILTER, CUT, "H", *LATER), "twice": ("H", CUT, Hide()),
+}  # fmt: skip
+FEW = ("alone", "between")  # for the stages of dataprep; those of users stand anywhere
+CASES = [(layout, how) for how in HIDING for layout in LAYOUTS if how in ("stage", "estimator") or layout in FEW]
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory):
+    """Messages of two people in two files, of which another is not read."""
+    folder = tmp_path_factory.mktemp("in") / SECRETS[0]
+    folder.mkdir()
+    said = [(HER, "this is zzrefused by her"), (OTHER, "kept\\na line of two"), (OTHER, "also kept\\na line of two"),
+            (OTHER, "short"), (OTHER, "a long text that is kept")]  # fmt: skip
+    for name in ("a", "b"):
+        rows = [{"text": f"{text} {name}".replace("\\n", "\n"), "author": who} for who, text in said]
+        rows.append({"text": f"zzdropped {name}", "author": HER})
+        lines = [json.dumps(row | {"chat": "c", "kind": "text", "time": "2024-05-01T10:00:00"}) for row in rows]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
+    (folder / "empty.jsonl").touch()
+    return dp.read(str(folder), columns=["author", "chat", "kind", "time"])
+
+
+@pytest.mark.parametrize(("layout", "how"), CASES)
+def test_nothing_hidden_is_left(docs, tmp_path, layout, how):
+    """In no file and no name of one, in a new folder and in one where the same steps ran without the stage before."""
+    hidden = [HIDING[how] if stage == "H" else stage for stage in LAYOUTS[layout]]
+    before = [stage for stage in LAYOUTS[layout] if stage != "H" and not stage.hides]
+    dp.Pipeline(*before).run(docs, str(tmp_path / "used"))
+    assert {"zzrefused", "zzadmira"} <= found(tmp_path / "used")
+    for name in ("new", "used"):
+        made = dp.Pipeline(*hidden).run(docs, str(tmp_path / name), replace=True)
+        assert found(tmp_path / name) == set()
+        assert 0 < made.count < docs.count
+    dp.Pipeline(LATER[0]).run(made, str(tmp_path / "again"))
+    assert found(tmp_path / "again") == set()
+
+
+def found(folder):
+    """The secrets in all files of a folder and in their names."""
+    told = []
+    for root, _, names in os.walk(folder):
+        for name in names:
+            path = Path(root, name)
+            told += [str(path.relative_to(folder)), path.read_bytes().decode("utf-8", "replace")]
+            told += [str(pq.read_table(path).to_pylist())] if name.endswith(".parquet") else []
+    text = "\n".join(told).casefold()
+    return {secret for secret in SECRETS if secret in text}
