@@ -24,6 +24,10 @@ FOUND = [  # by runs of many cases: (seed, what is replaced, with what)
     ("data.json", rb"tea", rb"\\ud800"), ("data.json", rb'""', b"[" * 2_000),
     ("discord.csv", rb"\(1\)", b"(%s)" % (b"9" * 30)),
     ("result.json", rb'(?<="id": )1', b'"%s"' % (b"9" * 5_000)), ("chat.db", rb"CREATE TABLE h", b"CREATE\nTABLE h"),
+    ("chat.db", rb"CREATE TABLE h", b"CREATE TABL\xc5 h"), ("a.parquet", rb"body", b"bod\xed"),
+    ("a.wet", rb"(?<=Content-Length: )\d+", b"9" * 5_000), ("a.wet", rb"Content-Type: ", b"no name\r\n "),
+    ("2023-11-14.json", rb'(?<="message", )', b'"subtype": [1], '),
+    ("a.wet", rb".*", b"WARC/1.0\r\nWARC-Type: " + b"x" * 3_000 + b"\r\nContent-Length: 0\r\n\r\n\r\n\r\n"),
 ]  # fmt: skip
 CASES = 6  # of each seed
 AT_ONCE = 5_000

@@ -221,7 +221,7 @@ def _open(url: str) -> Iterator[pq.ParquetFile]:
         try:
             with pq.ParquetFile(f) as file:
                 yield file
-        except (pa.ArrowException, OSError) as e:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as e:  # the last: a damaged name of a column
             msg = f"this is not a whole Parquet file ({str(e).splitlines()[0]}); fetch it again"
             raise ReadError(msg, url) from e
 

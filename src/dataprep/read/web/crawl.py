@@ -27,6 +27,7 @@ from .records import Entry, read_records
 from .response import Refused, refuse
 
 CHANGED = "the bytes of the record differ from its WARC digest; fetch the file again, or read it with digests=False"
+NAMED, NAMED_CHARS = 10, 40  # record types in a message, and characters of each
 FLUSH = 1_024  # dropped records that are added to the statistics together
 
 
@@ -134,8 +135,9 @@ class Crawl(LimitedReader):
         archive.close()
         if not any(types[kind] for kind in wanted):
             broken = f" and {archive.bad:,} broken" if archive.bad else ""
+            found = ", ".join(kind[:NAMED_CHARS] for kind in [*types][:NAMED])
             msg = (
-                f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {', '.join(types)}{broken}; "
+                f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {found}{broken}; "
                 "fetch it again, or name another reader with format="
             )
             raise ReadError(msg, piece.url, 0, reason="bad" if archive.bad else "empty")

@@ -15,7 +15,7 @@ import importlib.util
 import io
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from dataprep.errors import ReadError
 from dataprep.store import files
@@ -225,8 +225,8 @@ class _Archive:
         headers = self._arc_headers(line) if self.is_arc else self._headers()
         kind = headers.get("warc-type", "").lower()
         length = headers.get("content-length", "")
-        if not (length.isascii() and length.isdigit()):
-            self._fail("wrong_length", f"the record's Content-Length is {length or 'missing'}")
+        if not (length.isascii() and length.isdigit() and len(length) < 19):
+            self._fail("wrong_length", f"the record's Content-Length is {length[:40] or 'missing'}")
         n = int(length)
         is_wanted = kind in self.wanted and n <= self.max_bytes
         body = self._block(n, keep=is_wanted)
@@ -303,7 +303,8 @@ class _Archive:
                 self._fail("cut_archive", "the record's headers have no end; fetch the file again")
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             if text[:1] in {" ", "\t"} and name:
-                found[name] += " " + text.strip()
+                if name in found:  # else it continues a line without a name
+                    found[name] += " " + text.strip()
                 continue
             name, colon, value = text.partition(":")
             if not colon and found and not UNNAMED.match(text):
@@ -313,14 +314,12 @@ class _Archive:
             name = name.strip().lower()
             found[name] = value.strip()
         self._fail("bad_header", f"the record has over {MAX_HEADERS:,} header lines")
-        raise AssertionError
 
     def _arc_headers(self, line: bytes) -> dict[str, str]:
         """Return the first line of an ARC record (URL, IP address, date, type ... length) as WARC headers."""
         found = ARC_LINE.match(line)
         if found is None:
             self._fail("no_record", f"an ARC record should begin here, not {line[:40]!r}")
-        assert found is not None
         url, d, n = (g.decode("utf-8", "replace") for g in found.groups())
         date = f"{d[:4]}-{d[4:6]}-{d[6:8]}T{d[8:10]}:{d[10:12]}:{d[12:]}Z"
         kind = "filedesc" if url.startswith("filedesc:") else "response"
@@ -338,7 +337,6 @@ class _Archive:
             return self.start if stored is None or self.apart is False else stored
         if stored is None:
             self._fail("shared_member", "the record shares its gzip member with another, unlike those before")
-        assert stored is not None
         return stored
 
     def _broken_at(self) -> int:
@@ -347,7 +345,7 @@ class _Archive:
             self.mark = max(self.mark, *self.members.starts.values(), 0)
         return self.mark
 
-    def _fail(self, reason: str, found: str) -> None:
+    def _fail(self, reason: str, found: str) -> NoReturn:
         raise Broken(reason, found, self.url, self._broken_at())
 
     def _resync(self) -> bool:

@@ -77,7 +77,7 @@ def _connected(url: str) -> Iterator[sqlite3.Connection]:
         for setting in ("trusted_schema=OFF", "cell_size_check=ON", "temp_store=FILE"):
             connection.execute(f"PRAGMA {setting}")
         yield connection
-    except sqlite3.Error as e:
+    except (sqlite3.Error, UnicodeDecodeError) as e:  # the latter: an error message with bytes of the file
         msg = f"the database is damaged, or is not SQLite ({e}); copy the file again"
         raise ReadError(msg, url) from e
     finally:

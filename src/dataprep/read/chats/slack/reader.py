@@ -45,7 +45,7 @@ from .names import names_in as slack_names
 from .text import plain
 
 DAY = re.compile(r"((?:[^/]+/)*?)([^/]+)/(\d{4}-\d\d-\d\d\.json)\Z")
-WRITTEN = {None, "", "me_message", "thread_broadcast", "reply_broadcast", "file_share", "file_comment", "bot_message"}
+WRITTEN = {"", "me_message", "thread_broadcast", "reply_broadcast", "file_share", "file_comment", "bot_message"}
 BOTS = {"bot_message", "slackbot_response"}
 DELETED = {"tombstone", "message_deleted"}
 CALLS = {"huddle_thread", "sh_room_created", "sh_room_shared"}
@@ -113,7 +113,7 @@ class Slack(ChatReader):
 
     def row(self, message: Mapping[str, Any], names: SlackNames) -> MessageRow:
         """Return the columns of one message; message: its object in the export's JSON."""
-        sort = message.get("subtype")
+        sort = _subtype(message)
         author = self._author(message, names)
         text = plain(str(message.get("text") or ""), names.users, names.channels)
         time = utc_text(str(message.get("ts")).partition(".")[0])
@@ -175,6 +175,10 @@ class _Reading:
             self.start += walk.base + walk.n
 
 
+def _subtype(message: Mapping[str, Any]) -> str:
+    return str(message.get("subtype") or "")
+
+
 def _attachments(message: Mapping[str, Any], names: SlackNames) -> Iterator[str]:
     """Yield the texts that a program attached to its message."""
     for one in listed(message.get("attachments")):
@@ -187,7 +191,7 @@ def _meta(message: Mapping[str, Any], attached: list[dict[str, Any]]) -> dict[st
     meta: dict[str, Any] = files_of([str(one["name"]) for one in attached if one.get("name")])
     if message.get("edited"):
         meta["edited"] = True
-    if message.get("bot_id") or message.get("subtype") in BOTS:
+    if message.get("bot_id") or _subtype(message) in BOTS:
         meta["bot"] = True
     given = {str(r.get("name")): r.get("count", 1) for r in listed(message.get("reactions"))}
     if given:
