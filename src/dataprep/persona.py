@@ -34,6 +34,7 @@ from dataprep.core.notebook import block
 from dataprep.core.stage import Map, Stage
 
 from .core.batch import Batch, parse_id, show_id
+from .core.claim import check_apart
 from .core.dataset import Dataset
 from .core.folder import Folder
 from .core.pipeline import Pipeline
@@ -167,9 +168,10 @@ def persona(
     tokenizer, or if no text of the person is left; InUse if another process writes into `out`.
     """
     folder, runner, written = os.fspath(out).rstrip("/"), runner_of(run), template_of(template)
+    docs = read(chats, **options)
+    check_apart(docs, folder)
     files.sweep(folder)
     files.sweep_attempts(f"{folder}.audit.json")
-    docs = read(chats, **options)
     names_of_person = (person,) if isinstance(person, str) else tuple(person)
     known = people_of(people).joined(names_of_person) if names_of_person else people_of(people)
     own = names_of_author(docs, names_of_person, known)

@@ -34,6 +34,8 @@ from .folder import (
 )  # fmt: skip
 
 KINDS = (DATASET, TOKENS, "suffix_index")
+SIZES_OF_IDS = "token_bytes.npy"
+_TOKENS = rf"/((train|val|test)-\d{{5}}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)|{re.escape(SIZES_OF_IDS)})"  # of shards
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and folders of their work.
 _LAYOUT = (
     rf"/({MANIFEST}|{RECIPE}|{ORIGIN}|{UNREAD}|{RECEIPTS}/part-\d{{5}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet"
@@ -168,7 +170,7 @@ def _journaled(out: str) -> set[str]:
 def _named_by_receipts(out: str) -> set[str]:
     """Return the files in a folder without a journal that a manifest or receipt names, or that have a name of ours."""
     found: set[str] = set()
-    datasets: set[str] = set()
+    datasets, tokens = set[str](), set[str]()
     listed = list(_files(out))
     for url in (url for url in listed if url.endswith(".json")):
         record = _record(url)
@@ -178,10 +180,13 @@ def _named_by_receipts(out: str) -> set[str]:
         is_receipt = "key" in record and "files" in record and all({"name", "size", "hash"} <= set(f) for f in written)
         if is_receipt or (record.get("kind") in KINDS and {"key", "shards"} & set(record)):
             found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
+            if record.get("kind") == TOKENS:
+                tokens.add(home)
             if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
                 datasets.add(home.removesuffix(f"/{RECEIPTS}"))
-    for home in datasets:
-        layout = re.compile(re.escape(home) + _LAYOUT)
+    tokens |= {url.rpartition("/")[0] for url in listed if files.name_of(url) == SIZES_OF_IDS}
+    for home, inside in (*((home, _LAYOUT) for home in datasets), *((home, _TOKENS) for home in tokens)):
+        layout = re.compile(re.escape(home) + inside)
         found |= {url for url in listed if layout.fullmatch(url)}
     return found
 

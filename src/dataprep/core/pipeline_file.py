@@ -27,7 +27,7 @@ from typing import Any
 import cloudpickle
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
-from dataprep.store import files
+from dataprep.store import files, lease
 
 from . import owned
 from .folder import RUN
@@ -98,6 +98,7 @@ def execute(
     """
     results: dict[str, Any] = {}
     chosen = _needed(steps, to)
+    lease.check_place(out)
     owned.begin(out)
     files.write_json(files.join(out, RUN), {"steps": [step.name for step in steps]})
     for step in chosen:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from dataprep.core.claim import check_apart
 from dataprep.core.dataset import Dataset, check_dataset
 from dataprep.errors import PlanError, StaleOutput, require
 from dataprep.filters.classifiers.language import Language
@@ -95,6 +96,8 @@ def fit_language(
     for docs in (reference, crawl, *([] if other is None else [other])):
         check_dataset(docs)
     _check(code, words, tail, vocab_size, order, out)
+    for docs in (reference, crawl, *([] if other is None else [other])):
+        check_apart(docs, out)
     recipe = (VERSION, code, reference.key, crawl.key, other and other.key, words, tail, vocab_size, order)
     own = key(recipe)
     found = _finished(out, own, replace=replace)

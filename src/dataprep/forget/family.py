@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -73,7 +74,7 @@ def find_family(url: str) -> list[Relative]:
 
 
 def _folders(url: str) -> Iterator[Relative]:
-    urls = {f.rpartition("/")[0] for f in files.expand(url) if files.name_of(f) in (MANIFEST, RECIPE, ORIGIN)}
+    urls = {f.rpartition("/")[0] for f in _stating(url)}
     steps: dict[str, list[Relative]] = {}
     for place in sorted(urls):
         folder = Folder(place)
@@ -83,6 +84,18 @@ def _folders(url: str) -> Iterator[Relative]:
             steps.setdefault(home, []).append(Relative(place, DATASET, folder.manifest))
         elif kind in (DATASET, TOKENS):
             yield Relative(place, kind, folder.manifest, steps.setdefault(place, []))
+
+
+def _stating(url: str) -> list[str]:
+    """Return the manifests, recipes and origins in a folder, at any depth; hidden files and links are left out."""
+    names = (MANIFEST, RECIPE, ORIGIN)
+    if not files.is_local(url) or files.is_glob(url):
+        return [found for found in files.expand(url) if files.name_of(found) in names]
+    found: list[str] = []
+    for home, inside, some in os.walk(files.path_of(url)):  # `expand` takes a minute for a million files
+        inside[:] = [name for name in inside if not name.startswith((".", "_"))]
+        found += [files.join(home, name) for name in names if name in some]
+    return found
 
 
 def _link(node: Relative, nodes: Mapping[str, Relative]) -> None:

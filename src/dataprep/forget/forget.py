@@ -86,6 +86,7 @@ def forget(
         InUse: if another process writes into one of the folders.
     """
     url = posixpath.normpath(url) if files.is_local(url) else url.rstrip("/")
+    lease.check_place(url)
     nodes = find_family(url)
     given = read_ids(ids) if isinstance(ids, str) else _parsed(ids or ())
     start = {owner_of_ids(url, nodes, of): given} if len(given) else {}

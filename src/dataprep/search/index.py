@@ -16,12 +16,13 @@ import pyarrow as pa
 from rich.filesize import decimal
 
 from dataprep.core import owned
+from dataprep.core.claim import check_apart
 from dataprep.core.dataset import Dataset
 from dataprep.core.notebook import shown_in_notebooks
 from dataprep.core.runner import Runner, runner_of
 from dataprep.core.trial import reserve
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput, need
-from dataprep.store import files
+from dataprep.store import files, lease
 from dataprep.store.key import key as key_of
 
 from .shard import SHARD_BYTES, SHARDS, Shard, SortSuffixes, Unsorted, WriteTexts
@@ -110,14 +111,15 @@ class SuffixIndex:
         """
         need("pydivsufsort", extra="dedup")
         url, key = _local(out), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
-        _claim(url, key, replace=replace)
-        runner = runner_of(run)
-        shards = list(_shards(docs, url, key, runner))  # finished ones are only checked
-        files.sweep(url)
-        size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
-        record = {"kind": "suffix_index", "key": key, "docs": n_docs, "bytes": size, "shards": shards}
-        files.write_json(files.join(url, INDEX), record)
-        return cls.open(url)
+        check_apart(docs, url)
+        with lease.held(url):
+            _claim(url, key, replace=replace)
+            shards = list(_shards(docs, url, key, runner_of(run)))  # finished ones are only checked
+            files.sweep(url)
+            size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
+            record = {"kind": "suffix_index", "key": key, "docs": n_docs, "bytes": size, "shards": shards}
+            files.write_json(files.join(url, INDEX), record)
+            return cls.open(url)
 
     @classmethod
     def open(cls, url: str) -> SuffixIndex:

@@ -31,6 +31,7 @@ except ImportError:  # Windows
 
 F = TypeVar("F", bound=Callable[..., Any])
 NAME = ".dataprep-lease"
+OURS = (".dataprep-journal", "manifest.json", "recipe.json", "run.json")  # one of them is in a folder of results
 BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder on another host counts as dead
 
 
@@ -53,18 +54,17 @@ def check_free(folders: Iterable[str]) -> None:
 def held(folder: str) -> Iterator[None]:
     """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.
 
-    A folder that is created and remains empty is deleted again. SIGTERM ends the block as Ctrl-C does. Raises InUse if
-    another process or thread holds the lease, and DataprepError if the folder cannot be written.
+    Folders that are created and remain empty are deleted again. SIGTERM ends the block as Ctrl-C does. Raises InUse if
+    another process or thread holds the lease, PlanError if the folder is not one for results (see `check_place`), and
+    DataprepError if it cannot be written.
     """
     if "://" in folder and not folder.startswith("file://"):
         with clean_end(folder):
             yield
         return
+    check_place(folder)
     home = folder.removeprefix("file://")
-    if not home:
-        msg = f"out={folder!r} must be the path of a folder to write to"
-        raise PlanError(msg)
-    is_new = not os.path.lexists(home)
+    made = _missing(home)
     try:
         os.makedirs(home, exist_ok=True)
         descriptor = _acquired(os.path.join(home, NAME), folder)
@@ -86,9 +86,40 @@ def held(folder: str) -> Iterator[None]:
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(home, NAME))  # before the lock ends, so that nobody locks a name that is gone
         with contextlib.suppress(OSError):
-            if is_new:
-                os.rmdir(home)  # unless something was written
+            for new in made:
+                os.rmdir(new)  # unless something was written
         os.close(descriptor)
+
+
+def check_place(folder: str) -> None:
+    """Raise PlanError if the local folder `folder` is not one to write results into, or to search for results.
+
+    Such folders are the root of all files, the user's home folder, and a folder with .git that has no results yet.
+    """
+    home = folder.removeprefix("file://")
+    if not home:
+        msg = f"out={folder!r} must be the path of a folder to write to"
+        raise PlanError(msg)
+    real, what = os.path.realpath(home), ""
+    if real == os.path.dirname(real):
+        what = "the root of all files"
+    elif real == os.path.realpath(os.path.expanduser("~")):
+        what = "the home folder"
+    elif os.path.exists(os.path.join(real, ".git")) and not any(os.path.exists(os.path.join(real, n)) for n in OURS):
+        what = "the root of a project (it has .git)"
+    if what:
+        msg = f"{folder} is {what}; results need a folder of their own, such as {os.path.join(folder, 'out')}"
+        raise PlanError(msg)
+
+
+def _missing(path: str) -> list[str]:
+    """Return the folders that must be created for the folder `path`, itself first."""
+    found: list[str] = []
+    path = os.path.abspath(path)
+    while not os.path.lexists(path):
+        found.append(path)
+        path = os.path.dirname(path)
+    return found
 
 
 def writes(make: F) -> F:
@@ -97,7 +128,8 @@ def writes(make: F) -> F:
 
     @functools.wraps(make)
     def holding(*given: Any, **named: Any) -> Any:
-        with held(os.fspath(signature.bind(*given, **named).arguments["out"]).rstrip("/")):
+        out = os.fspath(signature.bind(*given, **named).arguments["out"])
+        with held(out.rstrip("/") or out[:1]):
             return make(*given, **named)
 
     return cast("F", holding)

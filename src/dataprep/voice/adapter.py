@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from dataprep.errors import PlanError, ReadError
+from dataprep.store import lease
 from dataprep.train import GPT, TrainConfig, load_model
 from dataprep.train.config import EMBEDDING
 from dataprep.train.lora import changes, projections
@@ -29,6 +30,7 @@ PLAIN: dict[str, Any] = {
 }  # fmt: skip
 
 
+@lease.writes
 def export_adapter(
     model: str | os.PathLike[str], out: str | os.PathLike[str], *, base: str | os.PathLike[str] = ""
 ) -> str:

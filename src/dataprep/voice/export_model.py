@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dataprep.errors import PlanError
+from dataprep.store import lease
 from dataprep.tokens.vocabulary.formats import CHATML
 from dataprep.tokens.vocabulary.special import EOT
 from dataprep.train.start import Loaded
@@ -26,6 +27,7 @@ COURSE = (
 )
 
 
+@lease.writes
 def export_model(
     model: str | os.PathLike[str], out: str | os.PathLike[str], *, adapter: str | os.PathLike[str] | None = None
 ) -> str:

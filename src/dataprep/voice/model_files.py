@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dataprep.core.folder import folder_url
 from dataprep.errors import PlanError, ReadError, need
+from dataprep.store import lease
 from dataprep.store.atomic import is_attempt, whole
 
 EXPORTED = {
@@ -28,7 +29,7 @@ def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
     """
     need("safetensors", extra="hf")
     folder = Path(folder_url(out))
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    names = {path.name for path in folder.iterdir()} - {lease.NAME} if folder.is_dir() else set()
     unfinished = all(name in EXPORTED or is_attempt(name) for name in names)
     if folder.exists() and not (folder.is_dir() and (ours in names or unfinished)):
         msg = f"out={str(out)!r} must be a new or empty folder, or that of an earlier export"

@@ -135,9 +135,9 @@ class Crawl(LimitedReader):
         archive.close()
         if not any(types[kind] for kind in wanted):
             broken = f" and {archive.bad:,} broken" if archive.bad else ""
-            found = ", ".join(kind[:NAMED_CHARS] for kind in [*types][:NAMED])
+            named = ", ".join(kind[:NAMED_CHARS] for kind in [*types][:NAMED])
             msg = (
-                f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {found}{broken}; "
+                f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {named}{broken}; "
                 "fetch it again, or name another reader with format="
             )
             raise ReadError(msg, piece.url, 0, reason="bad" if archive.bad else "empty")

@@ -313,7 +313,7 @@ class _Archive:
                 self._fail("bad_header", f"a header should be here, not {text[:40]!r}")
             name = name.strip().lower()
             found[name] = value.strip()
-        self._fail("bad_header", f"the record has over {MAX_HEADERS:,} header lines")
+        return self._fail("bad_header", f"the record has over {MAX_HEADERS:,} header lines")
 
     def _arc_headers(self, line: bytes) -> dict[str, str]:
         """Return the first line of an ARC record (URL, IP address, date, type ... length) as WARC headers."""

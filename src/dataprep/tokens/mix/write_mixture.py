@@ -159,7 +159,7 @@ def write_mixture(
     """
     check_shard_tokens(shard_tokens)
     folder = local_folder(out)
-    if folder in [os.path.normpath(s.path) for s in streams]:
+    if files.real(folder) in [files.real(s.path) for s in streams]:
         msg = f"{folder} is one of the sources; give another folder as out"
         raise PlanError(msg)
     inputs = [[s.name, s.only, [list(e.items()) for e in s.shards.shards]] for s in streams]

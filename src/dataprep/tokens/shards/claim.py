@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from dataprep.core import forget_list
+from dataprep.core import forget_list, owned
 from dataprep.core.batch import Ids
 from dataprep.core.folder import MANIFEST, Folder, folder_url
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
@@ -69,6 +69,7 @@ def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -
     """
     url = files.join(out, MANIFEST)
     if not files.exists(url):
+        _begin(out)
         return None
     found = files.read_json(url)
     same = found.get("recipe") == recipe
@@ -86,8 +87,17 @@ def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -
     elif not replace:
         msg = f"{out} was made by another recipe or from other input; give another folder as out, or replace=True"
         raise StaleOutput(msg)
+    _begin(out)
     files.remove(url)  # first, so that a half-replaced folder does not look complete
     return None
+
+
+def _begin(out: str) -> None:
+    """Begin the journal of the files that are created in `out`; raise StaleOutput if it has shards of others."""
+    if others := owned.foreign(out, filter(SHARD_FILE.fullmatch, files.listdir(out))):
+        msg = f"{out} holds {others[0]}, which dataprep did not write; give another folder as out"
+        raise StaleOutput(msg)
+    owned.begin(out)
 
 
 def vocabulary_fields(out: str, tok: Tokenizer) -> dict[str, Any]:
@@ -133,12 +143,13 @@ def shard_once(pieces: str, recipe: str, writer: Writer, fill: Callable[[Writer]
 def swept(shards: Shards) -> Shards:
     """Delete files that are not part of the token shards from their folder; return `shards`.
 
-    Deleted are the intermediate files of `encode`, temporary files, and shard files that the manifest does not list.
+    Deleted are the intermediate files of `encode`, temporary files, and shard files that the manifest does not list;
+    files that dataprep did not create are kept.
     """
     out = os.fspath(shards.path)
     files.sweep(out)
-    for name in _leftovers(shards):
-        files.remove(files.join(out, name))
+    owned.remove(out, _leftovers(shards))
+    owned.settle(out)
     return shards
 
 

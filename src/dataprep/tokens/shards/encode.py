@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.core import forget_list, inputs
+from dataprep.core.claim import check_apart
 from dataprep.core.dataset import check_dataset
 from dataprep.core.passes import Pass
 from dataprep.core.runner import runner_of
@@ -99,6 +100,7 @@ def encode(
     check_dataset(docs)
     tok = tokenizer_for(tokenizer, docs)
     folder = local_folder(out)
+    check_apart(docs, folder)
     token_dtype(tok.vocab_size, dtype)
     split = split or Split(val=val, seed=split_seed)
     split.check_columns(docs.columns)

@@ -66,6 +66,10 @@ def import_tokens(
     folder = local_folder(out)
     token_dtype(tok.vocab_size, dtype)
     check_shard_tokens(shard_tokens)
+    inside = next((url for _, url in given if files.is_inside(url, folder)), None)
+    if inside is not None:
+        msg = f"{folder} holds the input {inside}; give another folder as out"
+        raise PlanError(msg)
     separator = tok.eot if eot is None else eot
     found = [_Bin.open(url, side, number, dtype) for number, (side, url) in enumerate(given)]
     prints = [(b.side, hashes.fingerprint(b.url)) for b in found]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from dataprep.core.claim import check_apart
 from dataprep.errors import PlanError, require
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
@@ -113,6 +114,7 @@ def train_bpe(
     else:
         recipe = key([VERSION, docs.key, vocab_size, plan, names, regex, min_count])
         folder = os.fspath(out)
+        check_apart(docs, folder)
         with lease.held(folder):
             receipts.once(files.join(folder, "receipt.json"), recipe, lambda: {"files": [train().save(folder)]})
             files.sweep(folder)

@@ -1,0 +1,116 @@
+"""Folders that are not for results: every function that writes a folder refuses them before any work."""
+
+import os
+
+import pytest
+
+import dataprep as dp
+from dataprep.core import pipeline_file
+from dataprep.errors import PlanError, StaleOutput
+from dataprep.forget.family import find_family
+from dataprep.persona import persona
+from dataprep.tokens.shards.writer import save
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+
+BYTES = Tokenizer.of_bytes()
+
+
+def docs(home):
+    """A file of three texts."""
+    (home / "in").mkdir(exist_ok=True)
+    (home / "in" / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n{"text": "three"}\n')
+    return dp.read(str(home / "in" / "a.jsonl"))
+
+
+def shards(home):
+    """Some token shards."""
+    return save(home / "shards", {"train": [[1, 2, 3]] * 9, "val": [[1, 2]]}, vocab_size=257, eot=256).path
+
+
+WRITERS = {
+    "run": lambda home, out: dp.Pipeline().run(docs(home), out),
+    "encode": lambda home, out: dp.encode(docs(home), BYTES, out),
+    "train_bpe": lambda home, out: dp.train_bpe(docs(home), 260, out=out, val=0.0),
+    "mix": lambda home, out: dp.Mix({"a": 1}).write({"a": shards(home)}, out),
+    "export": lambda home, out: dp.export(shards(home), "nanogpt", out),
+    "import": lambda home, out: dp.import_tokens(dp.export(shards(home), "nanogpt", home / "n")[0], BYTES, out),
+    "persona": lambda home, out: persona(str(docs(home).parts[0].slices[0].url), "Ilse", out),
+    "steps": lambda home, out: list(pipeline_file.execute([], out, None)),
+    "forget": lambda home, out: dp.forget(out),
+}
+PLACES = {"/": "the root of all files", "//": "the root of all files", "~": "the home folder", "code": "the root of a"}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("job", WRITERS)
+def test_places_that_are_not_for_results(tmp_path, monkeypatch, job, place):
+    """The root of all files, the home folder and the root of a project are named; nothing is written there."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "code" / ".git").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    out = {"~": f"{tmp_path}/home/", "code": f"{tmp_path}/code"}.get(place, place)
+    roots = sorted(os.listdir("/"))
+    with pytest.raises(PlanError, match=f"is {PLACES[place]}|holds the input"):
+        WRITERS[job](tmp_path, out)
+    assert os.listdir(tmp_path / "home") == []
+    assert os.listdir(tmp_path / "code") == [".git"]
+    assert sorted(os.listdir("/")) == roots
+
+
+@pytest.mark.parametrize("job", ["run", "encode", "train_bpe", "persona"])
+def test_a_folder_around_the_input_is_refused(tmp_path, monkeypatch, job):
+    """A folder that holds the input is no folder for results, also through a link."""
+    os.symlink(tmp_path, tmp_path / "link")
+    for out in (str(tmp_path), str(tmp_path / "link")):
+        with pytest.raises(PlanError, match="holds the input .*; give another folder as out"):
+            WRITERS[job](tmp_path, out)
+    assert sorted(os.listdir(tmp_path)) == ["in", "link"]
+
+
+def test_results_may_be_under_version_control(tmp_path):
+    """A folder that has results already may have .git."""
+    out = tmp_path / "out"
+    dp.encode(docs(tmp_path), BYTES, out, val=0.0)
+    (out / ".git").mkdir()
+    assert dp.encode(docs(tmp_path), BYTES, out, val=0.4, replace=True).manifest["documents"] == 3
+
+
+def test_a_failed_call_leaves_no_empty_folder(tmp_path):
+    """Neither the output folder nor the folders around it that were created for it remain."""
+    docs(tmp_path)
+    with pytest.raises(PlanError, match="these files have no authors"):
+        persona(str(tmp_path / "in"), "Nobody", tmp_path / "deep" / "er" / "persona", format="jsonl")
+    assert os.listdir(tmp_path) == ["in"]
+
+
+@pytest.mark.parametrize("name", ["train-00007.bin", "val-00000.msk", "test-00000.docs.parquet"])
+@pytest.mark.parametrize("job", ["encode", "mix", "import"])
+def test_shards_of_others_are_neither_deleted_nor_replaced(tmp_path, job, name):
+    """A file with the name of a shard that dataprep did not write is named before the folder is used."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_bytes(b"mine")
+    with pytest.raises(StaleOutput, match=rf"holds {name}, which dataprep did not write"):
+        WRITERS[job](tmp_path, out)
+    assert os.listdir(out) == [name]
+    os.unlink(out / name)
+    WRITERS[job](tmp_path, out)
+    (out / name).write_bytes(b"mine")
+    WRITERS[job](tmp_path, out)  # the finished result is opened
+    assert (out / name).read_bytes() == b"mine"
+
+
+def test_shards_of_versions_without_journal_are_replaced(tmp_path):
+    """The shards that a manifest names are dataprep's, also in a folder without a journal."""
+    made = save(tmp_path / "out", {"train": [[1, 2, 3]] * 9}, vocab_size=257, eot=256, shard_tokens=8)
+    assert len(made.shards) > 2
+    dp.encode(docs(tmp_path), BYTES, tmp_path / "out", val=0.0, replace=True)
+    assert [name for name in os.listdir(tmp_path / "out") if name.endswith(".bin")] == ["train-00000.bin"]
+
+
+def test_the_family_of_a_folder_is_found_without_its_other_files(tmp_path):
+    """Hidden folders and links are left out when results are searched."""
+    made = dp.Pipeline().run(docs(tmp_path), str(tmp_path / "runs" / "a"))
+    dp.Pipeline().run(docs(tmp_path), str(tmp_path / "runs" / ".hidden"))
+    os.symlink("a", tmp_path / "runs" / "link")
+    assert [node.url for node in find_family(str(tmp_path / "runs"))] == [made.url]
