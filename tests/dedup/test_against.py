@@ -161,6 +161,19 @@ def test_a_saved_filter_goes_on(tmp_path, unit) -> None:
         dp.Pipeline(replace(stage, capacity=2, against=one.url)).run(second, str(tmp_path / "small"))
 
 
+def test_repeats_within_older_dumps_are_not_gathered(tmp_path) -> None:
+    """Windows of older texts are compared only if a new text has one of the same hash."""
+    line = {"text": "one two three four five six seven"}
+    old = dp.Pipeline().run(write(tmp_path / "old.jsonl", [line] * 3), str(tmp_path / "old"))
+    met = {}
+    for text in ("eight nine ten eleven", "two three four five", ""):
+        new = write(tmp_path / "new.jsonl", [{"text": text}])
+        stage = SuffixArray(min_words=3, against=old.url)
+        verdict = stage.fit(new, dp.Serial(), str(tmp_path / f"fit-{len(text)}"))
+        met[text[:3]] = (verdict.facts["records_met"] > 0, verdict.facts["spans"])
+    assert met == {"eig": (False, 0), "two": (True, 1), "": (False, 0)}
+
+
 def test_an_older_dump_is_not_the_output(tmp_path) -> None:
     """A run with replace=True would delete the Dataset with which it compares."""
     docs = write(tmp_path / "a.jsonl", dumps_of(0)[0])

@@ -1,10 +1,10 @@
 """The passes that find windows which may be repeated, in bounded memory.
 
 A record is a run of neighbouring windows with the same smallest hash. HashWindows reads the text, and writes the
-records sorted into buckets (by the leading bits of the hash). CountHashes drops the records whose hash occurs once.
-GatherRecords reads the text again, and writes the remaining records with their bytes, sorted into partitions (groups of
-hashes), which `search.py` compares. The number of partitions depends on the size of the records. If a hash is so
-frequent that its records would fill a partition, it has a partition of its own.
+records sorted into buckets (by the leading bits of the hash). CountHashes drops the records whose hash occurs once, or
+only in older Datasets. GatherRecords reads the text again, and writes the remaining records with their bytes, sorted
+into partitions (groups of hashes), which `search.py` compares. The number of partitions depends on the size of the
+records. If a hash is so frequent that its records would fill a partition, it has a partition of its own.
 """
 
 from __future__ import annotations
@@ -95,8 +95,10 @@ def bucket_ranges(n_records: int) -> list[tuple[int, int]]:
 class CountHashes(Pass[tuple[int, int]]):
     """Drop the records (runs of windows) whose hash occurs once, as their text is not repeated; write the others.
 
-    One task does this for a range of buckets (leading bits of hashes), and writes one file. width: length of a window,
-    in bytes if `words` is "", else in words. The receipt (the task's record) states the number of remaining records.
+    Records whose hash occurs only in older Datasets are dropped too. One task does this for a range of buckets (leading
+    bits of hashes), and writes one file. width: length of a window, in bytes if `words` is "", else in words. n_old:
+    the first of the `n_parts` parts, which belong to older Datasets. The receipt (the task's record) states the number
+    of remaining records.
     """
 
     folder = "count"
@@ -105,6 +107,7 @@ class CountHashes(Pass[tuple[int, int]]):
     width: int
     words: str
     n_parts: int
+    n_old: int
 
     def url_of(self, item: tuple[int, int]) -> str:
         """Return the URL of the file that the task for the buckets [first, last) = `item` writes.
@@ -114,7 +117,7 @@ class CountHashes(Pass[tuple[int, int]]):
         return self.url(self.out, item[0])
 
     def write(self, url: str, item: tuple[int, int]) -> dict[str, Any]:
-        """Write the records of the buckets [first, last) = `item` whose hash occurs more than once to the file `url`.
+        """Write the records of the buckets [first, last) = `item` that may be repeated in new documents to `url`.
 
         A bucket is the leading bits of a hash. The file has one section per input part. Two more sections hold the
         bytes of the records of each bin (range of hashes), and the hashes with many records; `Partitions.read` reads
@@ -129,9 +132,10 @@ class CountHashes(Pass[tuple[int, int]]):
                     part.append(number)
         cuts = np.cumsum([len(r) for r in rows])
         together = np.concatenate(rows)
+        n_old = sum(number < self.n_old for number in part)
         per_item = 6 if self.words else 1
         weight = (HEADER.itemsize + per_item * (self.width - 1), per_item, PARTITION_BYTES // 2)
-        keep, bins, heavy = repeated(together, cuts, first, last, *weight)
+        keep, bins, heavy = repeated(together, cuts, n_old, first, last, *weight)
         sections = [[np.zeros((0, 2), np.uint64)] for _ in range(self.n_parts)]
         for number, low, high in zip(part, cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             sections[number].append(together[low:high][keep[low:high]])

@@ -41,28 +41,26 @@ def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
 
 @kernel
 def repeated(
-    records: U64, cuts: I64, first: int, last: int, per_record: int, per_window: int, heavy: int
+    records: U64, cuts: I64, n_old: int, first: int, last: int, per_record: int, per_window: int, heavy: int
 ) -> tuple[Flags, I64, I64]:
     """Return (records to keep, bool[m]; memory per bin, int64; frequent or "heavy" hashes, int64[n, 2]).
 
     A record is a run of windows of text, as (smallest hash of a gram, packed description). It is kept if another record
-    has the same hash, or if two grams of one of its windows may have this hash. A bucket is the leading bits of a hash;
-    a bin is one of FINE equal ranges of hashes in a bucket.
+    has the same hash, or if two grams of one of its windows may have this hash; and if one of the records with this
+    hash is of a new document. A bucket is the leading bits of a hash; a bin is one of FINE equal ranges of hashes in a
+    bucket.
 
     records: uint64[m, 2], the records of the buckets `first` to `last - 1`, in sorted runs: run r is
-    records[cuts[r]:cuts[r + 1]]. per_record: bytes of memory for a record. per_window: bytes of memory for each window
-    of a record. heavy: hashes whose records need more bytes than this are returned as (hash, bytes), and are not
-    counted in the memory of a bin.
+    records[cuts[r]:cuts[r + 1]]. n_old: so many runs, the first, are of older documents. per_record, per_window: bytes
+    of memory for a record, and for each of its windows. heavy: hashes whose records need more bytes than this are
+    returned as (hash, bytes), and are not counted in the memory of a bin.
     """
     n_runs: Int = len(cuts) - 1
-    largest: Int = 0
     at, until, size = cuts[:-1].copy(), cuts[:-1].copy(), np.zeros(last - first, np.int64)
     for j in range(len(records)):
         size[np.int64(records[j, 0] >> np.uint64(BUCKET_SHIFT)) - first] += 1
-    for n in size:
-        largest = max(largest, n)
     slots = 16
-    while slots < 2 * largest:
+    while slots < 2 * size.max():
         slots *= 2
     keys, weight, state = np.empty(slots, np.uint64), np.empty(slots, np.int64), np.empty(slots, np.uint8)
     keep, bins = np.zeros(len(records), np.bool_), np.zeros((last - first) * FINE, np.int64)
@@ -74,10 +72,14 @@ def repeated(
         mask = np.uint64(own - 1)
         for slot in range(own):
             state[slot] = 0
-        for r in range(n_runs):
+        for turn in range(n_runs):
+            r = (turn + n_old) % n_runs  # new records first, so that hashes of older ones alone are not entered
             j = at[r]
             while j < cuts[r + 1] and np.int64(records[j, 0] >> np.uint64(BUCKET_SHIFT)) == bucket:
                 slot = slot_of(keys, state, mask, records[j, 0])
+                if state[slot] == 0 and r < n_old:
+                    j += 1
+                    continue
                 if state[slot] == 0:
                     keys[slot], weight[slot] = records[j, 0], 0
                 tied = records[j, 1] >> np.uint64(24) & np.uint64(1) != 0

@@ -5,16 +5,16 @@ This module runs the four passes, and contains the last one, CompareRecords.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
+from dataprep.dedup.older import Joined
 from dataprep.store.spill import Spill, SpillWriter, spill_to
 from dataprep.unicode.text import I64, U8, U64
 
@@ -142,19 +142,21 @@ def _buffer() -> U64:
 
 
 def find(
-    items: Sequence[Part], run: Runner, out: str, *, width: int, words: str, name: str, key: str
+    joined: Joined, run: Runner, out: str, *, width: int, words: str, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all windows that occurred earlier; return (URLs of files of repeats, first ids of document groups, counts).
 
-    items: the input parts. out: the folder of temporary files. width: length of a window, in bytes if `words` is "",
-    else in words. words: how words are split. name: the stage's name, for progress bars. key: hash of the settings and
-    input. A file has one section of repeats per group of documents. The counts are a dict for the stage's statistics.
+    joined: the documents, after older ones, whose own repeats are not looked for. out: the folder of temporary files.
+    width: length of a window, in bytes if `words` is "", else in words. words: how words are split. name: the stage's
+    name, for progress bars. key: hash of the settings and input. A file has one section of repeats per group of
+    documents. The counts are a dict for the stage's statistics.
     """
+    items = joined.docs.tasks
     hashed = list(run.map(HashWindows(out, key, width, words), items, f"{name}: hash"))
     counted = {kind: sum(receipt[kind] for receipt in hashed) for kind in ("bytes", "docs", "windows", "records")}
     firsts = group_firsts([first for receipt in hashed for first in receipt["firsts"]])
     ranges = tuple(bucket_ranges(counted["records"]))
-    left = list(run.map(CountHashes(out, key, width, words, len(items)), ranges, f"{name}: count"))
+    left = list(run.map(CountHashes(out, key, width, words, len(items), joined.n_old), ranges, f"{name}: count"))
     partitions = Partitions.read(out, len(items), ranges)
     gather = GatherRecords(out, key, width, words, partitions, ranges)
     gathered = list(run.map(gather, items, f"{name}: gather"))

@@ -9,7 +9,6 @@ Slow reference for the tests: tests/twins/suffix_array.py
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
 from dataprep.core.trial import reserve
+from dataprep.dedup.older import Joined
 from dataprep.errors import need, require
 from dataprep.store.spill import write_spill
 from dataprep.unicode.kernel import kernel
@@ -210,16 +210,17 @@ def first_of(first: I32, p: Int) -> Int:
 
 
 def find(
-    items: Sequence[Part], run: Runner, out: str, *, width: int, words: str, name: str, key: str
+    joined: Joined, run: Runner, out: str, *, width: int, words: str, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all repeated windows; return ([URL of the file of repeats], first id of each group, counts).
 
-    There is one group, whose first id is 0. items: the input parts. out: the folder of temporary files.
-    width: length of a window, in bytes if `words` is "", else in words. words: how words are split. name: the stage's
-    name, for progress bars. key: hash of the settings and input. Raises PlanError if the text does not fit into the
-    runner's memory, or if pydivsufsort is not installed.
+    There is one group, whose first id is 0. joined: the documents, after older ones. out: the folder of temporary
+    files. width: length of a window, in bytes if `words` is "", else in words. words: how words are split. name: the
+    stage's name, for progress bars. key: hash of the settings and input. Raises PlanError if the text does not fit into
+    the runner's memory, or if pydivsufsort is not installed.
     """
     need("pydivsufsort", extra="dedup")
-    receipt = next(iter(run.map(SortCorpus(out, key, width, words, tuple(items), run), [0], f"{name}: sort")))
+    task = SortCorpus(out, key, width, words, tuple(joined.docs.tasks), run)
+    receipt = next(iter(run.map(task, [0], f"{name}: sort")))
     counted = {kind: receipt[kind] for kind in ("bytes", "docs", "windows", "marks")}
     return [SortCorpus.url(out)], (0,), counted
