@@ -32,7 +32,7 @@ TRAINER_MAY = (
     "tokens.shards.shard", "train",
 )  # fmt: skip
 LOCAL_PATHS = {
-    "store.atomic", "store.files", "store.lease", "tokens.shards.shard", "tokens.shards.writer", "unicode.kernel",
+    "store.atomic", "store.failure", "store.files", "store.lease", "tokens.shards.shard", "tokens.shards.writer", "unicode.kernel",
     "core.runner",
 }  # fmt: skip
 FORBIDDEN = {"utils", "util", "base", "manager", "helpers", "common", "misc"}

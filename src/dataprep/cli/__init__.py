@@ -19,7 +19,23 @@ from dataprep.errors import InUse, Transient, WorkerDied, shown
 from dataprep.store.stopping import CODES, clean_end, stopped_in
 from dataprep.train.ranks import is_first_here
 
-from . import chat, clusters, diff, evaluate, look, models, people, runs, search, tokenizer, tokens, train, trial, why
+from . import (
+    chat,
+    clusters,
+    diff,
+    evaluate,
+    look,
+    models,
+    people,
+    runs,
+    search,
+    status,
+    tokenizer,
+    tokens,
+    train,
+    trial,
+    why,
+)
 from .demo import demo
 from .fit import fit_language
 from .init import init
@@ -50,7 +66,9 @@ def _options(
 
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (demo, init, runs.run, trial.plan),
-    "Look at a run": (look.inspect, look.report, why.why, clusters.clusters, diff.diff, search.search),
+    "Look at a run": (
+        status.status, look.inspect, look.report, why.why, clusters.clusters, diff.diff, search.search,
+    ),
     "Tokens": (
         tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer, tokens.show, tokens.export,
         tokens.import_,
@@ -63,8 +81,8 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Care": (tokens.verify, runs.clean, runs.forget),
 }  # fmt: skip
 PRINTS = {  # commands whose only result is what they print: they have no --quiet
-    trial.plan, look.inspect, why.why, clusters.clusters, diff.diff, search.search, tokenizer.tokenizer, tokens.show,
-    evaluate.evaluate, chat.chat, chat.sample, models.perplexity,
+    trial.plan, status.status, look.inspect, why.why, clusters.clusters, diff.diff, search.search,
+    tokenizer.tokenizer, tokens.show, evaluate.evaluate, chat.chat, chat.sample, models.perplexity,
 }  # fmt: skip
 
 

@@ -92,11 +92,13 @@ def claim(
 
     To prepare means to delete files that may be replaced, and to write recipe.json; after this, None is returned.
     recipe: the input and the stages. replace: whether a result of another recipe may be replaced. journal: whether to
-    begin a list of the files that are created. docs: the input, for a message that names what changed. Raises
-    StaleOutput if `out` has files that dataprep did not write, or if it has another result and `replace` is False.
+    begin a list of the files that are created. docs: the input, for a message that names what changed, and for the
+    number of parts in recipe.json. Raises StaleOutput if `out` has files that dataprep did not write, or if it has
+    another result and `replace` is False.
     """
     folder = Folder(out)
     found = folder.recipe or _sealed_recipe(folder)
+    written = recipe if docs is None else recipe | {"parts": len(docs.parts)}
     same = found.get("key") == recipe["key"]
     if same and found.get("forgotten") == recipe.get("forgotten"):
         try:
@@ -105,7 +107,7 @@ def claim(
         except (CorruptShard, ReadError) as e:
             log.warning("%s", f"{e}; making what is missing again")
             files.remove(folder.path(MANIFEST))  # first, so that a folder that is being mended does not look complete
-        files.write_json(folder.path(RECIPE), recipe)
+        files.write_json(folder.path(RECIPE), written)
         if journal:
             owned.begin(out)
         return None
@@ -127,7 +129,7 @@ def claim(
         owned.remove(out, replaced)
     if journal:
         owned.begin(out)
-    files.write_json(folder.path(RECIPE), recipe)
+    files.write_json(folder.path(RECIPE), written)
     return None
 
 

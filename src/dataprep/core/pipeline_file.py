@@ -26,8 +26,8 @@ from typing import Any
 
 import cloudpickle
 
-from dataprep.errors import DataprepError, PlanError, StaleOutput
-from dataprep.store import files, lease
+from dataprep.errors import DataprepError, InUse, PlanError, StaleOutput
+from dataprep.store import failure, files, lease
 
 from . import owned
 from .folder import RUN
@@ -105,9 +105,16 @@ def execute(
         starting(step.name)
         given = {"out": files.join(out, step.name), "run": run, **results}
         began = time.perf_counter()
-        with _calling(step.fn.__code__.co_filename):
+        with _noted(out, step.name), _calling(step.fn.__code__.co_filename):
             results[step.name] = step.fn(**{name: given[name] for name in step.takes})
         yield Done(step.name, given["out"], results[step.name], time.perf_counter() - began)
+
+
+def _noted(out: str, step: str) -> contextlib.AbstractContextManager[None]:
+    """Write an error that ends the `with` block into the run's folder, for `dataprep status`; only on local disks."""
+    if not files.is_local(out):
+        return contextlib.nullcontext()
+    return failure.noted(files.path_of(out), but=(InUse,), step=step)
 
 
 def _needed(steps: list[Step], to: str | None) -> list[Step]:

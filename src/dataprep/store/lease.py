@@ -17,11 +17,13 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 from dataprep.errors import DataprepError, InUse, PlanError
 
+from . import failure
 from .stopping import clean_end
 
 try:
@@ -48,6 +50,27 @@ def check_free(folders: Iterable[str]) -> None:
     """Raise InUse if another process or thread holds the lease of one of the folders, which must exist."""
     with all_held(folders):
         pass
+
+
+def holder(folder: str) -> dict[str, str | int] | None:
+    """Return {"pid", "host"} of the process that holds the lease of a local folder; None if no process holds it.
+
+    Nothing is written.
+    """
+    path = os.path.join(folder, NAME)
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        locked, stated = _lock(descriptor), _holder(descriptor)
+        here = stated.get("host") == socket.gethostname()
+        recent = time.time() - os.fstat(descriptor).st_mtime < STALE
+        if locked is False or (recent and not here) or (here and _lives(stated, descriptor, path, locks=bool(locked))):
+            return {"pid": stated.get("pid", "?"), "host": stated.get("host", "?")}
+        return None
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -78,7 +101,7 @@ def held(folder: str) -> Iterator[None]:
     beats = threading.Thread(target=_beat, args=(descriptor, done), daemon=True)
     beats.start()
     try:
-        with clean_end(folder):
+        with clean_end(folder), failure.noted(home):
             yield
     finally:
         done.set()

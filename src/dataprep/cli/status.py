@@ -1,0 +1,71 @@
+"""Command status: what a folder has, what is left, who writes into it, and the last failure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from dataprep.history.status import DONE, MODEL, NOT_BEGUN, FolderStatus
+from dataprep.history.status import status as state_of
+from dataprep.unicode.valid import printable
+
+from .as_json import SCHEMA, Json, print_json
+from .options import Screen, table_of
+
+COLOURS = {DONE: "green", NOT_BEGUN: "dim"}
+
+
+def status(
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="A folder of a run, a Dataset, token shards, a model or a persona.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Show what a folder has and what is left, which process writes into it, and the last failure."""
+    whole, inside = state_of(folder)
+    if as_json:
+        left = [one.name for one in inside if one.state != DONE]
+        print_json({"schema": SCHEMA, **_figures(whole), "left": left, "folders": [_figures(one) for one in inside]})
+        return
+    console = Screen(highlight=False, soft_wrap=True)
+    colour = COLOURS.get(whole.state, "yellow")
+    console.print(f"[bold]{escape(whole.url)}[/] ({whole.kind}): [{colour}]{whole.state}[/]{_amounts(whole)}")
+    if inside:
+        table = table_of("folder", "kind", "state", "content", left=4)
+        for one in inside:
+            content = _amounts(one).removeprefix(", ")
+            table.add_row(escape(one.name), one.kind or "", one.state, content, style=COLOURS.get(one.state, "yellow"))
+        console.print(table, soft_wrap=False)
+    for one in (whole, *inside):
+        _print_work(console, one)
+
+
+def _figures(one: FolderStatus) -> dict[str, Any]:
+    figures = asdict(one)
+    return {"folder": figures.pop("url"), **figures}
+
+
+def _amounts(one: FolderStatus) -> str:
+    if one.documents is not None:
+        tokens = "" if one.tokens is None else f", {one.tokens:,} tokens"
+        return f", {one.documents:,} documents{tokens}, {(one.bytes or 0) / 1e6:,.2f} MB"
+    if one.done is None:
+        return ""
+    of = "" if one.of is None else f" of {one.of:,}"
+    unit = "step" if one.kind == MODEL else "folder" if one.kind in ("run", "persona", "folder") else "part"
+    return f", {one.done:,}{of} {unit}{'' if (one.of or one.done) == 1 else 's'}"
+
+
+def _print_work(console: Console, one: FolderStatus) -> None:
+    """Print who writes into a folder, and its last failure."""
+    if one.holder is not None:
+        at = f"pid {one.holder['pid']} on host {one.holder['host']}"
+        console.print(f"[yellow]in use:[/] {escape(printable(f'{one.url} by {at}'))}")
+    if one.failure is not None:
+        step = f", step {one.failure['step']}" if "step" in one.failure else ""
+        said = f"{one.url}{step}, {one.failure['at']}: {one.failure['error']}"
+        console.print(f"[red]failed:[/] {escape(printable(said))}")

@@ -1,0 +1,192 @@
+"""State of an output folder of any kind: what is finished, what is left, who writes into it, and the last failure."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import re
+import zipfile
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from dataprep.core.folder import DATASET, RECEIPTS, RUN, TOKENS, Folder, folder_url, run_steps
+from dataprep.errors import DataprepError, PlanError
+from dataprep.store import failure, files, lease
+
+DONE, UNFINISHED, NOT_BEGUN = "done", "unfinished", "not begun"
+MODEL, TOKENIZER, PERSONA, A_RUN, FOLDER, OTHER = "model", "tokenizer", "persona", "run", "folder", "other"
+PERSONA_STEPS = ("messages", "conversations", "windows", "shards")  # in every finished folder of `persona`
+DEPTH = 2  # a run has personas and groups of Datasets as steps
+CHECKPOINT = re.compile(r"step-\d{8}\.pt")
+
+
+@dataclass(frozen=True)
+class FolderStatus:
+    """State of one output folder.
+
+    name: the name of the folder. url: its URL. kind: dataset, tokens, model, tokenizer, persona, run, folder (of
+    several) or other; None if the folder does not exist. state: DONE, UNFINISHED or NOT_BEGUN. documents, bytes (of
+    text), tokens: totals of a finished folder. done, of: units of work that are finished, and of how many; parts of the
+    input of a Dataset or of token shards, and steps of a model; None if this is not known. holder: process that writes
+    into the folder. failure: the last failure, {"at", "error"} and for a run also "step".
+    """
+
+    name: str
+    url: str
+    kind: str | None
+    state: str
+    documents: int | None = None
+    bytes: int | None = None
+    tokens: int | None = None
+    done: int | None = None
+    of: int | None = None
+    holder: dict[str, Any] | None = None
+    failure: dict[str, Any] | None = None
+
+
+def status(out: str) -> tuple[FolderStatus, list[FolderStatus]]:
+    """Return the state of the folder `out`, and the states of the folders in it; nothing is written.
+
+    The folders are the steps of a run in order, those not begun included; or those of a persona; or any folders inside
+    that dataprep wrote. Raises PlanError if dataprep wrote nothing into `out`.
+    """
+    out = folder_url(out)
+    inside = _inside(out, DEPTH)
+    whole = _of(out, inside)
+    if whole.kind in (None, OTHER):
+        state = "is a file" if files.exists(out) else "does not exist"
+        state = "has no results" if files.is_dir(out) else state
+        msg = f"{out} {state}; give the folder of a run, a Dataset, token shards, a model or a persona"
+        raise PlanError(msg)
+    return whole, inside
+
+
+def _inside(url: str, depth: int) -> list[FolderStatus]:
+    """Return the states of the folders in a folder that is not of one kind itself; depth: levels of folders to read."""
+    if depth == 0:
+        return []
+    names, steps = files.listdir(url), run_steps(url)
+    if steps is None and _own_kind(url, names) not in (None, OTHER):
+        return []
+    listed = steps if steps is not None else _in_order([name for name in names if not name.startswith(".")])
+    found = [_readable(files.join(url, name), depth - 1) for name in listed]
+    return found if steps is not None else [one for one in found if one.kind not in (None, OTHER)]
+
+
+def _readable(url: str, depth: int) -> FolderStatus:
+    try:
+        return _of(url, _inside(url, depth))
+    except DataprepError:  # a file that another program wrote, or that is damaged
+        return FolderStatus(files.name_of(url), url, OTHER, UNFINISHED)
+
+
+def _in_order(names: list[str]) -> list[str]:
+    known = [name for name in PERSONA_STEPS if name in names]
+    return [*known, *(name for name in names if name not in known)] if _is_persona(names) else names
+
+
+def _is_persona(names: list[str]) -> bool:
+    return set(PERSONA_STEPS[:1]) < set(names) and bool({"learned.json", "conversations"} & set(names))
+
+
+def _own_kind(url: str, names: list[str]) -> str | None:
+    """Return the kind of a folder by its files; None if it has none."""
+    folder = Folder(url)
+    kind = folder.kind if folder.is_sealed else folder.recipe.get("kind")
+    if kind is not None:
+        return str(kind)
+    if any(name.startswith("pieces-") for name in names):
+        return TOKENS
+    if any(CHECKPOINT.fullmatch(name) or name == "metrics.jsonl" for name in names):
+        return MODEL
+    if "tokenizer.json" in names:
+        return TOKENIZER
+    return OTHER if any(not name.startswith(".") for name in names) else None
+
+
+def _of(url: str, inside: list[FolderStatus]) -> FolderStatus:
+    names = files.listdir(url)
+    holder, failed = None, None
+    if files.is_local(url):
+        holder, failed = (find(files.path_of(url)) for find in (lease.holder, failure.found))
+    known: dict[str, Any] = {"holder": holder, "failure": failed}
+    kind, state = _own_kind(url, names), DONE
+    if RUN in names or (inside and kind in (None, OTHER)):
+        kind = A_RUN if RUN in names else PERSONA if _is_persona(names) else FOLDER
+        ended = all(one.state == DONE for one in inside) and (kind != PERSONA or {*PERSONA_STEPS} <= {*names})
+        state = DONE if ended and failed is None else UNFINISHED
+        known |= {"done": sum(one.state == DONE for one in inside), "of": len(inside)}
+    elif kind is None:
+        state = NOT_BEGUN
+    elif kind == DATASET:
+        state, figures = _dataset(Folder(url))
+        known |= figures
+    elif kind == TOKENS:
+        state, figures = _tokens(Folder(url), names)
+        known |= figures
+    elif kind == MODEL:
+        state, figures = _model(url, names)
+        known |= figures
+    elif holder is not None or failed is not None:
+        state = UNFINISHED
+    return FolderStatus(files.name_of(url), url, kind, state, **known)
+
+
+def _dataset(folder: Folder) -> tuple[str, dict[str, Any]]:
+    with contextlib.suppress(DataprepError):
+        if folder.is_sealed:
+            return DONE, {"documents": folder.manifest["docs"], "bytes": folder.manifest["bytes"]}
+    return UNFINISHED, {"done": _n_receipts(folder.path(RECEIPTS)), "of": folder.recipe.get("parts")}
+
+
+def _tokens(folder: Folder, names: list[str]) -> tuple[str, dict[str, Any]]:
+    if folder.is_sealed:
+        with contextlib.suppress(DataprepError):
+            found = folder.manifest
+            return DONE, {name: found.get(name) for name in ("documents", "bytes", "tokens")}
+    pieces = [folder.path(name, "parts") for name in names if name.startswith("pieces-")]
+    return UNFINISHED, {"done": sum(map(_n_receipts, pieces))}
+
+
+def _n_receipts(url: str) -> int:
+    return sum(name.endswith(".json") for name in files.listdir(url))
+
+
+def _model(url: str, names: list[str]) -> tuple[str, dict[str, Any]]:
+    """Return the state of a training run: the step of its newest checkpoint, and the steps of its config."""
+    for name in sorted((name for name in names if CHECKPOINT.fullmatch(name)), reverse=True):
+        found = _checkpoint_facts(files.join(url, name))
+        if found is not None:
+            done, of = found["step"], found["config"].get("steps")
+            return DONE if of is not None and done >= of else UNFINISHED, {"done": done, "of": of}
+    if "metrics.jsonl" not in names:
+        return UNFINISHED, {}
+    with files.open_raw(files.join(url, "metrics.jsonl")) as f:
+        rows = [orjson.loads(line) for line in f if line.startswith(b"{") and line.endswith(b"}\n")]
+    return UNFINISHED, {"done": rows[-1].get("step", 0) if rows else 0}
+
+
+class _Facts(pickle.Unpickler):
+    """Reads the numbers and texts of a checkpoint; tensors and all other objects are None, and no code is called."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return OrderedDict for itself, and a function that returns None for every other class or function."""
+        return OrderedDict if (module, name) == ("collections", "OrderedDict") else lambda *_given, **_named: None
+
+    def persistent_load(self, pid: Any) -> None:
+        """Return None instead of the bytes of a tensor."""
+
+
+def _checkpoint_facts(url: str) -> dict[str, Any] | None:
+    """Return {"step", "config", ...} of a checkpoint; None if it is damaged."""
+    try:
+        with files.open_raw(url) as f, zipfile.ZipFile(f) as z:
+            inner = next(name for name in z.namelist() if name.endswith("/data.pkl"))
+            with z.open(inner) as data:
+                found = _Facts(data).load()
+        return found if isinstance(found["step"], int) and isinstance(found["config"], dict) else None
+    except Exception:  # noqa: BLE001 - whatever damaged bytes raise
+        return None
