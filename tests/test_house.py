@@ -32,8 +32,8 @@ TRAINER_MAY = (
     "tokens.shards.shard", "train",
 )  # fmt: skip
 LOCAL_PATHS = {
-    "store.atomic", "store.failure", "store.files", "store.lease", "tokens.shards.shard", "tokens.shards.writer", "unicode.kernel",
-    "core.runner",
+    "store.atomic", "store.failure", "store.files", "store.lease", "tokens.shards.shard", "tokens.shards.writer",
+    "unicode.kernel", "core.runner",
 }  # fmt: skip
 FORBIDDEN = {"utils", "util", "base", "manager", "helpers", "common", "misc"}
 KERNEL_LINES, KERNEL_ARGUMENTS = 60, 8

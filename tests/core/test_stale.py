@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import dataprep as dp
@@ -31,3 +33,33 @@ def test_it_says_which_stage_field_or_file_changed(tmp_path):
     (tmp_path / "b.jsonl").unlink()
     texts.write_text('{"text": "other words in the same file"}\n')
     assert f"the input file {texts} has other content" in says(*same)
+
+
+def test_token_shards_say_it_too(tmp_path, tok):
+    """A setting, another tokenizer, the maker or an input file; a manifest without settings still says its dtype."""
+    texts, out = tmp_path / "a.jsonl", tmp_path / "shards"
+    texts.write_text('{"text": "one text of some words"}\n' * 3)
+
+    def says(make, **settings):
+        with pytest.raises(StaleOutput, match=r" \((.+)\); give another folder as out, or replace=True$") as e:
+            make(out=str(out), **settings)
+        return str(e.value)
+
+    def encode(tokenizer=tok, **settings):
+        return dp.encode(dp.read(str(texts)), tokenizer, **settings)
+
+    made = encode(out=str(out), val=0.5)
+    assert "(val was 0.5 there, and is 0.25 now)" in says(encode, val=0.25)
+    assert "dtype was 'uint16' there, and is 'uint32' now" in says(encode, val=0.5, dtype="uint32")
+    other = tok.extended(["<|new|>"])
+    assert f"tokenizer was '{tok.hash[:8]}' there, and is '{other.hash[:8]}' now" in says(encode, tokenizer=other)
+    dp.encode(dp.read(str(texts)), tok, out=str(tmp_path / "b"), val=0.5)
+
+    def mix(out):
+        return dp.Mix({"a": 1.0}).write({"a": str(tmp_path / "b")}, out)
+
+    assert "made_by was 'encode' there, and is 'mix' now" in says(mix)
+    texts.write_text('{"text": "other words"}\n')
+    assert f"(the input file {texts} has other content)" in says(encode, val=0.5)
+    (out / "manifest.json").write_text(json.dumps({n: v for n, v in made.manifest.items() if n != "settings"}))
+    assert "(dtype was 'uint16' there, and is 'uint32' now)" in says(encode, val=0.25, dtype="uint32")

@@ -80,7 +80,14 @@ def in_options(sentence: str, app: typer.Typer, argv: list[str]) -> str:
 
     sentence = re.sub(r"\bas out\b", "as --out", sentence) if options.get("out") == "--out" else sentence
     sentence = re.sub(r"(--[a-z-]+) True\b", r"\1", PARAMETER.sub(option, sentence))
-    return re.sub(r"(--[a-z-]+)(?: \S+)? \((\1(?: [^ )]+)?)\)", r"\2", sentence)  # "--base (--base)"
+    sentence = re.sub(r"(--[a-z-]+)(?: \S+)? \((\1(?: [^ )]+)?)\)", r"\2", sentence)  # "--base X (--base)"
+    sentence = re.sub(r"\((--[a-z-]+), or \w+=\w+\)", r"(\1)", sentence)  # "(--start-over, or resume=False)"
+    return re.sub(r"(?<![\w-])([a-z][a-z_-]*) \((--[a-z-]+)(?: [^ )]+)?\)", _one_name, sentence)
+
+
+def _one_name(found: re.Match[str]) -> str:
+    """Return only the option of "base (--base)"; other words before an option in brackets are kept."""
+    return found[2] if found[2] == "--" + found[1].replace("_", "-") else found[0]
 
 
 def check_paths(given: dict[str, Any]) -> None:

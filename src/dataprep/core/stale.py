@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataprep.errors import redacted
@@ -11,6 +11,7 @@ from .dataset import Dataset
 from .folder import Folder
 from .stage import spelled
 
+UNKNOWN = "its input or its code is another"
 LONGEST = 60  # characters of a value that are shown
 
 
@@ -19,7 +20,19 @@ def changed(out: str, found: dict[str, Any], recipe: dict[str, Any], docs: Datas
 
     found, recipe: the folder's recipe, and that of this run. docs: the input of this run.
     """
-    return _stages(found.get("stages", []), recipe["stages"]) or _files(out, docs) or "its input or its code is another"
+    return _stages(found.get("stages", []), recipe["stages"]) or _files(out, docs) or UNKNOWN
+
+
+def changed_settings(out: str, found: Mapping[str, Any], settings: Mapping[str, Any], docs: Dataset | None) -> str:
+    """Return the first difference between the settings that made the folder `out` and others, as the end of a sentence.
+
+    found: the folder's settings; names that are only in one of both are left out. docs: the input of this run, whose
+    files are compared if no setting differs; None if it is not a Dataset.
+    """
+    for name, now in settings.items():
+        if name in found and found[name] != now:
+            return f"{name} was {_value(found[name])} there, and is {_value(now)} now"
+    return ("" if docs is None else _files(out, docs)) or UNKNOWN
 
 
 def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str:

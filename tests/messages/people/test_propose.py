@@ -327,7 +327,7 @@ def test_the_command(dataprep, tmp_path):
     code, said, _ = dataprep("people", tmp_path / "exports", "-o", file)
     assert code == 0
     assert "Karim Benali = كريم بنعلي" in said
-    assert "1 people have several names: 1 new" in said
+    assert "1 person has several names: 1 new" in said
     code, _, error = dataprep("people", tmp_path / "exports", "-o", file)
     assert code == 1
     assert "--replace" in error

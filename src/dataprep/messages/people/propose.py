@@ -40,7 +40,7 @@ class Proposal:
 
     text: the file. people: all people with several names, old and new. new: number of people that were not in the file
     before. grown: number of people of the old file to which names were added. maybes: number of groups with weak
-    evidence.
+    evidence. single: number of authors with one name.
     """
 
     text: str
@@ -48,10 +48,14 @@ class Proposal:
     new: int
     grown: int
     maybes: int
+    single: int
 
     def __str__(self) -> str:
-        found = f"{len(self.people):,} people have several names: {self.new:,} new, {self.grown:,} with more names"
-        return f"{found}; {self.maybes:,} to be decided ([[maybe]])"
+        if not self.people and not self.maybes:
+            return f"no evidence that an author has several names; {self.single:,} authors have one name each"
+        found = f"{len(self.people):,} {'person has' if len(self.people) == 1 else 'people have'} several names"
+        found += f": {self.new:,} new, {self.grown:,} with more names"
+        return f"{found}; {self.single:,} have one; {self.maybes:,} to be decided ([[maybe]])"
 
 
 def propose_people(
@@ -103,10 +107,11 @@ def proposed(evidence: Evidence, old: PeopleFile) -> Proposal:
     maybes = groups.maybes(weak)
     said = [(*old.persons[i][1], *more) for i, (more, _) in grown.items()] + [names for names, _ in new]
     shown = sorted({*old.shown, *(names for names, _ in maybes)})
-    text = rendered(old, grown, new, maybes, sorted({*old.proposed, *said}), shown, groups.others(maybes))
+    others = groups.others(maybes)
+    text = rendered(old, grown, new, maybes, sorted({*old.proposed, *said}), shown, others)
     people = [names for _, names in old.persons]
     people = [(*names, *grown[i][0]) if i in grown else names for i, names in enumerate(people)] + [n for n, _ in new]
-    return Proposal(text, tuple(people), len(new), len(grown), len(maybes))
+    return Proposal(text, tuple(people), len(new), len(grown), len(maybes), max(len(others) - 1, 0))
 
 
 @dataclass(eq=False)

@@ -168,8 +168,13 @@ def write_mixture(
     if made is not None:
         return made
     with lease.held(folder):
-        made = claim(folder, recipe, replace=replace)
+        made = claim(folder, recipe, replace=replace, settings=_settings(got, seed, shard_tokens))
         return made or _write(streams, got, folder, seed, shard_tokens, runner_of(run), recipe, described)
+
+
+def _settings(got: Mapping[str, int], seed: int, shard_tokens: int) -> dict[str, Any]:
+    """Return the values that decide a mixture, for the manifest and for messages."""
+    return {"made_by": "mix", "tokens by source": dict(got), "seed": seed, "shard_tokens": shard_tokens}
 
 
 def _write(
@@ -202,6 +207,7 @@ def _write(
         token_bytes=first.token_bytes,
         split={s.name: s.shards.manifest.get("split") for s in streams},
         mixture=described(written),
+        settings=_settings(got, seed, shard_tokens),
         recipe=recipe,
     )
     return swept(Shards.open(folder))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from dataprep.core import forget_list, owned
 from dataprep.core.batch import Ids
 from dataprep.core.folder import MANIFEST, Folder, folder_url
+from dataprep.core.stale import changed_settings
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
 from dataprep.store import files, receipts
 from dataprep.store.atomic import is_attempt
@@ -19,6 +20,9 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .shard import Shards
 from .writer import Writer
+
+if TYPE_CHECKING:
+    from dataprep.core.dataset import Dataset
 
 log = logging.getLogger("dataprep")
 
@@ -60,12 +64,16 @@ def finished(out: str, recipe: str, dropped: Ids | None = None) -> Shards | None
     return None if _leftovers(shards) or any(map(is_attempt, names)) else shards
 
 
-def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -> Shards | None:
+def claim(
+    out: str, recipe: str, *, replace: bool, settings: Mapping[str, Any], dropped: Ids | None = None,
+    docs: Dataset | None = None,
+) -> Shards | None:  # fmt: skip
     """Return the token shards in the folder `out` if they are the wanted ones and complete; else prepare the folder.
 
     To prepare means to delete the manifest, so that the folder does not look complete; then None is returned. recipe:
-    hash of all that decides the wanted shards. dropped: ids of documents that must not be in them; None: those on the
-    folder's own forget list. Raises StaleOutput if the folder has other shards, unless `replace`.
+    hash of all that decides the wanted shards. settings: values that decide it, and docs: the input, for a message that
+    names what changed. dropped: ids of documents that must not be in them; None: those on the folder's own forget list.
+    Raises StaleOutput if the folder has other shards, unless `replace`.
     """
     url = files.join(out, MANIFEST)
     if not files.exists(url):
@@ -85,7 +93,10 @@ def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -
     elif not replace and same:
         raise forget_list.stale(out)
     elif not replace:
-        msg = f"{out} was made by another recipe or from other input; give another folder as out, or replace=True"
+        known = {"dtype": found.get("dtype"), **found.get("settings", {})}
+        what = changed_settings(out, known, settings, docs)
+        msg = f"{out} was made by another recipe or from other input ({what})"
+        msg += "; give another folder as out, or replace=True"
         raise StaleOutput(msg)
     _begin(out)
     files.remove(url)  # first, so that a half-replaced folder does not look complete

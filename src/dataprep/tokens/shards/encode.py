@@ -113,7 +113,7 @@ def encode(
     if made is not None:
         return made
     with lease.held(folder):
-        made = claim(folder, recipe, replace=replace, dropped=dropped)
+        made = claim(folder, recipe, replace=replace, settings=layout.settings(tok), dropped=dropped, docs=docs)
         return made or _encode(docs, tok, folder, layout, runner_of(run), recipe, dropped)
 
 
@@ -140,6 +140,7 @@ def _encode(
         split=asdict(layout.split),
         **chat_fields(layout.template, receipts),
         special_in_text=spelled_by(receipts),
+        settings=layout.settings(tok),
         **noted,
     )
     shards = swept(Shards.open(folder))
@@ -167,6 +168,12 @@ class ShardLayout:
     def columns(self) -> list[str]:
         """The names of the columns that must be read from the documents."""
         return [*dict.fromkeys(["id", "text" if self.template is None else COLUMN, "source", *self.split.columns])]
+
+    def settings(self, tok: Tokenizer) -> dict[str, Any]:
+        """Return the values that decide the shards of documents, for the manifest and for messages."""
+        template = None if self.template is None else self.template.source
+        shown = {"template": template, "dtype": self.dtype, "shard_tokens": self.shard_tokens}
+        return {"made_by": "encode", "tokenizer": tok.hash[:8], **asdict(self.split), **shown}
 
 
 @dataclass(frozen=True, kw_only=True)

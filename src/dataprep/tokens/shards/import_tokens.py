@@ -74,8 +74,10 @@ def import_tokens(
     found = [_Bin.open(url, side, number, dtype) for number, (side, url) in enumerate(given)]
     prints = [(b.side, hashes.fingerprint(b.url)) for b in found]
     recipe = key(["import", VERSION, prints, tok.hash, separator, dtype, shard_tokens])
+    shown = {"eot": separator, "dtype": dtype, "shard_tokens": shard_tokens}
+    settings = {"made_by": "import", "tokenizer": tok.hash[:8], **shown}
     with lease.held(folder):
-        made = claim(folder, recipe, replace=replace)
+        made = claim(folder, recipe, replace=replace, settings=settings)
         if made is not None:
             return made
         written = (_write(found, side, tok, separator, folder, dtype, shard_tokens) for side in SIDES)
@@ -87,6 +89,7 @@ def import_tokens(
             dtype=dtype,
             **vocabulary_fields(folder, tok),
             imported=[{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found],
+            settings=settings,
             recipe=recipe,
         )
         return swept(Shards.open(folder))
