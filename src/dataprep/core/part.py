@@ -17,7 +17,7 @@ from dataprep.store.key import key
 
 from . import batch as B
 from . import blame
-from .batch import Batch
+from .batch import Batch, Ids
 from .ledger import Ledger, watch
 from .reader import Reader, Slice
 from .stage import FORGET, READ, Stage, numbered
@@ -157,11 +157,34 @@ class Part:
             records = list(ledgers or [])
         else:
             records = list(ledgers or self.ledgers())
-            flow = self._read(records.pop(0))
+            reader = self.reader if columns is None or self.applied else self.reader.narrowed(columns)
+            flow = self._read(reader, records.pop(0))
         for stage in self.applied:
             work = blame.guarded(stage)
             flow = watch(work, flow, records.pop(0)) if records else work(flow, Ledger(stage.name, quiet=True))
         return self._located(flow, None if columns is None else list(columns))
+
+    def pick(self, ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
+        """Yield the documents with the given ids in batches, in the order of `ids`; others are not parsed if possible.
+
+        ids: uint64[n], ascending, of documents that `batches` yields. columns: names of the columns to read.
+        """
+        if self.applied or not self.reader.picks:
+            for batch in self.batches(list(dict.fromkeys(("id", *columns)))):
+                rows = np.flatnonzero(B.find_sorted(ids, B.ids(batch))[1])
+                if len(rows):
+                    yield batch.take(pa.array(rows)).select(list(columns))
+            return
+        in_parts = ids - np.uint64(self.files_before << B.POSITION_BITS)
+        yield from self._located(self._picked(in_parts, columns), list(columns))
+
+    def _picked(self, ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
+        for piece in self.slices:
+            base, stop = B.doc_id(piece.file, 0), 1 << B.POSITION_BITS if piece.stop is None else piece.stop
+            own = ids[slice(*np.searchsorted(ids, np.array([base + piece.start, base + stop], np.uint64)))]
+            if len(own):
+                found = self.reader.narrowed(columns).pick(piece, own - np.uint64(base))
+                yield from compress.in_windows(self.max_window, found)
 
     def _located(self, flow: Iterator[Batch], columns: list[str] | None) -> Iterator[Batch]:
         with blame.located(self.slices):
@@ -178,7 +201,7 @@ class Part:
         added = {name for stage in self.stages for name in stage.adds}
         return [name for name in dict.fromkeys(["id", *cutting, *columns]) if name not in added]
 
-    def _read(self, ledger: Ledger) -> Iterator[Batch]:
+    def _read(self, reader: Reader, ledger: Ledger) -> Iterator[Batch]:
         for index, piece in enumerate(self.slices):
             begin_slice(index)
             ledger.source = piece.source
@@ -186,7 +209,7 @@ class Part:
                 ledger.unread.append(piece.unread)
                 continue
             try:
-                for batch in compress.in_windows(self.max_window, self.reader(piece, ledger)):
+                for batch in compress.in_windows(self.max_window, reader(piece, ledger)):
                     if batch.num_rows:
                         yield ledger.returned(batch)
             except ReadError as e:

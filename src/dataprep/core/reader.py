@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from dataprep.errors import PlanError
 from dataprep.store import files, hashes
 
-from .batch import Batch
+from .batch import Batch, Ids
 from .ledger import Ledger
 from .unread import QUARANTINED, Unread
 
@@ -60,11 +60,13 @@ class Reader:
 
     VERSION: an integer; increase it when the same file yields other documents. `companions` returns other files that
     are read with a file, so that work is done again if they change. splits: True if a slice of a plain (not compressed)
-    file may begin at any byte, as with lines; False if reading must begin at the start of the file.
+    file may begin at any byte, as with lines; False if reading must begin at the start of the file. picks: True if
+    `pick` reads some documents faster than `__call__` reads all.
     """
 
     VERSION: ClassVar[int] = 1
     splits: ClassVar[bool] = False
+    picks: ClassVar[bool] = False
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
@@ -106,6 +108,18 @@ class Reader:
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of a slice in batches, ids ascending; drops are recorded in `stats`."""
+        raise NotImplementedError
+
+    def narrowed(self, columns: Sequence[str]) -> Reader:  # noqa: ARG002
+        """Return a reader of the same documents, which may give columns that are not in `columns` any values."""
+        return self
+
+    def pick(self, piece: Slice, positions: Ids) -> Iterator[Batch]:
+        """Yield only the documents of a slice at these positions; define it only if `picks` is True.
+
+        positions: uint64[n], ascending, of documents that `__call__` yielded before. Raises ReadError if the file has
+        changed since.
+        """
         raise NotImplementedError
 
 

@@ -7,6 +7,7 @@ import json
 import lzma
 import math
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
@@ -183,6 +184,35 @@ def test_any_cut_gives_the_same_records(tmp_path, lenient) -> None:
     for cut in range(1, len(data)):
         first, second = read_bytes(tmp_path, data, stop=cut), read_bytes(tmp_path, data, start=cut)
         assert (first[0] + second[0], first[1] + second[1]) == (rows, drops), cut
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.jsonl.gz"])
+@pytest.mark.parametrize("cut", [0, 300])
+def test_picked_documents_are_those_that_are_read(tmp_path, lenient, monkeypatch, name, cut) -> None:
+    """Any selection of positions gives the documents that reading as a whole gives there, in any block size."""
+    data = b'\xef\xbb\xbf{"text": "marked", "s": "z"}\n' + b"\n".join([*EDGES, b'{"text": "more", "s": "y"}'] * 2)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    piece, reader = Slice(str(path), 3, start=cut, source="plain"), Jsonl(source="field:s", columns=(("a", "string"),))
+    rows = [row for batch in reader(piece, Ledger("read", source="s")) for row in batch.to_pylist()]
+    monkeypatch.setattr(plain_text, "BLOCK", 64)
+    for step in (1, 3, len(rows)):
+        wanted = rows[::-step][::-1]
+        positions = np.array([B.split_id(row["id"])[1] for row in wanted], np.uint64)
+        assert [row for batch in reader.pick(piece, positions) for row in batch.to_pylist()] == wanted
+        narrow = [row for batch in reader.narrowed(["text"]).pick(piece, positions) for row in batch.to_pylist()]
+        assert [(row["id"], row["text"], row["source"]) for row in narrow] == [
+            (row["id"], row["text"], row["source"]) for row in wanted
+        ]
+
+
+def test_a_file_that_changed_is_not_picked_from(tmp_path) -> None:
+    """Where no document begins any more, or one begins inside another, the file is named instead of other text."""
+    path = tmp_path / "in.jsonl"
+    for data in (b'{"text": "a"}\n[{"text": "b"}]\n', b'{"text": "a longer text"}\n', b'{"text": {"text": "a"}}\n'):
+        path.write_bytes(data)
+        with pytest.raises(ReadError, match="changed while it was read"):
+            list(Jsonl().pick(Slice(str(path), 0), np.array([0, 14], np.uint64)))
 
 
 def test_many_parts(tmp_path, monkeypatch) -> None:

@@ -1,8 +1,8 @@
 """GatherCandidates: write the contents of the candidates (possible duplicates) to temporary files, by partition.
 
-This is the second read of the text. The partition of a candidate is chosen by the first document of its connected
-component (documents joined by shared keys), so a component is in one partition. The number of partitions depends on the
-size of the candidates, never on workers or memory.
+This is the second read of the text; of JSON Lines, only the lines of candidates are parsed. The partition of a
+candidate is chosen by the first document of its connected component (documents joined by shared keys), so a component
+is in one partition. The number of partitions depends on the size of the candidates, never on workers or memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
@@ -25,7 +24,7 @@ from dataprep.store.spill import Spill, spill_to
 from dataprep.unicode.text import U64
 
 from .components import CANDIDATE, FindComponents
-from .keys import SEGMENT_BYTES, without_drops
+from .keys import SEGMENT_BYTES, HashDocuments, without_drops
 from .sketch import Sketch
 
 HEADER = np.dtype([("id", "<u8"), ("rank", "<u8"), ("words", "<i8")])  # words of payload: keys, then contents
@@ -82,14 +81,13 @@ class GatherCandidates(Pass[Part]):
         """Yield the candidates of a part, and the roots of their components."""
         if not len(candidates):
             return
-        first = 0
+        with Spill(HashDocuments.url(self.out, part.number)) as rows:
+            ids = rows.read(0, 0, dtype=np.uint64)[candidates["doc"]]
+        done = 0
         columns = list(dict.fromkeys((*keep.columns, *self.sketch.columns)))
-        for batch in without_drops(part)[0].batches(columns):  # dropped documents are not candidates
-            low, high = np.searchsorted(candidates["doc"], [first, first + batch.num_rows])
-            if low < high:
-                own = candidates[low:high]
-                yield batch.take(pa.array(own["doc"] - first)), own["root"]
-            first += batch.num_rows
+        for batch in without_drops(part)[0].pick(ids, columns):  # dropped documents are not candidates
+            yield batch, candidates["root"][done : done + batch.num_rows]
+            done += batch.num_rows
 
     def _rows(self, batch: Batch, ranks: U64, roots: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
         """Return the partition, header and payload (words: keys, then contents) of every document."""

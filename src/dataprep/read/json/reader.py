@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -21,9 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
-from dataprep.core.batch import Batch, doc_id
+from dataprep.core.batch import Batch, Ids, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
+from dataprep.errors import ReadError
 from dataprep.read.source_field import as_sources, field_path
 from dataprep.read.text import BOM, PADDING, LineBlock, blocks, open_at
 from dataprep.read.text_field import meant, paths_of
@@ -55,6 +56,7 @@ class Jsonl(LimitedReader):
     meta: bool = True
     source: str = ""
     splits: ClassVar[bool] = True
+    picks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,6 +100,21 @@ class Jsonl(LimitedReader):
                         yield self._batch(found, block, piece, (sources, stats))
         trust.close()
 
+    def narrowed(self, columns: Sequence[str]) -> Jsonl:
+        """Return a reader that leaves `meta` empty if it is not in `columns`."""
+        return self if "meta" in columns or not self.meta else replace(self, meta=False)
+
+    def pick(self, piece: Slice, positions: Ids) -> Iterator[Batch]:
+        """Yield only the documents at these positions, ascending; other lines are not parsed."""
+        sources: set[str] = set()
+        with open_at(piece) as stream:
+            for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes):
+                ends = np.array([block.start, block.start + block.stop], np.uint64)
+                own = positions[slice(*np.searchsorted(positions, ends))].astype(np.int64) - block.start
+                for first in range(0, len(own), B.MAX_ROWS):
+                    found = self._at(block, own[first : first + B.MAX_ROWS], piece)
+                    yield self._batch(found, block, piece, (sources, Ledger("", quiet=True)))
+
     def warm(self) -> None:
         """Compile the kernels (compiled functions) on one line; called once, before workers start."""
         line = b'{"a": 1}\n'
@@ -110,22 +127,38 @@ class Jsonl(LimitedReader):
         if block.too_long is not None:
             yield _Found.of_bad(0, block.too_long, J.TOO_LONG)
             return
-        if block.start == 0 and block.data[:3].tobytes() == BOM:
-            block.data[:3] = ord(" ")
+        _skip_mark(block)
         invalid = _invalid_lines(block)
+        fields, at = self._fields, 0
+        while at < block.stop:
+            out = self._buffers(block.stop - at + PADDING)
+            at, rows, wrong = J.scan(block.data, at, block.stop, fields, out)
+            found = self._found(out, rows, wrong)
+            yield found.without(invalid) if len(invalid) else found
+
+    def _at(self, block: LineBlock, starts: Ints, piece: Slice) -> _Found:
+        """Return the records at `starts`, int64[n], which were read before."""
+        _skip_mark(block)
+        out = self._buffers(block.stop + PADDING)
+        rows = J.scan_at(block.data, starts, self._fields, out)
+        if rows < len(starts):
+            msg = "changed while it was read; run again when nothing writes to it"
+            raise ReadError(msg, piece.url, block.start + int(starts[rows]))
+        return self._found(out, rows, 0)
+
+    def _found(self, out: J.Records, rows: int, wrong: int) -> _Found:
+        text = _own(out.text_ends[: rows + 1], out.text)
+        meta = _own(out.meta_ends[: rows + 1], out.meta) if self.meta else None
+        return _Found(out.starts[:rows], text, meta, out.spans[:rows], out.bad[:wrong])
+
+    @property
+    def _fields(self) -> J.Fields:
+        """The names of the fields to find, and the settings, as the kernel needs them."""
         names, taken = self._names, 1 + len(self.columns)
         outer, *inner = self.text.split(".")
         path = Inner(*_joined(inner), np.array([inner.index(name) for name in inner], np.int64))
         number = names.index(outer) if inner else -2
-        fields = J.Fields(*_joined(names), self.max_doc_bytes, self.meta, taken, number, path)
-        at = 0
-        while at < block.stop:
-            out = self._buffers(block.stop - at + PADDING)
-            at, rows, wrong = J.scan(block.data, at, block.stop, fields, out)
-            text = _own(out.text_ends[: rows + 1], out.text)
-            meta = _own(out.meta_ends[: rows + 1], out.meta) if self.meta else None
-            found = _Found(out.starts[:rows], text, meta, out.spans[:rows], out.bad[:wrong])
-            yield found.without(invalid) if len(invalid) else found
+        return J.Fields(*_joined(names), self.max_doc_bytes, self.meta, taken, number, path)
 
     @property
     def _names(self) -> list[str]:
@@ -181,6 +214,12 @@ class _Found:
         bad = np.concatenate([bad, np.pad(lines, ((0, 0), (0, 1)), constant_values=J.INVALID_UTF8)])
         meta = None if self.meta is None else self.meta.filter(keep)
         return _Found(self.starts[valid], self.text.filter(keep), meta, self.spans[valid], bad[np.argsort(bad[:, 0])])
+
+
+def _skip_mark(block: LineBlock) -> None:
+    """Overwrite a byte order mark at the start of the file by spaces."""
+    if block.start == 0 and block.data[:3].tobytes() == BOM:
+        block.data[:3] = ord(" ")
 
 
 def _invalid_lines(block: LineBlock) -> Ints:

@@ -185,6 +185,25 @@ def scan(data: U8, i: int, stop: int, fields: Fields, out: Records) -> tuple[int
     return i, rows, wrong
 
 
+@kernel(_nrt=False)
+def scan_at(data: U8, starts: I64, fields: Fields, out: Records) -> int:
+    """Read the lines of `data` that begin at `starts`, int64[rows], into `out`, one row each; return how many.
+
+    Reading stops at a line that is not a document, or that begins before the last one ends. fields: the fields to find.
+    """
+    o = m = end = 0
+    out.text_ends[0] = out.meta_ends[0] = 0
+    for row in range(len(starts)):
+        if starts[row] < end:
+            return row
+        out.spans[row] = -1
+        verdict, end, o, m = scan_record(data, starts[row], fields, out, row, o, m)
+        if verdict != ROW:
+            return row
+        out.starts[row], out.text_ends[row + 1], out.meta_ends[row + 1] = starts[row], o, m
+    return len(starts)
+
+
 @kernel
 def gather(data: U8, starts: I64, stops: I64, out: U8, ends: I64, kinds: U8) -> None:
     """Write JSON values data[starts[k]:stops[k]] to `out`, one after another: strings unescaped, others as written.
