@@ -55,13 +55,9 @@ def test_work_without_files_is_done_once(tmp_path):
 
 
 @pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize(
-    ("change", "small"),
-    [("missing", 99), ("shorter", 99), ("longer", 99), ("other bytes", 99), ("shorter", 0), ("longer", 0)],
-)
-def test_a_changed_file_is_not_finished_work(done, monkeypatch, number, change, small):
-    """Whichever file it is, small or large; the work is done again, and the receipt is right after it."""
-    monkeypatch.setattr(receipts, "SMALL", small)
+@pytest.mark.parametrize("change", ["missing", "shorter", "longer", "other bytes"])
+def test_a_changed_file_is_not_finished_work(done, number, change):
+    """Whichever file it is; the work is done again, and the receipt is right after it."""
     home, receipt, record = done
     url = files.join(home, "data", f"{number}.txt")
     assert receipts.valid(receipt, "key") == record
@@ -77,18 +73,29 @@ def test_a_changed_file_is_not_finished_work(done, monkeypatch, number, change, 
 
 
 @pytest.mark.parametrize("size", [0, 1])
-def test_small_files_are_hashed_and_large_ones_measured(tmp_path, monkeypatch, size):
-    """A file of SMALL bytes is checked by its hash, one of a byte more by its size only."""
-    monkeypatch.setattr(receipts, "SMALL", 1000)
-    home, receipt = str(tmp_path), str(tmp_path / "a.json")
-    record = receipts.once(receipt, "key", work(home, [], ["x" * (1000 + size)]))
-    files.write_bytes(files.join(home, "data", "0.txt"), b"y" * (1000 + size))
-    assert receipts.valid(receipt, "key") == (record if size else None)
-
-
-def test_the_default_covers_tables_and_metadata():
-    """Files of up to a megabyte are hashed."""
+def test_large_remote_files_are_measured(monkeypatch, size):
+    """A remote file of SMALL bytes is checked by its hash, one of a byte more by its size only."""
     assert receipts.SMALL == 1 << 20
+    monkeypatch.setattr(receipts, "SMALL", 1000)
+    home, receipt = "memory://receipts-large", "memory://receipts-large/a.json"
+    record = receipts.once(receipt, f"key {size}", work(home, [], ["x" * (1000 + size)]))
+    files.write_bytes(files.join(home, "data", "0.txt"), b"y" * (1000 + size))
+    assert receipts.valid(receipt, f"key {size}") == (record if size else None)
+
+
+@pytest.mark.parametrize("damage", ["none", "file", "gone", "receipt", "no receipt"])
+def test_all_whole_finds_any_damage(tmp_path, damage):
+    """One changed file of many, or one receipt, is enough."""
+    home, found = str(tmp_path), [str(tmp_path / f"{n}.json") for n in range(9)]
+    for n, receipt in enumerate(found):
+        receipts.once(receipt, "key", work(files.join(home, str(n)), []))
+    changed = tmp_path / "6" / "data" / "1.txt" if damage in ("file", "gone") else tmp_path / "6.json"
+    if damage in ("file", "receipt"):
+        changed.write_bytes(bytes([changed.read_bytes()[0] ^ 1]) + changed.read_bytes()[1:])
+    elif damage != "none":
+        changed.unlink()
+    assert receipts.all_whole(found) is (damage == "none")
+    assert receipts.all_whole([])
 
 
 HALF = [b"", b"{", b"[]", b"null", b'{"key": "key"}', b'{"key": "key", "files": [1]}', b'{"key": "key", "files": null}',

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from dataprep.errors import CorruptShard, DataprepError, PlanError, ReadError, StaleOutput, redacted
 from dataprep.store import files
+from dataprep.store.receipts import all_whole
 
 from . import forget_list, owned
 from .dataset import Dataset, open_dataset
@@ -86,14 +87,16 @@ def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: 
 
 
 def claim(
-    out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = False, docs: Dataset | None = None
-) -> Dataset | None:
+    out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = False, docs: Dataset | None = None,
+    whole: bool = False,
+) -> Dataset | None:  # fmt: skip
     """Return the Dataset in `out` if it is the complete result of `recipe`; else prepare `out` for the work.
 
     To prepare means to delete files that may be replaced, and to write recipe.json; after this, None is returned.
     recipe: the input and the stages. replace: whether a result of another recipe may be replaced. journal: whether to
     begin a list of the files that are created. docs: the input, for a message that names what changed, and for the
-    number of parts in recipe.json. Raises StaleOutput if `out` has files that dataprep did not write, or if it has
+    number of parts in recipe.json. whole: whether to compare all bytes of a complete result with its receipts, and to
+    make parts that differ again. Raises StaleOutput if `out` has files that dataprep did not write, or if it has
     another result and `replace` is False.
     """
     folder = Folder(out)
@@ -103,7 +106,11 @@ def claim(
     if same and found.get("forgotten") == recipe.get("forgotten"):
         try:
             if folder.is_sealed:
-                return open_dataset(out)
+                found_before = open_dataset(out)
+                if not whole or all_whole(folder.receipts()):
+                    return found_before
+                log.warning("%s has files with other bytes than were written; making them again", out)
+                files.remove(folder.path(MANIFEST))
         except (CorruptShard, ReadError) as e:
             log.warning("%s", f"{e}; making what is missing again")
             files.remove(folder.path(MANIFEST))  # first, so that a folder that is being mended does not look complete

@@ -200,7 +200,7 @@ class Pipeline:
         stages = [describe(stage, name) for stage, name in zip(current.stages, names, strict=True)]
         recipe = {"kind": DATASET, "key": key, "stages": stages}
         recipe |= {"forgotten": of["forgotten"]} if "forgotten" in of else {}
-        return claim(out, recipe, replace=True) or seal(
+        return claim(out, recipe, replace=True, whole=True) or seal(
             current, out, run, "lz4", recipe, earlier=[], label=" ".join(names)
         )
 

@@ -286,12 +286,14 @@ def test_wrong_older_dumps_are_named(tmp_path) -> None:
             MinHash(against=wrong)
 
 
-def test_damaged_keys_of_an_older_dump_are_made_again(tmp_path, count, caplog) -> None:
-    """A half-written or missing file of keys is one warning, and its documents are signed again."""
+@pytest.mark.parametrize("damage", ["cut", "a changed byte"])
+def test_damaged_keys_of_an_older_dump_are_made_again(tmp_path, count, caplog, damage) -> None:
+    """A half-written or damaged file of keys is one warning, and its documents are signed again."""
     old = seal(tmp_path, "old", texts_of(1), MinHash())
     whole = seal(tmp_path, "new", texts_of(2), MinHash(against=old.url))
     (place,) = (p for p in Path(old.url).glob("steps/*/keys/*") if p.suffix != ".json")
-    place.write_bytes(place.read_bytes()[:-9])
+    data = place.read_bytes()
+    place.write_bytes(data[:-9] if damage == "cut" else data[:900] + bytes([data[900] ^ 1]) + data[901:])
     count.clear()
     again = dp.Pipeline(MinHash(against=old.url)).run(dp.read(str(tmp_path / "new.jsonl")), str(tmp_path / "again"))
     assert "damaged" in caplog.text

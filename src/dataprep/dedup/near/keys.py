@@ -81,6 +81,11 @@ class LentKeys:
     last: int
 
 
+def is_complete(url: str) -> bool:
+    """Return whether the file of keys (hashes of documents) at `url` has the bytes that were written."""
+    return receipts.valid(url + ".json", files.name_of(url)) is not None
+
+
 @dataclass(frozen=True)
 class PartToHash:
     """An input part whose documents' keys (hashes) are needed, and the files with keys that an earlier run stored.
@@ -125,10 +130,10 @@ class HashDocuments(Pass[PartToHash]):
         return super().item_key(item.part)  # type: ignore[arg-type]
 
     def __call__(self, item: PartToHash) -> dict[str, Any]:
-        """Return the receipt of a part; if one of its files of keys is missing, the part is hashed again first."""
+        """Return the receipt of a part; if one of its files of keys is not whole, the part is hashed again first."""
         receipt = self.url_of(item) + ".json"
         record = receipts.valid(receipt, self.item_key(item))
-        if record is not None and not all(files.exists(key_url(self.out, file)) for file in record["keys"]):
+        if record is not None and not all(is_complete(key_url(self.out, file)) for file in record["keys"]):
             files.remove(receipt)
         return super().__call__(item)
 

@@ -23,7 +23,7 @@ from dataprep.errors import require
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
 
-from .keys import KEYS, HashDocuments, LentKeys, PartToHash, key_url, parent, without_drops
+from .keys import KEYS, HashDocuments, LentKeys, PartToHash, is_complete, key_url, parent, without_drops
 
 log = logging.getLogger("dataprep")
 
@@ -97,15 +97,11 @@ def _lent(folder: str, number: int) -> LentKeys | None:
     empty: dict[str, Any] = {"key": "", "keys": []}
     receipt = files.read_json(rows + ".json") if files.exists(rows + ".json") else empty
     keys = tuple(key_url(folder, file) for file in receipt["keys"])
-    if not (receipts.valid(rows + ".json", receipt["key"]) and all(map(_is_complete, keys))):
+    if not (receipts.valid(rows + ".json", receipt["key"]) and all(map(is_complete, keys))):
         return None
     if "first" not in receipt:
         return LentKeys(rows, (), 0, 0)
     return LentKeys(rows, keys, int(receipt["first"]), int(receipt["last"]))
-
-
-def _is_complete(url: str) -> bool:
-    return receipts.valid(url + ".json", files.name_of(url)) is not None
 
 
 def sibling_steps(out: str) -> list[str]:
@@ -131,7 +127,7 @@ def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> lis
     items: list[PartToHash] = []
     for part, text_key in zip(everything.tasks, texts.part_keys, strict=True):
         name = key_of((sketch_key, text_key))
-        found = next(((step, name) for step in steps if _is_complete(key_url(out, (step, name)))), None)
+        found = next(((step, name) for step in steps if is_complete(key_url(out, (step, name)))), None)
         home = _home(part)
         if home is not None and home not in stored:
             keys = StoredKeys(Folder(home))
