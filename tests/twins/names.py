@@ -11,7 +11,10 @@ NO_LETTER = (SKIPPED, GAP, BREAK)
 
 
 def names_in(text: str, terms: list[str], prefixes: str) -> list[tuple[int, int, int]]:
-    """(first, end, term) in characters: at each word the longest term, else behind at most two prefixes."""
+    """(first, end, term) in characters: at each word the longest term, else behind at most two prefixes.
+
+    The letter of a typed line break, which is a backslash and an n, is a prefix, too.
+    """
     kinds = [int(folded()[ord(c)]) for c in text]
     found, i = [], 0
     while i < len(text):
@@ -21,7 +24,8 @@ def names_in(text: str, terms: list[str], prefixes: str) -> list[tuple[int, int,
         letters = [j for j in range(i, len(text)) if kinds[j] not in NO_LETTER][: MAX_PREFIXES + 1]
         hit = None
         for tried, at in enumerate(letters):
-            before = [kinds[j] for j in letters[:tried]]
+            escaped = i > 0 and text[i - 1] == "\\" and text[i] in "nrt"
+            before = [kinds[j] for j in letters[escaped:tried]]
             if any(k not in map(ord, prefixes) for k in before) or any(kinds[j] in NO_LETTER[1:] for j in range(i, at)):
                 break
             ends = [(e, n) for n, t in enumerate(terms) for e in [name_end(kinds, at, t)] if e]

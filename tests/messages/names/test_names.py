@@ -344,7 +344,7 @@ def test_what_two_spellings_share():
 
 
 TERMS = ["ab", "abc", "ab ca", "c", "b a", "وا", "aab", "abcabc"]
-PIECES = ["a", "b", "c", "A", " ", "-", "\u200f", "و", "ل", "ا", "é", "\n", "!", "ab", "abc", "abbb", "@", "ـ", "٣"]
+PIECES = ["a", "b", "c", "A", " ", "-", "\u200f", "و", "ل", "ا", "é", "\n", "!", "ab", "abbb", "@", "ـ", "٣", "\\n"]
 
 
 @given(texts=st.lists(st.lists(st.sampled_from(PIECES), max_size=14).map("".join), max_size=4))

@@ -116,6 +116,12 @@ def _passes(a: Int, b: Int, c: Int, sieve: U8) -> bool:
     return bool(sieve[h >> np.uint64(8) & np.uint64((1 << SIEVE_BITS) - 1)])
 
 
+@kernel(inline="always")
+def _is_escape(data: U8, low: Int, i: Int) -> bool:
+    """Return whether the letter at `i` is that of a typed line break: a backslash, n and "Ilse"."""
+    return bool(i > low and data[i - 1] == 92 and data[i] in (110, 114, 116))
+
+
 @kernel
 def find_names(
     offsets: I64, data: U8, fold: U32, keys: I64, children: I32, terms: I32, sieve: U8, prefixes: U32
@@ -155,7 +161,7 @@ def find_names(
                         end, term = _match(data, np.int64(starts[k]), np.int64(stop), fold, keys, children, terms)
                     if term != EMPTY or k == np.uint64(MAX_PREFIXES) or k + one == n:
                         break
-                    is_prefix = False
+                    is_prefix = k == zero and _is_escape(data, offsets[d], np.int64(starts[0]))
                     for x in prefixes:
                         is_prefix |= letters[k] == x
                     if not is_prefix:

@@ -25,8 +25,8 @@ _ACCENTS = (*range(0x300, 0x370), *range(0x591, 0x5C8), *range(0x610, 0x61B), *r
             *range(0x6D6, 0x6DD), *range(0x6DF, 0x6E5), 0x6E7, 0x6E8, *range(0x6EA, 0x6EE),
             *range(0x93C, 0xD00, 0x80))  # the last: a point below Indic letters, which is often left out  # fmt: skip
 # Letters that are equal in names as people type them: ta marbuta, alef maqsura and Persian forms; Turkish i; letters
-# with strokes; small capitals.
-_PAIRS = "ةه ىي یي کك ıi ٱا łl øo đd ðd ħh ŧt ɨi "
+# with strokes; the sigma at the end of a word; small capitals.
+_PAIRS = "ةه ىي یي کك ıi ٱا łl øo đd ðd ħh ŧt ɨi ςσ "
 _PAIRS += "ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ʟl ᴍm ɴn ᴏo ᴘp ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz"
 SAME = {ord(pair[0]): ord(pair[1]) for pair in _PAIRS.split()}
 """Letters (code points) that are compared as another one, in names and in texts."""
@@ -36,7 +36,7 @@ _SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": 
 # Letters in other forms: letter-like, in circles and squares, Arabic in words, full-width, mathematical.
 _FORMS = (*range(0x2070, 0x2150), *range(0x2460, 0x2500), *range(0xFB50, 0xFF00), *range(0xFF00, 0xFFF0),
           *range(0x1D400, 0x1D800), *range(0x1F130, 0x1F14A))  # fmt: skip
-_CIRCLED = {first + i: chr(ord("a") + i) for first in (0x249C, 0x1F150, 0x1F170) for i in range(26)}
+_CIRCLED = {first + i: chr(ord("a") + i) for first in (0x249C, 0x1F150, 0x1F170, 0xE0041, 0xE0061) for i in range(26)}
 _LAST_COMPOSED = 0x2000  # Latin, Greek, Cyrillic, Hebrew and Arabic letters with accents are below
 
 _COMMON = """

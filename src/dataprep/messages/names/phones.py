@@ -32,6 +32,7 @@ _LOOSE_DIGITS = 8  # with unusual signs between them
 _KEYCAP = re.compile("[\ufe0f\u20e3]*")
 _DIGIT_SIGNS = "⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉⓪①②③④⑤⑥⑦⑧⑨⓿❶❷❸❹❺❻❼❽❾"
 _CARRIER = re.compile(r"0[1-9][0-9]")  # Brazil: the company that carries a call, after the 0
+_ANY_CARRIER = re.compile(rf"(?<![0-9])0{_BETWEEN}{{0,2}}(?:xx|XX){_BETWEEN}{{0,2}}\Z")  # "0xx11"
 _NO_DIGIT = re.compile(r"\D+")
 _BEFORE = 24  # characters in which a country's code is searched
 
@@ -147,23 +148,39 @@ class Phones:
 
         The ranges do not overlap.
         """
-        low = 0
         text = western(text, _DIGIT_SIGNS, 4 * "0123456789") if self._by_end else ""
+        low = 0
         for run in _RUN.finditer(text):
             digits = _NO_DIGIT.sub("", run[0])
             at: list[int] = []  # where they are
+            hit: tuple[int, int, str] | None = None
             for stop in range(MIN_DIGITS, len(digits) + 1):
-                possible = self._by_end.get(digits[stop - MIN_DIGITS : stop])
-                if not possible:
+                if digits[stop - MIN_DIGITS : stop] not in self._by_end:
                     continue
                 at = at or [i for i in range(*run.span()) if "0" <= text[i] <= "9"]
-                if stop < len(at) and at[stop] == at[stop - 1] + 1:
-                    continue  # the number is longer
-                starts = ((_start(text, digits[:stop], at, low, form), known) for form, known in possible)
-                first = min(((a, known) for a, known in starts if a is not None), key=itemgetter(0), default=None)
-                if first is not None:
-                    low = _KEYCAP.match(text, at[stop - 1] + 1).end()  # type: ignore[union-attr]
-                    yield first[0], low, first[1]
+                one = self._ending(text, digits[:stop], at, low)
+                if hit is not None and one is not None and one[0] > hit[0]:  # not a longer number around it
+                    yield hit
+                    low, hit = hit[1], None
+                    one = self._ending(text, digits[:stop], at, low)
+                hit = one or hit
+            if hit is not None:
+                yield hit
+                low = hit[1]
+
+    def _ending(self, text: str, digits: str, at: list[int], low: int) -> tuple[int, int, str] | None:
+        """Return (start, end, known number) of the number at or after `low` whose last digit is the last of `digits`.
+
+        at: where digits are in the text.
+        """
+        stop = len(digits)
+        if stop < len(at) and at[stop] == at[stop - 1] + 1:
+            return None  # the number is longer
+        possible = self._by_end[digits[-MIN_DIGITS:]]
+        starts = ((_start(text, digits, at, low, form), known) for form, known in possible)
+        first = min(((a, known) for a, known in starts if a is not None), key=itemgetter(0), default=None)
+        end = _KEYCAP.match(text, at[stop - 1] + 1).end()  # type: ignore[union-attr]
+        return None if first is None else (first[0], end, first[1])
 
 
 def _start(text: str, digits: str, at: list[int], low: int, form: str) -> int | None:
@@ -178,6 +195,8 @@ def _start(text: str, digits: str, at: list[int], low: int, form: str) -> int | 
             continue
         start = _prefixed(text, digits[:k], at, low, (national, own))
         if start is not None:
+            if carrier := _ANY_CARRIER.search(text, max(low, start - _BEFORE), start):
+                start = carrier.start()
             opened = text.count(")", start, last) - text.count("(", start, last)
             return start - (opened > 0 and start > low and text[start - 1] == "(")
     return None

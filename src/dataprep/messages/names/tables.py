@@ -18,6 +18,7 @@ from dataprep.store import files
 from dataprep.unicode.text import I64
 
 from . import terms as T
+from .endings import with_endings
 from .finder import Finder
 from .matching import common_words, identity, signs_in, words
 from .phones import Phones, phone
@@ -123,7 +124,10 @@ def _local(
     """Return the person that a shared term means, by chat * terms + term, for chats where only one is possible."""
     found = defaultdict(set)
     for row in people:
+        if row["kind"] in (T.MORE, T.CHAT, T.HANDLE, T.STATED):
+            continue
         for term, _ in terms_in(row["kind"], row["name"], 1, frozenset()):
-            if row["kind"] not in (T.MORE, T.CHAT, T.HANDLE, T.STATED) and len(terms[term].persons) > 1:
-                found[chats[row["chat"]] * max(1, len(index)) + index[term]].add(who(row["name"]))
+            for form in (term, *with_endings(term)):
+                if form in terms and len(terms[form].persons) > 1:
+                    found[chats[row["chat"]] * max(1, len(index)) + index[form]].add(who(row["name"]))
     return {key: next(iter(persons)) for key, persons in found.items() if len(persons) == 1}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import product
 
+from .endings import with_endings
 from .matching import COMMON, identity, spellings, words
 from .phones import MIN_DIGITS
 from .unspaced import is_hangul, is_unspaced
@@ -15,6 +17,7 @@ AUTHOR, MENTION, CHAT, WHOLE, MORE, SHARED = "author", "mention", "chat", "whole
 HANDLE, STATED = "handle", "stated"  # an account; a person whom an export names, but who did not write
 MIN_GLUED = 3  # letters of a word that is searched for inside of hashtags
 ARTICLE = "\u0627\u0644"  # its first letter is lost after a preposition: "للعلوي" is "to العلوي"
+MAX_WORDS = 4  # of a name that is also searched with only some of its spaces
 MIN_JOINED = 6  # letters of a name without its spaces that is searched for, as "ilsevarga"
 NAMING = (AUTHOR, MENTION, WHOLE, MORE, HANDLE, STATED)
 SINGLE = (WHOLE, CHAT, STATED)  # of which a single word counts only after an @
@@ -33,9 +36,11 @@ class Term:
 
 
 def terms_of(
-    rows: Iterable[tuple[str, str, str]], min_chars: int, weak: frozenset[str], who: Callable[[str], str] = identity
+    rows: Collection[tuple[str, str, str]], min_chars: int, weak: frozenset[str], who: Callable[[str], str] = identity
 ) -> dict[str, Term]:
     """Return the words and full names to find in texts, {text: Term}, for rows (kind, chat, name).
+
+    A form of a word with an ending (`endings.py`) means the same people, unless it is a name by itself.
 
     min_chars: a shorter word is weak, as are the words in `weak`: they count only after an @. who: returns a text that
     is equal for the names of one person.
@@ -45,7 +50,11 @@ def terms_of(
         for term, is_weak in terms_in(kind, name, min_chars, weak):
             found[term].persons.add(who(name))
             found[term].weak &= is_weak
-    return found
+    forms: dict[str, set[str]] = defaultdict(set)
+    for word in {word for _, _, name in rows for word in words(name)} & found.keys():
+        for form in with_endings(word) if not found[word].weak else ():
+            forms[form] |= found[word].persons
+    return {form: Term(who, weak=False) for form, who in forms.items() if form not in weak} | found
 
 
 def terms_in(kind: str, name: str, min_chars: int, weak: frozenset[str]) -> Iterable[tuple[str, bool]]:
@@ -79,13 +88,17 @@ def whole_forms(name: tuple[str, ...]) -> tuple[str, ...]:
     name: the words, as `matching.words` returns them. For "user1234567", as Telegram calls accounts, also the number.
 
     >>> whole_forms(("ilse", "van", "varga"))
-    ('ilse van varga', 'ilsevanvarga', 'ilsevarga')
+    ('ilse van varga', 'ilse vanvarga', 'ilsevan varga', 'ilsevanvarga', 'ilsevarga')
     """
     if len(name) < 2:
         numbered = _NUMBERED.fullmatch("".join(name))
         return (*name, numbered[1]) if numbered else name
     joined = dict.fromkeys(("".join(name), name[0] + name[-1]))
-    return " ".join(name), *(one for one in joined if len(one) >= MIN_JOINED or is_unspaced(one) or is_hangul(one))
+    full = [" ".join(name)]
+    if len(name) <= MAX_WORDS:  # "SiobhánO'Rourke"
+        gaps = list(product((" ", ""), repeat=len(name) - 1))[1:-1]
+        full += ["".join(map("".join, zip(name, (*gap, ""), strict=True))) for gap in gaps]
+    return *full, *(one for one in joined if len(one) >= MIN_JOINED or is_unspaced(one) or is_hangul(one))
 
 
 def is_group_name(name: str) -> bool:
