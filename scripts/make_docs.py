@@ -1,18 +1,20 @@
-"""Build the documentation site: copy the pages, write the reference from the public names, and run mkdocs on both.
+"""Build the documentation site: copy the pages, write notebooks and the reference as pages, and run mkdocs on all.
 
     make docs          the site in out/site/html; a broken link, or a page that the navigation lacks, is an error
 
 The pages keep their folders, so that their links hold. `reference/` has a page per folder of the package, whose
-content mkdocstrings takes from the docstrings.
+content mkdocstrings takes from the docstrings. The notebooks of `docs/notebooks` are shown with their stored outputs.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import dataprep
 
@@ -35,6 +37,36 @@ def copy_pages() -> None:
             shutil.copy(source, to)
 
 
+def write_notebooks() -> None:
+    """Replace each copied notebook by a page with its texts, its code and its outputs; change links to them."""
+    for notebook in sorted((PAGES / "docs" / "notebooks").glob("*.ipynb")):
+        page = page_of(json.loads(notebook.read_text(encoding="utf-8")))
+        notebook.with_suffix(".md").write_text(page, encoding="utf-8")
+        notebook.unlink()
+    for page in (PAGES / "docs").rglob("*.md"):
+        page.write_text(page.read_text(encoding="utf-8").replace(".ipynb)", ".md)"), encoding="utf-8")
+
+
+def page_of(notebook: dict[str, Any]) -> str:
+    """Return a notebook, as its file has it, as Markdown."""
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+        else:
+            parts += [f"```python\n{source}\n```", *map(shown, cell["outputs"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def shown(output: dict[str, Any]) -> str:
+    """Return an output of a cell: its HTML, which may have no empty line for Markdown, else its text."""
+    data = output.get("data", {"text/plain": output.get("text", "")})
+    if "text/html" in data:
+        return f'<div class="output">{"".join(data["text/html"])}</div>'.replace("\n\n", "\n&#8203;\n")
+    return "```text\n" + "".join(data["text/plain"]).rstrip("\n") + "\n```"
+
+
 def write_reference() -> None:
     """Write a page per room of the package, and a first page that lists all public names."""
     rooms: dict[str, list[str]] = defaultdict(list)
@@ -53,6 +85,7 @@ def write_reference() -> None:
 def main() -> None:
     """Build the site; exit with the status of mkdocs."""
     copy_pages()
+    write_notebooks()
     write_reference()
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict"], cwd=ROOT, check=False)
     if done.returncode == 0:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Run all tests on Python 3.10, 3.12 and 3.13 where found (`make test` has 3.11), then the wheel as a user installs it.
+# Run all tests on Python 3.10, 3.12 and 3.13 where found (`make test` has 3.11), with the notebooks of docs/, then the
+# wheel as a user installs it.
 # torch is its build for CPUs (PyPI's brings gigabytes of CUDA). TORCH_WHEELS names another page or folder of wheels,
 # PYTHONS the versions, as in PYTHONS=3.12.
 set -euo pipefail
@@ -36,7 +37,7 @@ for version in ${PYTHONS:-3.10 3.12 3.13}; do
     continue
   fi
   venv=.venv-$version
-  options=(VENV="$venv" PYTHON="$python" EXTRAS=data)
+  options=(VENV="$venv" PYTHON="$python" EXTRAS=data,notebooks)
   result=FAILED lacking=
   if make "${options[@]}" setup; then
     install_torch || echo "no CPU build of $torch for Python $version at $wheels: the tests that need it skip"

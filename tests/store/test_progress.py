@@ -37,7 +37,9 @@ def test_without_bars(monkeypatch, capsys):
 
 
 class ZMQInteractiveShell:
-    """The shell of a notebook's kernel, by name."""
+    """The shell of a notebook's kernel, by name, in its third cell."""
+
+    execution_count = 3
 
 
 class TerminalInteractiveShell:
@@ -48,13 +50,22 @@ class TerminalInteractiveShell:
 def test_a_notebook_has_a_bar_in_its_cell(monkeypatch, capsys, shell):
     """The bar states label, amounts and pace, is escaped, and is removed at the end, also after an error."""
     drawn: list[str] = []
-    handle = SimpleNamespace(update=drawn.append)
-    show = SimpleNamespace(HTML=str, display=lambda text, display_id: [drawn.append(text), handle][display_id])
+    shown: list[str] = []
+
+    def update(data, raw):
+        drawn.append(data["text/html"])
+
+    def display(data, raw, display_id):
+        shown.append(data)
+        return SimpleNamespace(update=update)
+
+    show = SimpleNamespace(display=display)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=shell, display=show))
     monkeypatch.setattr(progress, "SECONDS", 0)
+    monkeypatch.setattr(progress, "_lines", {})
     assert list(progress.track(iter("ab"), [Sized(), Sized()], "<read>")) == ["a", "b"]
     if shell is TerminalInteractiveShell:
-        assert drawn == []
+        assert shown == drawn == []
     else:
         assert drawn[0] == "&lt;read&gt;"
         assert '<progress value="10000000" max="10000000"></progress> 10.0 MB of 10.0 MB' in drawn[2]
@@ -64,6 +75,10 @@ def test_a_notebook_has_a_bar_in_its_cell(monkeypatch, capsys, shell):
         results.close()
         assert "1 of 2" in drawn[-2]
         assert drawn[-1] == ""
+        assert len(shown) == 1, "one line for all bars of a cell"
+        monkeypatch.setattr(shell, "execution_count", 4)
+        assert list(progress.track(iter("a"), [1], "next")) == ["a"]
+        assert len(shown) == 2
     assert capsys.readouterr().err == ""
 
 

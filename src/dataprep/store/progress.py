@@ -19,6 +19,7 @@ R = TypeVar("R")
 Draw = Callable[[int, str], None]
 
 SECONDS = 0.5  # between two drawings in a notebook
+_lines: dict[int | None, Any] = {}  # the display of the bars of the cell that runs, by the cell's number
 _without: ContextVar[bool] = ContextVar("without_bars", default=False)
 
 
@@ -66,28 +67,42 @@ def _terminal_bar(label: str, total: int, in_bytes: bool) -> Iterator[Draw]:  # 
 @contextlib.contextmanager
 def _notebook_bar(label: str, total: int, in_bytes: bool) -> Iterator[Draw]:  # noqa: FBT001 - the unit
     """Show a bar in the output of the cell; it is removed at the end. rich needs ipywidgets for this."""
-    display: Any = sys.modules["IPython"].display
-    handle = display.display(display.HTML(html.escape(label)), display_id=True)
+    show = _line_of_cell()
+    show(html.escape(label))
     drawn = 0.0
 
     def draw(done: int, pace: str) -> None:
         nonlocal drawn
         if time.monotonic() - drawn >= SECONDS:
             amounts = f"{decimal(done)} of {decimal(total)}" if in_bytes else f"{done:,} of {total:,}"
-            bar = f'<progress value="{done}" max="{total}"></progress>'
-            handle.update(display.HTML(f"{html.escape(label)} {bar} {amounts}, {pace}"))
+            show(f'{html.escape(label)} <progress value="{done}" max="{total}"></progress> {amounts}, {pace}')
             drawn = time.monotonic()
 
     try:
         yield draw
     finally:
-        handle.update(display.HTML(""))
+        show("")
+
+
+def _line_of_cell() -> Callable[[str], None]:
+    """Return a function that replaces the line of HTML for bars in this cell's output: one line for all its bars."""
+    display: Any = sys.modules["IPython"].display
+    cell = getattr(_shell(), "execution_count", None)
+    if cell is None or cell not in _lines:
+        _lines.clear()
+        _lines[cell] = display.display({"text/html": "", "text/plain": ""}, raw=True, display_id=True)
+    handle = _lines[cell]
+    return lambda line: handle.update({"text/html": line, "text/plain": ""}, raw=True)
+
+
+def _shell() -> Any:
+    ipython: Any = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
 
 
 def _in_notebook() -> bool:
     """Return whether this process is the kernel of a notebook; IPython on a terminal is not."""
-    ipython: Any = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    shell = _shell()
     return shell is not None and type(shell).__name__ not in ("NoneType", "TerminalInteractiveShell")
 
 
