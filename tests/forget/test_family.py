@@ -1,0 +1,205 @@
+"""Which folder was made of which, and the ids of a document in each of them."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dataprep.core.batch import POSITION_BITS
+from dataprep.core.folder import DATASET, TOKENS
+from dataprep.errors import PlanError
+from dataprep.forget.family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
+from dataprep.store import files
+
+SEALED, JSON = {"name": "Sealed"}, {"name": "JsonLines"}
+
+
+def folder(place, kind=DATASET, inputs=(), reads=(), last_file=0, offset=None, **more):
+    """Write what states the relations of a folder: `reads` [(folder, file number)], `inputs` [(file, file number)]."""
+    needed = {"docs": 0, "bytes": 0, "columns": [], "shards": [], "last_file": last_file}
+    stated = [{"offset": offset}] if offset is not None else []
+    files.write_json(str(place / "manifest.json"), {"kind": kind, **needed, "inputs": stated, **more})
+    rows = [{"url": f"{home}/data/part-00000-000.parquet", "file": n, "reader": 0} for home, n in reads]
+    rows += [{"url": str(name), "file": n, "reader": 1} for name, n in inputs]
+    if rows:
+        files.write_json(str(place / "origin.json"), {"files": rows, "readers": [SEALED, JSON]})
+    return place
+
+
+def family(place):
+    """Return the relatives by name."""
+    return {files.name_of(node.url): node for node in find_family(str(place))}
+
+
+def parents(node):
+    """Return the names and offsets of the parents of a folder."""
+    return [(files.name_of(parent.url), offset) for parent, offset in node.parents]
+
+
+def a_run(place, **kinds):
+    """Write a run whose steps have no origin."""
+    files.write_json(str(place / "run.json"), {"steps": list(kinds)})
+    for name, more in kinds.items():
+        if more is not None:
+            folder(place / name, **more)
+    return place
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_ids_everywhere_are_those_of_a_walk(data) -> None:
+    """Up to a parent an id loses the offset, down to a child it gains it; ids no file of the parent has stay away."""
+    n = data.draw(st.integers(1, 5))
+    nodes = [Relative(str(k), DATASET, {"last_file": data.draw(st.integers(0, 2))}) for k in range(n)]
+    for parent, child in itertools.combinations(range(n), 2):
+        for offset in data.draw(st.lists(st.integers(0, 2), max_size=1)):
+            nodes[child].parents.append((nodes[parent], offset))
+            nodes[parent].children.append((nodes[child], offset))
+    some = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), max_size=3)
+    start = {k: data.draw(some) for k in data.draw(st.sets(st.integers(0, n - 1), max_size=2))}
+    expected = {(k, number, at) for k, ids in start.items() for number, at in ids}
+    waiting = list(expected)
+    while waiting:
+        k, number, at = waiting.pop()
+        up = [(int(p.url), number - o, at) for p, o in nodes[k].parents if 0 <= number - o <= p.last_file]
+        down = [(int(c.url), number + o, at) for c, o in nodes[k].children]
+        waiting += [each for each in (*up, *down) if each not in expected]
+        expected |= {*up, *down}
+    given_ids = {nodes[k]: np.array([f << POSITION_BITS | at for f, at in ids], np.uint64) for k, ids in start.items()}
+    found = ids_everywhere(given_ids)
+    rows = [(int(node.url), i >> POSITION_BITS, i & 3) for node, ids in found.items() for i in ids.tolist()]
+    assert set(rows) == expected
+    assert all(ids.tolist() == sorted(set(ids.tolist())) for ids in found.values())
+
+
+def test_origins_state_the_parents(tmp_path) -> None:
+    """Sealed input inside the run is a parent, outside of it a sentence; other files are input."""
+    web = folder(tmp_path / "run" / "web", inputs=[("a.jsonl", 0), ("b.jsonl", 1)])
+    far = folder(tmp_path / "far")
+    folder(tmp_path / "run" / "both", reads=[(web, 0), (web, 0), (far, 3)], inputs=[("c.jsonl", 4)])
+    folder(tmp_path / "run" / "self", reads=[(tmp_path / "run" / "self", 0)])
+    found = family(tmp_path / "run")
+    assert parents(found["both"]) == [("web", 0)]
+    assert found["both"].outside == [(str(far), 3)]
+    assert found["both"].input_files == [(4, "c.jsonl")]
+    assert found["web"].input_files == [(0, "a.jsonl"), (1, "b.jsonl")]
+    assert [(files.name_of(child.url), offset) for child, offset in found["web"].children] == [("both", 0)]
+    assert (found["self"].parents, found["self"].outside) == ([], [])
+
+
+def test_a_sealed_folder_read_by_another_reader_is_a_file(tmp_path) -> None:
+    """A shard that was read as Parquet has the file number of a file, so its folder is no parent."""
+    web = folder(tmp_path / "web")
+    files.write_json(
+        str(folder(tmp_path / "raw") / "origin.json"),
+        {"files": [{"url": f"{web}/data/x.parquet", "file": 0, "reader": 0}], "readers": [None]},
+    )
+    found = family(tmp_path)
+    assert (parents(found["raw"]), found["raw"].input_files) == ([], [(0, f"{web}/data/x.parquet")])
+
+
+def test_a_moved_run_finds_its_parents_by_name(tmp_path) -> None:
+    """If the stated folder is gone, the only folder of its name is meant; if it is there, it is outside."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    folder(old / "clean", reads=[(folder(old / "web"), 0), (folder(old / "a" / "web2"), 1)])
+    folder(old / "b" / "web2")
+    shutil.copytree(old, new)
+    assert (found := family(new)["clean"]).parents == []
+    assert [offset for _, offset in found.outside] == [0, 1]
+    shutil.rmtree(old)
+    found = family(new)["clean"]
+    assert parents(found) == [("web", 0)]
+    assert found.outside == [(f"{old}/a/web2", 1)]
+
+
+def test_a_step_without_an_origin_is_made_of_the_dataset_before_it(tmp_path) -> None:
+    """Token shards are nobody's parent, and shifted numbers say that more than one folder was read."""
+    run = a_run(
+        tmp_path, web={}, absent=None, tokens={"kind": TOKENS}, clean={"offset": 0},
+        shifted={"offset": 2}, listed={"inputs": [("a.jsonl", 0)]}, last={},
+    )  # fmt: skip
+    assert {name: parents(node) for name, node in family(run).items()} == {
+        "web": [], "tokens": [("web", 0)], "clean": [("web", 0)], "shifted": [], "listed": [], "last": [("listed", 0)],
+    }  # fmt: skip
+
+
+def test_saved_inputs_belong_to_their_folder(tmp_path) -> None:
+    """They are no folders of their own. Other kinds are left out; a recipe alone is an unfinished Dataset."""
+    folder(tmp_path / "web" / "steps" / "01-Exact" / "input")
+    folder(tmp_path / "web")
+    files.write_json(str(tmp_path / "begun" / "recipe.json"), {"kind": DATASET})
+    files.write_json(str(tmp_path / "model" / "manifest.json"), {"kind": "model"})
+    files.write_json(str(tmp_path / "bare" / "manifest.json"), {"tokens": 3})
+    found = family(tmp_path)
+    assert {name: (node.kind, bool(node.manifest)) for name, node in found.items()} == {
+        "web": (DATASET, True), "begun": (DATASET, False), "bare": (TOKENS, True),
+    }  # fmt: skip
+    (step,) = found["web"].steps
+    assert (step.url, step.kind) == (str(tmp_path / "web" / "steps" / "01-Exact" / "input"), DATASET)
+    assert found["web"].datasets == [step, found["web"]]
+    assert found["bare"].datasets == []
+    assert (found["begun"].last_file, found["web"].last_file) == (2**24 - 1, 0)
+
+
+def test_sources_of_a_mixture_are_found_by_their_recipes(tmp_path) -> None:
+    """The mixture names the recipe of each source; names alone say nothing."""
+    for name in ("a", "b"):
+        folder(tmp_path / name, TOKENS, recipe=f"recipe of {name}")
+    shares = [{"source": "web", "recipe": "recipe of b"}, {"source": "a", "recipe": "unknown"}, {"source": "b"}]
+    folder(tmp_path / "mixed", TOKENS, recipe="recipe of mixed", mixture={"sources": shares})
+    found = family(tmp_path)
+    assert found["mixed"].sources == {"web": found["b"]}
+    order = parents_first([found["mixed"], found["a"], found["b"]])
+    assert order == [found["b"], found["mixed"], found["a"]]
+
+
+def test_parents_come_first_once(tmp_path) -> None:
+    """A diamond is placed parents first, every folder once."""
+    a = folder(tmp_path / "z")
+    b, c = folder(tmp_path / "m", reads=[(a, 0)]), folder(tmp_path / "b", reads=[(a, 0)])
+    folder(tmp_path / "a", reads=[(b, 0), (c, 1)])
+    found = parents_first(find_family(str(tmp_path)))
+    assert [files.name_of(node.url) for node in found] == ["z", "m", "b", "a"]
+
+
+def owner(place, of=None):
+    """Return the name of the folder to which ids refer."""
+    return files.name_of(owner_of_ids(str(place), find_family(str(place)), of).url)
+
+
+def test_who_numbers_the_documents(tmp_path) -> None:
+    """The folder itself, the named one, or the last step if all number alike; else the user is asked."""
+    web = folder(tmp_path / "web")
+    folder(tmp_path / "clean", reads=[(web, 0)])
+    folder(tmp_path / "tokens", TOKENS, reads=[(tmp_path / "clean", 0)])
+    assert owner(tmp_path) == "web"  # by name, where no run.json states the order
+    files.write_json(str(tmp_path / "run.json"), {"steps": ["web", "clean", "tokens", "never"]})
+    assert owner(tmp_path) == "clean"
+    assert owner(tmp_path / "clean") == "clean"
+    assert owner(tmp_path, "tokens") == owner(tmp_path, f"{tmp_path}/tokens") == "tokens"
+    with pytest.raises(PlanError, match="there is no folder c in .*; --of must be one of clean, tokens, web"):
+        owner(tmp_path, "c")
+    folder(tmp_path / "clean", reads=[(web, 1)])
+    with pytest.raises(PlanError, match=r"number documents differently \(web, clean\)"):
+        owner(tmp_path)
+    shutil.rmtree(web)
+    assert owner(tmp_path) == "clean"
+    shutil.rmtree(tmp_path / "clean")
+    assert owner(tmp_path) == "tokens"
+
+
+def test_two_parents_are_two_numberings(tmp_path) -> None:
+    """A folder of two others has ids of its own, even if the first keeps its numbers."""
+    web, chats = folder(tmp_path / "web"), folder(tmp_path / "chats")
+    both = folder(tmp_path / "x" / "both", reads=[(web, 0), (chats, 1)])
+    files.write_json(str(tmp_path / "run.json"), {"steps": ["web"]})
+    assert owner(tmp_path) == "web"
+    folder(tmp_path / "end", reads=[(both, 0)])
+    files.write_json(str(tmp_path / "run.json"), {"steps": ["web", "end"]})
+    with pytest.raises(PlanError, match=r"number documents differently \(web, end\)"):
+        owner(tmp_path)
