@@ -179,12 +179,17 @@ def _flat(name: str, column: pa.Array) -> Iterator[tuple[str, list[str]]]:
     if pa.types.is_struct(kind):
         for i, field in enumerate(kind):
             yield from _flat(f"{name}.{field.name}", column.field(i))
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    elif any(is_kind(kind) for is_kind in _LISTS):
         yield from _flat(name, column.flatten())
     elif pa.types.is_map(kind):
         yield from _flat(name, column.keys)
         yield from _flat(name, column.items)
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    elif any(is_kind(kind) for is_kind in _STRINGS):
         yield name, ["" if value is None else value for value in column.to_pylist()]
-    elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    elif any(is_kind(kind) for is_kind in _BYTES):
         yield name, ["" if value is None else value.decode("utf-8", "replace") for value in column.to_pylist()]
+
+
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)

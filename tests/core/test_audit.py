@@ -1,0 +1,143 @@
+"""What the audit of a folder reads from each kind of file, what it counts, and how it names what it found."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dataprep as dp
+from dataprep.core.audit import BATCH, BYTES, CELL, FRAGMENT, TEXT, Finding, Strings, audit, strings_of
+from dataprep.errors import Leak
+
+
+@dataclass(frozen=True)
+class Finds:
+    """Finds words in strings; those in `stays` may stay."""
+
+    words: tuple[str, ...] = ("secret",)
+    stays: tuple[str, ...] = ()
+
+    def __call__(self, strings):
+        """Each value that contains a word."""
+        for row, value in enumerate(strings.values):
+            for word in (*self.words, *self.stays):
+                if word in value:
+                    yield Finding(word, row, word in self.stays)
+
+
+def column(values, kind=None):
+    """The strings of a file with one column."""
+    return pa.table({"c": pa.array(values, kind)})
+
+
+LETTERS = pa.dictionary(pa.int32(), pa.string())
+COLUMNS = {
+    "text": (column(["a", None, "b"]), [("column c", ["a", "", "b"])]),
+    "large text": (column(["a", None], pa.large_string()), [("column c", ["a", ""])]),
+    "bytes": (column([b"a", None, b"\xff"], pa.binary()), [("column c", ["a", "", "\ufffd"])]),
+    "large bytes": (column([b"a"], pa.large_binary()), [("column c", ["a"])]),
+    "bytes of one size": (column([b"ab", None], pa.binary(2)), [("column c", ["ab", ""])]),
+    "views": (column(["a"], pa.string_view()), [("column c", ["a"])]),
+    "pairs": (column([["a", "b"], ["c", "d"]], pa.list_(pa.string(), 2)), [("column c", ["a", "b", "c", "d"])]),
+    "coded": (pa.table({"c": pa.array(["a", "b", "a"]).dictionary_encode()}), [("column c", ["a", "b", "a"])]),
+    "list": (column([["a"], [], ["b", "c"]]), [("column c", ["a", "b", "c"])]),
+    "large list": (column([["a"], ["b"]], pa.large_list(pa.string())), [("column c", ["a", "b"])]),
+    "list of coded": (column([["a"], ["b"]], pa.list_(LETTERS)), [("column c", ["a", "b"])]),
+    "struct": (column([{"x": "a", "y": 1}]), [("column c.x", ["a"])]),
+    "deep": (column([[{"x": [{"y": "a"}]}]]), [("column c.x.y", ["a"])]),
+    "map": (column([[("k", "a"), ("l", "b")]], pa.map_(pa.string(), pa.string())),
+            [("column c", ["k", "l"]), ("column c", ["a", "b"])]),
+    "numbers": (column([1, 2]), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_every_string_of_a_column_is_read(tmp_path, name) -> None:
+    """Whatever it lies in, each string of each row is there, as a cell."""
+    table, expected = COLUMNS[name]
+    pq.write_table(table, tmp_path / "a.parquet")
+    schema, *found = strings_of(str(tmp_path / "a.parquet"))
+    assert (schema.place, schema.how, schema.values[0]) == ("the schema", CELL, "c")
+    assert [(s.place, s.values) for s in found] == expected
+    assert {(s.how, s.first) for s in found} <= {(CELL, 0)}
+
+
+def test_rows_are_counted_over_batches(tmp_path) -> None:
+    """The row that is named is that of the file; names of columns and what the schema carries are read, too."""
+    n = 2 * BATCH + 3
+    table = pa.table({"secret column": ["x"] * (n - 1) + ["a secret"]}).replace_schema_metadata({"who": "made by me"})
+    pq.write_table(table, tmp_path / "a.parquet")
+    schema, *found = strings_of(str(tmp_path / "a.parquet"))
+    assert "made by me" in schema.values[1]
+    assert [s.first for s in found] == [0, BATCH, 2 * BATCH]
+    assert sum(len(s.values) for s in found) == n
+    with pytest.raises(Leak, match=r"is left in a\.parquet, the schema, value 1: 'secret'; do not"):
+        audit(str(tmp_path), Finds(), dp.Serial())
+    pq.write_table(table.rename_columns(["c"]), tmp_path / "a.parquet")
+    with pytest.raises(Leak, match=rf"is left in a\.parquet, column c, value {n:,}: 'secret'; do not"):
+        audit(str(tmp_path), Finds(), dp.Serial())
+
+
+FILES = {
+    "a.json": (json.dumps({"k": ["v", {"x": None, "y": 1.5}], "n": [12, True]}),
+               [("the JSON", CELL, {"k", "n", "v", "x", "y", "12", "True"})]),
+    "a.jsonl": ('{"a": 1}\n["b"]\nno JSON\n',
+                [("line 1", CELL, {"a", "1"}), ("line 2", CELL, {"b"}), ("line 3", CELL, {"no JSON"})]),
+    "tokenizer.json": ('{"vocab": {"ab": 3}}', [("the JSON", FRAGMENT, {"vocab", "ab", "3"})]),
+    "a.html": ("<p>one &amp; <b> two</b></p>",
+               [("the page", CELL, {"", "one &", "two"}), ("the page", TEXT, {"<p>one & <b> two</b></p>"})]),
+    "a.bin": ("any", [("the bytes", BYTES, {"any"})]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_string_of_a_file_is_read(tmp_path, name) -> None:
+    """Keys, values and integers of JSON, cells and the whole of a page, the bytes of any other file."""
+    text, expected = FILES[name]
+    (tmp_path / name).write_text(text)
+    found = [(s.place, s.how, set(s.values)) for s in strings_of(str(tmp_path / name))]
+    assert found == expected
+    assert {s.first for s in strings_of(str(tmp_path / name))} == {0}
+
+
+def test_what_may_stay_is_counted(tmp_path) -> None:
+    """Over all files, their names and strings that are given; skipped files and the lease are not read."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mama.json").write_text('["mama", "mama", "Jo"]')
+    (tmp_path / "b.txt").write_text("mama and Jo")
+    (tmp_path / "skipped.txt").write_text("secret")
+    (tmp_path / ".dataprep-lease").write_text("secret")
+    folder, search = str(tmp_path), Finds(stays=("mama", "Jo"))
+    also = [Strings("the manifest", CELL, ["mama"])]
+    assert audit(folder, search, dp.Serial(), also=also, skip=["skipped.txt"]) == Counter({"mama": 5, "Jo": 2})
+    with pytest.raises(Leak, match=r"is left in skipped\.txt, the bytes, value 1: 'secret'; do not"):
+        audit(folder, search, dp.Serial())
+
+
+def test_the_first_leak_is_named_and_the_others_are_counted(tmp_path) -> None:
+    """Names of files come first, then given strings, then files; each file counts once."""
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("secret secret")
+    folder = str(tmp_path)
+    with pytest.raises(Leak, match=r"left in a\.txt, the bytes, value 1: 'secret' \(and in 1 more files\); do not"):
+        audit(folder, Finds(), dp.Serial())
+    also = [Strings("the manifest", CELL, ["x", "a secret"])]
+    with pytest.raises(Leak, match=r"left in the manifest, value 2: 'secret' \(and in 2 more files\); do not"):
+        audit(folder, Finds(), dp.Serial(), also=also)
+    (tmp_path / "secret.txt").write_text("")
+    with pytest.raises(Leak, match=r"left in the names of files, value \d: 'secret' \(and in 2 more files\); do not"):
+        audit(folder, Finds(), dp.Serial())
+
+
+def test_a_format_may_have_its_own_scan(tmp_path) -> None:
+    """A scan is chosen by the end of the name, and replaces what would be read."""
+    (tmp_path / "a.ids").write_text("secret")
+    own = {".ids": lambda url: [Strings(f"tokens of {url.rpartition('/')[2]}", FRAGMENT, ["hidden"])]}
+    assert audit(str(tmp_path), Finds(), dp.Serial(), scans=own) == Counter()
+    with pytest.raises(Leak, match=r"left in a\.ids, tokens of a\.ids, value 1: 'hidden'; do not"):
+        audit(str(tmp_path), Finds(("hidden",)), dp.Serial(), scans=own)
