@@ -10,9 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from dataprep.core.batch import show_id
+from dataprep.core.dataset import open_dataset
 from dataprep.core.tables import Drop
-from dataprep.errors import PlanError
+from dataprep.errors import require
 from dataprep.history import why
+from dataprep.history.centroids import semantic_clusters
 from dataprep.history.clusters import Cluster, Clusters, find_clusters, least_similar
 from dataprep.history.cuts import RepeatedCut, most_repeated_cuts
 from dataprep.unicode.valid import printable
@@ -21,6 +23,7 @@ from .options import RunFolder, Screen, table_of
 from .why import text_pair
 
 DEFAULT = 5
+MOST_CENTROIDS, TEXT_CHARS = 20, 200
 
 
 def clusters(
@@ -28,21 +31,26 @@ def clusters(
     largest: Annotated[int | None, typer.Option(min=1, help="Show the N largest clusters (5 by default).")] = None,
     least_similar: Annotated[int | None, typer.Option(min=1, help="Show the N least similar removals.")] = None,
     cuts: Annotated[int | None, typer.Option(min=1, help="Show the N texts that were cut out most often.")] = None,
+    centroids: Annotated[
+        int | None, typer.Option(min=1, help="Show the N documents nearest to and farthest from each centroid.")
+    ] = None,
     source: Annotated[str | None, typer.Option(help="Show only documents of this source.")] = None,
 ) -> None:
-    """Show clusters of duplicates: each kept document, those dropped as its duplicates, and the words that differ."""
+    """Show clusters of duplicates: each kept document, those dropped as its duplicates, and the words that differ.
+
+    --centroids shows representatives and outliers of the clusters of SemDeDup(annotate=True).
+    """
     console = Screen()
-    if largest is None and least_similar is None and cuts is None:
+    if largest is None and least_similar is None and cuts is None and centroids is None:
         largest = DEFAULT
     if largest is not None:
         _print_largest(console, folder, largest, source)
     if least_similar is not None:
         _print_least(console, folder, least_similar, source)
-    if cuts is not None:
-        if source is not None:
-            msg = "--cuts counts texts of all sources; leave --source out"
-            raise PlanError(msg)
-        _print_cuts(console, folder, cuts)
+    for name, given, show in (("cuts", cuts, _print_cuts), ("centroids", centroids, _print_centroids)):
+        if given is not None:
+            require(source is None, f"--{name} counts texts of all sources; leave --source out")
+            show(console, folder, given)
 
 
 def _print_largest(console: Console, folder: str, n: int, source: str | None) -> None:
@@ -131,6 +139,19 @@ def _print_cuts(console: Console, folder: str, n: int) -> None:
             align="left", style="dim",
         )  # fmt: skip
         console.print(printable(repeat.text or "(the text cannot be read)"), markup=False, highlight=False)
+
+
+def _print_centroids(console: Console, folder: str, n: int) -> None:
+    docs, found = open_dataset(folder), semantic_clusters(folder, n)
+    for cluster in found[:MOST_CENTROIDS]:
+        console.rule(f"centroid {cluster.number}: [bold]{cluster.size:,} documents[/]", align="left", style="dim")
+        for name, members in (("nearest", cluster.representatives), ("farthest", cluster.outliers)):
+            for cosine, id_ in members:
+                text = " ".join(docs.text_of(id_)[:TEXT_CHARS].split())
+                console.print(f"[dim]{name}[/] {show_id(id_)} ({cosine:.3f})", end=" ", highlight=False)
+                console.print(printable(text), markup=False, highlight=False)
+    if len(found) > MOST_CENTROIDS:
+        console.print(f"and {len(found) - MOST_CENTROIDS:,} smaller clusters", highlight=False)
 
 
 def _span(repeat: RepeatedCut) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -29,24 +30,32 @@ CLUSTERS = pa.schema(
         pa.field("similarity", pa.float32()),
     ]
 )
+CENTROIDS = pa.schema(
+    [
+        pa.field("id", pa.uint64(), nullable=False),
+        pa.field("centroid", pa.int32()),  # number of the nearest centroid
+        pa.field("centroid_similarity", pa.float32()),  # the cosine to it
+    ]
+)
 COLUMNS = {f.name: f.type for f in CLUSTERS if f.name != "id"}
 REPEATS = {"repeats": pa.list_(pa.struct([f for f in SPANS if f.name != "id"]))}
 
 
-def added_columns(prefix: str | None, *, cuts: bool) -> dict[str, pa.DataType]:
+def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) -> dict[str, pa.DataType]:
     """Return the columns that are added, with their types; {} if `prefix`, the beginning of their names, is None.
 
-    cuts: whether the Estimator cuts texts; if not, it drops documents.
+    cuts: whether the Estimator cuts texts; if not, it drops documents. centroids: whether it compares vectors, and adds
+    the columns of CENTROIDS too.
     """
-    columns = REPEATS if cuts else COLUMNS
+    columns = REPEATS if cuts else COLUMNS | {f.name: f.type for f in list(CENTROIDS)[1:] if centroids}
     return {} if prefix is None else {prefix + name: kind for name, kind in columns.items()}
 
 
-def annotated(verdict: DropIds | CutSpans, prefix: str | None) -> Verdict:
+def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "") -> Verdict:
     """Return a stage that writes the decisions of `verdict` as columns, or `verdict` itself if `prefix` is None.
 
-    prefix: the beginning of the columns' names. Clusters are written to a table next to that of `verdict`; this takes
-    about 60 bytes of memory per document to drop.
+    prefix: the beginning of the columns' names. centroids: as in AnnotateClusters. Clusters are written to a table next
+    to that of `verdict`; this takes about 60 bytes of memory per document to drop.
     """
     if prefix is None:
         return verdict
@@ -56,7 +65,7 @@ def annotated(verdict: DropIds | CutSpans, prefix: str | None) -> Verdict:
     url = files.join(verdict.verdicts.rpartition("/")[0], "clusters.parquet")
     with files.open_raw(verdict.verdicts) as f:
         write_rows(url, CLUSTERS, [clusters_of(pq.read_table(f))])
-    return AnnotateClusters(clusters=url, prefix=prefix, **given)
+    return AnnotateClusters(clusters=url, centroids=centroids, prefix=prefix, **given)
 
 
 def clusters_of(verdicts: pa.Table) -> pa.Table:
@@ -118,16 +127,24 @@ class AnnotateClusters(_Annotate):
     """Adds the columns duplicate, cluster, cluster_in, cluster_size and similarity to every document.
 
     clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its own,
-    of size 1.
+    of size 1. centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.
     """
 
     cuts: ClassVar[bool] = False
 
     clusters: str = field(repr=False)
+    centroids: str = field(default="", repr=False)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
+        """The columns that this stage adds, with their types."""
+        return added_columns(self.prefix, cuts=False, centroids=bool(self.centroids))
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield the same documents with the columns."""
-        with RangeReader(self.clusters, CLUSTERS) as table:
+        with contextlib.ExitStack() as opened:
+            table = opened.enter_context(RangeReader(self.clusters, CLUSTERS))
+            near = opened.enter_context(RangeReader(self.centroids, CENTROIDS)) if self.centroids else None
             for batch in batches:
                 rows, ids = table.of(batch), B.ids(batch)
                 own = pa.Table.from_arrays(
@@ -139,7 +156,13 @@ class AnnotateClusters(_Annotate):
                 place, known = B.find_sorted(rows["id"].to_numpy(), ids)
                 at = np.where(known, place, np.arange(len(ids)) + len(rows))
                 taken = both.take(pa.array(at)).combine_chunks()
-                yield self._with(batch, {name: taken[name].combine_chunks() for name in COLUMNS})
+                columns = {name: taken[name].combine_chunks() for name in COLUMNS}
+                if near is not None:
+                    measured = near.of(batch)
+                    place, known = B.find_sorted(measured["id"].to_numpy(), ids)
+                    rows = measured.take(pa.array(place, mask=~known))
+                    columns |= {name: rows[name].combine_chunks() for name in CENTROIDS.names[1:]}
+                yield self._with(batch, columns)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

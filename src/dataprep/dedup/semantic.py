@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -11,20 +11,21 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core import owned
-from dataprep.core.annotate import annotated
+from dataprep.core.annotate import CENTROIDS, added_columns, annotated
 from dataprep.core.dataset import Dataset
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
-from dataprep.core.tables import NOBODY, VERDICTS, write_verdicts
+from dataprep.core.tables import NOBODY, VERDICTS, write_rows, write_verdicts
 from dataprep.core.verdict import DropIds, Verdict
 from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, two_sizes
 from dataprep.dedup.embeddings.word_vectors import LearnWords, SampleTexts, WordVectors, sample_bytes
 from dataprep.errors import PlanError, need, require
 from dataprep.store import files
 from dataprep.store.key import key
+from dataprep.store.spill import each_section
 
 from .embeddings import decide, kmeans
-from .embeddings.decide import CLOSEST, FARTHEST, AssignClusters, DecideClusters
+from .embeddings.decide import CLOSEST, FARTHEST, NEAREST, AssignClusters, DecideClusters
 from .embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, MeasureNearness
 from .keep import Keep, unreadable_values
 from .older import Deduplication, Joined
@@ -32,6 +33,7 @@ from .warm import warm
 
 MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
 DROPPED = "dropped"  # the folder of DroppedIds
+CENTROID_TABLE = "centroids.parquet"  # with annotate=
 PASSES = (
     SampleTexts, LearnWords, EmbedDocuments, FindClusters, AssignClusters, DecideClusters, FindSecondClusters,
     MeasureNearness,
@@ -114,7 +116,12 @@ class SemDeDup(Deduplication):
         names = [f.name for f in fields(self)]
         values = {name: getattr(self, name) for name in names if name != "embed" or self.version is None}
         values["against"] = [old.content for old in self.older]
-        return (self.VERSION, self.embed is not None, values)
+        return (self.VERSION, self.embed is not None, values, *(["centroids"] if self.annotate else []))
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
+        """The columns that `annotate` adds, with their types."""
+        return added_columns(self.prefix, cuts=False, centroids=True)
 
     @property
     def policy(self) -> Keep:
@@ -140,7 +147,8 @@ class SemDeDup(Deduplication):
         owned.discard(files.join(out, DROPPED))
         facts = {"epsilon": self.epsilon, **{name: found[name] for name in FACTS if name in found}}
         facts |= self.policy.warn(self.name, found)
-        return annotated(DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts), self.prefix)
+        dropped = DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
+        return annotated(dropped, self.prefix, files.join(out, CENTROID_TABLE))
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
@@ -195,7 +203,20 @@ class _SemanticSearch:
             limit = self._limit(self.how.diversify, left, dim, partitions) if left else kmeans.NO_LIMIT
             n_rows = write_verdicts(url, self._with_prototypes(partitions, limit))
             self.facts |= {"prototypes": n_rows - self.facts["dropped"], "prototype_cosine": limit.cosine / UNITS}
+        if self.how.prefix is not None:
+            centroids = files.join(self.out, CENTROID_TABLE)
+            write_rows(centroids, CENTROIDS, self._nearest(partitions))
+            return {"files": [url, centroids], **self.facts}
         return self.facts
+
+    def _nearest(self, partitions: int) -> Iterator[pa.Table]:
+        """Yield the nearest centroid of every new document that has a vector, and the cosine to it, in order of ids."""
+        new = self.items[self.joined.n_old :] if partitions else ()
+        urls = [AssignClusters.url(self.out, item.number) for item in new]
+        for rows in each_section(urls, 2 * partitions, NEAREST):
+            ids, cosines = rows["id"] - self.joined.first_new, rows["cosine"] / UNITS
+            columns = map(pa.array, (ids, np.ascontiguousarray(rows["centroid"]), cosines.astype(np.float32)))
+            yield pa.Table.from_arrays(list(columns), schema=CENTROIDS)
 
     def _each(self, task: Callable[[Any], dict[str, Any]], items: Sequence[Any], label: str) -> list[dict[str, Any]]:
         return list(self.run.map(task, items, f"{self.how.name}: {label}"))

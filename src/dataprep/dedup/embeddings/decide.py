@@ -7,8 +7,6 @@ AssignClusters writes the vectors to temporary files by partition, which is a gr
 one partition: it multiplies the vectors of documents with those of the kept documents, as matrices. If a cluster has
 more kept documents than fit into memory, the undecided documents are compared in further rounds, with the same result
 (as in `near/verify.py`).
-
-Slow reference for the tests: tests/twins/semantic.py
 """
 
 from __future__ import annotations
@@ -24,14 +22,15 @@ from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.tables import NOBODY
 from dataprep.store.spill import SpilledRows, all_sections, spill_to, write_spill
-from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U64, Int
+from dataprep.unicode.text import I64, U64
 
 from .kmeans import FindClusters, centroids_in, kept_in, nearest
+from .similar import among, first_hits
 from .vectors import F32, F64, I16, UNITS, lengths
 
 HEADER = np.dtype([("id", "<u8"), ("rank", "<u8"), ("cluster", "<u4"), ("file", "<u4")])
 VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4")])
+NEAREST = np.dtype([("id", "<u8"), ("centroid", "<i4"), ("cosine", "<i2")])
 PARTITION_BYTES = 32 << 20
 MAX_PARTITIONS = 4096
 HELD_BYTES = 64 << 20  # of vectors of a partition; one that has more is read in blocks
@@ -67,15 +66,19 @@ class AssignClusters(Pass[Part]):
         """Write two sections per partition to the file `url`, for the documents of the input part `item`; return {}.
 
         The sections are HEADERs (id, rank in order of preference, cluster, number of the part), and the vectors, int16.
+        One section more holds, in the order of the documents, NEAREST: id, number of the centroid, and the cosine to
+        it in ten-thousandths.
         """
         centroids, number = centroids_in(FindClusters.url(self.out), self.dim), item.number
-        with spill_to(url, 2 * self.partitions) as spill:
+        with spill_to(url, 2 * self.partitions + 1) as spill:
             for block in kept_in(self.out, number, self.dim, None):
                 headers = np.empty(len(block.ids), HEADER)
                 labels, similar = nearest(block.vectors, centroids)
                 headers["id"], headers["rank"] = block.ids, self._ranks(block.ranks, similar)
                 headers["cluster"], headers["file"] = labels, number
-                spill.write(list(self._sections(headers, block.vectors)))
+                found = np.empty(len(block.ids), NEAREST)
+                found["id"], found["centroid"], found["cosine"] = block.ids, labels, similar
+                spill.write([*self._sections(headers, block.vectors), found])
         return {}
 
     def _ranks(self, ranks: U64, similar: npt.NDArray[np.int16]) -> U64:
@@ -266,67 +269,6 @@ def decide_cluster(
             later.append(block[open_])
         pending = np.concatenate(later)
     return compared
-
-
-@kernel(inline="always")
-def cosine(product: Int, a: Int, b: Int) -> Int:
-    """Return the cosine of two vectors, rounded to an integer in ten-thousandths.
-
-    product: the vectors' scalar product; a, b: their lengths (norms).
-    """
-    return np.int64(np.rint(min(np.float64(product) / (a * b), 1.0) * 10_000.0))
-
-
-@kernel
-def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64, hit: I64, similar: F32) -> None:
-    """Find, for each of n documents, the first of m kept documents whose cosine, in ten-thousandths, is above `limit`.
-
-    products: float32[n, m], scalar products. a: lengths (norms) of the n documents' vectors. b: those of the m kept
-    documents' vectors. rows: the index of each of the n documents in `hit` and `similar`. names: a number for each of
-    the m kept documents. If document i is similar to kept document j, names[j] is written to hit[rows[i]], and the
-    cosine (0 to 1) to similar[rows[i]]; otherwise nothing is written.
-    """
-    n, m = products.shape
-    least = np.empty(m, np.float32)
-    for i in range(n):
-        for j in range(m):  # just below the limit, so that few are computed exactly
-            least[j] = np.float32((limit - 1) / 10_000.0 * a[i] * b[j])
-        some = 0
-        for j in range(m):  # no branch: eight at a time
-            some += products[i, j] > least[j]
-        if some:
-            for j in range(m):
-                if products[i, j] > least[j]:
-                    c = cosine(products[i, j], a[i], b[j])
-                    if c > limit:
-                        hit[rows[i]], similar[rows[i]] = names[j], np.float32(c / 10_000.0)
-                        break
-
-
-@kernel
-def among(products: F32, a: F64, limit: int, rows: I64, names: I64, capacity: int, hit: I64, similar: F32) -> I64:
-    """Compare n documents with each other, in order; return the entries of `rows` of those to keep.
-
-    products: float32[n, n], scalar products. a: lengths (norms) of the vectors. rows: the index of each document in
-    `names`, `hit` and `similar`. capacity: the largest number of entries to return. limit: a document is dropped if its
-    cosine to an earlier kept one, in ten-thousandths, is above this. If document i is similar to kept document j,
-    names[rows[j]] is written to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]].
-    """
-    n = len(products)
-    kept, k = np.empty(n, np.int64), 0
-    for i in range(n):
-        for e in range(k):
-            c = cosine(products[i, kept[e]], a[i], a[kept[e]])
-            if c > limit:
-                hit[rows[i]], similar[rows[i]] = names[rows[kept[e]]], np.float32(c / 10_000.0)
-                break
-        if hit[rows[i]] < 0 and k < capacity:
-            kept[k] = i
-            k += 1
-    out = np.empty(k, np.int64)
-    for e in range(k):
-        out[e] = rows[kept[e]]
-    return out
 
 
 def verdicts_of(out: str, partitions: int, group: int) -> npt.NDArray[Any]:
