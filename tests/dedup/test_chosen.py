@@ -20,7 +20,7 @@ import twins.minhash
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near.tokens import Tokens
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, ReadError
 
 WORDS = ["the ", "theme ", "été ", "سَطْر ", "हिन ", "อักษร", "猫が好き", "我看书。", "😀"]
 MERGES = [(b"t", b"h"), (b"th", b"e"), (b"the", b"m")]
@@ -129,6 +129,29 @@ def test_hashes_computed_before_are_compared(tmp_path) -> None:
     real = pa.table({"text": ["a"], "score": [1.5]})
     with pytest.raises(PlanError, match="columns='score' has the type double; it must hold strings, bytes or integers"):
         Exact(columns="score").fit(dp.read(real, columns=["score"]), dp.Serial(), str(tmp_path / "no"))
+
+
+def test_hashes_of_a_parquet_file(tmp_path) -> None:
+    """Bytes of fixed size and UUIDs are read without a type; other bytes that are not text need one, which is named."""
+    half = [hashlib.md5(bytes([i % 2])).digest() for i in range(3)]  # noqa: S324
+    columns = {
+        "fixed": pa.array(half, pa.binary(16)),
+        "coded": pa.array(half, pa.binary(16)).dictionary_encode(),
+        "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array(half, pa.binary(16))),
+        "number": pa.array([int.from_bytes(d[:8], "big") >> 1 for d in half], pa.int64()),
+    }
+    path = str(tmp_path / "in.parquet")
+    pq.write_table(pa.table({"text": ["x", "y", "z"], "raw": half, **columns}), path)
+    for name in columns:
+        done = dp.Pipeline(Exact(columns=name)).run(dp.read(path, columns=[name]), str(tmp_path / name))
+        assert [row["text"] for row in done.take(9)] == ["x", "y"], name
+    assert done.columns[-1] == "number"
+    again = dp.Pipeline(Exact(columns="uuid", against=str(tmp_path / "uuid")))
+    assert len(again.run(dp.read(path, columns=["uuid"]), str(tmp_path / "again"))) == 0
+    with pytest.raises(ReadError, match=re.escape("change its type: columns={'raw': 'binary'}")):
+        dp.read(path, columns=["raw"]).take(1)
+    docs = dp.read(path, columns={"raw": "binary"})
+    assert len(dp.Pipeline(Exact(columns="raw")).run(docs, str(tmp_path / "raw"))) == 2
 
 
 def columned(path: Path, rows: list[dict]) -> dp.Dataset:

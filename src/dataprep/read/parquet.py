@@ -209,9 +209,14 @@ class Parquet(Reader):
         if pa.types.is_nested(values.type):
             return pa.array([None if v is None else _dumps(v) for v in values.to_pylist()], pa.large_string())
         try:
-            return values.cast(arrow_type(kind))
+            stored = values.storage if isinstance(values, pa.ExtensionArray) else values
+            return stored.cast(arrow_type(kind))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
-            msg = f"the column {name} of type {values.type} cannot be cast to {kind} ({e}); change its type in columns="
+            wanted = "binary" if _is_text(_plain(values.type)) and kind == "string" else "TYPE"
+            msg = (
+                f"the column {name} of type {values.type} cannot be cast to {kind} ({e}); "
+                f"change its type: columns={{{name!r}: {wanted!r}}}"
+            )
             raise ReadError(msg, url) from e
 
 
@@ -227,12 +232,14 @@ def _open(url: str) -> Iterator[pq.ParquetFile]:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    types = pa.types
+    texts = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(test(kind) for test in (*texts, types.is_binary, types.is_large_binary, types.is_binary_view))
 
 
 def _kind(kind: pa.DataType) -> str:

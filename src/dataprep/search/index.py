@@ -18,6 +18,8 @@ from rich.filesize import decimal
 from dataprep.core import owned
 from dataprep.core.claim import check_apart
 from dataprep.core.dataset import Dataset
+from dataprep.core.folder import INDEX as OWN
+from dataprep.core.folder import Folder, home_of
 from dataprep.core.notebook import shown_in_notebooks
 from dataprep.core.runner import Runner, runner_of
 from dataprep.core.trial import reserve
@@ -111,7 +113,8 @@ class SuffixIndex:
         """
         need("pydivsufsort", extra="dedup")
         url, key = _local(out), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
-        check_apart(docs, url)
+        if not any(files.real(url) == files.real(home.path(OWN)) for home in _homes(docs)):
+            check_apart(docs, url)
         with lease.held(url):
             _claim(url, key, replace=replace)
             shards = list(_shards(docs, url, key, runner_of(run)))  # finished ones are only checked
@@ -225,6 +228,12 @@ def _local(url: str) -> str:
         msg = f"{url} is not a local folder, and an index is mapped into memory; give a path on this machine's disk"
         raise PlanError(msg)
     return url
+
+
+def _homes(docs: Dataset) -> list[Folder]:
+    """Return the folders of the sealed Datasets that `docs` consists of; each may hold its own index."""
+    found = {home_of(piece.url) for part in docs.parts for piece in part.slices}
+    return [home for home in found if home is not None]
 
 
 def _claim(url: str, key: str, *, replace: bool) -> None:

@@ -77,6 +77,7 @@ def check_kinds(columns: Iterable[tuple[str, str]]) -> None:
 
 
 _ZONED = re.compile(r"timestamp\[(s|ms|us|ns), tz=([\w/+:-]+)\]")
+_SIZED = re.compile(r"fixed_size_binary\[(\d{1,6})\]")
 
 
 def arrow_type(kind: str) -> pa.DataType:
@@ -85,7 +86,9 @@ def arrow_type(kind: str) -> pa.DataType:
     Raises PlanError if there is no such type.
     """
     try:
-        zoned = _ZONED.fullmatch(kind)  # a time with a zone, as Arrow prints its type
+        zoned, sized = _ZONED.fullmatch(kind), _SIZED.fullmatch(kind)  # as Arrow prints these types
+        if sized:
+            return pa.binary(int(sized[1]))
         return pa.timestamp(*zoned.groups()) if zoned else KINDS.get(kind) or pa.type_for_alias(kind)
     except ValueError as e:
         msg = f"{kind!r} is not a column type; give string, int64, double, bool, timestamp[us] ..."
