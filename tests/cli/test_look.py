@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 
+from rich.console import Console
+
 import dataprep as dp
+from dataprep.cli.look import _stage_table
 from dataprep.core.batch import show_id
+from dataprep.core.stats import Amount, StageStats, Stats
 from dataprep.history import clusters, why
 
 PAGE = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
@@ -203,3 +208,24 @@ def test_no_command_prints_control_characters(dataprep, tmp_path):
         said = "".join(dataprep(*call)[1:])
         assert said
         assert not set(said) & set("\x1b\x07\x9b\r"), call
+
+
+def test_tables_of_80_columns_cut_nothing(monkeypatch):
+    """Long names are continued in the next line; no column is left out, and no digit is lost."""
+    monkeypatch.setenv("COLUMNS", "80")
+    stage, name = StageStats("a_long_name_of_a_stage(paragraph, language=en) #2"), "crawl/" + "segment-00012/" * 5
+    stage.into[name] = Amount(123_456_789, 987_654_321_098)
+    stage.out[name] = Amount(23_456_789, 87_654_321_098)
+    stage.dropped["a_reason_of_a_user_with_a_very_long_name"] = {name: Amount(100_000_000, 900_000_000_000)}
+    for table, cells in (
+        (_stage_table(stage, None), [name, "123,456,789", "987,654.32", "87,654.32"]),
+        (Stats([stage]), [stage.name, "23,456,789", "-100,000,000", "87,654.32"]),
+    ):
+        console = Console(file=io.StringIO())
+        console.print(table)
+        lines = console.file.getvalue().splitlines()
+        assert max(map(len, lines)) <= 80
+        assert not any("\u2026" in line for line in lines)
+        printed = "\n".join(lines)
+        assert all(cell in printed for cell in cells[1:])
+        assert cells[0].split(" ")[0] in "".join(line.split(" ")[0] for line in lines)

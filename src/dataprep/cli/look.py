@@ -27,6 +27,7 @@ from .options import RunFolder, Screen, say, table_of
 SHADES = " ░▒▓█"
 BAR_CHARS = 40
 LATEST_MONTHS = 36
+ALIGNED = 100_000_000  # documents, below which the tables of all stages have equal first columns
 FITS = {  # counts of Estimators, and their names
     "documents": "documents", "bands": "bands", "rows": "rows", "threshold": "threshold", "candidates": "candidates",
     "compared": "pairs compared", "largest_component": "largest component", "skipped": "candidates not compared",
@@ -117,13 +118,14 @@ def _print_model(console: Console, folder: str) -> None:
 def _stage_table(stage: StageStats, only: str | None) -> Table:
     """Return a row per source, each followed by a row per drop reason."""
     table = table_of("source", "in", "kept", "dropped", "MB in", "MB kept")
-    table.title, table.title_justify, table.columns[0].min_width = escape(stage.name), "left", 28
+    table.title, table.title_justify = escape(stage.name), "left"
+    table.columns[0].min_width = 28 if stage.docs_in < ALIGNED else None  # longer numbers need the space
     none = Amount()
     for name in sorted(stage.into):
         if only in (None, name):
             read, kept = stage.into[name], stage.out.get(name, none)
             row = (f"{read.docs:,}", f"{kept.docs:,}", f"{read.docs - kept.docs:,}")
-            table.add_row(escape(name), *row, f"{read.bytes / 1e6:.2f}", f"{kept.bytes / 1e6:.2f}")
+            table.add_row(escape(name), *row, f"{read.bytes / 1e6:,.2f}", f"{kept.bytes / 1e6:,.2f}")
             for reason, sources in sorted(stage.dropped.items()):
                 if name in sources:
                     table.add_row(f"  {escape(reason)}", "", "", f"{sources[name].docs:,}", style="dim")
@@ -182,9 +184,9 @@ def _print_bars(console: Console, title: str, rows: Sequence[NameRow]) -> None:
         return
     most = max([1, *(row.n for row in rows if row.is_one)])
     table = Table(box=None, show_header=False, pad_edge=False, title=escape(title), title_justify="left")
-    table.add_column(min_width=12)
-    table.add_column(justify="right")
-    table.add_column()
+    table.add_column(min_width=12, overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)  # a bar that is cut would be wrong
     for name, n, is_one in rows:
         bar = "█" * -(-n * BAR_CHARS // most) if is_one else ""
         table.add_row(escape(printable(name)), f"{n:,}", bar, style="dim")

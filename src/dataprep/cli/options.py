@@ -82,8 +82,11 @@ def numbers(option: str, given: str, like: str) -> tuple[float, ...]:
 
 
 def table_of(*titles: str, left: int = 1) -> Table:
-    """Return a table with these column titles and no rows; all but the first `left` columns align at the right."""
+    """Return a table with these column titles and no rows; all but the first `left` columns align at the right.
+
+    What does not fit is continued in the next line of its cell; nothing is cut.
+    """
     table = Table(box=None, header_style="bold", pad_edge=False)
     for n, title in enumerate(titles):
-        table.add_column(title, justify="left" if n < left else "right")
+        table.add_column(title, justify="left" if n < left else "right", overflow="fold")
     return table

@@ -109,7 +109,7 @@ def _print_file(console: Console, index: SuffixIndex, path: str, limit: int, con
 
 def _contamination(rows: pa.Table) -> Table:
     table = table_of("text", "bytes shared", "of it", "times", left=0)
-    table.add_column("first occurs in")
+    table.add_column("first occurs in", overflow="fold")
     table.add_column("passage", overflow="fold")
     for row in rows.to_pylist():
         share = row["longest_bytes"] / max(1, row["n_bytes"])

@@ -108,7 +108,7 @@ def text_pair(heads: tuple[str, str], texts: tuple[str | None, str | None]) -> T
     sides = word_diff(texts[0] or "", texts[1] or "", SHOWN_CHARS)
     table = Table(expand=True)
     for head in heads:
-        table.add_column(Text(printable(head)), ratio=1)
+        table.add_column(Text(printable(head)), ratio=1, overflow="fold")
     table.add_row(
         *(
             Text(NO_TEXT, "dim") if text is None else _marked(side, style)

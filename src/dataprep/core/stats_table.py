@@ -20,7 +20,7 @@ def for_terminal(stats: Any) -> Group:
     """Return the table of the `Stats` of a run for `rich`, followed by the alarms."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in TITLES:
-        table.add_column(title, justify="left" if title == TITLES[0] else "right")
+        table.add_column(title, justify="left" if title == TITLES[0] else "right", overflow="fold")
     for row in _rows(stats):
         table.add_row(*map(escape, row), style="dim" if row[0].startswith("  ") else None)
     return Group(table, *(f"[bold red]alarm:[/] {escape(alarm)}" for alarm in stats.alarms()))
@@ -44,10 +44,10 @@ def _rows(stats: Any) -> Iterator[tuple[str, ...]]:
     for stage in stats:
         kept = stage.total(stage.out)
         share = f"{kept.docs / stage.docs_in:.1%}" if stage.docs_in else ""
-        yield stage.name, f"{kept.docs:,}", share, f"{kept.bytes / 1e6:.2f}", f"{stage.cut:,}"
+        yield stage.name, f"{kept.docs:,}", share, f"{kept.bytes / 1e6:,.2f}", f"{stage.cut:,}"
         for reason, n in stage.reasons.items():
             mb = stage.total(stage.dropped[reason]).bytes / 1e6
-            yield f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{mb:.2f}", ""
+            yield f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{mb:,.2f}", ""
         for name, n in sorted(stage.counts.most_common(COUNTS_SHOWN)):
             yield f"  . {name}", f"{n:,}", "", "", ""
         if len(stage.counts) > COUNTS_SHOWN:

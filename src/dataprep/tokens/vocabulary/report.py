@@ -175,12 +175,12 @@ def _texts(report: TokenizerReport) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     by_language = any(row.language for row in report.rows)
     for title in ("source", "language") if by_language else ("source",):
-        table.add_column(title)
+        table.add_column(title, overflow="fold")
     more = ["fallback"] + (["unknown"] if report.total.unknown else [])
     titles = ["documents", "MB", "bytes/tok", "chars/tok", *more]
     titles += [f"{report.compared} bytes/tok", f"tokens / {report.compared}"] if report.compared else []
     for title in titles:
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", overflow="fold")
     shown = report.rows[:SHOWN]
     for row in [*shown, report.total]:
         names = [Text(row.source), *([Text(row.language)] if by_language else [])]
@@ -203,7 +203,7 @@ def _figures(row: Row, *, unknown: bool) -> list[str]:
 def _samples(report: TokenizerReport) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, title="what the sample costs", title_justify="left")
     for title in ("sample", "MB", "bytes/tok", "tokens more than the largest"):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", overflow="fold")
     best = report.samples[-1].bytes_per_token
     for one in report.samples:
         costs = f"{best / one.bytes_per_token - 1:+.2%}"
