@@ -5,10 +5,10 @@ from .core.dataset import Dataset as Dataset
 from .core.dataset import open_dataset as open_dataset
 from .core.estimator import Estimator as Estimator
 from .core.pipeline import Pipeline as Pipeline
+from .core.ray_runner import Ray as Ray
 from .core.reader import Reader as Reader
 from .core.resource import Resource as Resource
 from .core.runner import Local as Local
-from .core.runner import Ray as Ray
 from .core.runner import Runner as Runner
 from .core.runner import Serial as Serial
 from .core.score import Score as Score

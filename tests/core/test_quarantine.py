@@ -71,6 +71,10 @@ def test_without_skip_it_is_an_error(tmp_path):
     for wrong in (0, -1, "5", True, float("nan"), float("inf")):
         with pytest.raises(PlanError, match=f"timeout={wrong!r} must be a number of seconds above 0"):
             dp.Local(1, timeout=wrong)
+        with pytest.raises(PlanError, match=f"timeout={wrong!r} must be a number of seconds above 0"):
+            dp.Ray(timeout=wrong)
+    with pytest.raises(PlanError, match=r"timeout=5 needs a worker process, .*; use dp.Local\(1, timeout=5\)"):
+        dp.Serial(timeout=5)
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_memory_is_shared_among_workers():
         Serial(memory="lots").map(square, [1])
     with pytest.raises(PlanError, match="workers=0 must be at least 1"):
         Local(0)
-    assert [run._at_once(Local(8, memory=m)) for m in (None, "64GB", "2 GiB", "700MB")] == [8, 8, 3, 1]
+    assert [run.at_once(Local(8, memory=m)) for m in (None, "64GB", "2 GiB", "700MB")] == [8, 8, 3, 1]
     assert list(Local(2, memory="700MB").map(square, [1, 2, 3])) == [1, 4, 9]
     for runner in (Serial(memory="100MB"), Local(2, memory="100MB")):
         with pytest.raises(PlanError, match="less than the 600 MiB that one worker takes"):

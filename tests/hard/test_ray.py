@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from dataclasses import dataclass
+
 import pytest
 
 import dataprep as dp
 import laws
 import test_laws
+from dataprep.core import batch as B
 from dataprep.core.pipeline import Pipeline
-from dataprep.errors import ReadError
+from dataprep.errors import ReadError, WorkerDied
 from fixtures.small_pipeline import STAGES, TEXTS
 
 ray = pytest.importorskip("ray")
@@ -61,3 +67,42 @@ def test_the_spine_is_the_same_for_every_runner(tmp_path):
         dp.encode(clean, tokenizer, out=str(tmp_path / name / "shards"), val=0.2, run=runner)
     laws.same_bytes(tmp_path / "serial", tmp_path / "local")
     laws.same_bytes(tmp_path / "serial", tmp_path / "ray")
+
+
+@dataclass(frozen=True)
+class Slow(dp.Reader):
+    """A document per file; the word in it decides what becomes of the process."""
+
+    def __call__(self, piece, stats):
+        with open(piece.url, encoding="utf-8") as f:
+            word = f.read()
+        if word == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if word == "sleep":
+            time.sleep(60)
+        held = []
+        while word == "memory" and len(held) < 32:
+            held.append(bytearray(b"x") * (1 << 26))
+            time.sleep(0.02)
+        yield B.make([B.doc_id(piece.file, 0)], [word], piece.source)
+
+
+@pytest.mark.parametrize(
+    ("word", "limits", "says"),
+    [("sleep", {"timeout": 1}, "timeout=1 s"), ("memory", {"memory": "700MB"}, "more memory than memory='667 MiB'"),
+     ("kill", {}, "a worker was killed (SIGKILL)")],
+    ids=["time", "memory", "death"],
+)  # fmt: skip
+def test_limits_of_time_and_memory(tmp_path, word, limits, says):
+    """A file beyond a limit is left out under on_bad_file="skip"; the others are read."""
+    (tmp_path / "in").mkdir()
+    for n, text in enumerate(("one", word, "two")):
+        (tmp_path / "in" / f"{n}.txt").write_text(text)
+    docs = dp.read(str(tmp_path / "in"), Slow, on_bad_file="skip")
+    done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Ray(**limits))
+    assert [doc["text"] for doc in done] == ["one", "two"]
+    [row] = done.unread().to_pylist()
+    assert (row["reason"], row["detail"].endswith(says)) == ("quarantined", True), row
+    if word == "sleep":
+        with pytest.raises(WorkerDied, match=r"took longer than timeout=1 s 3 times .* allow more time"):
+            dp.Pipeline().run(dp.read(str(tmp_path / "in"), Slow), str(tmp_path / "strict"), dp.Ray(**limits))

@@ -9,8 +9,9 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook,
 from rich.segment import Segment
 from rich.table import Table
 
-from dataprep.core.runner import Local, Ray, Runner, Serial
-from dataprep.errors import PlanError, require
+from dataprep.core.ray_runner import Ray
+from dataprep.core.runner import Local, Runner, Serial
+from dataprep.errors import PlanError
 from dataprep.unicode.valid import printable
 
 RunFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a run.")]
@@ -61,9 +62,8 @@ def runner(
 
     workers: number of processes. memory: text such as "8GB", None for no limit given. timeout: seconds for a file.
     """
-    require(not ray or timeout is None, "--timeout works with worker processes of this machine; leave out --ray")
     if ray:
-        return Ray(memory=memory)
+        return Ray(memory=memory, timeout=timeout)
     if workers > 1 or timeout is not None:
         return Local(workers, memory=memory, timeout=timeout)
     return Serial(memory=memory)

@@ -18,6 +18,9 @@ class Quarantined(WorkerDied):
         super().__init__(f"{piece.url}: {why}, {DEATHS} times; read it alone with other limits, or leave it out")
         self.piece, self.why = piece, why
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Quarantined, (self.piece, self.why)
+
 
 def _check(item: Any, index: int, why: str) -> None:
     """Raise Quarantined if `item` is a Part that may be read without its slice `index`, which ended a worker twice."""

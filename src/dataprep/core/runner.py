@@ -1,4 +1,4 @@
-"""Runners: Serial, Local (processes of this machine) and Ray. All have one method, `map`.
+"""Runners: Serial, and Local (processes of this machine); `ray_runner.py` has Ray. All have one method, `map`.
 
 A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results are yielded in
 the order of the items. Only URLs and small results are sent between processes, so every Runner makes the same bytes.
@@ -9,21 +9,19 @@ depend on the limit.
 from __future__ import annotations
 
 import collections
-import itertools
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import cloudpickle
 from fsspec.exceptions import FSTimeoutError
 
-from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, need, portable
+from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, portable
 from dataprep.store.progress import track
 from dataprep.store.stopping import no_ctrl_c
 
@@ -99,7 +97,7 @@ def machine_memory() -> int:
     return total
 
 
-def _at_once(run: Runner) -> int:
+def at_once(run: Runner) -> int:
     """Return the number of items to process at once: `workers`, or as many as fit into `memory`."""
     if run.memory is None:
         return run.workers
@@ -112,14 +110,25 @@ def _at_once(run: Runner) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Serial:
-    """Runs everything in this process, one item after another; memory: limit in bytes, or as text like "4GB"."""
+    """Runs everything in this process, one item after another.
+
+    memory: the memory for which work is planned, in bytes or as text like "4GB"; it is not enforced. timeout: must be
+    None, since a process cannot end its own work on a file; use `Local(1, timeout=...)`.
+    """
 
     memory: int | str | None = None
+    timeout: InitVar[None] = None
     workers: ClassVar[int] = 1
+
+    def __post_init__(self, timeout: float | None) -> None:
+        if timeout is not None:
+            msg = f"timeout={timeout!r} needs a worker process, and Serial has none; "
+            msg += f"use dp.Local(1, timeout={timeout!r})"
+            raise PlanError(msg)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
-        _at_once(self)
+        at_once(self)
         return track((_attempt(task, item) for item in items), items, label)
 
 
@@ -138,9 +147,7 @@ class Local:
     timeout: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.timeout is not None and not (TIMED and _is_seconds(self.timeout)):
-            msg = f"timeout={self.timeout!r} must be a number of seconds above 0, or None; Windows has no time limit"
-            raise PlanError(msg)
+        check_timeout(self.timeout)
         if self.workers < 1:
             msg = f"workers={self.workers!r} must be at least 1"
             raise PlanError(msg)
@@ -148,13 +155,14 @@ class Local:
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
         guard()
-        n = _at_once(self)
+        n = at_once(self)
         if len(items) <= 1 and self.timeout is None and not any(getattr(item, "skips_bad", False) for item in items):
             return Serial(memory=self.memory).map(task, items, label)  # one item gains nothing from another process
-        limit = machine_memory() * 9 // 10 if self.memory is None else parse_bytes(self.memory)
-        return track(self._map(cloudpickle.dumps(task), items, n, limit), items, label)
+        return track(self.map_pickled(cloudpickle.dumps(task), items, n), items, label)
 
-    def _map(self, task: bytes, items: Sequence[T], workers: int, limit: int) -> Iterator[Any]:
+    def map_pickled(self, task: bytes, items: Sequence[T], workers: int = 1) -> Iterator[Any]:
+        """Yield the results of a task that cloudpickle wrote, in item order; workers: number of processes."""
+        limit = machine_memory() * 9 // 10 if self.memory is None else parse_bytes(self.memory)
         waiting = collections.deque(enumerate(items))
         running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
         deaths = Deaths()
@@ -196,69 +204,23 @@ class Local:
         return f"a worker was killed ({cause})"
 
 
-def _is_seconds(given: object) -> bool:
-    return isinstance(given, (int, float)) and not isinstance(given, bool) and 0 < given < 10**9
+def check_timeout(given: float | None) -> None:
+    """Raise PlanError unless `given` is a time limit in seconds, or None."""
+    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if given is not None and not (TIMED and is_number and 0 < given < 10**9):
+        msg = f"timeout={given!r} must be a number of seconds above 0, or None; Windows has no time limit"
+        raise PlanError(msg)
 
 
 def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future[bytes]:
     """Return the future of a task. Raises BrokenProcessPool if a worker died, also while another was being started."""
     try:
         with no_ctrl_c():  # submit starts the processes
-            return pool.executor.submit(_work, task, cloudpickle.dumps(item), timeout)
+            return pool.executor.submit(work, task, cloudpickle.dumps(item), timeout)
     except OSError as e:
         if getattr(pool.executor, "_broken", False):  # the pool's other thread closed the pipes of the new process
             raise BrokenProcessPool(str(e)) from e
         raise
-
-
-@dataclass(frozen=True)
-class Ray:
-    """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`.
-
-    address: the address of the cluster, as for `ray.init`. memory: bytes that all workers may take together, or text
-    like "4GB".
-    """
-
-    address: str | None = None
-    memory: int | str | None = field(default=None, kw_only=True)
-
-    @property
-    def workers(self) -> int:
-        """The number of CPUs of the cluster."""
-        return max(1, int(self._ray().cluster_resources().get("CPU", 1)))
-
-    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
-        return track(self._map(task, items), items, label)
-
-    def _ray(self) -> Any:
-        ray = need("ray", extra="ray")
-        if not ray.is_initialized():
-            ray.init(address=self.address, include_dashboard=False, log_to_driver=False, logging_level="error")
-        return ray
-
-    def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-        ray = self._ray()
-        work = ray.remote(max_retries=ATTEMPTS - 1)(_work_elsewhere)
-        sent = cloudpickle.dumps(task)
-        waiting = iter(items)
-
-        def start(n: int) -> list[tuple[T, Any]]:
-            return [
-                (item, work.remote(sys.path, sent, cloudpickle.dumps(item))) for item in itertools.islice(waiting, n)
-            ]
-
-        running = collections.deque(start(_at_once(self) + (self.memory is None)))
-        while running:
-            item, reference = running.popleft()
-            try:
-                answer = ray.get(reference)
-            except ray.exceptions.RayTaskError as e:
-                raise (e.cause if isinstance(e.cause, Exception) else e) from e
-            except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
-                raise WorkerDied(_died(item)) from e
-            running.extend(start(1))
-            yield cloudpickle.loads(answer)
 
 
 def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
@@ -273,7 +235,7 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
     return _attempt(task, item, attempt + 1)
 
 
-def _work(task: bytes, item: bytes, timeout: float | None = None) -> bytes:
+def work(task: bytes, item: bytes, timeout: float | None = None) -> bytes:
     """Run a task in a worker process; cloudpickle sends functions of the user's script by value.
 
     An error that the parent could not load, which would look like a killed worker, arrives as a RuntimeError.
@@ -289,13 +251,3 @@ def _work(task: bytes, item: bytes, timeout: float | None = None) -> bytes:
         if sent is e:
             raise
         raise sent from e
-
-
-def _work_elsewhere(path: list[str], task: bytes, item: bytes) -> bytes:
-    """Run a task in a Ray worker, with the module search path of the driver."""
-    sys.path.extend(p for p in path if p not in sys.path)
-    return _work(task, item)
-
-
-def _died(item: object) -> str:
-    return f"a worker was killed {ATTEMPTS} times during the task {str(item)[:200]}; most often memory ran out"

@@ -1,0 +1,90 @@
+"""The Runner Ray: tasks on a Ray cluster, over storage that all nodes can read."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import cloudpickle
+
+from dataprep.errors import WorkerDied, need
+from dataprep.store.progress import track
+
+from .deaths import ATTEMPTS
+from .runner import Local, at_once, check_timeout, parse_bytes, work
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`.
+
+    address: the address of the cluster, as for `ray.init`. memory: bytes that all workers may take together, or text
+    like "4GB"; each worker may take an equal share. timeout: seconds that a task may take for a file; None: no limit.
+    With a limit, a Ray worker does its work in another process, which it ends at the limit.
+    """
+
+    address: str | None = None
+    memory: int | str | None = field(default=None, kw_only=True)
+    timeout: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_timeout(self.timeout)
+
+    @property
+    def workers(self) -> int:
+        """The number of CPUs of the cluster."""
+        return max(1, int(self._ray().cluster_resources().get("CPU", 1)))
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
+        return track(self._map(task, items), items, label)
+
+    def _ray(self) -> Any:
+        ray = need("ray", extra="ray")
+        if not ray.is_initialized():
+            ray.init(address=self.address, include_dashboard=False, log_to_driver=False, logging_level="error")
+        return ray
+
+    def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+        ray, n = self._ray(), at_once(self)
+        share = None if self.memory is None else f"{(parse_bytes(self.memory) // n) >> 20} MiB"
+        limited = share is not None or self.timeout is not None
+        remote = ray.remote(max_retries=ATTEMPTS - 1)(_work_elsewhere)
+        sent = cloudpickle.dumps(task)
+        waiting = iter(items)
+
+        def start(item: T) -> tuple[T, Any]:
+            alone = Local(1, memory=share, timeout=self.timeout)
+            apart = alone if limited or getattr(item, "skips_bad", False) else None
+            return item, remote.remote(sys.path, sent, cloudpickle.dumps(item), apart)
+
+        running = collections.deque(map(start, itertools.islice(waiting, n + (self.memory is None))))
+        while running:
+            item, reference = running.popleft()
+            try:
+                answer = ray.get(reference)
+            except ray.exceptions.RayTaskError as e:
+                raise (e.cause if isinstance(e.cause, Exception) else e) from e
+            except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
+                raise WorkerDied(_died(item)) from e
+            running.extend(map(start, itertools.islice(waiting, 1)))
+            yield cloudpickle.loads(answer)
+
+
+def _work_elsewhere(path: list[str], task: bytes, item: bytes, apart: Local | None) -> bytes:
+    """Run a task in a Ray worker, with the module search path of the driver; in a process of `apart` if it is given."""
+    sys.path.extend(p for p in path if p not in sys.path)
+    if apart is None:
+        return work(task, item)
+    return bytes(cloudpickle.dumps(next(apart.map_pickled(task, [cloudpickle.loads(item)]))))
+
+
+def _died(item: object) -> str:
+    return f"a worker was killed {ATTEMPTS} times during the task {str(item)[:200]}; most often memory ran out"
