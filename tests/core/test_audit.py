@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
+import laws
 from dataprep.core.audit import BATCH, BYTES, CELL, FRAGMENT, TEXT, Finding, Strings, audit, strings_of
 from dataprep.errors import Leak
 
@@ -141,3 +143,42 @@ def test_a_format_may_have_its_own_scan(tmp_path) -> None:
     assert audit(str(tmp_path), Finds(), dp.Serial(), scans=own) == Counter()
     with pytest.raises(Leak, match=r"left in a\.ids, tokens of a\.ids, value 1: 'hidden'; do not"):
         audit(str(tmp_path), Finds(("hidden",)), dp.Serial(), scans=own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hides(dp.Stage):
+    """Hides what is before it, and knows a secret; the texts stay as they are."""
+
+    hides: ClassVar[bool] = True
+
+    def __call__(self, batches, stats):
+        """Yield the same documents."""
+        yield from batches
+
+    def secrets(self):
+        """Return the search for the secret."""
+        return Finds()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learns(dp.Estimator):
+    """Learns the secret from the texts."""
+
+    hides: ClassVar[bool] = True
+
+    def fit(self, docs, run, out):
+        """Return the stage that hides."""
+        return Hides()
+
+
+@pytest.mark.parametrize("stage", [Hides(), Learns()], ids=["stage", "fitted"])
+@pytest.mark.parametrize("after", [(), (dp.Exact(),)], ids=["last", "before an estimator"])
+def test_a_secret_ends_the_run(tmp_path, stage, after) -> None:
+    """Whether the stage knows it from the beginning or after `fit`; the folder is not completed."""
+    texts = ["one", "a secret", "two"]
+    with pytest.raises(Leak, match="'secret'"):
+        dp.Pipeline(stage, *after).run(laws.dataset_of(tmp_path, texts), str(tmp_path / "out"))
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    (tmp_path / "clean").mkdir()
+    done = dp.Pipeline(stage, *after).run(laws.dataset_of(tmp_path / "clean", ["one", "two"]), str(tmp_path / "done"))
+    assert done.count == 2

@@ -6,13 +6,14 @@ import multiprocessing
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 import dataprep as dp
 from dataprep.core import batch as B
-from dataprep.core.quarantine import NAME
+from dataprep.core.deaths import Quarantined
+from dataprep.core.quarantine import NAME, decided, without
 from dataprep.errors import PlanError, WorkerDied
 from laws import same_bytes
 
@@ -88,3 +89,46 @@ def test_limits_of_time_and_memory(tmp_path, word, limits, says):
     done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, **limits))
     assert [doc["text"] for doc in done] == ["one", "two"]
     assert says in done.unread().to_pylist()[0]["detail"]
+
+
+def test_what_was_decided_is_kept_by_content_and_place(tmp_path):
+    """Several decisions add up; each is of one slice of one content, and only parts that may skip obey."""
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text(name)
+    out = str(tmp_path / "out")
+    docs = dp.read([str(tmp_path / f"{name}.txt") for name in "abc"], Deadly, on_bad_file="skip")
+    pieces = [piece for part in docs.parts for piece in part.slices]
+
+    def left_out(docs):
+        """The files that are not read, and why."""
+        rows = [piece.unread for part in docs.parts for piece in part.slices if piece.unread]
+        return [(os.path.basename(row.file)[0], row.reason, row.offset, row.detail) for row in rows]
+
+    for piece, why in ((pieces[0], "memory"), (pieces[2], "time")):
+        with decided(out, docs) as later:
+            raise Quarantined(piece, why)
+        docs = later.docs
+    both = [("a", "quarantined", None, "memory"), ("c", "quarantined", None, "time")]
+    assert left_out(docs) == both
+    again = dp.read([str(tmp_path / f"{name}.txt") for name in "cab"], Deadly, on_bad_file="skip")
+    assert sorted(left_out(without(again, out))) == both
+    (tmp_path / "c.txt").write_text("d")
+    assert left_out(without(dp.read([piece.url for piece in pieces], Deadly, on_bad_file="skip"), out)) == both[:1]
+    stops = dp.read([piece.url for piece in pieces], Deadly)
+    assert without(stops, out) is stops
+    moved = docs.of(replace(part, slices=(replace(part.slices[0], start=5, unread=None),)) for part in docs.parts)
+    assert left_out(without(moved, out)) == []
+    for lost in ("", "[1]", "null"):
+        (tmp_path / "out" / NAME).write_text(lost)
+        assert left_out(without(again, out)) == []
+
+
+def test_other_errors_pass(tmp_path):
+    """Only a file that was given up is left out."""
+    docs = dp.read(folder_of(tmp_path, ["one"]), Deadly, on_bad_file="skip")
+    with pytest.raises(ZeroDivisionError), decided(str(tmp_path / "out"), docs):
+        raise ZeroDivisionError
+    with decided(str(tmp_path / "out"), docs) as later:
+        pass
+    assert later.docs is docs
+    assert not (tmp_path / "out").exists()
