@@ -1,6 +1,5 @@
 """Spans: what CutSpans removes, books and drops, and what a broken table says."""
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ from dataprep.core.verdict import CutSpans, DropIds
 from dataprep.errors import CorruptShard
 from dataprep.store import files
 from dataprep.store.key import key
+from twins.cut import cut_plainly
 
 LETTERS = st.text(alphabet="ab \n\u00e9\u0627\U0001f600", max_size=12)
 
@@ -43,15 +43,6 @@ def texts_and_spans(draw):
         pairs = draw(st.lists(st.tuples(st.sampled_from(places), st.sampled_from(places)), max_size=3))
         spans += [(row, a, b, row, 0, b - a) for a, b in sorted(pairs) if a < b]
     return made, spans
-
-
-def cut_plainly(text, spans):
-    """What is left of a text, and how many stretches of it were cut."""
-    gone = bytearray(b"." * len(text.encode()))
-    for start, end in spans:
-        gone[start:end] = b"x" * (end - start)
-    left = bytes(byte for byte, mark in zip(text.encode(), gone, strict=True) if mark == ord("."))
-    return left.decode(), len(re.findall(b"x+", gone))
 
 
 @settings(max_examples=60)

@@ -95,10 +95,10 @@ class CutSpans(Verdict):
 
     def warm(self) -> None:
         """Compile the kernel (compiled function) that cuts spans; called once, before workers start."""
-        from dataprep.unicode import text
+        from dataprep.unicode.cut import without
 
         one = np.array([0, 1])
-        text.without(*B.buffers(B.make([0], ["a"], "warm")), one, one[:1], one[1:])
+        without(*B.buffers(B.make([0], ["a"], "warm")), one, one[:1], one[1:], 1)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches without the spans in the table; drop documents with too little text left."""
@@ -106,7 +106,7 @@ class CutSpans(Verdict):
             yield self._cut(batch, rows, stats) if rows else batch
 
     def _cut(self, batch: Batch, rows: Mapping[str, Any], stats: Ledger) -> Batch:
-        from dataprep.unicode import text  # imports Numba, which opening a Dataset does not need
+        from dataprep.unicode.cut import without  # imports Numba, which opening a Dataset does not need
 
         stats.cut(rows["id"], **{name: rows[name] for name in SPANS.names[1:]})
         ids = B.ids(batch)
@@ -115,9 +115,7 @@ class CutSpans(Verdict):
         by_row = np.argsort(row, kind="stable")
         first = np.searchsorted(row[by_row], np.arange(len(ids) + 1))
         starts, ends = (rows[name].to_numpy()[by_row] for name in ("start", "end"))
-        offsets, data, left = text.without(*B.buffers(batch), first, starts, ends)
+        offsets, data, left = without(*B.buffers(batch), first, starts, ends, self.min_left)
         short = (np.diff(first) > 0) & (left < self.min_left)
         reasons = pc.if_else(pa.array(short), "left_too_short", None)
-        kept = drop_rows(batch, reasons, stats)
-        texts = B.strings(offsets, data)
-        return B.with_column(kept, "text", texts.filter(pa.array(~short)) if short.any() else texts)
+        return drop_rows(B.with_column(batch, "text", B.strings(offsets, data)), reasons, stats)

@@ -92,8 +92,7 @@ def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
 
 def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64, I64, U64, I64]:
     """Return text, start, end in `data` of paragraphs that are not blank, their keys, and keys per paragraph (0, 1)."""
-    none = np.zeros(0, np.int64)
-    found = [(none, none, none, none.astype(np.uint64), none)]
+    none, found = np.zeros(0, np.int64), []
     for block in blocks(offsets, data, "paragraph", normalize):
         has_key = block.chars > 0
         some = has_key.copy()
@@ -102,6 +101,9 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
             some[bare] = unit_hashes(data, block.start[bare], block.end[bare], None)[1] > 0
         keys = block.hashes[has_key, 0] ^ block.hashes[has_key, 1]
         found.append((block.text[some], block.start[some], block.end[some], keys, has_key[some].astype(np.int64)))
+    if len(found) == 1:
+        return found[0]
+    found.append((none, none, none, none.astype(np.uint64), none))
     text, start, end, keys, sizes = (np.concatenate(column) for column in zip(*found, strict=True))
     return text, start, end, keys, sizes
 

@@ -81,6 +81,25 @@ def _append(a: Int, b: Int, word: Int, bits: Int, value: Int, n: Int) -> tuple[I
 
 
 @kernel(inline="always")
+def _unchanged(data: U8, i: Int, stop: Int) -> tuple[Int, Int, Int, Int, Int]:
+    """Hash the ASCII bytes that data[i:stop] begins with as they are, as `_append` does; the last is where they end."""
+    a, b = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
+    word = bits = np.uint64(0)
+    while i + np.uint64(8) <= stop:
+        w = eight_bytes(data, i)
+        if w & TOPS:
+            return a, b, word, bits, i
+        a, b = (a ^ w) * np.uint64(FACTOR_A), (b ^ w) * np.uint64(FACTOR_B)
+        a, b = a ^ (a >> np.uint64(32)), b ^ (b >> np.uint64(32))
+        i += np.uint64(8)
+    while i < stop and data[i] < 0x80:
+        word |= np.uint64(data[i]) << bits
+        bits += np.uint64(8)
+        i += np.uint64(1)
+    return a, b, word, bits, i
+
+
+@kernel(inline="always")
 def _bytes_of(c: Int, kept: Int) -> tuple[Int, Int]:
     """Return the bytes of a character of the normal form, and how many: 1, 3 beyond ASCII, 0 if it is not kept."""
     if c < np.uint64(0x80):
@@ -94,16 +113,16 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
     one, none, eight = np.uint64(1), np.uint64(0), np.uint64(8)
     entries, ascii_entries, several, table = form.entries, form.ascii, form.several, form.classes
     kind, lowers, zeros, strips = form.plain, form.lowers, form.zeros, form.strips
-    m = len(start)
-    out, chars = np.empty((m, 2), np.uint64), np.empty(m, np.int64)
-    for u in range(m):
+    out, chars = np.empty((len(start), 2), np.uint64), np.empty(len(start), np.int64)
+    for u in range(len(start)):
         from_, to = strip(data, start[u], end[u], table)
         blank = from_ == to
         if not strips:
             from_, to = start[u], end[u]
         i, stop, plain = np.uint64(from_), np.uint64(to), np.uint64(from_)
-        a, b = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
-        word = bits = gap = length = row = part = none
+        gap = row = part = none
+        a, b, word, bits, i = _unchanged(data, i, stop if kind == EVERY and not lowers else i)
+        length = i - np.uint64(from_)
         while i < stop or part:
             if i >= plain and i + eight <= stop and not part:
                 w = eight_bytes(data, i)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dataprep.unicode.hashes import mix64
+from dataprep.unicode.hashes import eight_bytes, mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import (
     I64,
@@ -31,10 +31,11 @@ from dataprep.unicode.text import (
     strip,
 )
 
-from .hashes import unit_hashes
+from .hashes import ONES, TOPS, unit_hashes
 
 UNITS = ("line", "paragraph", "span3")
 DEFAULT_FORM = {"line": "c4", "paragraph": "ccnet", "span3": "c4"}
+LINE_FEEDS = np.uint64(0x0A0A0A0A0A0A0A0A)
 BLOCK_UNITS = 1 << 17  # split and hashed at a time, so that no document is too long for memory
 
 
@@ -98,6 +99,19 @@ def _cut(offsets: I64, data: U8, unit: str, n: int) -> Iterator[tuple[I64, I64, 
         yield text, start, end
 
 
+@kernel(inline="always")
+def line_stop(data: U8, i: Int, stop: Int) -> Int:
+    """Return the position of the first line feed in data[i:stop], or `stop`; eight bytes are read at a time."""
+    while i + np.uint64(8) <= stop:
+        w = eight_bytes(data, i) ^ LINE_FEEDS
+        if (w - ONES) & ~w & TOPS:
+            break
+        i += np.uint64(8)
+    while i < stop and data[i] != 10:
+        i += np.uint64(1)
+    return i
+
+
 @kernel
 def _lines(offsets: I64, data: U8, d: int, at: int, n: int) -> tuple[I64, I64, I64, int, int]:
     """Return at most `n` lines from byte `at` of text `d` on, and the text and byte to continue from."""
@@ -107,8 +121,7 @@ def _lines(offsets: I64, data: U8, d: int, at: int, n: int) -> tuple[I64, I64, I
         i, stop = np.uint64(at), np.uint64(offsets[d + 1])
         while i < stop and k < n:
             first = i
-            while i < stop and data[i] != 10:
-                i += np.uint64(1)
+            i = line_stop(data, i, stop)
             text[k], start[k], end[k] = d, first, i
             k += 1
             i += np.uint64(1)

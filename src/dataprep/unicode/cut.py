@@ -1,0 +1,56 @@
+"""Texts without some of their spans.
+
+Slow reference for the tests: tests/twins/cut.py
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .kernel import kernel
+from .text import I64, SPACE, U8, U16, Int, classes, code_point
+
+
+@kernel(inline="always")
+def _append(data: U8, at: Int, stop: Int, out: U8, k: Int) -> Int:
+    """Copy data[at:stop] to out[k:]; return the index after it. Unsigned indexes let LLVM copy 32 bytes at a time."""
+    n, i, o = np.uint64(max(0, stop - at)), np.uint64(at), np.uint64(k)
+    for j in range(n):
+        out[o + j] = data[i + j]
+    return k + np.int64(n)
+
+
+@kernel
+def _without(
+    offsets: I64, data: U8, first: I64, starts: I64, ends: I64, enough: Int, table: U16
+) -> tuple[I64, U8, I64]:
+    """Return what `without` returns; table: `classes()`."""
+    n = len(offsets) - 1
+    out_offsets, left = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+    out = np.empty(offsets[n] - offsets[0], np.uint8)
+    k = np.int64(0)
+    for d in range(n):
+        at, begin = offsets[d], k
+        for s in range(first[d], first[d + 1]):
+            k = _append(data, at, offsets[d] + starts[s], out, k)
+            at = max(at, offsets[d] + ends[s])
+        k = _append(data, at, offsets[d + 1], out, k)
+        if first[d + 1] > first[d]:
+            i = begin
+            while i < k and left[d] < enough:
+                c, size = code_point(out, i)
+                left[d] += table[c] & SPACE == 0
+                i += size
+        out_offsets[d + 1] = k
+    return out_offsets, out[:k], left
+
+
+def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, enough: int) -> tuple[I64, U8, I64]:
+    """Return the texts without the given spans: (offsets, int64[n + 1]; bytes, uint8; characters left, int64[n]).
+
+    The spans of text d are those with the numbers from first[d] to first[d + 1] - 1; span s is the bytes
+    starts[s]:ends[s], counted from the beginning of the text. The spans of a text must be sorted by start; they may
+    overlap. first: int64[n + 1]. The characters left are counted without white space, only up to `enough`, and only in
+    texts that lose something.
+    """
+    return _without(offsets, data, first, starts, ends, enough, classes())
