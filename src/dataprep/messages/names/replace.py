@@ -172,7 +172,7 @@ def _only(text: str, keys: tuple[str, ...]) -> str:
 
 def _mapped(column: pa.Array, names: pa.StringArray, pseudonyms: pa.StringArray) -> pa.StringArray:
     """Return the pseudonym of each name, null for null."""
-    at = pc.index_in(column.cast(pa.string()), names, skip_nulls=True)
+    at = pc.index_in(column.cast(pa.string()), names)
     assert at.null_count == column.null_count, "every name was seen by fit"
     return pseudonyms.take(at)
 
