@@ -94,7 +94,7 @@ TERMS = [  # kind, name, the terms that count anywhere, those that count only af
     (HANDLE, "willi", set(), {"willi"}), (HANDLE, "willib", {"willib"}, set()),
     (HANDLE, "user1234567", {"user1234567", "1234567"}, set()),
     (STATED, "Orsolya", set(), {"orsolya"}), (STATED, "Orsolya Quist", {"orsolya quist", "orsolyaquist"}, set()),
-    (CHAT, "Tea", set(), {"tea"}), (AUTHOR, "R 2 Delta", {"r 2 delta", "r2delta", "rdelta", "delta"}, set()),
+    (CHAT, "Tea", set(), {"tea"}), (AUTHOR, "R Delta", {"r delta", "rdelta", "delta"}, set()),
 ]  # fmt: skip
 
 
