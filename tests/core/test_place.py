@@ -1,12 +1,13 @@
 """Folders that are not for results: every function that writes a folder refuses them before any work."""
 
+import contextlib
 import os
 
 import pytest
 
 import dataprep as dp
 from dataprep.core import pipeline_file
-from dataprep.errors import PlanError, StaleOutput
+from dataprep.errors import DataprepError, PlanError, StaleOutput
 from dataprep.forget.family import find_family
 from dataprep.persona import persona
 from dataprep.tokens.shards.writer import save
@@ -114,3 +115,40 @@ def test_the_family_of_a_folder_is_found_without_its_other_files(tmp_path):
     dp.Pipeline().run(docs(tmp_path), str(tmp_path / "runs" / ".hidden"))
     os.symlink("a", tmp_path / "runs" / "link")
     assert [node.url for node in find_family(str(tmp_path / "runs"))] == [made.url]
+
+
+STATE = (".dataprep-journal", ".dataprep-lease", "recipe.json", "manifest.json", "origin.json")
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+@pytest.mark.parametrize("name", STATE)
+def test_strange_files_of_state(tmp_path, name, kind):
+    """A link, a pipe or a folder in place of a file of state: one sentence or a result; the link's target stays."""
+    out, target = tmp_path / "out", tmp_path / "mine.txt"
+    out.mkdir()
+    target.write_text('{"mine": 1}')
+    make = {"link": lambda: os.symlink(target, out / name), "pipe": lambda: os.mkfifo(out / name)}
+    make.get(kind, (out / name).mkdir)()
+    given = docs(tmp_path)
+    for job in (lambda: dp.Pipeline().run(given, str(out)), lambda: dp.encode(given, BYTES, out, val=0.0)):
+        with contextlib.suppress(DataprepError):
+            assert job()
+    assert target.read_text() == '{"mine": 1}'
+
+
+def test_a_pipe_in_a_folder_of_input_is_left_out(tmp_path):
+    """Nobody writes into it, so that reading would wait for ever."""
+    home = os.path.dirname(docs(tmp_path).parts[0].slices[0].url)
+    os.mkfifo(os.path.join(home, "b.jsonl"))
+    done = dp.Pipeline().run(dp.read(home), str(tmp_path / "out"))
+    assert (done.count, len(done.unread())) == (3, 1)
+
+
+def test_clean_of_a_home_folder_is_refused(dataprep, tmp_path, monkeypatch):
+    """Or everything that dataprep wrote anywhere would be deleted."""
+    dp.Pipeline().run(docs(tmp_path), str(tmp_path / "home" / "run"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    code, _, err = dataprep("clean", "--all", tmp_path / "home")
+    assert (code, len(err.splitlines())) == (1, 1)
+    assert "is the home folder" in err
+    assert (tmp_path / "home" / "run" / "manifest.json").exists()

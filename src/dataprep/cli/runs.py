@@ -69,6 +69,7 @@ def clean(
 
     Files that dataprep did not write are kept, and a message names the first of them.
     """
+    lease.check_place(folder)
     if not files.is_dir(folder):
         if all_ and not files.exists(folder):
             say(f"{folder} does not exist; there is nothing to remove")

@@ -15,7 +15,7 @@ from typing import Any
 
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
-from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled
+from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, is_journal, journal_of, journaled
 
 from .folder import (
     CUTS,
@@ -53,7 +53,7 @@ def begin(out: str) -> None:
         home = files.path_of(out)
         try:
             os.makedirs(home, exist_ok=True)
-            if not os.path.exists(os.path.join(home, JOURNAL)):
+            if not is_journal(os.path.join(home, JOURNAL)):
                 begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
         except OSError as e:
             msg = f"{out} cannot be written ({e.strerror or e}); give another folder as out"
@@ -62,7 +62,7 @@ def begin(out: str) -> None:
 
 def settle(out: str) -> None:
     """Rewrite an output folder's journal (list of created files): each file that exists is listed once, sorted."""
-    if files.is_local(out) and os.path.exists(files.join(files.path_of(out), JOURNAL)):
+    if files.is_local(out) and is_journal(files.join(files.path_of(out), JOURNAL)):
         begin_journal(files.path_of(out))
 
 
@@ -130,7 +130,7 @@ def remove_all(url: str) -> tuple[int, list[str]]:
 
 def homes(url: str) -> list[str]:
     """Return the folders inside `url`, at any depth, that have a journal (list of created files), the deepest first."""
-    found = [folder for folder, _, names in os.walk(files.path_of(url)) if JOURNAL in names]
+    found = [folder for folder, _, _ in os.walk(files.path_of(url)) if is_journal(os.path.join(folder, JOURNAL))]
     return sorted(found, key=lambda folder: (-folder.count(os.sep), folder))
 
 

@@ -114,12 +114,17 @@ def journal_of(path: str) -> str | None:
     folder = os.path.abspath(path)
     for _ in range(DEPTH):
         journal = os.path.join(folder, JOURNAL)
-        if os.path.exists(journal):
+        if is_journal(journal):
             return journal
         if folder == os.path.dirname(folder):
             break
         folder = os.path.dirname(folder)
     return None
+
+
+def is_journal(path: str) -> bool:
+    """Return whether a file named like a journal is one; a link, which leads to a file of somebody else, is not."""
+    return os.path.isfile(path) and not os.path.islink(path)
 
 
 def journaled(journal: str) -> set[str]:
@@ -145,7 +150,7 @@ def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
     """
     journal = os.path.join(folder, JOURNAL)
     listed = {os.path.abspath(os.path.join(folder, name)) for name in names}
-    listed |= journaled(journal) if os.path.exists(journal) else set()
+    listed |= journaled(journal) if is_journal(journal) else set()
     lines = sorted(json.dumps(os.path.relpath(p, os.path.abspath(folder))) for p in listed if os.path.lexists(p))
     with whole(journal) as f:
         f.write("".join(f"{line}\n" for line in lines).encode())

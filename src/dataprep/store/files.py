@@ -10,6 +10,7 @@ import contextlib
 import os
 import posixpath
 import re
+import stat
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
@@ -200,6 +201,8 @@ def open_raw(url: str) -> BinaryIO:
     """Return a seekable stream of a file's bytes as they are stored. Raises ReadError if it cannot be opened."""
     try:
         if is_local(url):
+            if stat.S_IFMT(os.stat(path_of(url)).st_mode) not in (stat.S_IFREG, stat.S_IFDIR):  # opening a pipe waits
+                raise PermissionError(0, "it is a pipe or a device")  # noqa: TRY301 - said below
             return open(path_of(url), "rb")
         fs, path = fs_of(url)
         return cast("BinaryIO", fs.open(path, "rb"))

@@ -34,6 +34,7 @@ except ImportError:  # Windows
 F = TypeVar("F", bound=Callable[..., Any])
 NAME = ".dataprep-lease"
 OURS = (".dataprep-journal", "manifest.json", "recipe.json", "run.json")  # one of them is in a folder of results
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a link there would lead to a file of somebody else
 BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder on another host counts as dead
 
 
@@ -161,7 +162,7 @@ def writes(make: F) -> F:
 def _acquired(path: str, folder: str) -> int:
     """Return an open, locked lease file that states this process."""
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o644)
         try:
             locked = _lock(descriptor)
             holder = _holder(descriptor)
@@ -213,8 +214,8 @@ def _lives(holder: dict[str, str | int], descriptor: int, path: str, *, locks: b
     if holder.get("host") == socket.gethostname():
         return not locks and holder.get("boot") == _boot() and _runs(int(holder.get("pid", 0)))
     now = f"{path}.{os.getpid()}.now"  # the clock of the file system, not of this host
-    with open(now, "wb"):
-        clock = os.stat(now).st_mtime
+    os.close(os.open(now, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NO_LINK, 0o644))
+    clock = os.stat(now).st_mtime
     os.unlink(now)
     return clock - os.fstat(descriptor).st_mtime < STALE
 
