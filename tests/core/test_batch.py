@@ -71,3 +71,54 @@ def test_a_batch_without_the_contract_names_who_made_it():
     broken = batch_of(["x"]).set_column(0, "id", pa.array([1], pa.int32()))
     with pytest.raises(PlanError, match=r"Mine returned a batch whose column 'id' has type int32"):
         B.check(broken, "Mine")
+
+
+@given(st.lists(st.integers(0, 20), max_size=6), st.lists(st.integers(0, 20), max_size=6))
+def test_values_are_found_in_a_sorted_array(values, wanted):
+    """Whether each is there, and where; nothing is in an empty array."""
+    values = sorted(set(values))
+    at, found = B.find_sorted(np.array(values, np.uint64), np.array(wanted, np.uint64))
+    assert found.tolist() == [w in values for w in wanted]
+    assert [values[k] for k, there in zip(at, found, strict=True) if there] == [w for w in wanted if w in values]
+
+
+def test_ids_have_limits():
+    """The largest file and position, plain integers, and what lies one beyond."""
+    largest = 2**64 - 1
+    for text, id_ in {"0": 0, "0:0": 0, "1:0": 1 << 40, "3:5": 3 << 40 | 5, "0:7": 7, str(largest): largest}.items():
+        assert B.parse_id(text) == id_
+    assert B.parse_id(f"{2**24 - 1}:{2**40 - 1}") == largest
+    assert B.show_id(largest) == f"{2**24 - 1}:{2**40 - 1}"
+    for text in ("", ":", "1:", ":1", "1:2:3", "-1", "1.0", " 1", str(largest + 1), f"{2**24}:0", "\u0661", "9" * 21):
+        with pytest.raises(PlanError, match="is not a document id"):
+            B.parse_id(text)
+
+
+def test_batches_end_at_their_limits(monkeypatch):
+    """At exactly so many rows or bytes; a longer text is a batch of its own; an empty one costs no bytes."""
+    monkeypatch.setattr(B, "MAX_ROWS", 4)
+    monkeypatch.setattr(B, "MAX_BYTES", 10)
+
+    def sizes(*lengths):
+        batch = batch_of(["x" * n for n in lengths])
+        return [[len(text) for text in cut["text"].to_pylist()] for cut in B.recut([batch])]
+
+    assert sizes(1, 1, 1, 1, 1) == [[1, 1, 1, 1], [1]]
+    assert sizes(5, 5, 1) == [[5, 5], [1]]
+    assert sizes(5, 4, 1, 1) == [[5, 4, 1], [1]]
+    assert sizes(5, 6, 1) == [[5, 6], [1]]
+    assert sizes(99, 1) == [[99], [1]]
+    assert sizes(0, 0, 0, 0, 0) == [[0, 0, 0, 0], [0]]
+    assert sizes() == []
+
+
+def test_a_batch_states_its_texts():
+    """Lengths in bytes, alone and in all, of a slice too; ids of several arrays are united."""
+    batch = batch_of(["ab", "\u00e9", "", "xyz"])
+    assert B.lengths(batch).tolist() == [2, 2, 0, 3]
+    assert B.text_bytes(batch) == 7
+    assert B.text_bytes(batch.slice(1, 2)) == 2
+    assert B.text_bytes(batch.slice(4)) == B.text_bytes(B.empty()) == 0
+    assert B.strings(*B.buffers(batch)).to_pylist() == ["ab", "\u00e9", "", "xyz"]
+    assert B.union([np.array([3, 1], np.uint64), np.array([3], np.uint64)]).tolist() == [1, 3]
+    assert B.union([]).dtype == np.uint64

@@ -1,16 +1,21 @@
 """Runners: order, retries, dead workers, the missing main guard."""
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import laws
 from dataprep.core import runner as run
 from dataprep.core import workers
-from dataprep.core.runner import Local, Serial
+from dataprep.core.runner import Local, Serial, parse_bytes
 from dataprep.errors import PlanError, ReadError, Transient, WorkerDied
 
 
@@ -120,3 +125,41 @@ def test_memory_is_shared_among_workers():
     for runner in (Serial(memory="100MB"), Local(2, memory="100MB")):
         with pytest.raises(PlanError, match="less than the 600 MiB that one worker takes"):
             runner.map(square, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [("0", 0), ("7", 7), ("7b", 7), ("1kB", 10**3), ("2 MB", 2 * 10**6), ("3G", 3 * 10**9), ("0.5TB", 5 * 10**11),
+     ("1KiB", 2**10), ("1.5 mib", 3 << 19), ("2GiB", 2**31), (" 4 GB ", 4 * 10**9), (9, 9)],
+)  # fmt: skip
+def test_sizes_have_units(text, n):
+    """Decimal and binary ones, with or without a space."""
+    assert parse_bytes(text) == n
+
+
+@pytest.mark.parametrize("text", ["", "GB", "4 XB", "four", True, None, "1e999", "nan"])
+def test_sizes_that_are_none(text):
+    """Each is one sentence."""
+    with pytest.raises(PlanError, match="is not an amount of memory"):
+        parse_bytes(text)
+
+
+@given(st.integers(0, 200), st.integers(1, 60))
+def test_slices_of_a_file_are_the_file(n_bytes, target):
+    """One after another, each of at most the size asked for; a small file is not cut."""
+    cuts = laws.Rows().cuts("a.txt", n_bytes, target)
+    assert cuts == [(0, None, n_bytes)]
+    cuts = Splits().cuts("a.txt", n_bytes, target)
+    if n_bytes <= target:
+        assert cuts == [(0, None, n_bytes)]
+    else:
+        assert [(a, b) for a, b, _ in cuts] == list(itertools.pairwise([*range(0, n_bytes, target), n_bytes]))
+        assert all(n == b - a <= target for a, b, n in cuts)
+        assert Splits().cuts("a.txt.gz", n_bytes, target) == [(0, None, n_bytes)]
+
+
+@dataclass(frozen=True)
+class Splits(laws.Rows):
+    """A reader that may begin anywhere."""
+
+    splits = True

@@ -9,7 +9,7 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core import batch as B
-from dataprep.core.score import Score, ScoredFilter
+from dataprep.core.score import MEASURE_KEY, Score, ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 
@@ -104,3 +104,14 @@ def test_a_column_without_its_maker_is_not_a_score():
     batch = B.with_column(laws.batch_of(TEXTS), "long_chars", pa.array([9, 9, 9, 9]))
     rows, _, _ = laws.apply(Long(), [batch])
     assert len(rows) == 3
+
+
+def test_a_score_says_which_columns_it_adds():
+    """Those of the filter, or one with its reason; another filter or version is another score."""
+    assert (Score(Long()).adds, Score(Long()).name) == ({"long_chars": pa.int64()}, "Score Long")
+    assert Score(dp.Filter(no_b)).adds == {"no_b_reason": pa.string()}
+    assert key(Score(dp.Filter(no_b))) != key(Score(dp.Filter(str_twice)))
+    assert Long().measure_key() != Long(unit="byte").measure_key()
+    (column,) = [f for f in Long().with_scores(laws.batch_of(TEXTS)).schema if f.name == "long_chars"]
+    assert column.metadata == {MEASURE_KEY: Long().measure_key()}
+    assert Long().with_scores(laws.batch_of(TEXTS))["long_chars"].to_pylist() == [1, 3, 6, 4]

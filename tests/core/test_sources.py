@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import dataprep as dp
-from dataprep.core.sources import sources_of
+from dataprep.core.dataset import Dataset
+from dataprep.core.sources import sources_of, warn_of_absent
 
 
 @pytest.mark.parametrize("how", ["files", "sealed", "field"])
@@ -22,3 +23,15 @@ def test_sources_that_do_not_exist(tmp_path, caplog, how) -> None:
     assert "names" not in caplog.text
     dp.Pipeline(dp.Exact(keep="source:nope,web")).run(docs, out=str(tmp_path / "wrong"))
     assert caplog.text.count("names nope, which no document has as its source; the sources are books, web") == 1
+
+
+def test_ten_sources_are_named(caplog) -> None:
+    """Of more, the message says that there are more; a rule of another kind names no sources."""
+    for n in (10, 11):
+        caplog.clear()
+        known = [f"s{k:02}" for k in range(n)]
+        warn_of_absent([dp.Exact(keep="source:x, s00,,y"), dp.Exact(keep="longest"), dp.Exact()], known)
+        (record,) = caplog.records
+        assert "names x, y, which no document has" in record.message
+        assert record.message.endswith(", ".join(known[:10]) + (" ..." if n > 10 else ""))
+    assert sources_of(Dataset(())) is None

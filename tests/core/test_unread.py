@@ -8,6 +8,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core.tables import UNREAD
+from dataprep.core.unread import Unread, by_kind, check_unread, rows_of, unread_table, without_names
 from dataprep.errors import CorruptShard, ReadError
 from dataprep.history.verify import verify
 from dataprep.read import parts
@@ -184,3 +185,59 @@ def test_inspect_counts_them(folder, tmp_path, dataprep) -> None:
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Files that were not read" in page
     assert f"{folder}/zero.parquet" in page
+
+
+@pytest.mark.parametrize(
+    ("reasons", "limit", "docs", "sentence"),
+    [
+        (["bad"], 0, None, "a; or read the other files with"), (["quarantined"], 0, 3, "a; or read the other files"),
+        (["bad"], 1, 3, None), (["bad"], None, 3, None), (["bad", "bad"], 1, None, "2 files are bad, more than max"),
+        (["bad", "bad"], 2, None, None), (["empty", "damaged", "bad_digest"], 0, 3, None), (["empty"], 0, 0, "a"),
+        (["bad"], 1, 0, "a"), (["damaged"], 0, 0, None), ([], 0, 0, None), (["empty"], 0, None, None),
+    ],
+)  # fmt: skip
+def test_how_many_files_may_be_bad(reasons, limit, docs, sentence) -> None:
+    """Bad and quarantined ones count, empty and damaged ones do not; if nothing was read, the first is the error."""
+    rows = [Unread(f"{k}.txt", reason, k, "ab"[k % 2]) for k, reason in enumerate(reasons)]
+    if sentence is None:
+        check_unread(rows, limit, docs)
+    else:
+        with pytest.raises(ReadError, match=sentence) as error:
+            check_unread(iter(rows), limit, docs)
+        assert error.value.offset == (0 if docs == 0 else len(rows) - 1)
+
+
+def test_each_bad_file_counts_once(caplog) -> None:
+    """Two rows of one file are one bad file; hidden ones cannot be told apart by their names; kinds are warned of."""
+    twice = [Unread("a", "bad", 1), Unread("a", "bad", 2)]
+    check_unread(twice, 1, 5)
+    assert "1 files are bad and were not read, or not to their end; of a, the file is bad" in caplog.text
+    hidden = [Unread("hidden", "bad", 1), Unread("hidden", "bad", 2)]
+    with pytest.raises(ReadError, match="2 files are bad"):
+        check_unread(hidden, 1, 5)
+    for reason in ("damaged", "bad_digest"):
+        caplog.clear()
+        check_unread([Unread("w", reason, 1, "so")], 0, 0)
+        assert "1 archives have damaged records; of w, so" in caplog.text
+        caplog.clear()
+        check_unread([Unread("w", reason, 1, "so")], 0)
+        assert caplog.text == ""
+
+
+def test_the_table_has_no_secrets_and_one_order() -> None:
+    """Users and queries of URLs are left out of names and details; rows are sorted whatever their order."""
+    private = "https://ada:key@host/a.jsonl?sig=12"
+    rows = [
+        Unread(private, "bad", 7, f"{private} is cut"), Unread("b", "bad", 9), Unread("b", "bad", None, "x"),
+        Unread("b", "empty", 9), Unread("b", "bad", 9, "y"),
+    ]  # fmt: skip
+    table = unread_table(rows)
+    assert table.equals(unread_table(reversed(rows)))
+    assert [tuple(row.values()) for row in table.to_pylist()] == [
+        ("b", "bad", None, "x"), ("b", "bad", 9, None), ("b", "bad", 9, "y"), ("b", "empty", 9, None),
+        ("https://***@host/a.jsonl?***", "bad", 7, "https://***@host/a.jsonl?*** is cut"),
+    ]  # fmt: skip
+    assert unread_table([]).num_rows == 0
+    assert rows_of(table)[0] == rows[2]
+    assert without_names(rows[:1]) == [Unread("hidden", "bad", 7)]
+    assert list(by_kind(rows)) == [("bad", ""), ("bad", ".jsonl"), ("empty", "")]

@@ -1,0 +1,103 @@
+"""Tables of dropped documents and cut spans: merging, writing in order, and reading by ranges, against plain lists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import laws
+from dataprep.core import tables
+from dataprep.core.tables import (
+    NOBODY,
+    SPAN,
+    SPANS,
+    VERDICTS,
+    RangeReader,
+    rows_of_id,
+    span_table,
+    united,
+    write_spans,
+    write_verdicts,
+)
+from dataprep.errors import CorruptShard
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 5)), max_size=9))
+def test_spans_are_united_as_sets_of_places_are(spans):
+    """Overlapping and touching spans of one document become one; those of others never do."""
+    rows = [(id_, start, start + length) for id_, start, length in spans]
+    expected = []
+    for id_, start, end in sorted(rows, key=lambda row: row[:2]):
+        if expected and expected[-1][0] == id_ and start <= expected[-1][2]:
+            expected[-1][2] = max(expected[-1][2], end)
+        else:
+            expected.append([id_, start, end])
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    found = united(columns[0].astype(np.uint64), columns[1], columns[2])
+    assert [list(row) for row in zip(*(column.tolist() for column in found), strict=True)] == expected
+
+
+def verdicts(ids):
+    """A table of these ids; the reason says which row it is."""
+    columns = {"id": pa.array(ids, pa.uint64()), "reason": [f"r{k}" for k in range(len(ids))]}
+    more = {field.name: pa.nulls(len(ids), field.type) for field in VERDICTS if field.name not in columns}
+    return pa.table(columns | more)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 40), max_size=12, unique=True), st.lists(st.sets(st.integers(0, 40)), max_size=4))
+def test_rows_of_a_batch_are_those_of_its_ids(tmp_path_factory, ids, asked):
+    """Whatever row groups they lie in, and in whatever order batches come."""
+    place, groups = str(tmp_path_factory.mktemp("tables") / "v.parquet"), tables.VERDICT_ROWS
+    tables.VERDICT_ROWS = 3
+    try:
+        assert write_verdicts(place, verdicts(ids)) == len(ids)
+    finally:
+        tables.VERDICT_ROWS = groups
+    with RangeReader(place, VERDICTS) as table:
+        for some in asked:
+            batch = laws.batch_of(["x"] * 41).filter(pa.array([k in some for k in range(41)]))
+            rows = table.of(batch)
+            assert rows.schema.equals(VERDICTS)
+            assert [(row["id"], row["reason"]) for row in rows.to_pylist()] == [
+                (i, f"r{ids.index(i)}") for i in sorted(some & set(ids))
+            ]
+            near = [k // 3 for k, i in enumerate(sorted(ids)) if some and i >= min(some)]
+            far = [k // 3 for k, i in enumerate(sorted(ids)) if some and i <= max(some)]
+            assert set(table.held) == set(near) & set(far)  # no other row group is read
+    for id_ in range(41):
+        assert [row["id"] for row in rows_of_id(place, id_)] == [id_] * (id_ in ids)
+
+
+def test_tables_come_in_order_of_ids(tmp_path) -> None:
+    """Several tables are one; an equal id may follow, a smaller one may not; no rows are a table without rows."""
+    place = str(tmp_path / "v.parquet")
+    assert write_verdicts(place, [verdicts([3, 1]), verdicts([]), verdicts([3, 9])]) == 4
+    found = pq.read_table(place)
+    assert found.schema.equals(VERDICTS)
+    assert found["id"].to_pylist() == [1, 3, 3, 9]
+    assert found["reason"].to_pylist() == ["r1", "r0", "r0", "r1"]
+    with pytest.raises(AssertionError, match="verdicts come in order of ids"):
+        write_verdicts(place, [verdicts([1, 9]), verdicts([8])])
+    assert write_verdicts(place, []) == 0
+    with RangeReader(place, VERDICTS) as table:
+        assert table.of(laws.batch_of(["a"])).num_rows == 0
+
+
+def test_spans_of_nobody_have_no_copy(tmp_path) -> None:
+    """A first occurrence that is not known is null; spans are sorted by document and place."""
+    rows = np.array([(5, 7, 9, 3, 1, 3), (5, 1, 4, NOBODY, 0, 0), (2, 0, 1, 5, 2, 3)], SPAN)
+    assert write_spans(str(tmp_path / "s.parquet"), [rows]) == 3
+    found = pq.read_table(tmp_path / "s.parquet")
+    assert found.schema.equals(SPANS)
+    names = ("id", "start", "end", "kept_in", "kept", "kept_start", "kept_end")
+    assert [tuple(row[name] for name in names) for row in found.to_pylist()] == [
+        (2, 0, 1, None, 5, 2, 3), (5, 1, 4, None, None, None, None), (5, 7, 9, None, 3, 1, 3),
+    ]  # fmt: skip
+    assert span_table(rows, pa.array(["a", "b", None]))["kept_in"].to_pylist() == ["a", "b", None]
+    with pytest.raises(CorruptShard, match=r"is not the verdict table that was written \(the columns are id, start"):
+        RangeReader(str(tmp_path / "s.parquet"), VERDICTS)
