@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import DECIMAL, I64, U8, U16, Int, classes, code_point
+from dataprep.unicode.text import DECIMAL, I64, U8, Int, classes, code_point
 
 EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # candidates in a line; NUMBER: a phone or a card
 MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
@@ -136,27 +136,3 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
                 can |= NUMBER if digits >= MIN_DIGITS else 0
                 can |= IP if dots >= 3 else 0
     return out[:m]
-
-
-@kernel
-def has_digits(offsets: I64, data: U8, points: U16, least: int) -> U8:
-    """Return for each text whether it has `least` decimal digits of any script without an ASCII letter between, uint8.
-
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. points: the classes of code points (`unicode/text.py`).
-    """
-    out = np.zeros(len(offsets) - 1, np.uint8)
-    for d in range(len(out)):
-        i, digits = offsets[d], 0
-        while i < offsets[d + 1] and digits < least:
-            b = data[i]
-            if b < 0x80:
-                digits += 48 <= b <= 57
-                if 65 <= b & 0xDF <= 90:
-                    digits = 0
-                i += 1
-            else:
-                c, size = code_point(data, i)
-                digits += points[c] & DECIMAL != 0
-                i += size
-        out[d] = digits >= least
-    return out

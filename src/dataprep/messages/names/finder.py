@@ -9,7 +9,7 @@ import numpy as np
 from dataprep.unicode.text import I64, U8, U32
 
 from . import kernel as K
-from .glued import glued_names, with_glued
+from .glued import GluedNames, with_glued
 from .matching import folded
 from .signed import SignedNames
 from .terms import MIN_GLUED
@@ -30,8 +30,9 @@ class Finder:
         self.trie = build(self.terms)
         self.weak = np.array([term in weak for term in self.terms], bool)
         strong = {term: i for term, i in number.items() if term not in weak}
-        self.single = {term: i for term, i in strong.items() if _is_sure(term)}
-        self.full = [i for term, i in strong.items() if " " in term]
+        single = {term: i for term, i in strong.items() if _is_sure(term)}
+        full = [i for term, i in strong.items() if " " in term]
+        self.glued = GluedNames(self.terms, self.trie, single, full)
         self.signed = SignedNames(signed, number)
         self.unspaced = UnspacedNames(strong)
 
@@ -41,14 +42,14 @@ class Finder:
         offsets, data: the texts in UTF-8. prefixes: folded letters that may be joined to the beginning of a name.
         """
         found = K.find_names(offsets, data, folded(), *self.trie, prefixes)
-        glued = glued_names(offsets, data, self.trie, self.single, self.full, prefixes)
+        glued = self.glued.find(offsets, data, prefixes)
         found = self.signed.joined(offsets, data, found)
         return with_glued(found, np.concatenate([glued, self.unspaced.find(offsets, data)]))
 
 
 def _is_sure(term: str) -> bool:
-    """Return whether a term is searched for inside of hashtags, handles and addresses."""
-    return len(term) >= MIN_GLUED and not any(c == " " or c.isdigit() for c in term)
+    """Return whether a term is searched for next to digits and inside of hashtags, handles and addresses."""
+    return len(term) >= MIN_GLUED and " " not in term and not term.isdigit()
 
 
 def folded_letters(letters: str) -> U32:

@@ -12,67 +12,117 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from dataprep.unicode.text import I64, MARK, NUMBER, U8, U32, classes
 
 from . import kernel as K
+from . import prefilter as P
 from .matching import folded
-from .trie import EMPTY, Trie
+from .prefilter import MIN_INSIDE
+from .trie import EMPTY, Trie, sieve_of
+from .unspaced import Anywhere
 
 Hit = tuple[int, int, int, int, int]  # text, first byte, end, number of the term, whether an @ precedes it
 SIGNS = (0x23, 0x40, 0x2F)  # # @ /
 MAX_TOKEN = 128  # bytes of a hashtag, handle or address
 MIN_LETTERS = 3  # of a name next to digits or other names
-MIN_END, MIN_INSIDE = 3, 4  # of a name at an end of a longer word, and inside one
+MIN_END = 3  # of a name at an end of a longer word; inside of one MIN_INSIDE
+MIN_MIXED = 5  # letters and digits of a name of both, such as "3ziza", that is found inside of a longer word
 _NO_PREFIXES = np.zeros(0, np.uint32)
 _NEAR = 64  # bytes around a name in which its digits are
+_DIGIT, _PIECES = re.compile(r"\d"), re.compile(r"[ \d]+")
 ARABIZI = re.compile(r"[2356789]")  # single digits that may be letters: "sma3", "7lib"
 
 
-def glued_names(
-    offsets: I64, data: U8, trie: Trie, words: Mapping[str, int], full: Sequence[int] = (),
-    prefixes: U32 = _NO_PREFIXES,
-) -> I64:  # fmt: skip
-    """Return the glued names in n texts, int64[m, 5], as `kernel.find_names` returns names.
+class GluedNames:
+    """Finds the glued names in texts.
 
-    offsets, data: the texts in UTF-8. trie: the terms. words: number of each term that is one word and sure to be a
-    name, by its folded text. full: numbers of the terms of several words. prefixes: letters that may be joined to the
-    beginning of a name.
+    terms: all terms. trie: of `terms`. words: number of each term that is one word and sure to be a name, by its folded
+    text. full: numbers of the terms of several words.
     """
-    sure = np.zeros(len(trie.terms), np.bool_)  # there are fewer terms than nodes
-    sure[list(words.values())] = True
-    rows, signs, starts, stops = _tokens(offsets, data)
-    ends = (trie.terms != EMPTY) & sure[trie.terms]
-    some = K.with_terms(data, signs, starts, stops, folded(), trie.keys, trie.children, ends)
-    in_tokens = _in_tokens(offsets, data, rows[some], signs[some], words)
-    sure[list(full)] = True
-    found = [*_next_to_digits(offsets, data, trie, sure, prefixes), *in_tokens]
-    return np.array(sorted(set(found)), np.int64).reshape(-1, 5)
 
+    def __init__(self, terms: Sequence[str], trie: Trie, words: Mapping[str, int], full: Sequence[int] = ()) -> None:
+        plain = {word: n for word, n in words.items() if not _DIGIT.search(word)}
+        self.trie, self.words, self.longest = trie, plain, max(map(len, plain), default=0)
+        sure = np.zeros(len(trie.terms) + 1, np.bool_)  # there are fewer terms than nodes
+        sure[list(plain.values())] = True
+        self.ends = (trie.terms != EMPTY) & sure[trie.terms]  # of a term in tokens, by node
+        sure[list(full)] = True
+        self.sure = sure
+        self.sieve = sieve_of(piece for term in terms for piece in _PIECES.split(term) if piece)
+        mixed = {word: n for word, n in words.items() if word not in plain}
+        self.mixed = Anywhere(lambda text: _mixed(text, mixed)) if mixed else None
 
-def _next_to_digits(
-    offsets: I64, data: U8, trie: Trie, sure: npt.NDArray[np.bool_], prefixes: U32 = _NO_PREFIXES
-) -> Iterator[Hit]:
-    """Yield names with digits before, after or between them, of texts in which a digit is next to a letter.
+    def find(self, offsets: I64, data: U8, prefixes: U32 = _NO_PREFIXES) -> I64:
+        """Return the glued names in n texts, int64[m, 5], as `kernel.find_names` returns names.
 
-    Single words are found between digits and any signs; full names also with digits between their words.
-    """
-    rows = np.flatnonzero(K.with_digits(offsets, data, _kinds()))
-    if not len(rows):
-        return
-    some = np.append(0, np.cumsum(offsets[rows + 1] - offsets[rows]))
-    text = np.concatenate([data[a:b] for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)])
-    for table in _digits_apart():
-        hits = K.find_names(some, text, table, *trie, prefixes)
-        hits = hits[sure[hits[:, 3]]]
-        hits[:, 1:3] += (offsets[rows] - some[:-1])[hits[:, :1]]
-        hits[:, 0] = rows[hits[:, 0]]
-        for row, start, end, term, mentioned in hits.tolist():
-            before = _digits(data[max(int(offsets[row]), start - _NEAR) : start], -1)
-            after = _digits(data[end : min(int(offsets[row + 1]), end + _NEAR)], 1)
-            if _is_name(data[start:end].tobytes(), before, after):
-                yield row, start, end, term, mentioned
+        offsets, data: the texts in UTF-8. prefixes: letters that may be joined to the beginning of a name.
+        """
+        signs = _tokens(offsets, data)
+        some = P.with_terms(data, *signs[1:], folded(), self.trie.keys, self.trie.children, self.ends)
+        found = {*self._in_tokens(offsets, data, signs[0][some], signs[1][some])}
+        rows = np.flatnonzero(P.near_digits(offsets, data, _kinds(), folded(), self.sieve, prefixes))
+        if len(rows):
+            found.update(self._next_to_digits(offsets, data, rows, prefixes))
+            found.update(map(tuple, self.mixed.find(offsets, data, rows).tolist()) if self.mixed else ())
+        return np.array(sorted(found), np.int64).reshape(-1, 5)
+
+    def _next_to_digits(self, offsets: I64, data: U8, rows: I64, prefixes: U32) -> Iterator[Hit]:
+        """Yield names with digits before, after or between them, in some of the texts.
+
+        Single words are found between digits and any signs; full names also with digits between their words.
+        """
+        some = np.append(0, np.cumsum(offsets[rows + 1] - offsets[rows]))
+        text = np.concatenate([data[a:b] for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)])
+        for table in _digits_apart():
+            hits = K.find_names(some, text, table, *self.trie, prefixes)
+            hits = hits[self.sure[hits[:, 3]]]
+            hits[:, 1:3] += (offsets[rows] - some[:-1])[hits[:, :1]]
+            hits[:, 0] = rows[hits[:, 0]]
+            for row, start, end, term, mentioned in hits.tolist():
+                before = _digits(data[max(int(offsets[row]), start - _NEAR) : start], -1)
+                after = _digits(data[end : min(int(offsets[row + 1]), end + _NEAR)], 1)
+                if _is_name(data[start:end].tobytes(), before, after):
+                    yield row, start, end, term, mentioned
+
+    def _in_tokens(self, offsets: I64, data: U8, rows: I64, signs: I64) -> Iterator[Hit]:
+        """Yield names in hashtags, handles, parts of links and the part of addresses before the @, for some signs."""
+        for row, sign in zip(rows.tolist(), signs.tolist(), strict=True):
+            start, stop = int(offsets[row]), int(offsets[row + 1])
+            kind = data[sign]
+            before = data[max(start, sign - MAX_TOKEN) : sign].tobytes().decode("utf-8", "ignore")
+            if kind == SIGNS[2] and not before[-1:].isalpha():
+                continue  # a date, a fraction
+            after = data[sign + 1 : min(stop, sign + 1 + MAX_TOKEN)].tobytes().decode("utf-8", "ignore")
+            if m := _patterns()[0].match(after):
+                for a, b, term in self.in_token(m[0]):
+                    first = sign + 1 + len(m[0][:a].encode())
+                    yield row, first, first + len(m[0][a:b].encode()), term, int(kind == SIGNS[1])
+            if kind == SIGNS[1] and (m := _patterns()[1].search(before)):
+                for a, b, term in self.in_token(m[0]):
+                    first = sign - len(m[0][a:].encode())
+                    yield row, first, first + len(m[0][a:b].encode()), term, 0
+
+    def in_token(self, token: str) -> Iterator[tuple[int, int, int]]:
+        """Yield (start, end, number of the term) of each name in a hashtag, handle or address, in characters."""
+        for piece in _patterns()[2].finditer(token):
+            kinds = folded()[[ord(c) for c in piece[0]]].tolist()
+            chars = [(chr(k), i) for i, k in enumerate(kinds, piece.start()) if k not in (K.SKIPPED, K.GAP, K.BREAK)]
+            text = "".join(c for c, _ in chars)
+            for a, b, term in _row_of_names(text, self.words) or self._parts(text, [token[i] for _, i in chars]):
+                yield chars[a][1], chars[b - 1][1] + 1, term
+
+    def _parts(self, text: str, written: Sequence[str]) -> list[tuple[int, int, int]]:
+        """Return the names at an end of a word or inside it, the longest first; written: its letters before folding."""
+        edges = {0, len(text)} | {i for i in range(1, len(text)) if _is_edge(written[i - 1], written[i])}
+        found: list[tuple[int, int, int]] = []
+        for n in range(min(len(text), self.longest), MIN_END - 1, -1):
+            for a in range(len(text) - n + 1):
+                term = self.words.get(text[a : a + n])
+                is_long = n >= MIN_INSIDE or a in (0, len(text) - n) or {a, a + n} <= edges
+                if term is not None and is_long and all(b <= a or a + n <= c for c, b, _ in found):
+                    found.append((a, a + n, term))
+        return found
 
 
 def with_glued(hits: I64, glued: I64) -> I64:
@@ -117,11 +167,11 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 @functools.cache
 def _kinds() -> U8:
-    """Return what each code point is: K.LETTER, K.DIGIT (any number of Unicode), K.UNSEEN, or 0 for all others."""
+    """Return what each code point is: P.LETTER, P.DIGIT (any number of Unicode), P.UNSEEN, or 0 for all others."""
     fold = folded()
-    table = np.where((fold > K.GAP) & (fold != K.BREAK), K.LETTER, 0).astype(np.uint8)
-    table[(classes() & NUMBER) != 0] = K.DIGIT
-    table[fold == K.SKIPPED] = K.UNSEEN
+    table = np.where((fold > K.GAP) & (fold != K.BREAK), P.LETTER, 0).astype(np.uint8)
+    table[(classes() & NUMBER) != 0] = P.DIGIT
+    table[fold == K.SKIPPED] = P.UNSEEN
     table.flags.writeable = False
     return table
 
@@ -131,9 +181,9 @@ def _digits(data: U8, step: int) -> str:
     found = ""
     for c in data.tobytes().decode("utf-8", "ignore")[::step]:
         kind = _kinds()[ord(c)]
-        if kind not in (K.DIGIT, K.UNSEEN):
+        if kind not in (P.DIGIT, P.UNSEEN):
             break
-        found += c if kind == K.DIGIT else ""
+        found += c if kind == P.DIGIT else ""
     return found
 
 
@@ -157,61 +207,30 @@ def _tokens(offsets: I64, data: U8) -> tuple[I64, I64, I64, I64]:
     return rows, signs, start, np.minimum(offsets[rows + 1], signs + 1 + MAX_TOKEN)
 
 
-def _in_tokens(offsets: I64, data: U8, rows: I64, signs: I64, words: Mapping[str, int]) -> Iterator[Hit]:
-    """Yield names in hashtags, handles, parts of links and the part of addresses before the @, for some signs."""
-    for row, sign in zip(rows.tolist(), signs.tolist(), strict=True):
-        start, stop = int(offsets[row]), int(offsets[row + 1])
-        kind = data[sign]
-        before = data[max(start, sign - MAX_TOKEN) : sign].tobytes().decode("utf-8", "ignore")
-        if kind == SIGNS[2] and not before[-1:].isalpha():
-            continue  # a date, a fraction
-        after = data[sign + 1 : min(stop, sign + 1 + MAX_TOKEN)].tobytes().decode("utf-8", "ignore")
-        if m := _patterns()[0].match(after):
-            for a, b, term in names_in_token(m[0], words):
-                first = sign + 1 + len(m[0][:a].encode())
-                yield row, first, first + len(m[0][a:b].encode()), term, int(kind == SIGNS[1])
-        if kind == SIGNS[1] and (m := _patterns()[1].search(before)):
-            for a, b, term in names_in_token(m[0], words):
-                first = sign - len(m[0][a:].encode())
-                yield row, first, first + len(m[0][a:b].encode()), term, 0
-
-
-def names_in_token(token: str, words: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Yield (start, end, number of the term) of each name in a hashtag, handle or address; offsets count characters.
-
-    words: the number of each term, by its folded text.
-    """
-    for piece in _patterns()[2].finditer(token):
-        chars = [(chr(k), i) for i, k in enumerate(folded()[[ord(c) for c in piece[0]]].tolist(), piece.start())
-                 if k not in (K.SKIPPED, K.GAP, K.BREAK)]  # fmt: skip
-        text = "".join(c for c, _ in chars)
-        written = [token[i] for _, i in chars]
-        edges = {0, len(text)} | {i for i in range(1, len(text)) if _is_edge(written[i - 1], written[i])}
-        for a, b, term in _segments(text, words, edges):
-            yield chars[a][1], chars[b - 1][1] + 1, term
-
-
 def _is_edge(left: str, right: str) -> bool:
     """Return whether a word begins between two letters: "teamIlse", or a letter of a script with and without case."""
     return (left.islower() and right.isupper()) or (left.lower() == left.upper()) != (right.lower() == right.upper())
 
 
-def _segments(text: str, words: Mapping[str, int], edges: set[int]) -> list[tuple[int, int, int]]:
-    """Return the names in a word: it is a row of names, or has one at an end or inside, the longest first.
+def _mixed(text: str, words: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield the names with letters and digits in a folded text, the longest of each place: (start, end, number).
 
-    edges: where a word may begin or end inside of it.
+    They may be next to digits, and long ones next to letters.
     """
-    row = _row_of_names(text, words)
-    if row:
-        return row
-    found: list[tuple[int, int, int]] = []
-    sizes = range(min(len(text), max(map(len, words), default=0)), MIN_END - 1, -1)
-    for n in sizes:
-        for a in range(len(text) - n + 1):
-            is_long = n >= MIN_INSIDE or a in (0, len(text) - n) or {a, a + n} <= edges
-            if is_long and text[a : a + n] in words and all(b <= a or a + n <= c for c, b, _ in found):
-                found.append((a, a + n, words[text[a : a + n]]))
-    return found
+    found: list[tuple[int, int]] = []
+    for word in sorted(words, key=len, reverse=True):
+        a = text.find(word)
+        while a >= 0:
+            b = a + len(word)
+            if (len(word) >= MIN_MIXED or not _has_letters(text, a, b)) and all(b <= c or d <= a for c, d in found):
+                found.append((a, b))
+                yield a, b, words[word]
+            a = text.find(word, b)
+
+
+def _has_letters(text: str, a: int, b: int) -> bool:
+    """Return whether a letter is next to text[a:b]."""
+    return text[max(0, a - 1) : a].isalpha() or text[b : b + 1].isalpha()
 
 
 def _row_of_names(text: str, words: Mapping[str, int]) -> list[tuple[int, int, int]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, Int, code_point
@@ -19,7 +18,6 @@ from dataprep.unicode.text import I64, U8, U32, Int, code_point
 from .trie import EMPTY, I32, SIEVE_BITS, step
 
 SKIPPED, GAP, BREAK = 0, 0x20, 0xFFFFFFFF  # values as which characters that are not letters are compared
-LETTER, DIGIT, UNSEEN = 1, 2, 4  # of two characters in a row, only a letter and a digit add up to 3
 STRETCHED = 2  # "Ilseee": with this many more of the last letter it is the same word
 MAX_PREFIXES = 2  # "ولإلسا": and, to
 _FIRST_SIGN, _LAST_SIGN = 0x2000, 0x2070  # signs such as isolates are no accents: they may belong to what follows
@@ -110,14 +108,14 @@ def _widened(data: U8, low: Int, start: Int, end: Int, stop: Int, fold: U32) -> 
 
 
 @kernel
-def _passes(a: Int, b: Int, c: Int, sieve: U8) -> bool:
+def passes(a: Int, b: Int, c: Int, sieve: U8) -> bool:
     """Return whether a term's first word may begin with these letters, 0 after its end; the hash is `trie.hash3`."""
     h = a * np.uint64(0x9E3779) ^ b * np.uint64(0x85EBCB) ^ c * np.uint64(0xC2B2AF)
     return bool(sieve[h >> np.uint64(8) & np.uint64((1 << SIEVE_BITS) - 1)])
 
 
 @kernel(inline="always")
-def _is_escape(data: U8, low: Int, i: Int) -> bool:
+def is_escape(data: U8, low: Int, i: Int) -> bool:
     """Return whether the letter at `i` is that of a typed line break: a backslash, n and "Ilse"."""
     return bool(i > low and data[i - 1] == 92 and data[i] in (110, 114, 116))
 
@@ -157,11 +155,11 @@ def find_names(
                 term, end = np.int64(EMPTY), np.int64(i)
                 k = zero
                 while True:
-                    if _passes(letters[k], letters[k + one], letters[k + one + one], sieve):
+                    if passes(letters[k], letters[k + one], letters[k + one + one], sieve):
                         end, term = _match(data, np.int64(starts[k]), np.int64(stop), fold, keys, children, terms)
                     if term != EMPTY or k == np.uint64(MAX_PREFIXES) or k + one == n:
                         break
-                    is_prefix = k == zero and _is_escape(data, offsets[d], np.int64(starts[0]))
+                    is_prefix = k == zero and is_escape(data, offsets[d], np.int64(starts[0]))
                     for x in prefixes:
                         is_prefix |= letters[k] == x
                     if not is_prefix:
@@ -182,71 +180,6 @@ def find_names(
                     continue
             i += size
     return out[:m]
-
-
-@kernel
-def with_terms(
-    data: U8, signs: I64, starts: I64, stops: I64, fold: U32, keys: I64, children: I32, ends: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """Return, for each of n signs (such as an @), whether a term may be next to it, also inside a word, bool[n].
-
-    True may be wrong, since a match need not begin or end at a word; False is always right. For sign d, the bytes
-    around it are searched up to the next space on each side, but not before starts[d] or after stops[d].
-    Characters that are not letters are ignored. data: UTF-8. signs, starts, stops: int64[n]. fold, keys, children: as
-    in `find_names`. ends: for each node, whether a term that is searched ends there.
-    """
-    out = np.zeros(len(signs), np.bool_)
-    for d in range(len(signs)):
-        i, stop = max(signs[d], starts[d]), signs[d] + 1
-        while i > starts[d] and data[i - 1] > 0x20:
-            i -= 1
-        while stop < stops[d] and data[stop] > 0x20:
-            stop += 1
-        while i < stop and not out[d]:
-            if data[i] & 0xC0 == 0x80:  # inside a character
-                i += 1
-                continue
-            node, j = np.int64(0), i
-            while j < stop:
-                c, size = code_point(data, j)
-                kind = np.int64(fold[c])
-                j += size
-                if kind in (SKIPPED, GAP, BREAK):
-                    continue
-                node = step(node, kind, keys, children)
-                if node == EMPTY:
-                    break
-                if ends[node]:
-                    out[d] = True
-                    break
-            i += 1
-    return out
-
-
-@kernel
-def with_digits(offsets: I64, data: U8, kinds: U8) -> npt.NDArray[np.bool_]:
-    """Return whether each of n texts has a digit next to a letter, bool[n].
-
-    kinds: LETTER, DIGIT, UNSEEN (not seen) or 0 for each code point.
-    """
-    out = np.zeros(len(offsets) - 1, np.bool_)
-    ascii_kinds = kinds[:128].copy()
-    for d in range(len(offsets) - 1):
-        i, stop, last = offsets[d], offsets[d + 1], np.uint8(0)
-        while i < stop:
-            if data[i] < 0x80:
-                kind = ascii_kinds[data[i]]
-                i += 1
-            else:
-                c, size = code_point(data, i)
-                kind = kinds[c]
-                i += size
-            if kind + last == LETTER + DIGIT:
-                out[d] = True
-                break
-            if kind != UNSEEN:
-                last = kind
-    return out
 
 
 @kernel

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from dataprep.pii import kernel as K
-from dataprep.pii.kernel import has_digits
 from dataprep.pii.kinds import KINDS
 from dataprep.pii.lines import Line, lines
 from dataprep.pii.rules import find
 from dataprep.unicode.text import I64, U8
 
-from .phones import MIN_DIGITS, Phones, digit_classes
+from .phones import Phones
 
 ADDRESSES = ("email", "ip", "iban")  # may contain a name
 BLANK = "\ue000"  # in place of each character of a name: neither a letter nor a digit nor white space
@@ -47,7 +46,7 @@ def with_numbers(offsets: I64, data: U8, names: I64, phones: tuple[Phones, dict[
 
 def _people(offsets: I64, data: U8, known: Phones, words: dict[str, int]) -> Iterator[Span]:
     """Yield the known numbers in texts."""
-    for row in np.flatnonzero(has_digits(offsets, data, digit_classes(), MIN_DIGITS)).tolist():
+    for row in known.rows(offsets, data).tolist():
         start, stop = offsets[row : row + 2].tolist()
         text = Line(row, start, stop, data[start:stop].tobytes().decode(), K.NUMBER)
         yield from ((row, *text.in_bytes(a, b), words[number]) for a, b, number in known.find(text.text))

@@ -13,8 +13,12 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from operator import itemgetter
 
+import numpy as np
+
 from dataprep.unicode.digits import western
-from dataprep.unicode.text import DECIMAL, U16, classes
+from dataprep.unicode.text import DECIMAL, I64, U8, classes
+
+from .prefilter import NO_DIGIT, with_ends
 
 MIN_DIGITS = 7  # of a number that identifies a person
 _CODES = re.compile(r"[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}")  # of countries (E.164)
@@ -121,10 +125,12 @@ def _is_code(digits: str) -> bool:
 
 
 @functools.cache
-def digit_classes() -> U16:
-    """Return the classes of code points (`unicode/text.py`), in which digits in circles and raised ones are digits."""
-    table = classes().copy()
-    table[list(map(ord, _DIGIT_SIGNS))] |= DECIMAL
+def digit_values() -> U8:
+    """Return the digit that each code point is, or NO_DIGIT; digits in circles and raised ones are digits, too."""
+    points = np.append(np.flatnonzero(classes() & DECIMAL), list(map(ord, _DIGIT_SIGNS)))
+    table = np.full(0x110000, NO_DIGIT, np.uint8)
+    table[points] = [int(c) for c in western("".join(map(chr, points.tolist())), _DIGIT_SIGNS, 4 * "0123456789")]
+    table.flags.writeable = False
     return table
 
 
@@ -142,6 +148,12 @@ class Phones:
         for form in sorted(forms, key=lambda form: (-len(form), form)):
             if len(form) >= MIN_DIGITS:
                 self._by_end[form[-MIN_DIGITS:]].append((form, forms[form]))
+        self._ends = np.zeros(10**MIN_DIGITS, np.bool_)
+        self._ends[[int(end) for end in self._by_end]] = True
+
+    def rows(self, offsets: I64, data: U8) -> I64:
+        """Return the numbers of the texts (offsets, UTF-8 data) that have the last digits of a known number."""
+        return np.flatnonzero(with_ends(offsets, data, digit_values(), self._ends))
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, known number) for each known number in a text; start and end count characters.

@@ -18,18 +18,19 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.core.trial import current
 from dataprep.messages.counts import ORDINARY, WORD
-from dataprep.pii.kernel import byte_kinds, has_digits, suspects
+from dataprep.pii.kernel import byte_kinds, suspects
 from dataprep.pii.kinds import KINDS
 from dataprep.store import files
-from dataprep.unicode.text import I64, U8, classes
+from dataprep.unicode.text import I64, U8
 
 from . import kernel as K
 from .consent import Consent
 from .finder import folded_letters
-from .glued import glued_names
+from .glued import GluedNames
 from .known import KnownPeople
 from .matching import common_words, folded, words
 from .numbers import with_numbers
+from .phones import Phones
 from .tables import NameTables, name_tables
 from .terms import CHAT, NAMING, is_group_name, one_word
 from .trie import build
@@ -183,6 +184,6 @@ def warm() -> None:
     offsets, data = B.buffers(B.make([0], ["a text"], "warm"))
     hits = K.find_names(offsets, data, fold, *build(["text"]), fold[:1])
     K.splice(offsets, data, hits[:, :4].copy(), offsets, data)
-    glued_names(offsets, data, build(["text"]), {"text": 0})
+    GluedNames(["text"], build(["text"]), {"text": 0}).find(offsets, data)
     suspects(offsets, data, byte_kinds(), 0)
-    has_digits(offsets, data, classes(), 1)
+    Phones(()).rows(offsets, data)

@@ -7,7 +7,7 @@ Slow reference for the tests: tests/twins/names.py
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -55,13 +55,18 @@ def build(terms: Sequence[str]) -> Trie:
         keys[slot], children[slot] = edge, child
     found = np.full(len(edges) + 1, EMPTY, np.int32)
     found[list(ends)] = list(ends.values())
+    return Trie(keys, children, found, sieve_of(term.partition(" ")[0] for term in terms))
+
+
+def sieve_of(words: Iterable[str]) -> U8:
+    """Return the sieve of a Trie for terms that begin with these words."""
     sieve = np.zeros(1 << SIEVE_BITS, np.uint8)
-    for term in terms:
-        one, two, three = (*map(ord, term.partition(" ")[0][:3]), 0, 0)[:3]
+    for word in words:
+        one, two, three = (*map(ord, word[:3]), 0, 0, 0)[:3]
         sieve[hash3(one, two, three)] = 1
         if three == 0:
             sieve[hash3(one, two or one, two or one)] = 1  # stretched
-    return Trie(keys, children, found, sieve)
+    return sieve
 
 
 def _first_slot(edge: int, slots: int) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -64,31 +64,23 @@ def _korean() -> tuple[str, str]:
     return f"(?<![{_HANGUL}])", f"(?=(?:{longest})?(?![{_HANGUL}]))"
 
 
-class UnspacedNames:
-    """Finds terms of scripts without spaces in texts; terms: the number of each, by its folded text."""
+class Anywhere:
+    """Finds terms in the folded text, which has no invisible signs; search: yields (start, end, number of the term)."""
 
-    def __init__(self, terms: Mapping[str, int]) -> None:
-        self.terms = {term: n for term, n in terms.items() if is_unspaced(term) or is_hangul(term)}
-        longest_first = sorted(self.terms, key=len, reverse=True)
-        before, after = _korean()
-        patterns = (f"{before}{term}{after}" if is_hangul(term) else re.escape(term) for term in longest_first)
-        self.pattern = re.compile("|".join(patterns)) if longest_first else None
-        self.begins = _beginnings({term[0] for term in self.terms})
+    def __init__(self, search: Callable[[str], Iterable[tuple[int, int, int]]]) -> None:
+        self.search = search
 
-    def find(self, offsets: I64, data: U8) -> I64:
-        """Return the names in n texts, int64[m, 5], as `kernel.find_names` does; of overlapping names, the longer one.
+    def find(self, offsets: I64, data: U8, rows: I64) -> I64:
+        """Return the names in some of n texts, int64[m, 5], as `kernel.find_names` does.
 
-        offsets, data: the texts in UTF-8.
+        offsets, data: the texts in UTF-8. rows: the numbers of the texts to search.
         """
-        rows = self._rows(offsets, data) if self.pattern is not None else np.zeros(0, np.int64)
-        if self.pattern is None or not len(rows):
-            return np.zeros((0, 5), np.int64)
         text = b"\n".join(data[a:b].tobytes() for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)).decode()
         points = _points(text)
         kinds = folded()[points]
         letters = np.flatnonzero(kinds != SKIPPED)
         plain = np.minimum(kinds[letters], _LAST).astype("<u4").tobytes().decode("utf-32-le")
-        hits = np.array([(*m.span(), self.terms[m[0]]) for m in self.pattern.finditer(plain)], np.int64).reshape(-1, 3)
+        hits = np.array(list(self.search(plain)), np.int64).reshape(-1, 3)
         first, last = letters[hits[:, 0]], letters[hits[:, 1] - 1]
         ends = np.cumsum(1 + (points > 0x7F) + (points > 0x7FF) + (points > 0xFFFF).astype(np.int64))  # in bytes
         begins = np.append(0, np.cumsum(offsets[rows + 1] - offsets[rows] + 1)[:-1])  # of the rows in `text`
@@ -97,6 +89,28 @@ class UnspacedNames:
         shift = offsets[rows[row]] - begins[row]
         mentioned = (first > 0) & (points[np.maximum(first - 1, 0)] == ord("@"))
         return np.column_stack([rows[row], start + shift, ends[last] + shift, hits[:, 2], mentioned]).astype(np.int64)
+
+
+class UnspacedNames:
+    """Finds terms of scripts without spaces in texts; terms: the number of each, by its folded text."""
+
+    def __init__(self, terms: Mapping[str, int]) -> None:
+        some = {term: n for term, n in terms.items() if is_unspaced(term) or is_hangul(term)}
+        before, after = _korean()
+        longest_first = sorted(some, key=len, reverse=True)
+        patterns = (f"{before}{term}{after}" if is_hangul(term) else re.escape(term) for term in longest_first)
+        pattern = re.compile("|".join(patterns))
+        search = Anywhere(lambda text: ((*m.span(), some[m[0]]) for m in pattern.finditer(text)))
+        self.anywhere = search if some else None
+        self.begins = _beginnings({term[0] for term in some})
+
+    def find(self, offsets: I64, data: U8) -> I64:
+        """Return the names in n texts, int64[m, 5], as `kernel.find_names` does; of overlapping names, the longer one.
+
+        offsets, data: the texts in UTF-8.
+        """
+        rows = self._rows(offsets, data) if self.anywhere else np.zeros(0, np.int64)
+        return self.anywhere.find(offsets, data, rows) if self.anywhere and len(rows) else np.zeros((0, 5), np.int64)
 
     def _rows(self, offsets: I64, data: U8) -> I64:
         """Return the texts that may have the first letter of a term, by its first two bytes in UTF-8."""
