@@ -52,7 +52,7 @@ $(STAMP)-demo: pyproject.toml constraints.txt
 setup: $(STAMP)  ## create .venv and install everything, pinned by constraints.txt
 
 demo: $(if $(wildcard $(STAMP)),setup,$(STAMP)-demo)  ## watch real text become a trained model (pipelines/demo.py)
-	@$(BIN)/dataprep run pipelines/demo.py --out out/demo $(ARGS)
+	@$(BIN)/dataprep demo --out out/demo $(ARGS)
 
 test: setup  ## run the tests, but for test-hard and test-docs
 	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)

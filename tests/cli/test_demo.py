@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from dataprep.cli import compiling
 from dataprep.cli.demo import pipeline_path
 from dataprep.errors import PlanError
 
@@ -23,6 +24,37 @@ def test_the_pipeline_file_is_found(root, tmp_path, monkeypatch):
     copy.parent.mkdir(parents=True)
     copy.touch()
     assert pipeline_path("demo.py") == str(copy)
+
+
+def test_kernels_are_compiled_ahead_only_on_a_new_machine(tmp_path, monkeypatch):
+    """A process compiles if no kernel is stored and there are two cores; it is ended with the demo."""
+    started = []
+
+    class Child:
+        def __init__(self, command, **_):
+            started.append([command[1:], "running"])
+
+        def kill(self):
+            started[-1][1] = "ended"
+
+        def wait(self):
+            """Return at once."""
+
+    monkeypatch.setattr(compiling.subprocess, "Popen", Child)
+    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(compiling, "cache_root", lambda: tmp_path)
+    with compiling.compiled_ahead():
+        assert started == [[["-m", "dataprep.cli.compiling"], "running"]]
+    assert started[-1][1] == "ended"
+    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 1)
+    with compiling.compiled_ahead():
+        pass
+    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 2)
+    (tmp_path / "0123").mkdir()
+    with compiling.compiled_ahead():
+        pass
+    assert len(started) == 1
+    compiling.compile_kernels()  # those of this process are loaded
 
 
 def test_the_demo_without_torch_names_the_extra(dataprep, monkeypatch):

@@ -212,6 +212,14 @@ def test_templates_from_files(tmp_path):
         template_of(tmp_path / "none.json")
     with pytest.raises(PlanError, match="must be course, chatml"):
         template_of("llama")
+    (tmp_path / "list.json").write_text("[]")
+    with pytest.raises(ReadError, match="has no chat_template"):
+        template_of(tmp_path / "list.json")
+    (tmp_path / "cut.json").write_text("{")
+    (tmp_path / "latin.jinja").write_bytes(b"\xe9")
+    for name in ("cut.json", "latin.jinja"):
+        with pytest.raises(PlanError, match="must be a file of UTF-8 text with Jinja, or"):
+            template_of(tmp_path / name)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import typer
 
 from dataprep.errors import PlanError, need
 
+from .compiling import compiled_ahead
 from .options import Workers
 from .runs import run
 
@@ -20,7 +21,8 @@ def demo(
 ) -> None:
     """Turn real text of this machine into a trained model: documentation, licences and samples; it takes minutes."""
     need("torch", "train")
-    run(pipeline_path("demo.py"), to=to, out=out, workers=workers)
+    with compiled_ahead():
+        run(pipeline_path("demo.py"), to=to, out=out, workers=workers)
 
 
 def pipeline_path(name: str) -> str:

@@ -53,8 +53,8 @@ class Template:
 def template_of(given: str | os.PathLike[str] | Template) -> Template:
     """Return the template that `given` names: "course", "chatml", Jinja text, or the path of a file.
 
-    A file is `.jinja`, or a `tokenizer_config.json` with a template. Raises PlanError if `given` is none of these,
-    ReadError if the JSON has no template.
+    A file is `.jinja`, or a `tokenizer_config.json` with a template. Raises PlanError if `given` is none of these, or
+    is not UTF-8 or not JSON; ReadError if the JSON has no template.
     """
     if isinstance(given, Template):
         return given
@@ -65,11 +65,16 @@ def template_of(given: str | os.PathLike[str] | Template) -> Template:
         msg = f"template={text!r} must be {', '.join(BUILT_IN)}, Jinja text or a file"
         raise PlanError(msg)
     with files.open_read(text) as f:
-        found = f.read().decode()
+        data = f.read()
+    try:
+        found = data.decode()
+        config = json.loads(found) if text.endswith(".json") else None
+    except ValueError as e:
+        msg = f"template={text!r} must be a file of UTF-8 text with Jinja, or a tokenizer_config.json ({e})"
+        raise PlanError(msg) from e
     if not text.endswith(".json"):
         return Template(found)
-    config = json.loads(found)
-    if not isinstance(config.get("chat_template"), str):
+    if not isinstance(config, dict) or not isinstance(config.get("chat_template"), str):
         msg = "has no chat_template; give a file that has one"
         raise ReadError(msg, text)
     return Template(config["chat_template"], _named(config.get("bos_token"), ""), _named(config.get("eos_token"), EOT))

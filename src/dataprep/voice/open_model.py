@@ -111,7 +111,11 @@ def _chat(folder: Path) -> dict[str, Any] | None:
     """Return what a checkpoint states about dialogues; None if there is no chat template."""
     config, file = folder / "tokenizer_config.json", folder / "chat_template.jinja"
     given: dict[str, Any] = read_json(config) if config.exists() else {}
-    text = file.read_text(encoding="utf-8") if file.exists() else given.get("chat_template")
+    try:
+        text = file.read_text(encoding="utf-8") if file.exists() else given.get("chat_template")
+    except UnicodeDecodeError as e:
+        msg = f"is not UTF-8 text ({e}); put the file of that model back"
+        raise ReadError(msg, str(file)) from e
     if not isinstance(text, str):
         return None
     bos, eos = (
