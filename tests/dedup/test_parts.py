@@ -1,0 +1,179 @@
+"""Single functions of deduplication against plain twins: seeds, prototypes, groups, older documents, sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dataprep.core.ledger import mix
+from dataprep.core.runner import Serial
+from dataprep.core.tables import NOBODY, SPAN
+from dataprep.dedup.embeddings import decide, kmeans
+from dataprep.dedup.membership import keys as membership
+from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize
+from dataprep.dedup.minhash import MinHash
+from dataprep.dedup.near.bands import RATIO, choose, least_jaccard, p_candidate
+from dataprep.dedup.older import Joined
+from dataprep.dedup.semantic import SemDeDup
+from dataprep.dedup.substrings import cut
+from dataprep.errors import PlanError
+from dataprep.store.spill import write_spill
+
+
+def of_length(texts):
+    """Vectors by the length of a text: all different."""
+    return [[len(text), 40 - len(text)] for text in texts]
+
+
+def test_the_seed_decides_the_sample(dataset, tmp_path, monkeypatch):
+    """Of 40 documents those with the smallest hashes are clustered; other seeds choose others, for prototypes too."""
+    samples = []
+    monkeypatch.setattr(kmeans, "SAMPLE_DOCS", 5)
+    monkeypatch.setattr(kmeans, "k_means", lambda sample, _: samples.append(sample.tolist()) or sample[:1].copy())
+    rows = ["x" * n for n in range(1, 40)]
+    for number, seed in enumerate((3, 3, 4)):
+        stage = SemDeDup(embed=of_length, clusters=2, seed=seed, epsilon=1e-6, diversify=0.5)
+        stage.fit(dataset(rows, parts=2), Serial(), str(tmp_path / str(number)))
+    (first, again), (second, _), other = samples[:2], samples[2:4], samples[4]
+    assert first == second != other
+    everything = kmeans.to_grid(np.array(of_length(rows), float)).tolist()
+    order = np.argsort(mix(np.arange(39, dtype=np.uint64) * np.uint64(10), 3))
+    assert first == [everything[i] for i in order[: len(first)]]
+    assert 2 <= len(first) < 20
+    assert 2 <= len(again) < 20
+
+
+def test_the_seed_decides_the_signature():
+    """Permutations of another seed are others, and keys that were stored with it are not those of this one."""
+    one, other = (MinHash(seed=seed) for seed in (1, 2))
+    assert (one.sketch.permutations[0] != other.sketch.permutations[0]).any()
+    assert one.sketch_key != other.sketch_key
+    assert one.sketch_key == one.at(0.9).sketch_key
+    for seed in (0, 2**32 - 1):
+        assert MinHash(seed=seed).sketch.seed == seed
+    for seed in (-1, 2**32):
+        with pytest.raises(PlanError, match=f"seed={seed}"):
+            MinHash(seed=seed)
+
+
+@settings(max_examples=25)
+@given(
+    cosines=st.lists(st.lists(st.sampled_from([-10_000, -1, 0, 5, 9_999, 10_000]), max_size=6), min_size=1, max_size=4),
+    share=st.sampled_from([0.01, 0.25, 0.5, 1 / 3, 0.99, 1.0]),
+)
+def test_prototypes_are_the_nearest(tmp_path_factory, cosines, share):
+    """The share with the smallest (cosine, id) stays, over all parts together."""
+    out = str(tmp_path_factory.mktemp("nearness"))
+    every, n = [], 0
+    for number, some in enumerate(cosines):
+        rows = np.zeros(len(some), kmeans.ROW)
+        rows["id"], rows["cosine"] = np.arange(n, n + len(some)), some
+        write_spill(kmeans.MeasureNearness.url(out, number), [rows])
+        every += zip(some, range(n, n + len(some)), strict=True)
+        n += len(some)
+    if not n:
+        return
+    limit = kmeans.cosine_limit(out, len(cosines), share)
+    dropped = [int(i) for rows in kmeans.prototypes(out, len(cosines), limit) for i in rows["id"]]
+    stay = int(np.ceil(round(share * n, 6)))
+    assert dropped == sorted(i for _, i in sorted(every)[stay:])
+
+
+@pytest.mark.parametrize(("n_parts", "n_groups"), [(1, 1), (5, 2), (5, 5), (7, 3)])
+def test_dropped_ids_are_those_of_the_group(tmp_path, n_parts, n_groups):
+    """Each part reads the file of its group."""
+    dropped = kmeans.DroppedIds(str(tmp_path), n_parts, n_groups)
+    dropped.write(iter([np.array([g, g + 10], np.uint64) for g in range(n_groups)]))
+    groups = [int(dropped.of(part)[0]) for part in range(n_parts)]
+    assert groups == [part * n_groups // n_parts for part in range(n_parts)]
+
+
+def test_sizes_of_partitions():
+    """One for nothing, more for more vectors or longer ones, and never more than files may be open."""
+    one = decide.PARTITION_BYTES // (decide.HEADER.itemsize + 2 * 64)
+    found = [decide.n_partitions(n, 64) for n in (0, 1, one, one + 1, 5 * one // 2, 10**12)]
+    assert found == [1, 1, 1, 2, 3, decide.MAX_PARTITIONS]
+    assert decide.n_partitions(one, 128) == 2
+
+
+def joined(*offsets):
+    """Older Datasets that begin at ids, and new documents after them."""
+    return Joined(None, len(offsets) - 1, 1, tuple(offsets), tuple(f"folder {n}" for n in range(len(offsets) - 1)))
+
+
+def test_older_documents_have_their_own_ids():
+    """In each of several folders; nobody stays nobody, new documents have no folder, old spans are left out."""
+    both = joined(0, 100, 250)
+    homes, own = both.place(np.array([0, 99, 100, 249, 250, 300, NOBODY], np.uint64))
+    assert homes.to_pylist() == ["folder 0"] * 2 + ["folder 1"] * 2 + [None] * 3
+    assert own.tolist() == [0, 99, 0, 149, 0, 50, NOBODY]
+    rows = np.zeros(3, SPAN)
+    rows["id"], rows["kept"], rows["start"], rows["end"] = (249, 250, 251), (0, 101, 250), (1, 2, 3), (4, 5, 6)
+    table = both.spans(rows).to_pylist()
+    assert [(r["id"], r["kept"], r["kept_in"], r["start"], r["end"]) for r in table] == [
+        (0, 1, "folder 1", 2, 5), (1, 0, None, 3, 6)
+    ]  # fmt: skip
+    assert rows["id"].tolist() == [249, 250, 251]
+    alone = joined(0)
+    assert alone.place(np.array([5], np.uint64))[0].to_pylist() == [None]
+    assert len(alone.new(rows)) == 3
+
+
+@pytest.mark.parametrize("firsts", [[], [0], [30, 10, 20], list(range(0, 5000, 2))])
+def test_groups_of_repeats(firsts):
+    """Groups begin at given ids, are at most MAX_GROUPS, and share out all rows in order."""
+    groups = cut.group_firsts(firsts)
+    assert len(groups) <= cut.MAX_GROUPS
+    assert groups[0] == min(firsts, default=0)
+    assert set(groups) <= {0, *firsts}
+    assert len(groups) == -(-len(firsts) // -(-len(firsts) // cut.MAX_GROUPS)) if firsts else groups == (0,)
+    rows = np.random.default_rng(2).integers(groups[0], 6000, (400, 7)).astype(np.uint64)
+    split = cut.by_group(rows, groups)
+    assert len(split) == len(groups)
+    assert sum(map(len, split)) == 400
+    for found, low, high in zip(split, groups, [*groups[1:], 10**9], strict=True):
+        assert ((found[:, 0] >= low) & (found[:, 0] < high)).all()
+
+
+def test_choosing_bands():
+    """No other choice of at most 256 hashes with the recall proposes fewer unlike pairs."""
+    for threshold, recall in ((0.8, 0.99), (0.5, 0.9), (1.0, 0.99)):
+        bands, rows = choose(threshold, recall)
+        assert bands * rows <= 256
+        assert p_candidate(threshold, bands, rows) >= recall
+        low = 0.5 * threshold / 0.8
+        for r in range(1, 257):
+            for b in range(1, 256 // r + 1):
+                if p_candidate(threshold, b, r) >= recall:
+                    assert (p_candidate(low, b, r), b * r) >= (p_candidate(low, bands, rows), bands * rows)
+    assert choose(0.001) is None
+    small, long = 100, 100 * RATIO  # 80 of a document's 100 shingles are in one that is RATIO times as long
+    assert least_jaccard(0.8, "containment") == pytest.approx(80 / (small + long - 80))
+
+
+def test_a_filter_that_goes_on(tmp_path):
+    """It has the keys of all files and an estimate of their number; of one file, its number; of none, nothing."""
+    size, rng = FilterSize(2000, 1e-3), np.random.default_rng(1)
+    keys = rng.integers(0, 2**63, 1500).astype(np.uint64)
+    urls = []
+    for number, some in enumerate((keys[:600], keys[300:1200])):
+        one = BloomFilter(size)
+        one.enter(some)
+        one.save(str(tmp_path / f"{number}.bloom"))
+        urls.append(str(tmp_path / f"{number}.bloom"))
+    assert BloomFilter.load(size).n_keys == 0
+    assert BloomFilter.load(size, urls[:1]).n_keys == 600
+    both = BloomFilter.load(size, urls)
+    assert 1180 <= both.n_keys <= 1220
+    assert both.enter(keys[:1200]).all()
+    assert both.enter(keys[1200:]).sum() <= 3
+
+
+def test_rows_are_regrouped():
+    """The same rows, a fixed number at a time, whatever the arrays before."""
+    for sizes in ([], [0], [3, 0, 9, 1], [20], [5, 5], [4, 1, 5]):
+        parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]) if sizes else []
+        found = [one.tolist() for one in membership._regrouped(iter(parts), 5)]
+        assert found == [list(range(at, min(at + 5, sum(sizes)))) for at in range(0, sum(sizes), 5)]
