@@ -7,6 +7,7 @@ import os
 import resource
 
 import pytest
+import xxhash
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
@@ -205,3 +206,79 @@ def test_unfinished_files_of_one_file_are_swept(tmp_path):
     files.sweep_attempts(str(tmp_path / "a"))
     files.sweep_attempts(str(tmp_path / "none" / "a"))
     assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()) == sorted(kept)
+
+
+def test_hidden_names_are_skipped_and_said(tmp_path):
+    """Up to the first hidden name of each path; a named one is read, and so is the text of an iPhone's export."""
+    names = ("a.txt", ".b/c/d.txt", "e/_f/g.txt", "e/.h.txt", "_chat.txt", "_chat.txt.gz", "_chats.txt")
+    for name in names:
+        files.write_bytes(str(tmp_path / name), b"")
+    place = str(tmp_path)
+    assert files.expand(place) == [f"{place}/{name}" for name in ("_chat.txt", "_chat.txt.gz", "a.txt")]
+    assert files.hidden(place) == [f"{place}/{name}" for name in (".b", "_chats.txt", "e/.h.txt", "e/_f")]
+    assert files.expand(f"{place}/.b") == [f"{place}/.b/c/d.txt"]
+    assert files.hidden(f"{place}/a.txt") == files.hidden(f"{place}/none") == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "listed"),
+    [("in", "in/a", True), ("in", "in/b/a", True), ("in", "in", True), ("in", "inner/a", False), ("in", "a", False),
+     ("in", "in/.b/a", False), ("in", "in/_a", False), ("in/*.txt", "in/a.txt", True), ("in/*.txt", "in/b/a", False),
+     ("in/**/*.txt", "in/b/a.txt", True), ("i[n]/a*", "in/ab", True), ("in/?", "in/ab", False), ("in/?", "in/a", True),
+     ("*/a", "in/a", True), ("*", "a", True), ("*", "b/a", False)],
+)  # fmt: skip
+@pytest.mark.parametrize("absolute", [True, False])
+def test_what_would_be_listed(tmp_path, monkeypatch, pattern, url, listed, absolute):
+    """The answer before the file exists is that of `expand` afterwards."""
+    monkeypatch.chdir(tmp_path)
+    pattern = f"{tmp_path}/{pattern}" if absolute else pattern
+    (tmp_path / "in").mkdir()
+    assert files.would_list(pattern, url) is listed
+    if url != "in":
+        files.write_bytes(str(tmp_path / url), b"")
+        assert (url in [os.path.relpath(found) for found in files.expand(pattern)]) is listed
+
+
+def test_folders_of_other_storage():
+    """Files and folders are told apart, listed, measured and removed there too."""
+    home = "memory://kinds"
+    files.write_bytes(f"{home}/a/b.txt", b"abc")
+    files.write_bytes(f"{home}/c.txt", b"")
+    assert [files.is_dir(f"{home}/{name}") for name in ("a", "a/b.txt", "none")] == [True, False, False]
+    assert [files.exists(f"{home}/{name}") for name in ("a", "a/b.txt", "none")] == [True, True, False]
+    assert (files.listdir(home), files.listdir(f"{home}/none")) == (["a", "c.txt"], [])
+    assert (files.size(f"{home}/a/b.txt"), files.content_hash(f"{home}/c.txt")) == (3, xxhash.xxh3_128_hexdigest(b""))
+    assert files.expand(home) == [f"{home}/a/b.txt".replace("//", "///", 1), f"{home}/c.txt".replace("//", "///", 1)]
+    for wrong in (files.size, files.open_raw):
+        with pytest.raises(ReadError):
+            wrong(f"{home}/none")
+    files.remove(f"{home}/a")
+    files.remove(f"{home}/none")
+    assert files.listdir(home) == ["c.txt"]
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "suffix", "packed"),
+    [("a/b.JSONL", "b.JSONL", ".jsonl", False), ("b.jsonl.zst", "b.jsonl.zst", ".jsonl", True), ("a/", "a", "", False),
+     ("s3://k/a.xz?X-Sig=1/2", "a.xz", "", True), ("a.gz?x=1", "a.gz?x=1", ".gz?x=1", False),
+     ("https://h/what?.txt", "what?.txt", ".txt", False), ("file:///a/b.txt.gz", "b.txt.gz", ".txt", True)],
+)  # fmt: skip
+def test_names_in_urls(url, name, suffix, packed):
+    """A query is left out of the names of URLs only; compression is not the format."""
+    assert (files.name_of(url), files.suffix(url), files.is_compressed(url)) == (name, suffix, packed)
+
+
+def test_only_empty_folders_are_removed(tmp_path):
+    """From a folder upwards, until one has something in it, and never the given one or one beside it."""
+    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    (tmp_path / "ab").mkdir()
+    files.remove_empty(str(tmp_path / "a" / "b" / "c"), above=str(tmp_path / "a"))
+    assert [p.name for p in sorted(tmp_path.iterdir())] == ["a", "ab"]
+    assert list((tmp_path / "a").iterdir()) == []
+    files.remove_empty(str(tmp_path / "ab"), above=str(tmp_path / "a"))
+    files.remove_empty(str(tmp_path / "a"), above=str(tmp_path / "a"))
+    assert [p.name for p in sorted(tmp_path.iterdir())] == ["a", "ab"]
+    (tmp_path / "a" / "x" / "y").mkdir(parents=True)
+    (tmp_path / "a" / "x" / "mine").touch()
+    files.remove_empty(str(tmp_path / "a" / "x" / "y"), above=str(tmp_path))
+    assert [p.name for p in (tmp_path / "a" / "x").iterdir()] == ["mine"]

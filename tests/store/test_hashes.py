@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 import dataprep as dp
-from dataprep.errors import StaleOutput
-from dataprep.store import hashes
+from dataprep.errors import ReadError, StaleOutput
+from dataprep.store import files, hashes
 
 LINE = b'{"text": "a line of forty-eight bytes, all counted"}\n'
 N = 40_000  # 2 MB: well beyond both ends
@@ -85,3 +85,78 @@ def test_hashes_are_kept_in_the_folder(corpus, tmp_path, monkeypatch):
     for damage in (b"", b"[]", b'{"a"'):
         (out / hashes.NAME).write_bytes(damage)
         dp.Pipeline().run(dp.read(str(corpus)), str(out))
+
+
+@pytest.mark.parametrize("size", [0, 1, 999, 1_000, 1_001, 1_999, 2_000, 2_001, 5_000])
+def test_both_ends_of_a_file_are_seen(tmp_path, monkeypatch, size):
+    """An edit of any of the first and last bytes changes the hash of the ends, one between them does not."""
+    monkeypatch.setattr(hashes, "ENDS", 1_000)
+    place = tmp_path / "a.bin"
+    data = bytearray(range(256)) * 20
+    place.write_bytes(data[:size])
+    before = hashes.ends(str(place))
+    for at in {0, 1, 998, 999, 1_000, 1_001, size // 2, size - 1_001, size - 1_000, size - 2, size - 1}:
+        if 0 <= at < size:
+            edited = bytearray(data[:size])
+            edited[at] ^= 1
+            place.write_bytes(edited)
+            assert (hashes.ends(str(place)) != before) is (at < 1_000 or at >= size - 1_000), at
+    place.write_bytes(data[: size + 1])
+    assert hashes.ends(str(place)) != before
+    place.write_bytes(data[:size])
+    assert hashes.ends(str(place)) == before
+    assert hashes.ends(str(place.rename(tmp_path / "b.bin"))) != before
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 130])
+def test_every_byte_of_a_file_counts(tmp_path, monkeypatch, size):
+    """Wherever blocks begin and end."""
+    monkeypatch.setattr(hashes, "BLOCK", 64)
+    place = tmp_path / "a.bin"
+    found = set()
+    for at in range(-1, size):
+        place.write_bytes(bytes(k == at for k in range(size)))
+        found.add(hashes.fingerprint(str(place)))
+    assert len(found) == size + 1
+
+
+@pytest.mark.parametrize("name", ["ETag", "etag", "md5Hash", "content_md5"])
+@pytest.mark.parametrize(("store", "counts"), [("s3", True), ("gs", True), ("http", False)])
+def test_the_sum_that_a_store_states_counts(tmp_path, monkeypatch, store, counts, name):
+    """An object of which only the middle changed is another one, since its checksum is."""
+    place = tmp_path / "a.jsonl"
+    stated = {}
+
+    class Store:
+        """Stands in for an object store."""
+
+        def info(self, path):
+            """What it states."""
+            return stated
+
+        def size(self, path):
+            """The size."""
+            return place.stat().st_size
+
+        def open(self, path, mode):
+            """The bytes."""
+            return place.open(mode)
+
+    monkeypatch.setattr(files, "fs_of", lambda url: (Store(), url))
+    place.write_bytes(bytes(300_000))
+    url = f"{store}://bucket/a.jsonl"
+    stated[name] = "one"
+    before = hashes.fingerprint(url)
+    assert hashes.fingerprint(url) == before
+    stated[name] = "two"
+    assert (hashes.fingerprint(url) != before) is counts
+
+
+def test_a_missing_file_is_an_error_and_is_not_kept(tmp_path):
+    """Neither in memory nor in the folder; the hashes of others are written."""
+    with pytest.raises(ReadError):
+        hashes.fingerprint(str(tmp_path / "none"))
+    (tmp_path / "out").mkdir()
+    hashes.save(str(tmp_path / "out"), [str(tmp_path / "none"), "memory://a"])
+    assert list((tmp_path / "out").iterdir()) == []
+    assert hashes.fingerprints([]) == {}

@@ -1,0 +1,96 @@
+"""Ctrl-C and SIGTERM end a block as exceptions, end its workers, and leave the handlers as they were."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from dataprep.store import stopping
+from dataprep.store.stopping import at_stop, clean_end, no_ctrl_c, stopped_in
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """What was ended, in a process that has no workers and was not stopped yet."""
+    found = []
+    monkeypatch.setattr(stopping, "_WORK", [])
+    monkeypatch.setattr(stopping, "_folders", [])
+    for name in ("first", "second"):
+        at_stop(lambda name=name: found.append(name))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [(KeyboardInterrupt(), True), (SystemExit(143), True), (SystemExit(130), True), (SystemExit(1), False),
+     (SystemExit(0), False), (SystemExit(None), False), (ValueError("x"), False)],
+    ids=["ctrl-c", "143", "130", "1", "0", "none", "other"],
+)  # fmt: skip
+def test_workers_end_only_if_the_run_was_stopped(ended, error, ends) -> None:
+    """The error passes; the folder is known afterwards, of several the innermost, and none if it was not stopped."""
+    with pytest.raises(type(error)), clean_end("outer"), clean_end(), clean_end("inner"):
+        raise error
+    assert ended == (["first", "second"] * 3 if ends else [])
+    assert stopped_in() == ("inner" if ends else None)
+
+
+def test_a_block_without_a_folder_names_none(ended) -> None:
+    """Nothing was stopped, and nothing was written."""
+    with clean_end("out"):
+        pass
+    with pytest.raises(KeyboardInterrupt), clean_end():
+        raise KeyboardInterrupt
+    assert (stopped_in(), ended) == (None, ["first", "second"])
+
+
+def test_sigterm_ends_the_block(ended) -> None:
+    """As SystemExit(143); after the block the default is back, and a handler of the program is not touched."""
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    with pytest.raises(SystemExit) as stop, clean_end("out"):
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.sigtimedwait([], 5)
+    assert (stop.value.code, stopped_in(), ended) == (143, "out", ["first", "second"])
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    got = []
+    before = signal.signal(signal.SIGTERM, lambda *_: got.append("own"))
+    try:
+        with clean_end():
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert got == ["own"]
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert got == ["own", "own"]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_in_another_thread_no_handler_is_set(ended) -> None:
+    """Only the main thread may have handlers; the block is run all the same."""
+    seen = []
+
+    def work():
+        with clean_end():
+            seen.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.SIG_DFL]
+
+
+def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
+    """It is not lost, and not seen inside; signals that were blocked before stay so."""
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        with no_ctrl_c():
+            os.kill(os.getpid(), signal.SIGINT)
+            seen.append("inside")
+        seen.append("after")
+    assert seen == ["inside"]
+    with no_ctrl_c():
+        with no_ctrl_c():
+            pass
+        assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
