@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from dataprep.messages.names import numbers, phones, weighing
 from dataprep.messages.names.consent import Consent
 from dataprep.messages.names.finder import Finder, folded_letters
 from dataprep.messages.names.handles import with_accounts
+from dataprep.messages.names.matching import folded
+from dataprep.messages.names.pseudonyms import People
 from dataprep.messages.names.stage import Pseudonyms
 from dataprep.messages.names.terms import AUTHOR, CHAT, HANDLE, MENTION, STATED, terms_in
 from dataprep.messages.people.identities import Identities
@@ -205,3 +208,57 @@ def test_values_beyond_the_limits(wrong, says):
         Pseudonyms(**{"key": KEY} | wrong)
     for digits in (2, 32):
         assert Pseudonyms(key=b"of sixteen bytes", digits=digits, min_chars=1, common=["will"]).common == ("will",)
+
+
+def test_numbers_with_a_zero_too_much():
+    """After the country's code a 0 does not count, but in Italy it is a digit of the number."""
+    assert phones.same_number("+33 06 71 84 20 95", "+33 6 71 84 20 95")
+    assert phones.same_number("+33 06 71 84 20 95", "06 71 84 20 95")
+    assert not phones.same_number("+39 06 4817 2950", "+39 6 4817 2950")
+
+
+def test_who_gives_a_chat_its_name():
+    """In a chat of one author it is the other person, of two it may be one, of more nobody; no author has no row."""
+    seen = {(CHAT, chat, chat) for chat in ("Zed", "Two", "Many", "Ilse")}
+    seen |= {(AUTHOR, "Zed", "Ilse"), (AUTHOR, "Ilse", "Ilse"), (AUTHOR, "", "Nobody's")}
+    seen |= {(AUTHOR, chat, who) for chat, n in (("Two", 2), ("Many", 3)) for who in ("Ilse", "Marek", "Sol")[:n]}
+    people = People(seen)
+    assert people.found() - seen == {(MENTION, "Zed", "Zed"), ("whole", "Two", "Two")}
+    rows = people.table(KEY, "Person-{}", 4, frozenset()).to_pylist()
+    assert {r["name"] for r in rows if r["kind"] == CHAT} == {"Zed", "Two", "Many", "Ilse"}
+    pseudonym = {(r["kind"], r["name"]): r["pseudonym"] for r in rows}
+    assert pseudonym[CHAT, "Ilse"].startswith("Chat-")
+    assert pseudonym[AUTHOR, "Ilse"].startswith("Person-")
+
+
+def test_a_message_without_a_chat_means_nobody_of_a_chat(tmp_path):
+    """A name of several people is no one's there, though one of them is alone in each chat."""
+    rows = [("Ilse Varga", "a", "x"), ("Ilse Sol", "b", "x"), ("Ilse Lund", "c", "x"), ("Teo", None, "ask Ilse")]
+    data = {"author": [r[0] for r in rows], "chat": [r[1] for r in rows], "text": [r[2] for r in rows]}
+    pq.write_table(pa.table({**data, "kind": ["text"] * len(rows)}), tmp_path / "in.parquet")
+    docs = dp.read(str(tmp_path / "in.parquet"), columns=["author", "chat", "kind"])
+    safe = dp.Pipeline(Pseudonyms(key=KEY)).run(docs, out=str(tmp_path / "out")).table().to_pylist()
+    assert safe[3]["text"].startswith("ask Person-")
+    assert safe[3]["text"][4:] not in {row["author"] for row in safe}
+
+
+SKIPPED = ("\xad \u061c \u0640 \ufeff \u180b-\u180e \u200b-\u200f \u202a-\u202e \u2060-\u206f \ufe00-\ufe0f "
+           "\u0300-\u036f \u0591-\u05c7 \u0610-\u061a \u064b-\u065f \u0670 \u06d6-\u06dc \u06df-\u06e4 \u06e7 \u06e8 "
+           "\u06ea-\u06ed \u093c \u09bc \u0a3c \u0abc \u0b3c \u0bbc \u0c3c \u0cbc")  # fmt: skip
+
+
+def test_signs_that_do_not_count():
+    """The first and last of each range are left out of names, and so is all between; their neighbours are not."""
+    table, ranges = folded(), [one.split("-") for one in SKIPPED.split()]
+    skipped = {c for one in ranges for c in range(ord(one[0]), ord(one[-1]) + 1)}
+    assert set(np.flatnonzero(table == 0).tolist()) == skipped
+
+
+@pytest.mark.parametrize(("letters", "same"), [
+    ("Ａｚ９", "az9"), ("𝐀𝟿𝒵", "a9z"), ("⓪①⑳ⓩ", "01\u2473z"), ("🅐🅩🄰🅉", "azaz"), ("ᴀʙ", "ab"), ("ßẞ", "ßß"),
+    ("ﻻﷺ", "\ufefb\ufdfa"),
+    ("ÀéÑ", "aen"), ("Łøđħŧıİ", "lodhtii"), ("²₃", "23"), ("ǅ", "d"), ("\u0958", "\u0915"),
+])  # fmt: skip
+def test_letters_that_are_the_same(letters, same):
+    """Fullwidth, mathematical, circled and small letters, strokes, accents and hamza seats; not what is several."""
+    assert [int(k) for k in folded()[[ord(c) for c in letters]]] == list(map(ord, same))
