@@ -40,6 +40,7 @@ ORDER = {
     "train": "Training",
     "shakespeare": "tinyshakespeare beside a plain PyTorch loop",
     "persona": "Planted answers",
+    "decisions": "Own parts and libraries",
 }
 HEAD = """# Results
 

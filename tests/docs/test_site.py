@@ -24,3 +24,12 @@ def test_the_commands_of_the_tutorial_exist(root):
     for name, rest in lines:
         options = {option for parameter in made[name].params for option in parameter.opts}
         assert set(re.findall(r"(?<= )--[\w-]+", rest)) <= options, name
+
+
+def test_every_measured_part_has_a_verdict(root):
+    """docs/decisions.md names each library that bench_decisions measures."""
+    page = (root / "docs" / "decisions.md").read_text()
+    code = "".join((root / "benchmarks" / f"decisions_{name}.py").read_text() for name in ("data", "text"))
+    libraries = re.findall(r'Engine\("(?!ours)[`(]?([\w-]+)', code)
+    assert len(libraries) > 10
+    assert not [name for name in libraries if name.lower() not in page.lower()]
