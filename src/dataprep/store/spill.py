@@ -14,7 +14,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,16 @@ T = TypeVar("T")
 TAIL = 16  # bytes of the two counts
 
 
+class Cut(NamedTuple):
+    """An array that is several sections, which are written at once: section k is rows[cuts[k]:cuts[k + 1]].
+
+    cuts: int64, ascending, from 0 to the number of rows.
+    """
+
+    rows: npt.NDArray[Any]
+    cuts: npt.NDArray[np.int64]
+
+
 class SpillWriter:
     """Writes a shuffle file: segments of `n_sections` sections (arrays) each; `close` writes the table of offsets."""
 
@@ -33,12 +43,17 @@ class SpillWriter:
         self.offsets = [0]
         self.segments = 0
 
-    def write(self, sections: Iterable[npt.NDArray[Any]]) -> None:
-        """Write one segment: `sections` yields the array of each section, `n_sections` in all."""
+    def write(self, sections: Iterable[npt.NDArray[Any] | Cut]) -> None:
+        """Write one segment: `sections` yields the array of each section, or several sections as a Cut."""
         for section in sections:
-            if section.size:
-                self.f.write(np.ascontiguousarray(section).view(np.uint8).data)
-            self.offsets.append(self.offsets[-1] + section.nbytes)
+            rows = section.rows if isinstance(section, Cut) else section
+            at = self.offsets[-1]
+            if rows.size:
+                self.f.write(np.ascontiguousarray(rows).view(np.uint8).data)
+            if isinstance(section, Cut):
+                self.offsets += (at + rows.nbytes // max(1, len(rows)) * section.cuts[1:]).tolist()
+            else:
+                self.offsets.append(at + rows.nbytes)
         self.segments += 1
 
     def write_together(

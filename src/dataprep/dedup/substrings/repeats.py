@@ -254,26 +254,29 @@ def shrink_end(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U32,
 def sorted_by(keys: U64, order: I64) -> I64:
     """Return `order`, int64 indices of `keys`, sorted by keys[order]; equal keys stay in their order.
 
-    keys: uint64. A radix sort, 11 bits at a time; bits that are equal in all keys are skipped.
+    keys: uint64. A radix sort, 11 bits at a time; bits that are equal in all keys are skipped. The keys are moved with
+    their indices, so that they are read in a row.
     """
-    differs = np.uint64(0)
+    differs, own = np.uint64(0), np.empty(len(order), np.uint64)
     for j in range(len(order)):
-        differs |= keys[order[j]] ^ keys[order[0]]
-    low, out = np.uint64((1 << 11) - 1), np.empty_like(order)
+        own[j] = keys[order[j]]
+        differs |= own[j] ^ own[0]
+    low, out, moved = np.uint64((1 << 11) - 1), np.empty_like(order), np.empty_like(own)
     for step in range(6):
         shift = np.uint64(11 * step)
         if differs >> shift & low == 0:
             continue
         fill = np.zeros((1 << 11) + 1, np.int64)
-        for j in order:
-            fill[np.int64(keys[j] >> shift & low) + 1] += 1
+        for key in own:
+            fill[np.int64(key >> shift & low) + 1] += 1
         for b in range(1 << 11):
             fill[b + 1] += fill[b]
-        for j in order:
-            digit = np.int64(keys[j] >> shift & low)
-            out[fill[digit]] = j
-            fill[digit] += 1
-        order, out = out, order
+        for j in range(len(own)):
+            digit = np.int64(own[j] >> shift & low)
+            at = fill[digit]
+            out[at], moved[at] = order[j], own[j]
+            fill[digit] = at + 1
+        order, out, own, moved = out, order, moved, own
     return order
 
 

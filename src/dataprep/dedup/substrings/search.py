@@ -73,7 +73,7 @@ class CompareRecords(Pass[int]):
         order = sorted_by(np.ascontiguousarray(headers["hash"]), np.arange(len(headers)))
         hashes = headers["hash"][order]
         bounds = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1], [True]])) if len(hashes) else order
-        block, table = _block(headers[order], stop[order], data), _table([headers])
+        block, table = _block(headers, stop[order], data, order), _table([headers])
         repeats = by_groups(block, rule, np.arange(len(order)), bounds, table, scratch_for(rule), _buffer())
         self._spill(spill, repeats)
         return len(repeats)
@@ -132,9 +132,10 @@ def _stops(headers: npt.NDArray[Any]) -> I64:
     return np.cumsum(headers["size"] - shared_bytes(headers))
 
 
-def _block(headers: npt.NDArray[Any], stop: I64, data: U8) -> RecordBlock:
-    id_, offset = (np.ascontiguousarray(headers[name]) for name in ("id", "offset"))
-    return RecordBlock(data, stop - headers["size"], stop, id_, offset, headers["info"].astype(np.uint64))
+def _block(headers: npt.NDArray[Any], stop: I64, data: U8, order: I64 | slice = slice(None)) -> RecordBlock:
+    """Return the records with these headers in an order; stop: the end of the bytes of each, in this order."""
+    id_, offset, size, info = (np.ascontiguousarray(headers[n][order]) for n in ("id", "offset", "size", "info"))
+    return RecordBlock(data, stop - size, stop, id_, offset, info.astype(np.uint64))
 
 
 def _buffer() -> U64:
