@@ -25,7 +25,7 @@ T = TypeVar("T")
 TAIL = 16  # bytes of the two counts
 
 
-class Cut(NamedTuple):
+class Divided(NamedTuple):
     """An array that is several sections, which are written at once: section k is rows[cuts[k]:cuts[k + 1]].
 
     cuts: int64, ascending, from 0 to the number of rows.
@@ -43,14 +43,14 @@ class SpillWriter:
         self.offsets = [0]
         self.segments = 0
 
-    def write(self, sections: Iterable[npt.NDArray[Any] | Cut]) -> None:
-        """Write one segment: `sections` yields the array of each section, or several sections as a Cut."""
+    def write(self, sections: Iterable[npt.NDArray[Any] | Divided]) -> None:
+        """Write one segment: `sections` yields the array of each section, or several sections as a Divided."""
         for section in sections:
-            rows = section.rows if isinstance(section, Cut) else section
+            rows = section.rows if isinstance(section, Divided) else section
             at = self.offsets[-1]
             if rows.size:
                 self.f.write(np.ascontiguousarray(rows).view(np.uint8).data)
-            if isinstance(section, Cut):
+            if isinstance(section, Divided):
                 self.offsets += (at + rows.nbytes // max(1, len(rows)) * section.cuts[1:]).tolist()
             else:
                 self.offsets.append(at + rows.nbytes)

@@ -183,9 +183,7 @@ def _canonical(offsets: I64, data: U8, given: Canonical) -> tuple[I64, U8]:
     out = np.empty(3 * (offsets[n] - offsets[0]) + 4, np.uint8)  # U+1D160 and others grow threefold
     for d in range(n):
         if is_canonical(data, offsets[d], offsets[d + 1], given):
-            for i in range(offsets[d], offsets[d + 1]):
-                out[k] = data[i]
-                k += 1
+            k = T.copied(data, offsets[d], offsets[d + 1], out, k)
         else:
             count = _compose(points, _decompose(data, offsets[d], offsets[d + 1], given, points), given)
             for j in range(count):

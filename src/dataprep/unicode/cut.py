@@ -8,16 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .kernel import kernel
-from .text import I64, SPACE, U8, U16, Int, classes, code_point
-
-
-@kernel(inline="always")
-def _append(data: U8, at: Int, stop: Int, out: U8, k: Int) -> Int:
-    """Copy data[at:stop] to out[k:]; return the index after it. Unsigned indexes let LLVM copy 32 bytes at a time."""
-    n, i, o = np.uint64(max(0, stop - at)), np.uint64(at), np.uint64(k)
-    for j in range(n):
-        out[o + j] = data[i + j]
-    return k + np.int64(n)
+from .text import I64, SPACE, U8, U16, Int, classes, code_point, copied
 
 
 @kernel
@@ -32,9 +23,9 @@ def _without(
     for d in range(n):
         at, begin = offsets[d], k
         for s in range(first[d], first[d + 1]):
-            k = _append(data, at, offsets[d] + starts[s], out, k)
+            k = copied(data, at, offsets[d] + starts[s], out, k)
             at = max(at, offsets[d] + ends[s])
-        k = _append(data, at, offsets[d + 1], out, k)
+        k = copied(data, at, offsets[d + 1], out, k)
         if first[d + 1] > first[d]:
             i = begin
             while i < k and left[d] < enough:

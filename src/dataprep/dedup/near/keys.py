@@ -24,7 +24,7 @@ from dataprep.core.passes import Pass
 from dataprep.core.stage import Stage
 from dataprep.core.verdict import DropIds
 from dataprep.store import files, receipts
-from dataprep.store.spill import Cut, Spill, all_sections, spill_to, write_spill
+from dataprep.store.spill import Divided, Spill, all_sections, spill_to, write_spill
 from dataprep.unicode.text import U32, U64
 
 from .sketch import Sketch
@@ -185,20 +185,20 @@ class HashDocuments(Pass[PartToHash]):
         return np.concatenate(ids)
 
 
-def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any] | Cut]:
+def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any] | Divided]:
     """Return one section per band and top byte, then the sizes of contents (words, uint32) of all documents."""
     sizes = np.concatenate([s for s, _, _ in held])
     keys = np.concatenate([k for _, k, _ in held], axis=1)
     has = np.flatnonzero(sizes)
     docs = (has + held[0][2]).astype(np.uint32)
-    sections: list[npt.NDArray[Any] | Cut] = []
+    sections: list[npt.NDArray[Any] | Divided] = []
     for band in keys:
         own = band[has]
         top = (own >> np.uint64(56)).astype(np.uint8)
         order = np.argsort(top, kind="stable")  # a radix sort, for one byte
         records = np.empty(len(own), RECORD)
         records["key"], records["doc"] = own[order], docs[order]
-        sections.append(Cut(records, np.append(0, np.cumsum(np.bincount(top, minlength=BUCKETS)))))
+        sections.append(Divided(records, np.append(0, np.cumsum(np.bincount(top, minlength=BUCKETS)))))
     return [*sections, np.minimum(sizes, 2**32 - 1).astype(np.uint32)]
 
 

@@ -21,7 +21,7 @@ from dataprep.core.batch import Batch
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.errors import DataprepError
-from dataprep.store.spill import Cut, Spill, all_sections, spill_to, write_spill
+from dataprep.store.spill import Divided, Spill, all_sections, spill_to, write_spill
 from dataprep.unicode.text import I64, U64
 
 from .minimizers import MAX_PART, found, records, rule_of
@@ -72,8 +72,8 @@ class HashWindows(Pass[Part]):
                     raise DataprepError(msg)
                 yield hashes, info
 
-        def buckets(held: list[tuple[U64, U64]]) -> list[Cut]:
-            return [Cut(*by_bucket(*(np.concatenate(column) for column in zip(*held, strict=True))))]
+        def buckets(held: list[tuple[U64, U64]]) -> list[Divided]:
+            return [Divided(*by_bucket(*(np.concatenate(column) for column in zip(*held, strict=True))))]
 
         with spill_to(url, BUCKETS) as spill:
             spill.write_together(made(), lambda rows: 16 * len(rows[0]), SEGMENT_BYTES, buckets)
