@@ -24,6 +24,11 @@ def plain(place):
     return str(place / "in.jsonl")
 
 
+def starred(place):
+    """A local name with three stars, which in a URL would stand for a secret."""
+    return str((place / "in.jsonl").rename(place / "in***.jsonl")) if plain(place) else None
+
+
 def packed(place):
     """JSONL that must be read from its beginning."""
     with gzip.open(place / "in.jsonl.gz", "wt") as f:
@@ -37,7 +42,7 @@ def parquet(place):
     return str(place / "in.parquet")
 
 
-@pytest.mark.parametrize("make", [plain, packed, parquet])
+@pytest.mark.parametrize("make", [plain, starred, packed, parquet])
 def test_a_text_that_no_step_saved_is_read_from_the_input(tmp_path, make):
     """Whatever the format, the dropped and the kept text are those of the file."""
     docs = dp.read({"pages": make(tmp_path)})

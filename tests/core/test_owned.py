@@ -146,3 +146,46 @@ def test_discard_keeps_files_of_others(tmp_path):
         owned.discard(str(home / "missing"))
         left = {name for name in everything(home) if not name.startswith(".")}
         assert left == ({"rows/notes.txt"} if journal else set())
+
+
+def test_bytes_that_are_freed_are_counted(tmp_path):
+    """Of every file that was removed, once; those of others are not counted, and unfinished ones are ours."""
+    begin_journal(str(tmp_path))
+    for name, n in (("data/a", 3), ("data/b/c", 50), ("drops/x", 7)):
+        files.write_bytes(str(tmp_path / name), b"x" * n)
+    (tmp_path / "data" / "b" / ".c.0123456789ab.tmp").write_bytes(b"x" * 1000)
+    (tmp_path / "data" / "mine").write_bytes(b"x" * 9)
+    assert owned.foreign(str(tmp_path), ["data", "drops"]) == ["data/mine"]
+    assert owned.remove(str(tmp_path), ["data"]) == 1053
+    assert sorted(p.name for p in tmp_path.rglob("*")) == [".dataprep-journal", "data", "drops", "mine", "x"]
+    assert owned.remove(str(tmp_path), ["data", "none"]) == 0
+    assert owned.remove_all(str(tmp_path)) == (7, [f"{tmp_path}/data/mine"])
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["data", "mine"]
+
+
+FILE = {"name": "../data/odd", "size": 1, "hash": "h"}
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "ours"),
+    [
+        ("receipts/part-00000.json", {"key": "k", "files": [FILE]}, {"data/odd", "data/part-00000-000.parquet"}),
+        ("receipts/part-00000.json", {"key": "k", "files": [{**FILE, "name": 5}]}, {"data/part-00000-000.parquet"}),
+        ("receipts/part-00000.json", {"key": "k", "files": []}, {"data/part-00000-000.parquet"}),
+        ("receipts/part-00000.json", {"key": "k", "files": [{"name": "../data/odd", "size": 1}]}, None),
+        ("receipts/part-00000.json", {"files": [FILE]}, None), ("receipts/part-00000.json", [FILE], None),
+        ("manifest.json", {"kind": "dataset", "key": "k"}, {"data/part-00000-000.parquet"}),
+        ("manifest.json", {"kind": "dataset", "shards": [{"name": "data/odd"}]},
+         {"data/odd", "data/part-00000-000.parquet"}),
+        ("manifest.json", {"kind": "dataset"}, None), ("manifest.json", {"kind": "model", "key": "k"}, None),
+        ("manifest.json", {"key": "k", "shards": [{"name": "data/odd"}]}, None),
+    ],
+)  # fmt: skip
+def test_without_a_journal_records_say_what_is_ours(tmp_path, name, record, ours):
+    """A receipt or a manifest as dataprep writes them: itself, what it names, and what has the name of a part."""
+    for path in ("data/odd", "data/part-00000-000.parquet", "data/part-0.parquet", "notes.txt"):
+        files.write_bytes(str(tmp_path / path), b"x")
+    files.write_json(str(tmp_path / name), record)
+    expected = {"data/odd", "data/part-00000-000.parquet", "data/part-0.parquet", "notes.txt", name}
+    expected -= set() if ours is None else {*ours, name}
+    assert set(owned.foreign(str(tmp_path), ["data", "receipts", "notes.txt", "manifest.json"])) == expected

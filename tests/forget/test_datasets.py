@@ -124,6 +124,8 @@ def test_columns_and_compression_stay(sealed, tmp_path) -> None:
     for i in range(old.metadata.num_columns):
         was, is_ = (file.metadata.row_group(0).column(i) for file in (old, new))
         assert (was.compression, was.has_dictionary_page) == (is_.compression, is_.has_dictionary_page)
+        assert was.has_dictionary_page is (was.path_in_schema == "source")
+        assert (was.statistics is not None) is (was.path_in_schema == "id")
 
 
 def test_examples_of_forgotten_documents_go(sealed, tmp_path) -> None:

@@ -1,0 +1,85 @@
+"""Documents of a sealed Dataset by id, and the files that they are from."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dataprep as dp
+import laws
+from dataprep.core.blame import _listed
+from dataprep.core.folder import run_steps
+from dataprep.core.reader import Slice
+from dataprep.core.trial import _read_share
+from dataprep.errors import CorruptShard, PlanError
+from dataprep.store import files
+
+
+def upper(text: str) -> str:
+    """In capitals."""
+    return text.upper()
+
+
+def third(text: str) -> str | None:
+    """Drop every third text, and all of one part."""
+    n = int(text.split()[1])
+    return "third" if n % 3 == 2 or n in range(8, 12) else None
+
+
+def test_each_document_is_found_by_its_id(tmp_path) -> None:
+    """In whichever shard it lies, in a sealed Dataset, in one with pending stages, and before any work."""
+    docs = laws.dataset_of(tmp_path, [f"text {n}" for n in range(24)], parts=6)
+    sealed = dp.Pipeline(dp.Filter(third)).run(docs, str(tmp_path / "out"))
+    rows = {row["id"]: row["text"] for row in sealed}
+    assert len(rows) > 10
+    for id_, text in rows.items():
+        assert sealed.text_of(id_) == docs.text_of(f"{id_ >> 40}:{id_ & 0xFF}") == text
+        assert sealed.then(dp.Map(upper)).text_of(id_) == text.upper()
+    gone = {row["id"] for row in docs} - set(rows)
+    for id_ in (*gone, 99 << 40, 2**64 - 1):
+        with pytest.raises(PlanError, match="there is no document .*; `dataprep inspect` prints the ids"):
+            sealed.text_of(id_)
+
+
+def test_the_file_of_a_document_is_followed_to_the_input(tmp_path) -> None:
+    """Through Datasets that were made of several others, whose files have other numbers there."""
+    first = [{"url": "x.txt", "file": 0}, {"url": "y.txt", "file": 1}]
+    files.write_json(str(tmp_path / "a" / "origin.json"), {"files": first})
+    files.write_json(str(tmp_path / "b" / "origin.json"), {"files": [{"url": "z.txt", "file": 0}]})
+    both = [{"url": f"{tmp_path}/{name}/data/part-00000-000.parquet", "file": n} for name, n in (("a", 0), ("b", 2))]
+    files.write_json(str(tmp_path / "c" / "origin.json"), {"files": [*both, {"url": "w.txt", "file": 3}]})
+    found = [_listed(f"{tmp_path}/c/steps/01-Exact-0123abcd/input", n << 40 | 7) for n in range(5)]
+    assert found == ["x.txt", "y.txt", "z.txt", "w.txt", None]
+    assert _listed(str(tmp_path / "none"), 0) is None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0, 2.0])
+def test_the_share_that_was_read_is_estimated(tmp_path, share) -> None:
+    """Of a slice of a plain file, of a compressed file by its head, and of Parquet by rows; never more than all."""
+    lines = "".join(json.dumps({"text": f"line {n} {'x' * 50}"}) + "\n" for n in range(1000)).encode()
+    (tmp_path / "a.jsonl").write_bytes(lines)
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines))
+    pq.write_table(pa.table({"text": ["x"] * 1000}), tmp_path / "a.parquet")
+    n = len(lines)
+    plain, part = Slice(str(tmp_path / "a.jsonl"), 0), Slice(str(tmp_path / "a.jsonl"), 0, 1000, 5000)
+    expected = pytest.approx(min(1.0, share), abs=0.01)
+    assert _read_share(plain, int(share * n), 1) == expected
+    assert _read_share(part, 1000 + int(share * 4000), 1) == expected
+    assert _read_share(Slice(str(tmp_path / "a.jsonl.gz"), 0), int(share * n), 1) == expected
+    assert _read_share(Slice(str(tmp_path / "a.parquet"), 0), 5, int(share * 1000)) == expected
+
+
+def test_steps_of_a_run_are_a_list_of_names(tmp_path) -> None:
+    """Anything else in run.json was written by somebody else, and is one sentence."""
+    assert run_steps(str(tmp_path)) is None
+    for steps in ([], ["a", "b"]):
+        files.write_json(str(tmp_path / "run.json"), {"steps": steps})
+        assert run_steps(str(tmp_path)) == steps
+    for wrong in ({"steps": ["a", 1]}, {"steps": "ab"}, {"steps": None}, {}, ["a"], {"steps": {"a": 1}}):
+        files.write_json(str(tmp_path / "run.json"), wrong)
+        with pytest.raises(CorruptShard, match="does not list the steps of a run"):
+            run_steps(str(tmp_path))

@@ -1,0 +1,109 @@
+"""Work files that may hold forgotten texts are removed, and what is left for the user to remove is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dataprep.core.batch import POSITION_BITS
+from dataprep.core.folder import DATASET, TOKENS
+from dataprep.forget.family import Relative
+from dataprep.forget.leftovers import refill_filters, remaining_files, remove_work_files
+from dataprep.store import atomic, files
+
+REPORT = "<html><title>run: report of a run</title>"
+
+
+def put(place, *names, text="x"):
+    """Write files of one text."""
+    for name in names:
+        files.write_bytes(str(place / name), text.encode())
+
+
+def named(sentences):
+    """What stands before the reason of each sentence."""
+    return [sentence.partition(" (")[0] for sentence in sentences]
+
+
+@pytest.fixture
+def node(tmp_path):
+    """A Dataset in a run, with a step of an Estimator, in a folder that lists what was made in it."""
+    home = tmp_path / "run" / "clean"
+    home.mkdir(parents=True)
+    atomic.begin_journal(str(tmp_path / "run"))
+    put(home, "steps/01-MinHash-0123abcd/verdicts.parquet", "steps/01-MinHash-0123abcd/index.json",
+        "steps/01-MinHash-0123abcd/spans.json", "steps/01-MinHash-0123abcd/bands/b-0.spill",
+        "steps/01-MinHash-0123abcd/input/manifest.json", "steps/notes/deep/x", "index/suffixes.sa",
+        "drops/part-00000.parquet")  # fmt: skip
+    return Relative(str(home), DATASET, {"docs": 1})
+
+
+def test_work_files_go_and_verdicts_stay(node, tmp_path) -> None:
+    """Folders of a step and its index, but not its input and its tables; the suffix index; others are kept."""
+    home = tmp_path / "run" / "clean"
+    step = home / "steps" / "01-MinHash-0123abcd"
+    assert named(remove_work_files(node)) == [f"{step}/bands", f"{step}/index.json", f"{home}/index"]
+    assert sorted(p.relative_to(home).as_posix() for p in home.rglob("*") if p.is_file()) == [
+        "drops/part-00000.parquet", "steps/01-MinHash-0123abcd/input/manifest.json",
+        "steps/01-MinHash-0123abcd/spans.json", "steps/01-MinHash-0123abcd/verdicts.parquet", "steps/notes/deep/x",
+    ]  # fmt: skip
+    assert list(remove_work_files(node)) == []
+
+
+def test_reports_go_if_they_are_ours(node, tmp_path) -> None:
+    """Of the Dataset, of the run, and of a step `report`; a page of somebody else stays."""
+    list(remove_work_files(node))
+    run = tmp_path / "run"
+    ours = [run / "clean" / "report.html", run / "report.html", run / "report" / "report.html"]
+    for place in ours:
+        put(place.parent, place.name, text=REPORT)
+    assert named(remove_work_files(node)) == list(map(str, ours))
+    assert not any(place.exists() for place in ours)
+    put(run, "report.html", text="<html><title>my report</title>")
+    put(run / "clean", "report.html", text="y" * (1 << 14) + REPORT)
+    assert list(remove_work_files(node)) == []
+    assert (run / "report.html").exists()
+
+
+def test_what_is_left_is_named(tmp_path) -> None:
+    """Input files that had a forgotten document, other runs, and files that steps and exports made of the texts."""
+    run = tmp_path / "run"
+    put(run, "train/step-1.pt", "made/a.jsonl", "made/b.jsonl.gz", "made/c.jsonl.zst", "made/lm.arpa", "index.sa",
+        "index.text", "mine/notes.txt", "x_document.bin", "y.ds", "e/train.bin", "e/val_000001.bin",
+        "e/train-00000.bin", "in.jsonl", "e/mytrain.bin", "e/test_1.bin")  # fmt: skip
+    ids = np.array([1 << POSITION_BITS | 3, 4 << POSITION_BITS], np.uint64)
+    read = Relative(str(run / "clean"), DATASET, {}, input_files=[(0, "a"), (1, "b"), (4, str(run / "in.jsonl"))])
+    far = Relative(str(run / "both"), DATASET, {}, outside=[("/far/web", 2)], input_files=[(1, "never")])
+    tokens = Relative(str(run / "tokens"), TOKENS, {"tokenizer": {"hash": "x"}})
+    found = list(remaining_files([read, far], {read: ids}, str(run)))
+    assert named(found) == [
+        "b", str(run / "in.jsonl"), "/far/web",
+        *(f"{run}/{name}" for name in (
+            "e/train.bin", "e/val_000001.bin", "index.sa", "index.text", "made/a.jsonl", "made/b.jsonl.gz",
+            "made/c.jsonl.zst", "made/lm.arpa", "train/step-1.pt", "x_document.bin", "y.ds",
+        )),
+    ]  # fmt: skip
+    reasons = {sentence.partition(" (")[0]: sentence.partition(" (")[2] for sentence in found}
+    assert reasons["b"] == "the input itself)"
+    assert reasons[f"{run}/train/step-1.pt"].startswith("a checkpoint trained on the text")
+    assert reasons[f"{run}/made/lm.arpa"].startswith("made of the texts by a step")
+    assert reasons[f"{run}/y.ds"].startswith("exported tokens")
+    assert "run `dataprep forget` there too" in reasons["/far/web"]
+    alone = str(tmp_path / "none")
+    assert list(remaining_files([read], {}, alone)) == []
+    assert [s.partition(" (")[0] for s in remaining_files([read, tokens], {}, alone)] == ["the tokenizer"]
+    for plain in (Relative("t", TOKENS, {}), Relative("d", DATASET, {"tokenizer": {"hash": "x"}})):
+        assert list(remaining_files([plain], {}, alone)) == []
+
+
+def test_a_filter_that_cannot_be_filled_again_is_removed(tmp_path) -> None:
+    """If the recipe is of another stage, or has fewer stages; the sentence says why. Other steps have no filter."""
+    home = tmp_path / "clean"
+    needed = {"docs": 0, "bytes": 0, "columns": [], "shards": [], "last_file": 0}
+    files.write_json(str(home / "manifest.json"), {"kind": DATASET, **needed})
+    put(home, *(f"steps/{name}-0123abcd/filter.bloom" for name in ("01-Mine", "03-Bloom")), "steps/02-Exact-0123abcd/x")
+    files.write_json(str(home / "recipe.json"), {"kind": DATASET, "stages": [{"class": "Mine"}, {"class": "Exact"}]})
+    one, three = refill_filters(Relative(str(home), DATASET, {"docs": 0}))
+    assert "01-Mine-0123abcd/filter.bloom was removed, since it cannot be filled again (it was made by Mine, " in one
+    assert "03-Bloom-0123abcd/filter.bloom was removed, since it cannot be filled again (it was made by None" in three
+    assert list(home.rglob("filter.bloom")) == []
