@@ -65,8 +65,8 @@ LAYOUTS = {  # H is the stage that hides
     "alone": ("H",), "last": (FILTER, "H"), "first": ("H", *LATER), "after an estimator": (FILTER, CUT, "H"),
     "between": (FILTER, CUT, "H", *LATER), "twice": ("H", CUT, Hide()),
 }  # fmt: skip
-FEW = ("alone", "between")  # for the stages of dataprep; those of users stand anywhere
-CASES = [(layout, how) for how in HIDING for layout in LAYOUTS if how in ("stage", "estimator") or layout in FEW]
+FEW = ("alone", "between")
+CASES = [(layout, how) for how in HIDING for layout in LAYOUTS if how == "stage" or layout in FEW]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataprep.dedup.near import components as C
@@ -32,6 +32,7 @@ def reached(n, edges):
     return roots
 
 
+@settings(max_examples=30)
 @given(edges=pairs, cuts=st.integers(1, 5))
 def test_components_are_what_a_walk_reaches(edges, cuts):
     """Whatever the order of the edges, and however often they are given; a document is shared if it is not alone."""
@@ -57,6 +58,7 @@ def test_long_chains_stay_together(seed):
     assert np.flatnonzero(shared).tolist() == list(range(3, 3001))
 
 
+@settings(max_examples=40)
 @given(keys=st.sets(st.tuples(st.integers(0, 6), st.integers(0, 30)), max_size=30), new=st.integers(0, 31))
 def test_edges_join_documents_of_one_key(keys, new):
     """Each document with the first that has its key; none if no document of the key is new."""
@@ -71,8 +73,8 @@ def test_edges_join_documents_of_one_key(keys, new):
     assert sorted(map(tuple, found.tolist())) == sorted(expected)
 
 
-@pytest.mark.parametrize("n_docs", [0, 1, 39, 40, 41, 79, 80, 81, 4000, 40_000])
-@pytest.mark.parametrize("bands", [1, 3, 26])
+@pytest.mark.parametrize("n_docs", [0, 1, 40, 41, 80, 4000, 40_000])
+@pytest.mark.parametrize("bands", [1, 26])
 def test_ranges_cover_every_key_once(monkeypatch, n_docs, bands):
     """Tasks are numbered, take each top byte of each band once, and sort no more keys than fit."""
     monkeypatch.setattr(C, "MATCH_RECORDS", 40)
