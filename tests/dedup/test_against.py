@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -210,6 +211,42 @@ def test_semantic_copies_of_older_dumps_go(tmp_path, monkeypatch) -> None:
     assert seen == [60]
     with pytest.raises(PlanError, match="diversify=0.5 must be None with against="):
         SemDeDup(embed=bag, diversify=0.5, against=old)
+
+
+def test_a_model_reads_each_text_once(tmp_path) -> None:
+    """Vectors of older dumps are those that were stored, and the decisions are the same as without them."""
+    read: list[str] = []
+    stage = SemDeDup(embed=lambda texts: read.extend(texts) or bag(texts), version="bag", epsilon=0.03)
+    rng, folders, dumps = random.Random(2), list[str](), list[dp.Dataset]()
+    for k in range(3):
+        dumps.append(write(tmp_path / f"{k}.jsonl", [{"text": "".join(rng.choices("abcdef", k=9))} for _ in range(40)]))
+        read.clear()
+        stages = [replace(stage, against=folders or None, annotate=k == 1)]
+        done = dp.Pipeline(dp.Filter(lambda text: "aa" not in text), *stages).run(dumps[k], str(tmp_path / f"out{k}"))
+        assert sorted(read) == sorted(text for text in texts_of(dumps[k]) if "aa" not in text)
+        folders.append(done.url)
+    last = replace(stage, against=folders[:2])
+    wanted = table_of(last, dumps[2], tmp_path / "again")
+    assert len({row["kept_in"] for row in wanted}) == 3
+    for spoil, n in (("version", 2), ("damaged", 1), ("gone", 2)):
+        read.clear()
+        if spoil == "damaged":
+            (stored,) = Path(folders[0]).glob("steps/*/vectors/part-00000")
+            stored.write_bytes(stored.read_bytes()[:-9])
+        if spoil == "gone":
+            shutil.rmtree(f"{folders[1]}/steps")
+        other = replace(last, version="other") if spoil == "version" else last
+        assert table_of(other, dumps[2], tmp_path / spoil) == wanted
+        assert len(read) == len(dumps[2].take(99)) + sum(len(dp.open_dataset(f)) for f in folders[:n]), spoil
+    upper = dp.Pipeline(stage, dp.Map(lambda text: text.upper())).run(dumps[0], str(tmp_path / "upper"))
+    read.clear()
+    table_of(replace(stage, against=upper.url), dumps[1], tmp_path / "changed")
+    assert len(read) == 40 + len(upper)
+
+
+def texts_of(docs: dp.Dataset) -> list[str]:
+    """The texts of a small Dataset."""
+    return [row["text"] for row in docs.take(99)]
 
 
 def semantic_by_force(texts: list[str], n_old: int, old: list[str]) -> dict[int, tuple]:

@@ -17,16 +17,16 @@ from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.tables import NOBODY, VERDICTS, write_rows, write_verdicts
 from dataprep.core.verdict import DropIds, Verdict
-from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, two_sizes
+from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, common_dim
 from dataprep.dedup.embeddings.word_vectors import LearnWords, SampleTexts, WordVectors, sample_bytes
-from dataprep.errors import PlanError, need, require
+from dataprep.errors import need, require
 from dataprep.store import files
 from dataprep.store.key import key
-from dataprep.store.spill import each_section
 
 from .embeddings import decide, kmeans
-from .embeddings.decide import CLOSEST, FARTHEST, NEAREST, AssignClusters, DecideClusters
+from .embeddings.decide import CLOSEST, FARTHEST, AssignClusters, DecideClusters, nearest_centroids
 from .embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, MeasureNearness
+from .embeddings.stored import keep_vectors, stored_vectors
 from .keep import Keep, unreadable_values
 from .older import Deduplication, Joined
 from .warm import warm
@@ -136,19 +136,25 @@ class SemDeDup(Deduplication):
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Find the documents of `docs` with nearly equal vectors; return the stage that drops them.
 
-        Writes the table of documents to drop into the folder `out`. During the search, the folder needs about 4 bytes
-        of disk for each number of every vector. Memory per worker is bounded.
+        Writes the table of documents to drop, and the vectors of `embed`, into the folder `out`. During the search, the
+        folder needs about 4 bytes of disk for each number of every vector. Memory per worker is bounded.
         """
         if self.embed is None:
             need("fasttext", extra="langid")
         made_by, url = self.key_for(docs), files.join(out, "verdicts.parquet")
         search = _SemanticSearch(self, Joined.of(self.sampled_older, docs), run, out, made_by)
-        found = table_once(url, made_by, lambda: search.find(url), PASSES)
+        passes = [one for one in PASSES if one is not EmbedDocuments or not self.embed_key]
+        found = table_once(url, made_by, lambda: search.find(url), passes)
         owned.discard(files.join(out, DROPPED))
         facts = {"epsilon": self.epsilon, **{name: found[name] for name in FACTS if name in found}}
-        facts |= self.policy.warn(self.name, found)
+        facts |= self.policy.warn(self.name, found) | ({"vectors_of": made_by} if self.embed_key else {})
         dropped = DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
         return annotated(dropped, self.prefix, files.join(out, CENTROID_TABLE))
+
+    @property
+    def embed_key(self) -> str:
+        """Hash of the user's function, by which its vectors are found again; "" for default vectors."""
+        return "" if self.embed is None else key(("SemDeDup vectors", self.version or self.embed))
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
@@ -186,9 +192,11 @@ class _SemanticSearch:
     def find(self, url: str) -> dict[str, Any]:
         """Write the verdict table, after vectors, clusters, decisions and prototypes; return what was counted."""
         n_old = self.joined.n_old
-        task = EmbedDocuments(self.out, self.key, self._embed(), self.how.policy, n_old)
+        embed_key = self.how.embed_key
+        stored = stored_vectors(self.how.sampled_older, embed_key, self.joined) if embed_key else ()
+        task = EmbedDocuments(self.out, self.key, self._embed(), self.how.policy, n_old, stored)
         made = self._each(task, self.items, "vectors")
-        n_docs, dim = sum(r["vectors"] for r in made), _dim(made)
+        n_docs, dim = sum(r["vectors"] for r in made), common_dim(made)
         new = made[n_old:]
         self.facts |= unreadable_values(made)
         self.facts |= {"documents": sum(r["docs"] for r in new), "vectors": sum(r["vectors"] for r in new)}
@@ -203,20 +211,15 @@ class _SemanticSearch:
             limit = self._limit(self.how.diversify, left, dim, partitions) if left else kmeans.NO_LIMIT
             n_rows = write_verdicts(url, self._with_prototypes(partitions, limit))
             self.facts |= {"prototypes": n_rows - self.facts["dropped"], "prototype_cosine": limit.cosine / UNITS}
+        if embed_key:
+            keep_vectors(self.out, self.key, embed_key, self.joined)
         if self.how.prefix is not None:
             centroids = files.join(self.out, CENTROID_TABLE)
-            write_rows(centroids, CENTROIDS, self._nearest(partitions))
+            of_new = self.items[n_old:] if partitions else []
+            rows = nearest_centroids(self.out, of_new, partitions, self.joined.first_new)
+            write_rows(centroids, CENTROIDS, rows)
             return {"files": [url, centroids], **self.facts}
         return self.facts
-
-    def _nearest(self, partitions: int) -> Iterator[pa.Table]:
-        """Yield the nearest centroid of every new document that has a vector, and the cosine to it, in order of ids."""
-        new = self.items[self.joined.n_old :] if partitions else ()
-        urls = [AssignClusters.url(self.out, item.number) for item in new]
-        for rows in each_section(urls, 2 * partitions, NEAREST):
-            ids, cosines = rows["id"] - self.joined.first_new, rows["cosine"] / UNITS
-            columns = map(pa.array, (ids, np.ascontiguousarray(rows["centroid"]), cosines.astype(np.float32)))
-            yield pa.Table.from_arrays(list(columns), schema=CENTROIDS)
 
     def _each(self, task: Callable[[Any], dict[str, Any]], items: Sequence[Any], label: str) -> list[dict[str, Any]]:
         return list(self.run.map(task, items, f"{self.how.name}: {label}"))
@@ -276,14 +279,6 @@ class _SemanticSearch:
             parts = list(itertools.islice(found, group_of.count(group)))
             rows = [_table(r["id"], "prototype", pa.nulls(len(r)), pa.array(r["cosine"] / UNITS)) for r in parts]
             yield pa.concat_tables([self._duplicates(partitions, group), *rows])
-
-
-def _dim(made: Sequence[dict[str, Any]]) -> int:
-    """Return how many numbers every vector has; 1 if there are no vectors. Raises PlanError if they differ."""
-    found = sorted({r["dim"] for r in made if r["dim"]})
-    if len(found) > 1:
-        raise PlanError(two_sizes(*found[:2]))
-    return found[0] if found else 1
 
 
 def _table(ids: Any, reason: str, kept: pa.Array, similarity: pa.Array, homes: pa.Array | None = None) -> pa.Table:

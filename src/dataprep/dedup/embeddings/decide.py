@@ -11,17 +11,19 @@ more kept documents than fit into memory, the undecided documents are compared i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from dataprep.core.annotate import CENTROIDS
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.tables import NOBODY
-from dataprep.store.spill import SpilledRows, all_sections, spill_to, write_spill
+from dataprep.store.spill import SpilledRows, all_sections, each_section, spill_to, write_spill
 from dataprep.unicode.text import I64, U64
 
 from .kmeans import FindClusters, centroids_in, kept_in, nearest
@@ -269,6 +271,18 @@ def decide_cluster(
             later.append(block[open_])
         pending = np.concatenate(later)
     return compared
+
+
+def nearest_centroids(out: str, items: Iterable[Part], partitions: int, first: np.uint64) -> Iterator[pa.Table]:
+    """Yield tables with the nearest centroid of each document that has a vector, and the cosine to it, in order of ids.
+
+    out: the folder of the temporary files. items: the input parts. partitions: the number of partitions. first: is
+    subtracted from the ids.
+    """
+    for rows in each_section([AssignClusters.url(out, item.number) for item in items], 2 * partitions, NEAREST):
+        cosines = (rows["cosine"] / UNITS).astype(np.float32)
+        columns = [rows["id"] - first, np.ascontiguousarray(rows["centroid"]), cosines]
+        yield pa.Table.from_arrays(list(map(pa.array, columns)), schema=CENTROIDS)
 
 
 def verdicts_of(out: str, partitions: int, group: int) -> npt.NDArray[Any]:

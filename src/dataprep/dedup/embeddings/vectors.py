@@ -9,7 +9,7 @@ Slow reference for the tests: tests/twins/semantic.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -23,7 +23,7 @@ from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.dedup.keep import Keep
 from dataprep.errors import PlanError, require
-from dataprep.store.spill import Spill, spill_to
+from dataprep.store.spill import Spill, all_sections, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U64
 
@@ -123,13 +123,51 @@ class VectorBlock(NamedTuple):
 
 
 @dataclass(frozen=True)
+class StoredVectors:
+    """The vectors of the documents of an older Dataset, which were computed when it was made.
+
+    urls: files of EmbedDocuments, in order of ids. shift: what leads from an id to the id in the files, modulo 2^64.
+    """
+
+    urls: tuple[str, ...]
+    shift: int
+
+    def covers(self, part: Part) -> bool:
+        """Return whether every document of `part` has a vector in the files."""
+        known = all_sections(self.urls, 0, np.uint64)
+        return all(B.find_sorted(known, self._ids(batch))[1].all() for batch in part.batches(["id"]))
+
+    def of(self, part: Part) -> Iterator[tuple[Batch, I16]]:
+        """Yield the batches of `part`, with the column id alone, and the vectors of their documents, int16[n, d]."""
+        segments, held = self._segments(), (np.zeros(0, np.uint64), np.zeros((0, 0), np.int16))
+        for batch in filter(len, part.batches(["id"])):
+            wanted = self._ids(batch)
+            while not len(held[0]) or held[0][-1] < wanted[-1]:
+                ids, vectors = next(segments)
+                held = np.append(held[0], ids), np.concatenate([held[1].reshape(-1, vectors.shape[1]), vectors])
+            yield batch, held[1][B.find_sorted(held[0], wanted)[0]]
+            used = int(np.searchsorted(held[0], wanted[-1], "right"))
+            held = held[0][used:], held[1][used:]
+
+    def _ids(self, batch: Batch) -> U64:
+        return np.asarray(B.ids(batch) + np.uint64(self.shift), np.uint64)
+
+    def _segments(self) -> Iterator[tuple[U64, I16]]:
+        for url in self.urls:
+            with Spill(url) as spill:
+                for segment in range(spill.segments):
+                    ids = spill.read(segment, 0, dtype=np.uint64)
+                    yield ids, spill.read(segment, 2, dtype=np.int16).reshape(len(ids), -1)
+
+
+@dataclass(frozen=True)
 class EmbedDocuments(Pass[Part]):
     """Compute the vector of every document of an input part, and write the vectors to a temporary file.
 
     embed: computes the vectors. keep: the rule that ranks copies; not those of the first `n_old` parts, which belong to
-    older Datasets. The receipt (the task's record) states the number of
-    documents ("docs"), numbers per vector ("dim"), nonzero vectors ("vectors"), and values that `keep` cannot read
-    ("unreadable"), with the first of these ("such_as").
+    older Datasets. stored: vectors of each of these parts that an earlier run stored; () or None: there are none. The
+    receipt (the task's record) states the number of documents ("docs"), numbers per vector ("dim"), nonzero vectors
+    ("vectors"), and values that `keep` cannot read ("unreadable"), with the first of these ("such_as").
     """
 
     folder = "vectors"
@@ -137,6 +175,7 @@ class EmbedDocuments(Pass[Part]):
     embed: Embed
     keep: Keep
     n_old: int = 0  # the first parts, of older Datasets, whose documents are all kept
+    stored: tuple[StoredVectors | None, ...] = ()
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the ids, ranks and vectors of the documents of the input part `item` to the file `url`.
@@ -155,6 +194,12 @@ class EmbedDocuments(Pass[Part]):
     def _blocks(self, part: Part, found: dict[str, Any]) -> Iterator[VectorBlock]:
         """Yield the documents of a part, TEXTS_AT_ONCE at a time, and count them in `found`."""
         keep = Keep.parse("first") if part.number < self.n_old else self.keep
+        stored = self.stored[part.number] if part.number < len(self.stored) else None
+        if stored is not None and stored.covers(part):
+            for batch, vectors in stored.of(part):
+                self._count(found, vectors)
+                yield VectorBlock(B.ids(batch), keep.rank(batch, []), vectors)
+            return
         columns = list(dict.fromkeys(("id", "text", *keep.columns)))
         for batch in B.recut(part.batches(columns)):
             unreadable: list[str] = []
@@ -165,12 +210,26 @@ class EmbedDocuments(Pass[Part]):
                 rows = slice(first, first + TEXTS_AT_ONCE)
                 with blame.located(part.slices):
                     vectors = self.embed(batch.slice(first, TEXTS_AT_ONCE))
-                dim = vectors.shape[1]
-                require(found["dim"] in (0, dim), two_sizes(found["dim"], dim))
-                found["dim"] = dim
-                found["docs"] += len(vectors)
-                found["vectors"] += int(np.count_nonzero(vectors.any(1)))
+                self._count(found, vectors)
                 yield VectorBlock(ids[rows], ranks[rows], vectors)
+
+    def _count(self, found: dict[str, Any], vectors: I16) -> None:
+        dim = vectors.shape[1]
+        require(found["dim"] in (0, dim), two_sizes(found["dim"], dim))
+        found["dim"] = dim
+        found["docs"] += len(vectors)
+        found["vectors"] += int(np.count_nonzero(vectors.any(1)))
+
+
+def common_dim(made: Sequence[dict[str, Any]]) -> int:
+    """Return how many numbers every vector has, from receipts of EmbedDocuments; 1 if there are no vectors.
+
+    Raises PlanError if they differ.
+    """
+    found = sorted({r["dim"] for r in made if r["dim"]})
+    if len(found) > 1:
+        raise PlanError(two_sizes(*found[:2]))
+    return int(found[0]) if found else 1
 
 
 def two_sizes(one: int, other: int) -> str:
