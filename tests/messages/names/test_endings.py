@@ -22,7 +22,7 @@ FORMS = {
     "অনিন্দিতা চক্রবর্তী": ["অনিন্দিতাকে", "চক্রবর্তীর"],
     "አበበ ቢቂላ": ["አበበን", "የአበበ", "ለአበበም"],
     "زهرة العلوي": ["يازهرة"],
-    "Siobhán O'Rourke": ["SiobhánO'Rourke", "\\nSiobhán", "\\tO'Rourke"],
+    "Siobhán O'Rourke": ["SiobhánO'Rourke", "\\nSiobhán", "\\tO'Rourke", "RourkeSiobhán", "Siobhánʼs"],
 }  # fmt: skip
 
 

@@ -105,11 +105,12 @@ def test_single_digits_may_be_letters_of_arabizi(text, n):
 
 @pytest.mark.parametrize(("text", "n"), [
     ("3ziza99", 1), ("993ziza", 1), ("#Team3zizaRocks", 1), ("3ziza l7or 3ziza", 3), ("9l7or9", 1), ("xl7or9", 0),
-    ("3ziza3ziza", 2), ("ziza99", 0), ("\\n3ZIZA9", 1),
+    ("3ziza3ziza", 2), ("ziza99", 0), ("ilse\U0001f171\ufe0f", 1), ("1\ufe0f\u20e3ilse", 1), ("\u24dcilse", 1),
+    ("\\n3ZIZA9", 1),
 ])  # fmt: skip
-def test_names_with_digits(text, n):
-    """Next to other digits; one of five characters or more also next to letters."""
-    found = glued(["3ziza", "l7or", "l7orziza"]).find(*B.buffers(B.make([0], [text], "x")))
+def test_names_with_digits_or_next_to_emoji(text, n):
+    """Next to other digits; one of five characters or more also next to letters; next to letters in squares."""
+    found = glued(["3ziza", "l7or", "l7orziza", "ilse"]).find(*B.buffers(B.make([0], [text], "x")))
     assert len(found) == n
 
 

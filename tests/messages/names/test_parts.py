@@ -83,20 +83,21 @@ def test_spans_that_overlap_are_one(found, names):
 
 
 TERMS = [  # kind, name, the terms that count anywhere, those that count only after an @
-    (AUTHOR, "Ilse Varga", {"ilse varga", "ilsevarga", "ilse", "varga"}, set()),
-    (AUTHOR, "Jo Will", {"jo will", "jowill"}, {"jo", "will"}),
+    (AUTHOR, "Ilse Varga", {"ilse varga", "ilsevarga", "vargailse", "ilse", "varga"}, set()),
+    (AUTHOR, "Jo Will", {"jo will", "jowill", "willjo"}, {"jo", "will"}),
     (AUTHOR, "Ed", set(), {"ed"}),
-    (MENTION, "ماريك الفاسي", {"ماريك الفاسي", "ماريكالفاسي", "ماريك", "الفاسي", "لفاسي"}, set()),
+    (MENTION, "ماريك الفاسي", {"ماريك الفاسي", "ماريكالفاسي", "الفاسيماريك", "ماريك", "الفاسي", "لفاسي"}, set()),
     (AUTHOR, "الا", {"الا"}, set()),
     (AUTHOR, "الاب", {"الاب", "لاب"}, set()),
     (AUTHOR, "ال ب", {"ال ب"}, {"ال"}),
     (AUTHOR, "+212 6 11 22 33 44", {"212 6 11 22 33 44", "212611223344"}, set()),
     (AUTHOR, "123 456", set(), set()), (AUTHOR, "123 4567", {"123 4567", "1234567"}, set()),
-    (HANDLE, "moon_varga", {"moon varga", "moonvarga"}, set()), (HANDLE, "will_i", {"will i"}, set()),
+    (HANDLE, "moon_varga", {"moon varga", "moonvarga", "vargamoon"}, set()), (HANDLE, "will_i", {"will i"}, set()),
     (HANDLE, "willi", set(), {"willi"}), (HANDLE, "willib", {"willib"}, set()),
     (HANDLE, "user1234567", {"user1234567", "1234567"}, set()),
-    (STATED, "Orsolya", set(), {"orsolya"}), (STATED, "Orsolya Quist", {"orsolya quist", "orsolyaquist"}, set()),
-    (CHAT, "Tea", set(), {"tea"}), (AUTHOR, "R Delta", {"r delta", "rdelta", "delta"}, set()),
+    (STATED, "Orsolya", set(), {"orsolya"}),
+    (STATED, "Orsolya Quist", {"orsolya quist", "orsolyaquist", "quistorsolya"}, set()),
+    (CHAT, "Tea", set(), {"tea"}), (AUTHOR, "R Delta", {"r delta", "rdelta", "deltar", "delta"}, set()),
 ]  # fmt: skip
 
 
@@ -243,7 +244,8 @@ def test_a_message_without_a_chat_means_nobody_of_a_chat(tmp_path):
 
 SKIPPED = ("\xad \u061c \u0640 \ufeff \u180b-\u180e \u200b-\u200f \u202a-\u202e \u2060-\u206f \ufe00-\ufe0f "
            "\u0300-\u036f \u0591-\u05c7 \u0610-\u061a \u064b-\u065f \u0670 \u06d6-\u06dc \u06df-\u06e4 \u06e7 \u06e8 "
-           "\u06ea-\u06ed \u093c \u09bc \u0a3c \u0abc \u0b3c \u0bbc \u0c3c \u0cbc")  # fmt: skip
+           "\u06ea-\u06ed \u093c \u09bc \u0a3c \u0abc \u0b3c \u0bbc \u0c3c \u0cbc "
+           "\u1ab0-\u1aff \u1dc0-\u1dff \u20d0-\u20ff \ufe20-\ufe2f")  # fmt: skip
 
 
 def test_signs_that_do_not_count():

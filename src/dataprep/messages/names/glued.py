@@ -17,7 +17,7 @@ from dataprep.unicode.text import I64, MARK, NUMBER, U8, U32, classes
 
 from . import kernel as K
 from . import prefilter as P
-from .matching import folded
+from .matching import EMBLEMS, folded
 from .prefilter import MIN_INSIDE
 from .trie import EMPTY, Trie, sieve_of
 from .unspaced import Anywhere
@@ -143,7 +143,7 @@ def with_glued(hits: I64, glued: I64) -> I64:
 @functools.cache
 def _digits_apart() -> tuple[U32, U32]:
     """Return two tables like `folded`: all characters that are no letters end a word; digits are gaps of a name."""
-    digit = (classes() & NUMBER) != 0
+    digit = _kinds() == P.DIGIT
     alone, gaps = folded().copy(), folded().copy()
     alone[digit | (alone == K.GAP)] = K.BREAK
     gaps[digit] = K.GAP
@@ -167,10 +167,11 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 @functools.cache
 def _kinds() -> U8:
-    """Return what each code point is: P.LETTER, P.DIGIT (any number of Unicode), P.UNSEEN, or 0 for all others."""
+    """Return what each code point is: P.LETTER, P.DIGIT (any number, and EMBLEMS), P.UNSEEN, or 0 for all others."""
     fold = folded()
     table = np.where((fold > K.GAP) & (fold != K.BREAK), P.LETTER, 0).astype(np.uint8)
     table[(classes() & NUMBER) != 0] = P.DIGIT
+    table[list(EMBLEMS)] = P.DIGIT
     table[fold == K.SKIPPED] = P.UNSEEN
     table.flags.writeable = False
     return table

@@ -18,11 +18,12 @@ from dataprep.unicode.text import MARK, U32, WORD, classes, lowered
 from .kernel import BREAK, GAP, SKIPPED
 
 _DOMAIN = re.compile(r"(?<=\w)@[\w-]+(?:\.[\w-]+)+")
-_GAPS = " \u00a0\u202f-_.'\u2019\u2010\u2011"  # may occur between the words of one name
+_GAPS = " \u00a0\u202f-_.'\u02bb\u02bc\u2019\u2010\u2011"  # may occur between the words of one name
 _INVISIBLE = (0xAD, 0x61C, 0x640, 0xFEFF, *range(0x180B, 0x180F), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
               *range(0x2060, 0x2070), *range(0xFE00, 0xFE10))  # fmt: skip
 _ACCENTS = (*range(0x300, 0x370), *range(0x591, 0x5C8), *range(0x610, 0x61B), *range(0x64B, 0x660), 0x670,
             *range(0x6D6, 0x6DD), *range(0x6DF, 0x6E5), 0x6E7, 0x6E8, *range(0x6EA, 0x6EE),
+            *range(0x1AB0, 0x1B00), *range(0x1DC0, 0x1E00), *range(0x20D0, 0x2100), *range(0xFE20, 0xFE30),
             *range(0x93C, 0xD00, 0x80))  # the last: a point below Indic letters, which is often left out  # fmt: skip
 # Letters that are equal in names as people type them: ta marbuta, alef maqsura and Persian forms; Turkish i; letters
 # with strokes; the sigma at the end of a word; small capitals.
@@ -37,6 +38,8 @@ _SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": 
 _FORMS = (*range(0x2070, 0x2150), *range(0x2460, 0x2500), *range(0xFB50, 0xFF00), *range(0xFF00, 0xFFF0),
           *range(0x1D400, 0x1D800), *range(0x1F130, 0x1F14A))  # fmt: skip
 _CIRCLED = {first + i: chr(ord("a") + i) for first in (0x249C, 0x1F150, 0x1F170, 0xE0041, 0xE0061) for i in range(26)}
+EMBLEMS = (*range(0x249C, 0x24EA), *range(0x1F110, 0x1F190))
+"""Letters in circles, squares and brackets (code points): letters of a name, or signs next to one, such as an emoji."""
 _LAST_COMPOSED = 0x2000  # Latin, Greek, Cyrillic, Hebrew and Arabic letters with accents are below
 
 _COMMON = """

@@ -88,12 +88,12 @@ def whole_forms(name: tuple[str, ...]) -> tuple[str, ...]:
     name: the words, as `matching.words` returns them. For "user1234567", as Telegram calls accounts, also the number.
 
     >>> whole_forms(("ilse", "van", "varga"))
-    ('ilse van varga', 'ilse vanvarga', 'ilsevan varga', 'ilsevanvarga', 'ilsevarga')
+    ('ilse van varga', 'ilse vanvarga', 'ilsevan varga', 'ilsevanvarga', 'ilsevarga', 'vargailse')
     """
     if len(name) < 2:
         numbered = _NUMBERED.fullmatch("".join(name))
         return (*name, numbered[1]) if numbered else name
-    joined = dict.fromkeys(("".join(name), name[0] + name[-1]))
+    joined = dict.fromkeys(("".join(name), name[0] + name[-1], name[-1] + name[0]))
     full = [" ".join(name)]
     if len(name) <= MAX_WORDS:  # "SiobhánO'Rourke"
         gaps = list(product((" ", ""), repeat=len(name) - 1))[1:-1]
