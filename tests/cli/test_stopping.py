@@ -123,3 +123,20 @@ def test_a_handler_of_the_program_is_kept():
             assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def test_ctrl_c_during_imports_is_one_sentence(monkeypatch, capsys):
+    """The first seconds of a command are imports, in which nothing of ours catches Ctrl-C but the entry point."""
+    from dataprep.__main__ import main
+
+    class Stop:
+        def find_spec(self, name, *_):
+            if name == "dataprep.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "dataprep.cli")
+    monkeypatch.setattr(sys, "meta_path", [Stop(), *sys.meta_path])
+    with pytest.raises(SystemExit) as e:
+        main()
+    assert e.value.code == 130
+    assert capsys.readouterr().err == "dataprep: stopped; nothing was saved\n"
