@@ -39,7 +39,7 @@ WRITERS = {
     "steps": lambda home, out: list(pipeline_file.execute([], out, None)),
     "forget": lambda home, out: dp.forget(out),
 }
-PLACES = {"/": "the root of all files", "//": "the root of all files", "~": "the home folder", "code": "the root of a"}
+PLACES = {"/": "the root of all", "file:///": "the root of all", "~": "the home folder", "code": "the root of a"}
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -142,6 +142,12 @@ def test_a_pipe_in_a_folder_of_input_is_left_out(tmp_path):
     os.mkfifo(os.path.join(home, "b.jsonl"))
     done = dp.Pipeline().run(dp.read(home), str(tmp_path / "out"))
     assert (done.count, len(done.unread())) == (3, 1)
+
+
+def test_forget_takes_a_file_url(tmp_path):
+    """As every other function does."""
+    made = dp.Pipeline().run(docs(tmp_path), str(tmp_path / "run"))
+    assert dp.forget(f"file://{made.url}", ["0:0"]).removed == {made.url: 1}
 
 
 def test_clean_of_a_home_folder_is_refused(dataprep, tmp_path, monkeypatch):

@@ -39,7 +39,8 @@ PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
 def folder_url(out: object) -> str:
     """Return `out`, a path or URL, without a slash at the end. Raises PlanError if it is neither, or is empty."""
     require(isinstance(out, (str, os.PathLike)) and str(out), f"out={out!r} must be the path or URL of a folder")
-    return str(out).rstrip("/") or "/"
+    url = str(out).rstrip("/")
+    return "/" if url in {"", "file:"} else url
 
 
 def part_name(number: int) -> str:

@@ -30,7 +30,7 @@ from dataprep.errors import DataprepError, InUse, PlanError, StaleOutput
 from dataprep.store import failure, files, lease
 
 from . import owned
-from .folder import RUN
+from .folder import RUN, folder_url
 
 WRITTEN_WRONG = (TypeError, NameError, AttributeError, ImportError)  # a step that raises one in its own line
 UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
@@ -98,7 +98,7 @@ def execute(
     """
     results: dict[str, Any] = {}
     chosen = _needed(steps, to)
-    lease.check_place(out)
+    lease.check_place(folder_url(out))
     owned.begin(out)
     files.write_json(files.join(out, RUN), {"steps": [step.name for step in steps]})
     for step in chosen:

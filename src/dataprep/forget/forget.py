@@ -85,7 +85,7 @@ def forget(
         PlanError: if ids are unknown, or if `url` holds neither a Dataset nor token shards.
         InUse: if another process writes into one of the folders.
     """
-    url = posixpath.normpath(url) if files.is_local(url) else url.rstrip("/")
+    url = posixpath.normpath(files.path_of(url)) if files.is_local(url) else url.rstrip("/")
     lease.check_place(url)
     nodes = find_family(url)
     given = read_ids(ids) if isinstance(ids, str) else _parsed(ids or ())

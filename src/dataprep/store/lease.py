@@ -120,7 +120,7 @@ def check_place(folder: str) -> None:
 
     Such folders are the root of all files, the user's home folder, and a folder with .git that has no results yet.
     """
-    home = folder.removeprefix("file://")
+    home = "/" if folder == "file:" else folder.removeprefix("file://")  # of file:/// without its slashes
     if not home:
         msg = f"out={folder!r} must be the path of a folder to write to"
         raise PlanError(msg)
