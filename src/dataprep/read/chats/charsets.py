@@ -22,10 +22,9 @@ from dataprep.core.ledger import Ledger
 from dataprep.errors import PlanError, ReadError
 from dataprep.unicode.valid import is_utf8
 
-from .packs import DAMAGED_ZIP
+from .packs import CHUNK, DAMAGED_ZIP, PieceStream
 
 log = logging.getLogger("dataprep")
-CHUNK = 1 << 20  # bytes read at once
 LONGEST = 64 << 20  # bytes without a line end that are held
 SAMPLE = 1 << 17  # bytes of lines that are not UTF-8, by which the encoding is found
 FEW_HIGH = 16  # bytes over 127; from fewer, code pages of Latin script cannot be told apart
@@ -210,40 +209,21 @@ def _detected(sample: bytes, url: str) -> str:
     return name if GREEK_ISO in sample else WIDER.get(name, name)
 
 
-class Utf8Stream(io.RawIOBase):
+class Utf8Stream(PieceStream):
     """A stream of the text of another stream as UTF-8."""
 
     def __init__(self, inner: Any, charset: Charset) -> None:
-        super().__init__()
-        self.inner, self.charset, self.held = inner, charset, b""
-        self.converted = self._decoded() if charset.name.startswith(("utf-16", "utf-32")) else self._lines()
+        of_code_units = charset.name.startswith(("utf-16", "utf-32"))
+        super().__init__(inner, (_decoded if of_code_units else _converted)(inner, charset))
 
-    def _decoded(self) -> Iterator[bytes]:
-        decoder = codecs.getincrementaldecoder(self.charset.name)("replace")
-        while data := self.inner.read(CHUNK):
-            yield decoder.decode(data).encode()
-        yield decoder.decode(b"", final=True).encode()
 
-    def _lines(self) -> Iterator[bytes]:
-        for lines, _ in _blocks(self.inner):
-            yield b"".join(map(self.charset.as_utf8, lines.splitlines(keepends=True)))
+def _decoded(inner: Any, charset: Charset) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(charset.name)("replace")
+    while data := inner.read(CHUNK):
+        yield decoder.decode(data).encode()
+    yield decoder.decode(b"", final=True).encode()
 
-    def readable(self) -> bool:
-        """Return True: the stream can be read."""
-        return True
 
-    def readinto(self, buffer: Any) -> int:
-        """Read the next bytes into `buffer`; return their number."""
-        while not self.held:
-            data = next(self.converted, None)
-            if data is None:
-                return 0
-            self.held = data
-        n = min(len(buffer), len(self.held))
-        buffer[:n], self.held = self.held[:n], self.held[n:]
-        return n
-
-    def close(self) -> None:
-        """Close the stream and its file."""
-        self.inner.close()
-        super().close()
+def _converted(inner: Any, charset: Charset) -> Iterator[bytes]:
+    for lines, _ in _blocks(inner):
+        yield b"".join(map(charset.as_utf8, lines.splitlines(keepends=True)))

@@ -27,6 +27,7 @@ from dataprep.store import files, hashes
 log = logging.getLogger("dataprep")
 MAC = "__MACOSX/"  # what macOS adds to a zip
 SUFFIXES = (".txt", ".json", ".html", ".htm", ".csv", ".md", ".xml", ".db", ".zip")  # that exports of chats have
+CHUNK = 1 << 20  # bytes read at once
 MAX_NAMES = 256 << 20  # bytes of a file of names
 # What zipfile raises for a damaged file; OSError is a seek to before its beginning, or its compression in bzip2.
 DAMAGED_ZIP = (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, NotImplementedError, OSError, zlib.error,
@@ -129,23 +130,12 @@ def state_of(urls: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     return tuple((url, hashes.fingerprint(url)) for url in urls)
 
 
-class ListStream(io.RawIOBase):
-    """A stream that wraps a JSON list in a JSON object, as the list `messages`; errors of a zip become ReadError.
+class PieceStream(io.RawIOBase):
+    """A stream of pieces of bytes that are made of another stream, which is closed with it."""
 
-    A byte at the offset n of the file (without its byte order mark) has the offset n + len(BEFORE) in the stream.
-    """
-
-    def __init__(self, inner: BinaryIO, url: str) -> None:
+    def __init__(self, inner: Any, pieces: Iterator[bytes]) -> None:
         super().__init__()
-        self.inner, self.url, self.held, self.ended = inner, url, b"", False
-        self.held = BEFORE + self._read(len(BOM)).removeprefix(BOM)
-
-    def _read(self, size: int) -> bytes:
-        try:
-            return self.inner.read(size)
-        except DAMAGED_ZIP as e:
-            msg = f"the zip ends early or is damaged ({e}); fetch the file again"
-            raise ReadError(msg, self.url) from e
+        self.inner, self.pieces, self.held = inner, pieces, b""
 
     def readable(self) -> bool:
         """Return True: the stream can be read."""
@@ -153,10 +143,11 @@ class ListStream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes into `buffer`; return their number."""
-        if not self.held and not self.ended:
-            self.held = self._read(max(len(buffer), 1))
-            self.ended = not self.held
-            self.held = self.held or AFTER
+        while not self.held:
+            piece = next(self.pieces, None)
+            if piece is None:
+                return 0
+            self.held = piece
         n = min(len(buffer), len(self.held))
         buffer[:n], self.held = self.held[:n], self.held[n:]
         return n
@@ -165,3 +156,25 @@ class ListStream(io.RawIOBase):
         """Close the stream and its file."""
         self.inner.close()
         super().close()
+
+
+class ListStream(PieceStream):
+    """A stream that wraps a JSON list in a JSON object, as the list `messages`; errors of a zip become ReadError.
+
+    A byte at the offset n of the file (without its byte order mark) has the offset n + len(BEFORE) in the stream.
+    """
+
+    def __init__(self, inner: BinaryIO, url: str) -> None:
+        super().__init__(inner, _in_object(inner, url))
+
+
+def _in_object(inner: BinaryIO, url: str) -> Iterator[bytes]:
+    """Yield BEFORE, the bytes of a file without its byte order mark, and AFTER."""
+    try:
+        yield BEFORE + inner.read(len(BOM)).removeprefix(BOM)
+        while data := inner.read(CHUNK):
+            yield data
+    except DAMAGED_ZIP as e:
+        msg = f"the zip ends early or is damaged ({e}); fetch the file again"
+        raise ReadError(msg, url) from e
+    yield AFTER
