@@ -1,0 +1,147 @@
+"""Pools of workers, with processes that only look like some: who is ended, why one ended, and which slice was read."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+
+from dataprep.core import workers
+from dataprep.core.workers import UNGUARDED, Pool
+from dataprep.errors import PlanError
+
+
+@dataclass
+class Process:
+    """A process that ends by a signal of ours, unless it is deaf."""
+
+    pid: int
+    exitcode: int | None = None
+    deaf: bool = False
+    got: list[str] = field(default_factory=list)
+
+    def join(self, seconds=None):
+        """Wait for no time."""
+
+    def terminate(self):
+        """End it, if it listens."""
+        self.got.append("terminate")
+
+    def is_alive(self):
+        """Whether it is deaf."""
+        return self.deaf
+
+    def kill(self):
+        """End it."""
+        self.got.append("kill")
+
+
+class Executor:
+    """Holds processes as the executor of the standard library does."""
+
+    def __init__(self, *processes):
+        self._processes = {process.pid: process for process in processes}
+        self.closed = []
+
+    def shutdown(self, **how):
+        """Note how it was closed."""
+        self.closed.append(how)
+
+
+@pytest.fixture
+def pools(monkeypatch):
+    """No pools but those of the test."""
+    monkeypatch.setattr(workers, "_POOLS", {})
+    return workers._POOLS
+
+
+def pool(*processes, reading=-1):
+    """A pool of these processes."""
+    return Pool(Executor(*processes), ctypes.c_int64(reading))
+
+
+@pytest.mark.parametrize(
+    ("codes", "over", "why"),
+    [([0, -9], (), "SIGKILL"), ([0, -11, -15], (), "SIGSEGV"), ([0, -15], (), "SIGTERM"), ([0, 1], (), "SIGTERM"),
+     ([-9, -15], (0,), "memory"), ([-14, -15], (), "time"), ([-14, -9], (1,), "time"), ([-9, -15], (7,), "SIGKILL")],
+)  # fmt: skip
+def test_why_a_worker_ended(pools, codes, over, why) -> None:
+    """A limit of time comes before one of memory, and our own SIGTERM to the others says nothing."""
+    pools[2] = broken = pool(*(Process(n, code) for n, code in enumerate(codes)), reading=5)
+    broken.over.update(over)
+    assert workers.remove_broken(2) == (why, 5)
+    assert pools == {}
+    assert broken.executor.closed == [{"wait": False, "cancel_futures": True}]
+
+
+def test_a_missing_guard_is_told(pools) -> None:
+    """One worker that ran the script again is enough."""
+    pools[1] = pool(Process(1, -9), Process(2, UNGUARDED))
+    with pytest.raises(PlanError, match="__main__"):
+        workers.remove_broken(1)
+
+
+@pytest.mark.parametrize(("sizes", "ended"), [({1: 60, 2: 50}, 1), ({1: 10, 2: 91}, 2), ({1: 50, 2: 50}, None)])
+def test_the_largest_worker_is_ended(pools, monkeypatch, sizes, ended) -> None:
+    """Only when all together have more than they may; it is known afterwards why."""
+    killed, looked = [], threading.Event()
+
+    def kill(pid, number):
+        killed.append((pid, number))
+        sizes.clear()
+
+    def size_of(pid):
+        size = sizes.get(pid, 0)
+        if pid == 2:
+            looked.set()
+        return size
+
+    monkeypatch.setattr(workers, "POLL", 0.001)
+    monkeypatch.setattr(workers, "_anonymous", size_of)
+    monkeypatch.setattr(workers.os, "kill", kill)
+    pools[2] = watched = pool(Process(1), Process(2))
+    with workers.within(2, 100):
+        for _ in range(3):
+            looked.clear()
+            assert looked.wait(10)
+    assert killed == ([] if ended is None else [(ended, signal.SIGKILL)])
+    assert watched.over == ({ended} - {None})
+
+
+def test_stopping_ends_all_and_kills_the_deaf(pools) -> None:
+    """All pools are gone afterwards; a second call has nothing to do."""
+    one, two, deaf = Process(1), Process(2), Process(3, deaf=True)
+    pools[1], pools[2] = both = pool(one), pool(two, deaf)
+    workers.stop_workers()
+    assert [p.got for p in (one, two, deaf)] == [["terminate"], ["terminate"], ["terminate", "kill"]]
+    assert [p.executor.closed for p in both] == [[{"wait": False, "cancel_futures": True}]] * 2
+    assert pools == {}
+    workers.stop_workers()
+    assert one.got == ["terminate"]
+
+
+def test_the_slice_that_is_read_is_noted(monkeypatch) -> None:
+    """None at the beginning of a task, then each; a limit of time begins anew with each slice, ends with the task."""
+    reading, timers = ctypes.c_int64(7), []
+    monkeypatch.setattr(workers, "_reading", reading)
+    monkeypatch.setattr(workers.signal, "setitimer", lambda kind, seconds: timers.append((kind, seconds)))
+    with workers.timed(None):
+        assert reading.value == -1
+        workers.begin_slice(3)
+        assert reading.value == 3
+    assert timers == []
+    with workers.timed(2.5):
+        workers.begin_slice(0)
+    assert timers == [(signal.ITIMER_REAL, seconds) for seconds in (2.5, 2.5, 0)]
+    workers.begin_slice(1)
+    assert len(timers) == 3
+
+
+def test_memory_of_a_process_is_that_beyond_files() -> None:
+    """Of this process some, of none nothing."""
+    assert 1 << 20 < workers._anonymous(os.getpid()) < 1 << 40
+    assert workers._anonymous(2**30) == 0
