@@ -83,3 +83,5 @@ def test_an_arrow_table_shows_its_first_rows():
     assert "<td></td>" in page
     assert "&lt;1&gt;" in page
     assert notebook.arrow_html(pa.table({})) == "<p>0 rows</p>"
+    twice = pa.table([[1], [b"\xff"]], names=["a", "a"])
+    assert notebook.arrow_html(twice).count("<td>") + notebook.arrow_html(twice).count('scope="row"') == 2

@@ -42,7 +42,8 @@ def block(value: object) -> str:
 
 def arrow_html(table: pa.Table) -> str:
     """Return the beginning of an Arrow table as HTML: its first rows, with texts shortened, and the number of rows."""
-    rows = ([_cell(value) for value in row.values()] for row in table.slice(0, ROWS).to_pylist())
+    columns = [column.to_pylist() for column in table.slice(0, ROWS).columns]  # rows as dicts merge equal names
+    rows = ([_cell(value) for value in row] for row in zip(*columns, strict=True))
     count = f"{table.num_rows:,} rows" + (f", of which the first {ROWS} are shown" if table.num_rows > ROWS else "")
     if not table.num_columns:
         return f"<p>{count}</p>"
