@@ -182,3 +182,20 @@ def test_a_secret_ends_the_run(tmp_path, stage, after) -> None:
     (tmp_path / "clean").mkdir()
     done = dp.Pipeline(stage, *after).run(laws.dataset_of(tmp_path / "clean", ["one", "two"]), str(tmp_path / "done"))
     assert done.count == 2
+
+
+def keep_all(text):
+    """Drop nothing."""
+
+
+def test_what_comes_after_a_hiding_stage_stays(tmp_path) -> None:
+    """Its saved steps, also when the finished folder is opened again; statistics by source begin behind it."""
+    docs, out = laws.dataset_of(tmp_path, ["one", "two", "two"]), str(tmp_path / "out")
+    stages = (dp.Filter(keep_all), Hides(), dp.Exact(), dp.Filter(keep_all, version="2"))
+    for _ in range(2):
+        done = dp.Pipeline(*stages).run(docs, out)
+        assert [p.name[:8] for p in (tmp_path / "out" / "steps").iterdir()] == ["03-Exact"]
+        names = [(stage.name, sorted(stage.into)) for stage in done.stats]
+        assert names[-2:] == [("Exact", ["one", "two"]), ("keep_all #2", ["one", "two"])]
+        assert {tuple(sources) for name, sources in names[:-2]} == {("hidden",)}
+        assert len(names) >= 4

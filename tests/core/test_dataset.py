@@ -14,6 +14,7 @@ import laws
 from dataprep.core.blame import _listed
 from dataprep.core.folder import run_steps
 from dataprep.core.reader import Slice
+from dataprep.core.restore import _column, _inside
 from dataprep.core.trial import _read_share
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
@@ -83,3 +84,33 @@ def test_steps_of_a_run_are_a_list_of_names(tmp_path) -> None:
         files.write_json(str(tmp_path / "run.json"), wrong)
         with pytest.raises(CorruptShard, match="does not list the steps of a run"):
             run_steps(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "expected"),
+    [({"a": 1}, "b", {"a": 1, "b": "t"}), ({"a": {"b": 1, "c": 2}}, "a.b", {"a": {"b": "t", "c": 2}}),
+     (None, "a", {"a": "t"}), (5, "a.b", {"a": {"b": "t"}}), ({"a": [1]}, "a.b.c", {"a": {"b": {"c": "t"}}})],
+)  # fmt: skip
+def test_a_text_goes_back_to_its_field(value, path, expected) -> None:
+    """However deep it was; what is beside it stays, and what was given is not changed."""
+    before = json.dumps(value)
+    assert _inside(value, path.split("."), "t") == expected
+    assert json.dumps(value) == before
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [([1, None], pa.int8(), pa.array([1, None], pa.int8())), (["2024-01-02"], pa.date32(), "2024-01-02"),
+     ([1, 300], pa.int8(), pa.array([1, 300])), (["YQ=="], pa.binary(), pa.array(["YQ=="])),
+     ([1, "a"], None, ["1", "a"]), ([{"a": 1}, [2], None], None, ['{"a":1}', "[2]", None]),
+     ([], pa.int8(), pa.array([], pa.int8())), ([1.5, 2], None, pa.array([1.5, 2.0]))],
+)  # fmt: skip
+def test_values_of_json_get_their_type_back(values, kind, expected) -> None:
+    """If they have it; bytes and values of no one type stay text."""
+    found = _column(values, kind)
+    if isinstance(expected, pa.Array):
+        assert found.equals(expected)
+    elif isinstance(expected, list):
+        assert found.to_pylist() == expected
+    else:
+        assert (found.type, str(found[0])) == (kind, expected)

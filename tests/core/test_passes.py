@@ -72,6 +72,7 @@ def test_each_item_has_a_file_and_a_receipt(tmp_path, called) -> None:
     receipt = json.loads((tmp_path / "words" / "part-00003.json").read_text())
     assert [(file["name"], file["size"]) for file in receipt["files"]] == [("part-00003", 3)]
     assert receipt["documents"] == 3
+    assert Writes.url("OUT") == "OUT/words/part-00000"
     assert Writes.url("OUT", 3) == "OUT/words/part-00003"
     assert WritesTwo.url("OUT") == "OUT/words"
 
