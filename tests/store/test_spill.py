@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataprep.store.spill import Spill, SpilledRows, SpillWriter, all_sections, each_section, spill_to, write_spill
+from dataprep.store.spill import (
+    Divided,
+    Spill,
+    SpilledRows,
+    SpillWriter,
+    all_sections,
+    each_section,
+    spill_to,
+    write_spill,
+)
 
 KIND = np.dtype([("id", "<u4"), ("size", "<i4")])
 numbers = st.lists(st.integers(0, 2**16 - 1), max_size=5)
@@ -24,6 +33,18 @@ def files_of(segment):
 def joined(lists):
     """The elements of lists as one list."""
     return list(itertools.chain.from_iterable(lists))
+
+
+@pytest.mark.parametrize("sizes", [[0], [2, 0, 3], [0, 0], [1, 4, 0, 0]], ids=str)
+def test_divided_rows_are_sections(tmp_path, sizes):
+    """An array that is several sections makes the same file as its pieces, between other sections too."""
+    rows, cuts = np.arange(2 * sum(sizes), dtype=np.uint64).reshape(-1, 2), np.append(0, np.cumsum(sizes))
+    one = np.array([7], np.uint8)
+    for name, middle in (("pieces", np.split(rows, cuts[1:-1])), ("divided", [Divided(rows, cuts)])):
+        with spill_to(str(tmp_path / name), len(sizes) + 2) as spill:
+            for _ in range(2):
+                spill.write([one, *middle, one])
+    assert (tmp_path / "divided").read_bytes() == (tmp_path / "pieces").read_bytes()
 
 
 @settings(max_examples=25)
