@@ -26,8 +26,12 @@ def dump(path: Path, seed: int, n: int) -> dp.Dataset:
     """Some texts of nine letters, and one without a vector."""
     rng = random.Random(seed)
     texts = ["zzz", *("".join(rng.choices("aabcdef", k=9)) for _ in range(n))]
+    return dp.read(str(_lines(path, texts)))
+
+
+def _lines(path: Path, texts: list[str]) -> Path:
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    return dp.read(str(path))
+    return path
 
 
 @pytest.fixture(scope="module", params=["alone", "against"])
@@ -78,6 +82,9 @@ def test_the_command_prints_them(noted, dataprep, tmp_path) -> None:
     assert f"({first.outliers[0][0]:.3f}) {noted.text_of(first.outliers[0][1])}" in said
     code, _, error = dataprep("clusters", noted.url, "--centroids", 1, "--source", "x")
     assert (code, "--centroids counts" in error) == (1, True)
+    blank = dp.read(str(_lines(tmp_path / "blank.jsonl", ["zzz"])))
+    dp.Pipeline(SemDeDup(embed=letters, annotate=True)).run(blank, str(tmp_path / "blank"))
+    assert "no document has a vector" in dataprep("clusters", tmp_path / "blank", "--centroids", 2)[1]
     bare = dp.Pipeline().run(dump(tmp_path / "x.jsonl", 1, 3), str(tmp_path / "bare"))
     with pytest.raises(PlanError, match="must have the column centroid_similarity; make it with SemDeDup"):
         semantic_clusters(bare.url, 1)

@@ -143,6 +143,8 @@ def _print_cuts(console: Console, folder: str, n: int) -> None:
 
 def _print_centroids(console: Console, folder: str, n: int) -> None:
     docs, found = open_dataset(folder), semantic_clusters(folder, n)
+    if not found:
+        console.print("no document has a vector", highlight=False)
     for cluster in found[:MOST_CENTROIDS]:
         console.rule(f"centroid {cluster.number}: [bold]{cluster.size:,} documents[/]", align="left", style="dim")
         for name, members in (("nearest", cluster.representatives), ("farthest", cluster.outliers)):
