@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dataprep.core import batch as B
 from dataprep.core.ledger import mix
 from dataprep.core.runner import Serial
 from dataprep.core.tables import NOBODY, SPAN
+from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.embeddings import decide, kmeans
+from dataprep.dedup.exact import Exact
 from dataprep.dedup.membership import keys as membership
 from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near.bands import RATIO, choose, least_jaccard, p_candidate
 from dataprep.dedup.older import Joined
+from dataprep.dedup.pieces.gaps import close_up
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.substrings import cut
+from dataprep.dedup.suffix_array import SuffixArray
+from dataprep.dedup.url import URL
 from dataprep.errors import PlanError
 from dataprep.store.spill import write_spill
 
@@ -177,3 +185,55 @@ def test_rows_are_regrouped():
         parts = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]) if sizes else []
         found = [one.tolist() for one in membership._regrouped(iter(parts), 5)]
         assert found == [list(range(at, min(at + 5, sum(sizes)))) for at in range(0, sum(sizes), 5)]
+
+
+KINDS = [  # the stage, whether it cuts, whether it only drops; with annotate, it only adds columns
+    (Exact(), False), (Exact(unit="line"), True), (Bloom(), False), (Bloom(unit="paragraph"), True),
+    (Bloom(unit="ngram"), True), (SuffixArray(), True), (MinHash(), False), (URL(), False), (SemDeDup(), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stage", "cuts"), KINDS, ids=lambda value: repr(value)[:24])
+def test_what_cuts_and_what_only_drops(stage, cuts):
+    """Later stages decide by this whether they may use stored keys of the texts."""
+    assert (stage.cuts, stage.only_drops) == (cuts, not cuts)
+    assert (stage.prefix, replace(stage, annotate=True).prefix) == (None, "")
+    assert replace(stage, annotate="near_").only_drops is True
+    assert replace(stage, annotate=True).cuts is cuts
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b"], ["b", "a"], ["a", "b", "c"]])
+def test_all_chosen_columns_are_compared(drops, names):
+    """One, two or three; the same letters, divided otherwise among columns, are not the same."""
+    values = [("x", "y", "z"), ("x", "y", "w"), ("x", "z", "z"), ("xy", "", "z"), ("", "xy", "z"), ("x", "y", "z")]
+    rows = [{"text": "t", **dict(zip("abc", row, strict=True))} for row in values]
+    first, expected = {}, {}
+    for number, row in enumerate(rows):
+        chosen = tuple(row[name] for name in names)
+        if any(chosen) and first.setdefault(chosen, number) != number:
+            expected[number] = (first[chosen], 1.0)
+    assert drops(Exact(columns=names), rows) == expected
+
+
+def test_counts_of_a_search_that_finds_nothing(dataset, tmp_path):
+    """No candidates, and no component of one."""
+    found = MinHash().fit(dataset(["one two three", "four five six", ""]), Serial(), str(tmp_path)).facts
+    assert {name: found[name] for name in ("documents", "candidates", "largest_component", "edges", "dropped")} == {
+        "documents": 3, "candidates": 0, "largest_component": 0, "edges": 0, "dropped": 0
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["  x  \n y", " \n x \n\n", "a\n\n x \n\nb", "x", " x ", "a x"])
+def test_a_repeat_with_white_space_on_both_sides(text):
+    """The spans of one repeat are in order, touch each other, and cover it and at most one gap but at an end."""
+    at = text.index("x")
+    repeat = np.zeros(1, SPAN)
+    repeat["start"], repeat["end"] = at, at + 1
+    spans, undecided = close_up(repeat, B.make([0], [text], "s"), strips=True, final=True)
+    assert not len(undecided)
+    assert spans["start"].tolist()[1:] == spans["end"].tolist()[:-1]
+    low, high = int(spans["start"][0]), int(spans["end"][-1])
+    assert low <= at < high
+    assert set(text[low:at] + text[at + 1 : high]) <= {" ", "\n"}
+    left = text[:low] + text[high:]
+    assert left.strip() == text.replace("x", " ").strip() or "\n\n" in left

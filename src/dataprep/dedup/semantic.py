@@ -95,7 +95,7 @@ class SemDeDup(Deduplication):
         require(0 <= self.seed < 1 << 31, f"seed={self.seed!r} must be in 0 ... 2^31 - 1")
         is_function = self.embed is None or callable(self.embed)
         require(is_function, f"embed={self.embed!r} must be a function list[str] -> array[n, d]")
-        if self.embed is not None and self.version is None:
+        if self.version is None:
             key(self.embed)  # a function that cannot be keyed fails here, not after an hour
         if self.keep not in (CLOSEST, FARTHEST):
             Keep.parse(self.keep)
