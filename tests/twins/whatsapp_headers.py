@@ -1,4 +1,4 @@
-"""Twin of `read/chats/whatsapp/scan.py`: the header of a message."""
+"""Twin of `read/chats/whatsapp/scan.py` and `fields.py`: the header of a message."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _TIME_FIRST = re.compile(rf"{_START}(?P<w1>{_WORD}){_TIME}[-,\u060c]?{_SKIP}*{_D
 
 def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:  # noqa: PLR0911
     """Where the header of a line ends (in characters), its three numbers as written, and the second of the day."""
+    from dataprep.read.chats.whatsapp import fields as F
     from dataprep.read.chats.whatsapp import headers as H
-    from dataprep.read.chats.whatsapp import scan as S
 
     head = line.encode()[1:12].split(b"\n")[0]
     if line[:1] in {" ", "\t"} or (re.match("[A-Za-z]", line) and not re.search(rb"[0-9\xc2-\xff]", head)):
@@ -44,17 +44,17 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None: 
     if found is None:
         return None
     meanings = _meanings()
-    words = [meanings.get(_plain(found[k] or "", H), S.UNKNOWN) if _plain(found[k] or "", H) else 0
+    words = [meanings.get(_plain(found[k] or "", H), F.UNKNOWN) if _plain(found[k] or "", H) else 0
              for k in ("era", "w1", "w2", "late", "last")]  # fmt: skip
     a, b, c, h, m, s = (int(found[k] or 0) for k in ("a", "b", "c", "h", "m", "s"))
     n_a, n_c = len(found["a"] or ""), len(found["c"])
     last = words.pop()
     after = 2 if found.re is _TIME_FIRST else 1  # the word after the date
-    if found.re is _TIME_FIRST and words[3] >= S.ERA:  # 9:12 R6/5/3
+    if found.re is _TIME_FIRST and words[3] >= F.ERA:  # 9:12 R6/5/3
         if words[0] or set("-,\u060c") & set(line[found.end("late") : found.start("a")]):
             return None
         words[0], words[3] = words[3], 0
-    if not found["first"] and not words[0] and not last and n_a <= 2 >= n_c and words[after] >= S.ERA:  # 3/5/6 R
+    if not found["first"] and not words[0] and not last and n_a <= 2 >= n_c and words[after] >= F.ERA:  # 3/5/6 R
         last, words[after] = words[after], 0
     year_sign = bool(found["first"]) or found["s1"] in "年년"
     if (found["s2"] in "月월") != year_sign or not (year_sign or found["s1"] == found["s2"]):
@@ -62,23 +62,23 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None: 
     if last:
         if found["first"] or words[0] or n_a > 2 or n_c > 2 or found["s1"] in "年년":
             return None
-        c += last - S.ERA
+        c += last - F.ERA
     elif found["first"]:
-        a = meanings.get(_plain(found["first"], H), S.UNKNOWN) - S.FIRST_YEAR
-    elif words[0] >= S.ERA:
-        a += words[0] - S.ERA
+        a = meanings.get(_plain(found["first"], H), F.UNKNOWN) - F.FIRST_YEAR
+    elif words[0] >= F.ERA:
+        a += words[0] - F.ERA
     if last:
-        known = last >= S.ERA
-    elif found["first"] or words[0] >= S.ERA or n_a == 4 or year_sign:
+        known = last >= F.ERA
+    elif found["first"] or words[0] >= F.ERA or n_a == 4 or year_sign:
         known = a >= 0 and n_c <= 2
     else:
         known = n_a <= 2 and (n_c in {2, 4} or (n_a, n_c) == (2, 1)) and words[0] == 0
         a += 2_000 * (n_c == 1)
     half = max(words[1:])
-    if not known or min(words) < 0 or half >= S.ERA or m > 59 or s > 59:
+    if not known or min(words) < 0 or half >= F.ERA or m > 59 or s > 59:
         return None
-    if half and half <= S.NIGHT and h <= 12:
-        afternoon = half == S.PM or (half == S.NOON and h not in {10, 11}) or (half == S.NIGHT and 5 < h < 12)
+    if half and half <= F.NIGHT and h <= 12:
+        afternoon = half == F.PM or (half == F.NOON and h not in {10, 11}) or (half == F.NIGHT and 5 < h < 12)
         h = h % 12 + 12 * afternoon
     if h > 23 or (found.re is _TIME_FIRST and _plain(found["w2"], H) and words[2]):
         return None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from . import fields as F
 from . import scan as S
 
 Ints = npt.NDArray[np.int64]
@@ -27,7 +28,7 @@ SLACK = 60  # seconds by which a quotation may seem newer: one form has seconds,
 YEARS = (1970, 2200)  # of Gregorian years, those in which an export may be
 BUDDHIST, PERSIAN = (2_500, 543), (1_340, 1_420)  # first year and difference; first and last year
 
-MARKS = {S.DOT: ".", S.SLASH: "/", S.DASH: "-", S.COMMA: ","}
+MARKS = {F.DOT: ".", F.SLASH: "/", F.DASH: "-", F.COMMA: ","}
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from . import scan as S
+from . import fields as F
 
 DAY_WORDS = {
-    S.AM: """
+    F.AM: """
 aamu | aamulla | aamup. | aamupäivä | aamupäivällä | alfajiri | am morge | asb | asubuhi | asʊbaa | að morgni | bore |
 da madrugada | da manhã | da mattin | da mañá | de la madrugada | de la mañana | di mattina | die oggend | dimineața |
 dop. | dopol. | dopoldan | dopoldne | dopoledne | dopoludnia | dopoludnie | du matin | délelőtt | e mëngjesit |
@@ -26,7 +26,7 @@ zjutraj | öğleden önce | ŋdi | πρωί | το πρωί | на обяд | н
 ตอนเช้า | รุ่งเช้า | เช้า | ในตอนเช้า | ຕອນເຊົ້າ | ເຊົ້າ | နံနက် | დილ. | დილა | დილით | ጥዋት | នៅពេលព្រឹក | ព្រឹក |
 ’s ochtends | 上午 | 凌晨 | 早上 | 早晨 | 朝 | 朝早 | 清晨 | 새벽 | 아침 | 오전
 """,
-    S.PM: """
+    F.PM: """
 aabig | aand | abend | abends | aften | afternoon | akşam | akşamüstü | alasiri | am namittag | ap.m. | arrats. |
 arratsaldea | arratsaldeko | avond | axşamüstü | að kvöldi | chiều | da seia | da tarde | de la tarde |
 del pomeriggio | di pomeriggio | di sera | die aand | die middag | diena | do mediodía | do poidisnâ | du soir |
@@ -53,7 +53,7 @@ wieczorem | wieczór | y prynhawn | yn y prynhawn | yr hwyr | zaabig | zmittag |
 ნაშუადღევი | ნაშუადღევს | საღ. | საღამო | საღამოს | ምሽት | በምሽት | ከሰዓት | នៅពេលរសៀល | នៅពេលល្ងាច | រសៀល | ល្ងាច |
 ’s avonds | ’s middags | 下午 | 下晝 | 傍晚 | 夕方 | 昼 | 오후 | 저녁
 """,
-    S.NOON: """
+    F.NOON: """
 adhuhuri | amiază | canol dydd | del mediodía | dél | e mesditës | günorta | hádegi | keskip. | keskipäivä |
 keskipäivällä | keskpäev | keskpäeval | la amiază | mchana | mediodía | mesditë | mezzogiorno | midi | mëzogiorno |
 nap. | napol. | napoludnie | noon | opold. | opoldne | perpiet | podne | pol. | pold. | poldne | poledne | poludnie |
@@ -62,7 +62,7 @@ vidurdienis | w poł. | w południe | öğle | дня | напл. | наплад
 талтүс | түскі | чак түш | үд дунд | կեսօր | կեսօրին | կօ․ | मध्यान्ह | நண். | நண்பகல் | ഉച്ച | මධ්‍යාහ්නය | เที่ยง |
 ຕອນທ່ຽງ | ທ່ຽງ | မွန်းတည့် | შუადღ. | შუადღე | შუადღეს | ቀትር | ថ្ងៃត្រង់ | 中午 | 正午 | 낮 | 정오
 """,
-    S.NIGHT: """
+    F.NIGHT: """
 at night | axşam | að nóttu | canol nos | da neutte | da noite | de la noche | de la nuit | di notte | die nag |
 e mesnatës | e natës | ebusuku | gabi | gajanɩ | gaua | gaueko | gauerd. | gauerdia | gece | gece yarısı | gecə |
 gecəyarı | gjn | hajnal | hatinggabi | kechasi | keskiyö | keskiyöllä | kesköö | keskööl | kurã ge |

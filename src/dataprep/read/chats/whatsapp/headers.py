@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from . import fields as F
 from . import scan as S
 from .dates import DAY, DateOrders, Ints
 from .day_words import DAY_WORDS
@@ -142,12 +143,12 @@ def words() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
 
     A code is the meaning of a word (half of the day, era ...; see `scan.py`). Collisions use the next free slot.
     """
-    keys, codes = np.zeros(S.SLOTS, np.uint64), np.zeros(S.SLOTS, np.int64)
+    keys, codes = np.zeros(F.SLOTS, np.uint64), np.zeros(F.SLOTS, np.int64)
     for word, code in _meanings().items():
         key = _hash(word)
-        slot = key % S.SLOTS
+        slot = key % F.SLOTS
         while keys[slot] not in (0, key):
-            slot = (slot + 1) % S.SLOTS
+            slot = (slot + 1) % F.SLOTS
         keys[slot], codes[slot] = key, code
     return keys, codes
 
@@ -155,14 +156,14 @@ def words() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
 def _meanings() -> dict[str, int]:
     """Return codes by words, in every form that phones write."""
     found: dict[str, int] = {}
-    halves = [(w, c) for line in HALVES.split("\n") for w, c in zip(line.split(" | "), (S.AM, S.PM), strict=True)]
+    halves = [(w, c) for line in HALVES.split("\n") for w, c in zip(line.split(" | "), (F.AM, F.PM), strict=True)]
     parts = [(w, code) for code, text in DAY_WORDS.items() for w in re.split(r"[|\n]+", text)]
     for word, code in [*halves, *parts]:
         for form in _forms(word.strip()):
             found.setdefault(form, code)
-    found |= {w: S.NEUTRAL for word in NEUTRAL.split() for w in (word, word.upper())}
-    found |= {word: S.ERA + year for year, text in ERAS.items() for word in text.split()}
-    return found | {word: S.FIRST_YEAR + year for year, word in FIRST_YEARS.items()}
+    found |= {w: F.NEUTRAL for word in NEUTRAL.split() for w in (word, word.upper())}
+    found |= {word: F.ERA + year for year, text in ERAS.items() for word in text.split()}
+    return found | {word: F.FIRST_YEAR + year for year, word in FIRST_YEARS.items()}
 
 
 def _forms(word: str) -> Iterator[str]:
@@ -175,9 +176,9 @@ def _forms(word: str) -> Iterator[str]:
 
 
 def _hash(word: str) -> int:
-    h = S.BASIS
+    h = F.BASIS
     for c in word.translate(SKIPPED).encode():
-        h = (h ^ (c | 32 if 65 <= c <= 90 else c)) * S.MULTIPLIER & (1 << 64) - 1
+        h = (h ^ (c | 32 if 65 <= c <= 90 else c)) * F.MULTIPLIER & (1 << 64) - 1
     return h
 
 
