@@ -282,3 +282,12 @@ def test_only_empty_folders_are_removed(tmp_path):
     (tmp_path / "a" / "x" / "mine").touch()
     files.remove_empty(str(tmp_path / "a" / "x" / "y"), above=str(tmp_path))
     assert [p.name for p in (tmp_path / "a" / "x").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst", ".xz"])
+def test_damage_at_the_beginning_is_at_offset_0(tmp_path, suffix):
+    """Nothing was read before it."""
+    (tmp_path / f"a{suffix}").write_bytes(b"no such format" * 9)
+    with files.open_read(str(tmp_path / f"a{suffix}")) as f, pytest.raises(ReadError) as error:
+        f.read()
+    assert error.value.offset == 0

@@ -127,3 +127,16 @@ def test_what_cannot_be_keyed_says_what_to_do():
         key(object())
     with pytest.raises(PlanError, match=r"^an Estimator \(<dataprep"):
         key(Estimator())
+
+
+def test_a_function_may_name_what_is_not_there_yet():
+    """A variable of the enclosing function that has no value yet is left out; with a value it counts."""
+
+    def fn():
+        return later
+
+    before = key(fn)
+    later = 1
+    with_one = key(fn)
+    later = 2
+    assert len({before, with_one, key(fn)}) == 3
