@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import laws
 from dataprep.core import batch as B
 from dataprep.core.ledger import mix
 from dataprep.core.runner import Serial
@@ -22,13 +21,13 @@ from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near.bands import RATIO, choose, least_jaccard, p_candidate
 from dataprep.dedup.older import Joined
-from dataprep.dedup.pieces import search
 from dataprep.dedup.pieces.gaps import close_up
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.substrings import cut
 from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.dedup.url import URL
 from dataprep.errors import PlanError
+from dataprep.store.key import key
 from dataprep.store.spill import write_spill
 
 
@@ -159,6 +158,7 @@ def test_choosing_bands():
                 if p_candidate(threshold, b, r) >= recall:
                     assert (p_candidate(low, b, r), b * r) >= (p_candidate(low, bands, rows), bands * rows)
     assert choose(0.001) is None
+    assert (MinHash(threshold=1).settings.threshold, Bloom(threshold=1.0).threshold) == (1, 1)
     small, long = 100, 100 * RATIO  # 80 of a document's 100 shingles are in one that is RATIO times as long
     assert least_jaccard(0.8, "containment") == pytest.approx(80 / (small + long - 80))
 
@@ -202,6 +202,7 @@ def test_what_cuts_and_what_only_drops(stage, cuts):
     assert (stage.prefix, replace(stage, annotate=True).prefix) == (None, "")
     assert replace(stage, annotate="near_").only_drops is True
     assert replace(stage, annotate=True).cuts is cuts
+    assert len({key(stage), key(replace(stage, annotate=True)), key(replace(stage, annotate="near_"))}) == 3
 
 
 @pytest.mark.parametrize("names", [["a"], ["a", "b"], ["b", "a"], ["a", "b", "c"]])
@@ -239,59 +240,3 @@ def test_a_repeat_with_white_space_on_both_sides(text):
     assert set(text[low:at] + text[at + 1 : high]) <= {" ", "\n"}
     left = text[:low] + text[high:]
     assert left.strip() == text.replace("x", " ").strip() or "\n\n" in left
-
-
-LINES = ["one two three four five six", "seven eight nine ten", "a b c d e", "z"]
-TEXTS = ["\n".join(LINES[k % 4 :] + LINES[: k % 2]) for k in range(9)]
-COUNTED = [  # the stage, and counts that are not 0
-    (Exact(), "documents edges candidates dropped"), (Exact(unit="line"), "documents units distinct duplicates spans"),
-    (MinHash(threshold=0.6, ngram=1), "documents edges candidates dropped compared"),
-    (Bloom(unit="paragraph"), "documents keys distinct spans entered"), (Bloom(), "documents keys dropped entered"),
-    (SuffixArray(min_words=4), "documents spans documents_cut bytes_cut"),
-    (SemDeDup(embed=of_length, epsilon=0.001), "documents vectors dropped compared largest_cluster"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("stage", "names"), COUNTED, ids=lambda value: repr(value)[:24])
-def test_counts_are_those_of_all_parts(dataset, tmp_path, stage, names):
-    """Of one part as of four, in batches of one and of many; none of them is 0 by chance."""
-    found = []
-    for number, (parts, cut_) in enumerate(((1, 100), (4, 1))):
-        facts = dict(stage.fit(dataset(TEXTS, parts=parts, cut=cut_), Serial(), str(tmp_path / str(number))).facts)
-        found.append({name: facts[name] for name in names.split()})
-    assert found[0] == found[1]
-    assert all(found[0].values())
-    assert found[0]["documents"] == len(TEXTS)
-
-
-def test_counts_of_lines(dataset, tmp_path):
-    """Units, distinct ones and repeats are those of a plain count."""
-    lines = [line for text in TEXTS for line in text.split("\n")]
-    facts = Exact(unit="line").fit(dataset(TEXTS, parts=3), Serial(), str(tmp_path)).facts
-    assert (facts["units"], facts["distinct"]) == (len(lines), len(set(lines)))
-    assert facts["duplicates"] == len(lines) - len(set(lines))
-    counts = [(row["count"], row["text"]) for row in facts["top"]]
-    assert sorted(counts) == sorted((lines.count(line), line) for line in set(lines))
-
-
-@dataclass(frozen=True)
-class Counts(Serial):
-    """Notes how many tasks each pass has."""
-
-    tasks: dict = field(default_factory=dict)
-
-    def map(self, task, items, label=""):
-        """Results as usual."""
-        items = list(items)
-        self.tasks[label] = len(items)
-        return super().map(task, items, label)
-
-
-@pytest.mark.parametrize(("size", "tasks"), [(1, 9), (2, 5), (4, 3), (9, 1), (100, 1)])
-def test_partitions_of_units(tmp_path, monkeypatch, size, tasks):
-    """One for so many bytes of input, however they are in parts; at most MAX_PARTITIONS."""
-    run = Counts()
-    monkeypatch.setattr(search, "PARTITION_BYTES", size)
-    docs = laws.dataset_of(tmp_path, TEXTS, parts=3)  # it states a byte for each row
-    Exact(unit="line").fit(docs, run, str(tmp_path / "out"))
-    assert run.tasks == {"Exact: hash": 3, "Exact: match": tasks, "Exact: cut": 3}

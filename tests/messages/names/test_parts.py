@@ -118,11 +118,11 @@ def hits(text, terms, weak=(), prefixes=""):
 @pytest.mark.parametrize(("text", "found"), [
     ("jo92 ilse92", ["ilse"]), ("#jo #ilse", ["jo", "ilse"]), ("#teamjo #teamilse", ["ilse"]), ("92jo", []),
     ("@jo_x @ilsex", ["jo", "ilse"]), ("jo ilse wilse", ["jo", "ilse"]), ("#teamnina", []), ("@nina", ["nina"]),
-    ("", []),
+    ("", []), ("#teamTomParty #atomparty #atomParty", ["tom"]), ("#partyTom #Tomparty", ["tom", "tom"]),
 ])  # fmt: skip
 def test_short_names_are_not_parts_of_tokens(text, found):
     """Two letters next to digits or in a hashtag are no name; nor is a word that counts only after an @."""
-    assert hits(text, {"jo", "ilse", "nina"}, weak={"nina"}) == found
+    assert hits(text, {"jo", "ilse", "nina", "tom"}, weak={"nina"}) == found
 
 
 def test_names_of_one_account():
@@ -207,6 +207,7 @@ def test_values_beyond_the_limits(wrong, says):
     with pytest.raises(PlanError, match=says):
         Pseudonyms(**{"key": KEY} | wrong)
     for digits in (2, 32):
+        assert Pseudonyms(key=64 * b"k").secret == 64 * b"k" != Pseudonyms(key=65 * b"k").secret
         assert Pseudonyms(key=b"of sixteen bytes", digits=digits, min_chars=1, common=["will"]).common == ("will",)
 
 
@@ -263,3 +264,22 @@ def test_signs_that_do_not_count():
 def test_letters_that_are_the_same(letters, same):
     """Fullwidth, mathematical, circled and small letters, strokes, accents and hamza seats; not what is several."""
     assert [int(k) for k in folded()[[ord(c) for c in letters]]] == list(map(ord, same))
+
+
+def test_parts_without_messages(tmp_path):
+    """More parts than messages, and no message at all."""
+    for number, rows in enumerate((ROWS[:1], [])):
+        data = [{"text": text, "chat": "a", "author": who, "kind": "text"} for who, text in rows]
+        docs = laws.dataset_of(tmp_path / str(number), data, parts=3, strings=("chat", "author", "kind"))
+        made = dp.Pipeline(Pseudonyms(key=KEY)).run(docs, out=str(tmp_path / f"out{number}"))
+        assert made.count == len(rows)
+
+
+def test_a_group_that_has_the_name_of_a_person(tmp_path):
+    """In another spelling; the name means the person, the chat keeps a pseudonym of its own."""
+    data = [{"text": f"ilse varga {n}", "chat": "Ilse-Varga", "author": who, "kind": "text"}
+            for n, who in enumerate(("Ilse Varga", "Marek", "Sara"))]  # fmt: skip
+    docs = laws.dataset_of(tmp_path, data, strings=("chat", "author", "kind"))
+    made = dp.Pipeline(Pseudonyms(key=KEY)).run(docs, out=str(tmp_path / "out")).table().to_pylist()
+    assert [row["text"].split()[0] for row in made] == [made[0]["author"]] * 3
+    assert made[0]["chat"].startswith("Chat-")

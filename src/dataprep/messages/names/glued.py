@@ -114,7 +114,7 @@ class GluedNames:
 
     def _parts(self, text: str, written: Sequence[str]) -> list[tuple[int, int, int]]:
         """Return the names at an end of a word or inside it, the longest first; written: its letters before folding."""
-        edges = {0, len(text)} | {i for i in range(1, len(text)) if _is_edge(written[i - 1], written[i])}
+        edges = {i for i in range(1, len(text)) if _is_edge(written[i - 1], written[i])}
         found: list[tuple[int, int, int]] = []
         for n in range(min(len(text), self.longest), MIN_END - 1, -1):
             for a in range(len(text) - n + 1):
