@@ -12,10 +12,14 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core.blame import _listed
+from dataprep.core.dataset import Dataset
 from dataprep.core.folder import run_steps
+from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.core.restore import _column, _inside
-from dataprep.core.trial import _read_share
+from dataprep.core.stage import Head
+from dataprep.core.tables import DROPS
+from dataprep.core.trial import Sampled, Trial, _read_share
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
 
@@ -114,3 +118,49 @@ def test_values_of_json_get_their_type_back(values, kind, expected) -> None:
         assert found.to_pylist() == expected
     else:
         assert (found.type, str(found[0])) == (kind, expected)
+
+
+@pytest.mark.parametrize(("n_bytes", "n"), [(1, 1), (3, 1), (4, 2), (6, 2), (7, 3), (99, 3)])
+def test_the_head_ends_with_the_batch_that_fills_it(n_bytes, n) -> None:
+    """A batch is not cut, and none is read after the one that reaches the size."""
+    batches = iter([laws.batch_of(["abc"])] * 3)
+    assert len(list(Head(max_bytes=n_bytes)(batches, Ledger("head")))) == n
+    assert len(list(batches)) == 3 - n
+
+
+def test_the_share_of_a_trial_is_that_of_all_inputs() -> None:
+    """By their texts together, and at most all."""
+    trial = Trial("out", 1)
+    trial.inputs += [Sampled(9, 300.0, 30), Sampled(9, 100.0, 70)]
+    assert trial.share == pytest.approx(0.25)
+    trial.inputs.append(Sampled(9, 1.0, 9_999))
+    assert trial.share == 1.0
+
+
+def test_a_plan_of_too_little_memory_is_refused() -> None:
+    """Before any work, also where the limit is not enforced."""
+    with pytest.raises(PlanError, match="memory='1MB' is less than the"):
+        dp.Serial(memory="1MB").map(len, [[1]])
+    assert list(dp.Serial(memory="8GB").map(len, [[1], []])) == [1, 0]
+
+
+def test_a_filter_is_made_ready_by_its_score() -> None:
+    """Its kernels are compiled before workers start."""
+    warmed = []
+
+    class Warm(dp.Stage):
+        """Notes that it was warmed."""
+
+        def warm(self):
+            """Note it."""
+            warmed.append(self)
+
+    dp.Score(Warm()).warm()
+    assert len(warmed) == 1
+
+
+def test_a_dataset_without_parts_has_empty_tables(tmp_path) -> None:
+    """Of drops and cuts, with their columns."""
+    done = dp.Pipeline(dp.Filter(third)).run(Dataset(()), str(tmp_path / "out"))
+    assert (done.drops().schema, done.drops().num_rows) == (DROPS, 0)
+    assert (done.count, list(done)) == (0, [])

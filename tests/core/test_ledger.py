@@ -169,3 +169,18 @@ def test_a_source_nearly_wiped_out_raises_an_alarm():
     list(watch(all_but_one, iter([batch_of(["x"] * 200)]), ledger))
     assert Stats([ledger.record]).alarms() == ["strict removed 199 of 200 documents of 'rows'"]
     assert "alarm" in str(Stats([ledger.record]))
+
+
+def test_counts_are_private_only_if_said():
+    """A counter that names a person is hidden, others are not; none and quiet ones are not there."""
+    ledger, quiet = Ledger("d"), Ledger("d", quiet=True)
+    for book in (ledger, quiet):
+        book.count("seen", 2)
+        book.count("seen")
+        book.count("Ada", 4, private=True)
+        book.count("none", 0)
+        book.observe("length", [0, 1, 3, 4])
+    assert (ledger.record.counts, ledger.record.private) == (Counter(seen=3, Ada=4), {"Ada"})
+    assert ledger.record.hidden().counts == Counter(seen=3)
+    assert ledger.record.histograms == {"length": Counter({0: 1, 1: 1, 2: 1, 3: 1})}
+    assert (quiet.record.counts, quiet.record.private, quiet.record.histograms) == (Counter(), set(), {})

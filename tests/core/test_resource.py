@@ -139,3 +139,19 @@ def test_a_wrong_resource_is_one_sentence(make, message):
     """Before any work."""
     with pytest.raises(PlanError, match=message):
         make()
+
+
+def test_one_loader_may_load_several_things():
+    """With another version, or other arguments, another object is loaded, once each."""
+    calls = []
+
+    def load(name="a"):
+        calls.append(name)
+        return [name]
+
+    made = [dp.Resource(load, version=1), dp.Resource(load, version=2),
+            dp.Resource(functools.partial(load, "b"), version=1)]  # fmt: skip
+    found = [one.get() for one in made]
+    assert [one.get() for one in made] == found == [["a"], ["a"], ["b"]]
+    assert all(again is first for again, first in zip((one.get() for one in made), found, strict=True))
+    assert (calls, found[0] is found[1]) == (["a", "a", "b"], False)

@@ -129,3 +129,13 @@ def test_a_stage_that_keeps_nothing_says_why():
     assert Stats([stage(5, 1), none]).emptied == none.emptied
     assert Stats([stage(101, 1), none]).alarms() == ["A removed 100 of 101 documents of 'web'", none.emptied]
     assert Stats().emptied == ""
+
+
+def test_stages_keep_their_order():
+    """That of the longer list, then what only the other has."""
+
+    def names(*parts):
+        return [stage.name for stage in Stats.sum(Stats([StageStats(name) for name in part]) for part in parts)]
+
+    assert names("AC", "ABC") == names("ABC", "AC") == names("", "ABC", "") == ["A", "B", "C"]
+    assert names("AB", "CB") == ["A", "B", "C"]

@@ -11,6 +11,7 @@ import pytest
 
 import dataprep as dp
 import laws
+from dataprep.core.inputs import work_key
 from dataprep.core.part import Part
 from dataprep.core.reader import Slice
 from dataprep.core.unread import QUARANTINED, Unread
@@ -151,3 +152,15 @@ def test_verdicts_that_contradict_themselves_are_refused(tmp_path, columns, sent
         verdicts(tmp_path, reason=["x"] * len(columns["id"]), **columns)
     for kept in ({"kept": [None, None]}, {"kept": [3, 2]}, {"kept": [2, 3], "kept_in": ["there", "there"]}):
         assert len(verdicts(tmp_path, id=[2, 3], reason=["x", "x"], **kept)) == 2
+
+
+def test_the_key_of_a_result_knows_readers_and_stages(tmp_path) -> None:
+    """Files do not count, all else does: a result is taken over only if it was made in the same way."""
+    (tmp_path / "b").mkdir()
+    docs, other = laws.dataset_of(tmp_path, ["a", "b"]), laws.dataset_of(tmp_path / "b", ["c"])
+    stages = [(), (dp.C4(),), (dp.Exact(),), (dp.C4(), dp.Exact()), (dp.Exact(), dp.C4())]
+    keys = [work_key(docs, some) for some in stages]
+    keys += [work_key(docs.then(dp.C4()), some) for some in stages[:2]]
+    keys.append(work_key(laws.dataset_of(tmp_path, ["a", "b"], rows_per_batch=2), ()))
+    assert len(set(keys)) == len(keys)
+    assert work_key(other, (dp.C4(),)) == keys[1]

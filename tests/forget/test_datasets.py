@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +16,16 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+from dataprep.core import batch as B
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, Folder
 from dataprep.core.forget_list import listed, noted, wanted, without, write_list
 from dataprep.core.tables import DROPS
+from dataprep.errors import PlanError
 from dataprep.forget.copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
 from dataprep.forget.datasets import add_to_list, ids_in_file, remove_documents
 from dataprep.forget.family import Relative
+from dataprep.forget.forget import read_ids
 from dataprep.history.verify import verify
 from dataprep.store import files
 from dataprep.store.receipts import all_whole
@@ -126,6 +131,41 @@ def test_columns_and_compression_stay(sealed, tmp_path) -> None:
         assert (was.compression, was.has_dictionary_page) == (is_.compression, is_.has_dictionary_page)
         assert was.has_dictionary_page is (was.path_in_schema == "source")
         assert (was.statistics is not None) is (was.path_in_schema == "id")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coded(dp.Stage):
+    """Adds a column whose values are stored once."""
+
+    adds: ClassVar = {"kind": B.SOURCE}
+
+    def __call__(self, batches, stats):
+        """Yield the documents with the column."""
+        for batch in batches:
+            values = pa.array(["long name"] * batch.num_rows).dictionary_encode()
+            yield B.with_column(batch, "kind", values.cast(B.SOURCE))
+
+
+def test_coded_columns_stay_coded(tmp_path) -> None:
+    """A column whose values are stored once keeps its type in a rewritten shard."""
+    done = dp.Pipeline(Coded()).run(laws.dataset_of(tmp_path, ["a", "b", "c"], parts=1), str(tmp_path / "out"))
+    before, schema = rows_of(done.url), done.table().schema
+    assert remove_documents(done.url, ids_of(1), ids_of(1)) == 1
+    again = dp.open_dataset(done.url).table().schema
+    assert (again, again.field("kind").type) == (schema, B.SOURCE)
+    assert rows_of(done.url) == [before[0], before[2]]
+
+
+def test_ids_at_the_limits(tmp_path) -> None:
+    """The first and the last id that there can be; one beyond is a sentence, in any kind of file."""
+    (tmp_path / "a.txt").write_text(f"0:0\n{2**64 - 1}\n")
+    assert read_ids(str(tmp_path / "a.txt")).tolist() == [0, 2**64 - 1]
+    pq.write_table(pa.table({"id": pa.array([0, 5], pa.int64())}), tmp_path / "a.parquet")
+    assert read_ids(str(tmp_path / "a.parquet")).tolist() == [0, 5]
+    for text in (str(2**64), "-1"):
+        (tmp_path / "a.txt").write_text(text)
+        with pytest.raises(PlanError, match="is not a document id"):
+            read_ids(str(tmp_path / "a.txt"))
 
 
 def test_examples_of_forgotten_documents_go(sealed, tmp_path) -> None:

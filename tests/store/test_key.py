@@ -140,3 +140,20 @@ def test_a_function_may_name_what_is_not_there_yet():
     with_one = key(fn)
     later = 2
     assert len({before, with_one, key(fn)}) == 3
+
+
+def test_functions_of_libraries_are_known_by_name(monkeypatch):
+    """A global that is imported counts by its module and its name; another one is another function."""
+    keys = []
+    for value in (np.sum, np.mean, functools.partial, sys.getsizeof, subprocess):
+        monkeypatch.setitem(globals(), "IMPORTED", value)
+        keys.append(key(uses_imported))
+    assert len(set(keys)) == len(keys)
+
+
+IMPORTED = None
+
+
+def uses_imported(text):
+    """Call what is imported."""
+    return IMPORTED(text)
