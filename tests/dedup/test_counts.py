@@ -55,6 +55,25 @@ def test_counts_of_lines(dataset, tmp_path):
     assert sorted(counts) == sorted((lines.count(line), line) for line in set(lines))
 
 
+SPACED = ["x\n  one two \ny", "one two\n\nz", "  one two   \nw  one two ", "v\nONE  two\n  one two "]
+
+
+@pytest.mark.parametrize("form", [None, "space", "lower", "c4"])
+def test_spans_are_counted_and_name_the_same_text(dataset, tmp_path, form):
+    """The text that is cut is in the kept document at the stated bytes: the same bytes, or the same normal form."""
+    fitted = Exact(unit="line", normalize=form).fit(dataset(SPACED, parts=2), Serial(), str(tmp_path))
+    cut = {id_: set() for id_ in range(0, 40, 10)}
+    for row in rows(fitted):
+        cut[row["id"]] |= set(range(row["start"], row["end"]))
+        if row["kept"] is not None:
+            gone = SPACED[row["id"] // 10][row["start"] : row["end"]]
+            kept = SPACED[row["kept"] // 10][row["kept_start"] : row["kept_end"]]
+            assert gone == kept or (form is not None and gone.lower().split() == kept.lower().split())
+    gaps = sum(len(some) - sum(at + 1 in some for at in some) for some in cut.values())
+    assert (fitted.facts["spans"], fitted.facts["bytes"]) == (gaps, sum(map(len, cut.values())))
+    assert gaps > 0
+
+
 @dataclass(frozen=True)
 class Counts(Serial):
     """Notes how many tasks each pass has."""
