@@ -53,6 +53,7 @@ def test_counts_of_lines(dataset, tmp_path):
     assert facts["duplicates"] == len(lines) - len(set(lines))
     counts = [(row["count"], row["text"]) for row in facts["top"]]
     assert sorted(counts) == sorted((lines.count(line), line) for line in set(lines))
+    assert counts == sorted(counts, key=lambda row: -row[0])
 
 
 SPACED = ["x\n  one two \ny", "one two\n\nz", "  one two   \nw  one two ", "v\nONE  two\n  one two "]
