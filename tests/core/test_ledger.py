@@ -88,6 +88,12 @@ def drops_and_keeps(batches, stats):
         yield batch
 
 
+def drops_twice(batches, stats):
+    for batch in batches:
+        stats.drop(B.ids(batch)[[0, 0]], "why")
+        yield batch.slice(1)
+
+
 def reverses(batches, stats):
     for batch in batches:
         yield batch.take(pa.array([2, 1, 0]))
@@ -114,6 +120,7 @@ def empties(batches, stats):
         (repeats, "returned document 0:0, which it did not receive, or has already returned"),
         (invents, "returned document 0:1000"),
         (drops_and_keeps, "returned a document twice"),
+        (drops_twice, "cheat dropped a document twice"),
     ],
 )
 def test_a_stage_that_cheats_is_named(stage, says):

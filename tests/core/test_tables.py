@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 import laws
 from dataprep.core import tables
 from dataprep.core.tables import (
+    CUTS,
+    DROPS,
     NOBODY,
     SPAN,
     SPANS,
+    UNREAD,
     VERDICTS,
     RangeReader,
     rows_of_id,
@@ -101,3 +104,16 @@ def test_spans_of_nobody_have_no_copy(tmp_path) -> None:
     assert span_table(rows, pa.array(["a", "b", None]))["kept_in"].to_pylist() == ["a", "b", None]
     with pytest.raises(CorruptShard, match=r"is not the verdict table that was written \(the columns are id, start"):
         RangeReader(str(tmp_path / "s.parquet"), VERDICTS)
+
+
+COLUMNS = {
+    DROPS: "id:uint64! stage:string! reason:string! kept_in:string kept:uint64 similarity:float",
+    CUTS: "id:uint64! stage:string! start:int64! end:int64! kept_in:string kept:uint64 kept_start:int64 kept_end:int64",
+    UNREAD: "file:string! reason:string! offset:int64 detail:string",
+}
+
+
+@pytest.mark.parametrize("schema", COLUMNS, ids=["drops", "cuts", "unread"])
+def test_columns_are_the_documented_ones(schema) -> None:
+    """Names, types, and which always have a value: other programs read these tables."""
+    assert " ".join(f"{f.name}:{f.type}{'' if f.nullable else '!'}" for f in schema) == COLUMNS[schema]
