@@ -2,11 +2,12 @@
 
 import contextlib
 import os
+import shutil
 
 import pytest
 
 import dataprep as dp
-from dataprep.core import pipeline_file
+from dataprep.core import owned, pipeline_file
 from dataprep.errors import DataprepError, PlanError, StaleOutput
 from dataprep.forget.family import find_family
 from dataprep.persona import persona
@@ -107,6 +108,17 @@ def test_shards_of_versions_without_journal_are_replaced(tmp_path):
     assert len(made.shards) > 2
     dp.encode(docs(tmp_path), BYTES, tmp_path / "out", val=0.0, replace=True)
     assert [name for name in os.listdir(tmp_path / "out") if name.endswith(".bin")] == ["train-00000.bin"]
+
+
+def test_copied_shards_in_a_folder_of_results_are_replaced(tmp_path):
+    """Copied without hidden files into a run's folder, shards are known by their manifest; the run still keeps them."""
+    run = dp.Pipeline().run(docs(tmp_path), str(tmp_path / "run"))
+    save(tmp_path / "made", {"train": [[1, 2, 3]] * 9}, vocab_size=257, eot=256, shard_tokens=8)
+    shutil.copytree(tmp_path / "made", tmp_path / "run" / "copy", ignore=shutil.ignore_patterns(".*"))
+    out = tmp_path / "run" / "copy"
+    assert "copy/train-00000.bin" in owned.foreign(run.url, ["copy"])
+    dp.encode(docs(tmp_path), BYTES, out, val=0.0, replace=True)
+    assert [name for name in os.listdir(out) if name.endswith(".bin")] == ["train-00000.bin"]
 
 
 def test_the_family_of_a_folder_is_found_without_its_other_files(tmp_path):

@@ -142,11 +142,20 @@ def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
     ours = _journaled(out) if local else set()
     mine = [url for url in found if url in ours or is_attempt(files.name_of(url))]
     others = [url for url in found if url not in ours and not files.name_of(url).startswith(".")]
-    if others and not (local and journal_of(out)):
+    if others and (not (local and journal_of(out)) or _is_copied(out, ours)):
         named = _named_by_receipts(out)
         mine += [url for url in others if url in named]
         others = [url for url in others if url not in named]
     return mine, others
+
+
+def _is_copied(out: str, ours: set[str]) -> bool:
+    """Return whether a folder around which there is a journal was copied there, without a journal of its own.
+
+    ours: what the journals list; the manifest that tells what the folder holds is not among it.
+    """
+    place = files.join(out, MANIFEST)
+    return place not in ours and not is_journal(os.path.join(out, JOURNAL)) and _record(place).get("kind") in KINDS
 
 
 def _files(url: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import stat
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
@@ -85,6 +86,22 @@ def _sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def regular(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return `path`, which may be opened. Raises OSError if it does not exist, or is a pipe or a device.
+
+    To open a pipe would wait for somebody who writes into it.
+    """
+    if stat.S_IFMT(os.stat(path).st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+        raise PermissionError(0, "it is a pipe or a device")
+    return path
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file. Raises OSError if it cannot be read, or is a pipe or a device."""
+    with open(regular(path), "rb") as f:
+        return f.read()
 
 
 def is_attempt(name: str) -> bool:

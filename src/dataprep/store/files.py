@@ -10,7 +10,6 @@ import contextlib
 import os
 import posixpath
 import re
-import stat
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
@@ -22,7 +21,7 @@ from fsspec.utils import glob_translate
 from dataprep.errors import CorruptShard, PlanError, ReadError, require
 
 from . import compress
-from .atomic import is_attempt, whole
+from .atomic import is_attempt, regular, whole
 
 HASH_BLOCK = 1 << 20
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
@@ -201,9 +200,7 @@ def open_raw(url: str) -> BinaryIO:
     """Return a seekable stream of a file's bytes as they are stored. Raises ReadError if it cannot be opened."""
     try:
         if is_local(url):
-            if stat.S_IFMT(os.stat(path_of(url)).st_mode) not in (stat.S_IFREG, stat.S_IFDIR):  # opening a pipe waits
-                raise PermissionError(0, "it is a pipe or a device")  # noqa: TRY301 - said below
-            return open(path_of(url), "rb")
+            return open(regular(path_of(url)), "rb")
         fs, path = fs_of(url)
         return cast("BinaryIO", fs.open(path, "rb"))
     except (FileNotFoundError, IsADirectoryError, PermissionError) as e:

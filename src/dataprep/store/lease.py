@@ -60,7 +60,7 @@ def holder(folder: str) -> dict[str, str | int] | None:
     """
     path = os.path.join(folder, NAME)
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe would wait
     except OSError:
         return None
     try:

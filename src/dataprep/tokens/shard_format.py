@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import Any
 
 import numpy as np
 
 from dataprep.errors import PlanError
+from dataprep.store.atomic import regular
 
 KIND, VERSION = "tokens", 1
 SHARD_TOKENS = 100_000_000  # 200 MB of uint16: few enough files for a trillion tokens, small enough to copy one
@@ -37,3 +39,33 @@ def token_dtype(vocab_size: int, dtype: str = "uint16") -> np.dtype[Any]:
 def content_hash(data: Any) -> str:
     """Return the SHA-256 of an array or of bytes as "sha256:" and hex digits."""
     return "sha256:" + hashlib.sha256(np.frombuffer(data, np.uint8).data).hexdigest()
+
+
+def load_array(path: str | os.PathLike[str]) -> Any:
+    """Return the array in a .npy file; its memory is bounded by the file's size, whatever shape the file states.
+
+    Raises OSError or ValueError if it cannot be read.
+    """
+    return np.array(np.lib.format.open_memmap(os.fspath(regular(path)), mode="r"))
+
+
+def unlike_written(manifest: dict[str, Any]) -> str:
+    """Return the name of a field of a manifest of token shards that is missing or of a wrong type; "" if none is."""
+    sizes = manifest.get("bytes_per_token", 0)
+    facts = {
+        "dtype": manifest.get("dtype") in [*DTYPES],
+        "eot": isinstance(manifest.get("eot"), int),
+        "vocab_size": isinstance(manifest.get("vocab_size"), int),
+        "special": isinstance(manifest.get("special"), dict),
+        "bytes_per_token": sizes is None or (isinstance(sizes, str) and "/" not in sizes),
+        "shards": isinstance(manifest.get("shards"), list) and all(map(_is_entry, manifest["shards"])),
+    }
+    return next((name for name, right in facts.items() if not right), "")
+
+
+def _is_entry(shard: Any) -> bool:
+    """Return whether the entry of a shard in a manifest has a name, a split and numbers."""
+    if not isinstance(shard, dict):
+        return False
+    words, numbers = (shard.get("name"), shard.get("split")), map(shard.get, ("tokens", "documents", "bytes"))
+    return all(isinstance(w, str) and "/" not in w for w in words) and all(isinstance(n, int) for n in numbers)

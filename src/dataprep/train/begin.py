@@ -93,7 +93,7 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
     _remove(run.out, [path for path in [*checkpoints, run.out / "metrics.jsonl"] if path.exists()])
     tokenizer = run.shards.path / "tokenizer.json"
     if tokenizer.exists():
-        data = tokenizer.read_bytes()
+        data = atomic.read_bytes(tokenizer)
         if (run.shards.manifest.get("tokenizer") or {}).get("file_hash") not in (None, content_hash(data)):
             msg = (
                 f"{tokenizer} is not the tokenizer that encoded these shards; put that one back (`dataprep verify` "

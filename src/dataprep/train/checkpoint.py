@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import torch
 
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
-from dataprep.store.atomic import whole
+from dataprep.store.atomic import regular, whole
 from dataprep.tokens.shards.shard import Shards
 
 from . import lora
@@ -109,7 +109,7 @@ def load(path: Path) -> dict[str, Any]:
     Raises CorruptShard if it is damaged or is not a checkpoint.
     """
     try:
-        with zipfile.ZipFile(path) as f:  # torch.load does not compare checksums
+        with zipfile.ZipFile(regular(path)) as f:  # torch.load does not compare checksums
             damaged = f.testzip()
         content = None if damaged else torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as e:
@@ -194,7 +194,7 @@ def load_newest(path: str | Path) -> dict[str, Any]:
 
 def _check_head(path: Path) -> None:
     """Raise PlanError if a file neither has the name of a checkpoint nor begins like one."""
-    with path.open("rb") as f:
+    with open(regular(path), "rb") as f:
         if not path.match("step-????????.pt") and f.read(2) != b"PK":  # checkpoints are zip files
             msg = f"{path} is not a checkpoint; name the folder of a model, or a step-*.pt file in one"
             raise PlanError(msg)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from dataprep.errors import PlanError
+from dataprep.store.atomic import read_bytes
 
 from .model.gpt import GPT
 
@@ -37,7 +38,7 @@ def difference(new: Path, old: Path, n_ids: int) -> str:
 def _parts(path: Path) -> dict[str, Any]:
     """Return what decides the ids in a tokenizer.json: ordinary tokens, merges, other rules, and special tokens."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_bytes(path))
         model = dict(value["model"])
         special = {token["content"]: token["id"] for token in value["added_tokens"]}
         words = {token: i for token, i in model.pop("vocab").items() if token not in special}

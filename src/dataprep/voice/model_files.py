@@ -13,7 +13,7 @@ from torch import Tensor
 from dataprep.core.folder import folder_url
 from dataprep.errors import PlanError, ReadError, need
 from dataprep.store import lease
-from dataprep.store.atomic import is_attempt, whole
+from dataprep.store.atomic import is_attempt, read_bytes, regular, whole
 
 EXPORTED = {
     "adapter_config.json", "adapter_model.safetensors", "config.json", "generation_config.json", "model.safetensors",
@@ -55,8 +55,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
 def read_json(path: Path) -> dict[str, Any]:
     """Return the content of a JSON file, an object. Raises ReadError if the file is missing or has no JSON object."""
     try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError) as e:
+        value = json.loads(read_bytes(path))
+    except (OSError, ValueError, RecursionError) as e:
         msg = f"is missing or is not JSON ({type(e).__name__}); copy the folder again"
         raise ReadError(msg, str(path)) from e
     if not isinstance(value, dict):
@@ -72,7 +72,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         msg = "does not exist; the weights must be safetensors, as `save_pretrained` of transformers writes them"
         raise ReadError(msg, str(path))
     try:
-        with opened(path, "pt") as f:
+        with opened(regular(path), "pt") as f:
             return {name: f.get_tensor(name) for name in f.keys()}, f.metadata() or {}  # noqa: SIM118 - no dict
     except Exception as e:  # the library raises an error of its own, which is not public
         msg = f"is not a complete safetensors file ({str(e).splitlines()[0]}); copy it again"

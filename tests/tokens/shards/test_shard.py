@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import os
 import pickle
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.tokens.shard_format import token_dtype
 from dataprep.tokens.shards.shard import Shards
+from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.shards.writer import Writer, arrange, save
 
 DOCS = {"train": [[1, 2, 3], [4], [], [5] * 20], "val": [[7, 8]]}
@@ -153,6 +156,58 @@ def test_no_folder_of_shards(tmp_path):
     (tmp_path / "manifest.json").write_text('{"kind": "dataset"}')
     with pytest.raises(PlanError, match="does not describe token shards"):
         Shards.open(tmp_path)
+
+
+STRANGE = {
+    "pipe": os.mkfifo, "folder": os.mkdir, "link": lambda path: os.symlink(path, path),
+    "deep": lambda path: path.write_text("[" * 200_000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_strange_manifest(folder, kind):
+    """A pipe, of which nobody writes the other end, a folder, a circle of links, and 200,000 brackets."""
+    (folder / "manifest.json").unlink()
+    STRANGE[kind](folder / "manifest.json")
+    with pytest.raises(CorruptShard, match=r"manifest.json (cannot be read|is not JSON) \(.*\); remove it and encode"):
+        Shards.open(folder)
+
+
+def _changed(manifest, field, value):
+    inside = manifest["shards"][0] if field in manifest["shards"][0] and field != "documents" else manifest
+    inside[field] = value
+    if value is None:
+        del inside[field]
+    return json.dumps(manifest)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("shards", None, "shards"), ("shards", 3, "shards"), ("shards", [7], "shards"), ("tokens", "x", "shards"),
+        ("bytes", [], "shards"), ("split", 1, "shards"), ("name", "../train-00000", "shards"), ("eot", "x", "eot"),
+        ("vocab_size", None, "vocab_size"), ("dtype", ["uint16"], "dtype"), ("special", None, "special"),
+        ("bytes_per_token", "/a", "bytes_per_token"),
+    ],
+)  # fmt: skip
+def test_fields_of_a_manifest_that_nobody_wrote(folder, field, value, named):
+    """The field is named."""
+    place = folder / "manifest.json"
+    place.write_text(_changed(json.loads(place.read_text()), field, value))
+    with pytest.raises(CorruptShard, match=f"its {named} is not what was written; remove manifest.json"):
+        Shards.open(folder)
+
+
+@pytest.mark.parametrize("kind", ["bomb", "pipe"])
+def test_sizes_of_tokens_cost_no_more_than_their_file(folder, kind):
+    """A file of 128 bytes that states 745 GiB, and a pipe: found by those who read it, and by those who check it."""
+    place = folder / "token_bytes.npy"
+    place.unlink()
+    head = b"{'descr': '<i4', 'fortran_order': False, 'shape': (200000000000,), }".ljust(117) + b"\n"
+    os.mkfifo(place) if kind == "pipe" else place.write_bytes(b"\x93NUMPY\x01\x00v\x00" + head)
+    with pytest.raises(CorruptShard, match=r"token_bytes.npy: it is not the array that was written"):
+        _ = Shards.open(folder).token_bytes
+    assert [problem.file for problem in verify_shards(folder)] == ["token_bytes.npy"]
 
 
 def test_vocabulary_must_fit():

@@ -24,7 +24,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.errors import CorruptShard, PlanError
-from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, KIND, VERSION, content_hash
+from dataprep.store.atomic import read_bytes
+from dataprep.tokens.shard_format import (
+    AGAIN,
+    DTYPES,
+    ENDS,
+    KIND,
+    VERSION,
+    content_hash,
+    load_array,
+    unlike_written,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from .provenance import Document
@@ -62,16 +72,22 @@ class Shards:
         """
         path = Path(path)
         try:
-            manifest = json.loads((path / "manifest.json").read_bytes())
+            manifest = json.loads(read_bytes(path / "manifest.json"))
         except (FileNotFoundError, NotADirectoryError) as e:
             msg = f"{path} has no manifest.json, so it is not a folder of token shards; make one with dp.encode"
             raise PlanError(msg) from e
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             msg = f"{path / 'manifest.json'} is not JSON ({e}); remove it and encode again"
+            raise CorruptShard(msg) from e
+        except OSError as e:
+            msg = f"{path / 'manifest.json'} cannot be read ({e.strerror or e}); remove it and encode again"
             raise CorruptShard(msg) from e
         if not isinstance(manifest, dict) or (manifest.get("kind"), manifest.get("version")) != (KIND, VERSION):
             msg = f"{path / 'manifest.json'} does not describe token shards; point to a folder that dp.encode wrote"
             raise PlanError(msg)
+        if wrong := unlike_written(manifest):
+            msg = f"{path / 'manifest.json'}: its {wrong} is not what was written; {AGAIN}"
+            raise CorruptShard(msg)
         shards = cls(path, manifest, split)
         if sizes:
             shards._check_sizes()
@@ -122,7 +138,7 @@ class Shards:
         if name is None:
             return None
         try:
-            sizes = np.asarray(np.load(self.path / name), np.int32)
+            sizes = np.asarray(load_array(self.path / name), np.int32)
         except (OSError, ValueError, EOFError) as e:
             msg = f"{self.path / name}: it is not the array that was written ({str(e).splitlines()[0]}); {AGAIN}"
             raise CorruptShard(msg) from e

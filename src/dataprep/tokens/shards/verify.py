@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from dataprep.core.runner import runner_of
 from dataprep.errors import DataprepError
 from dataprep.store import files
-from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, content_hash
+from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, content_hash, load_array
 
 from .claim import SHARD_FILE, own_tokenizer
 from .provenance import read_docs
@@ -219,9 +219,8 @@ def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Pro
     if not files.exists(files.join(str(shards.path), name)):
         return None, [Problem(name, "is missing")]
     try:
-        with files.open_raw(files.join(str(shards.path), name)) as f:
-            sizes = np.asarray(np.load(f, allow_pickle=False))
-    except (ValueError, EOFError, SyntaxError) as e:
+        sizes = load_array(shards.path / name)
+    except (OSError, ValueError, EOFError, SyntaxError) as e:
         return None, [Problem(name, f"is not a NumPy array ({str(e).splitlines()[0][:100]})")]
     stated = shards.manifest.get("bytes_per_token_hash")
     if sizes.dtype != np.int32 or sizes.shape != (shards.vocab_size,):

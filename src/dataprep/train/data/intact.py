@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from dataprep.errors import CorruptShard, DataprepError
-from dataprep.store.atomic import whole
+from dataprep.store.atomic import read_bytes, whole
 from dataprep.tokens.shards.shard import Shards
 
 NAME = ".dataprep-hashes"
@@ -63,8 +63,8 @@ def _stated(shards: Shards) -> Iterator[tuple[Path, str]]:
 
 def _known(path: Path) -> dict[str, str]:
     try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        found = json.loads(read_bytes(path))
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -276,6 +276,8 @@ def test_a_message_too_long(tmp_path) -> None:
     rows, drops = read_text(tmp_path, text, max_doc_bytes=90)
     assert [r["text"] for r in rows] == ["z"]
     assert [d["reason"] for d in drops] == ["too_long"]
+    with pytest.raises(ReadError, match="its only record is bad; this is the first: too long"):
+        read_text(tmp_path, "01/02/24, 10:00 - A: x\n" + "y\n" * 99, max_doc_bytes=90)
 
 
 ANY_DATE = re.compile(r"^[\ufeff\u200e]*\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d", re.MULTILINE)

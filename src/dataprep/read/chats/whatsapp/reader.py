@@ -261,6 +261,7 @@ class _Chat:
             rows, positions = np.vstack([held.row, rows]), np.r_[held.position, positions]
             when, sizes = np.r_[held.time, when], np.r_[held.n_bytes, sizes]
         elif held:
+            self.trust.count([], [held.position], lambda: "too long")
             self._drop(np.array([held.position]), ["too_long"], np.array([held.n_bytes]))
         if len(rows):
             yield from self._batches(data, rows, positions, when, sizes)
