@@ -42,10 +42,10 @@ def test_files_are_read_again_only_if_they_changed(make_shards, config, tmp_path
     monkeypatch.setattr(intact.Path, "open", opened)
     intact.check_intact({"": shards}, out)
     files = sorted(path.name for path in shards.path.iterdir() if path.suffix in (".bin", ".idx"))
-    assert sorted(hashed) == [intact.NAME, *files]
+    assert sorted(hashed) == files
     hashed.clear()
     intact.check_intact({"": shards}, out)
-    assert hashed == [intact.NAME]
+    assert hashed == []
     flip(shards.path / files[0], 0)  # the mtime is as it was, the ctime is not
     with pytest.raises(CorruptShard, match=files[0]):
         intact.check_intact({"": shards}, out)
