@@ -28,7 +28,7 @@ COUNTED = [  # the stage, and counts that are not 0
     (Exact(), "documents edges candidates dropped"), (Exact(unit="line"), "documents units distinct duplicates spans"),
     (MinHash(threshold=0.6, ngram=1), "documents edges candidates dropped compared"),
     (Bloom(unit="paragraph"), "documents keys distinct spans entered"), (Bloom(), "documents keys dropped entered"),
-    (SuffixArray(min_words=4), "documents spans documents_cut bytes_cut"),
+    (SuffixArray(min_words=4), "documents spans documents_cut bytes_cut marks"),
     (SemDeDup(embed=of_length, epsilon=0.001), "documents vectors dropped compared largest_cluster"),
 ]  # fmt: skip
 

@@ -72,8 +72,6 @@ def _sigma(x: float) -> float:
 
 def _tau(x: float) -> float:
     """Return the term of the share x of registers that are not full (Ertl 2017)."""
-    if x in (0.0, 1.0):
-        return 0.0
     y, z, before = 1.0, 1 - x, -1.0
     while z != before:
         x, before, y = x**0.5, z, 0.5 * y
