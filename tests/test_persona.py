@@ -19,7 +19,8 @@ from dataprep.core.audit import audit
 from dataprep.errors import Leak, PlanError
 from dataprep.forget.forget import forget
 from dataprep.messages.names.known import KnownPeople
-from dataprep.persona import decoded, persona
+from dataprep.persona import persona
+from dataprep.tokens.shards.audited import SCANS
 from dataprep.tokens.shards.verify import verify_shards
 
 NAMES = ("Ilse Varga", "Tomas Orr", "Noor Telle")
@@ -222,7 +223,7 @@ def test_the_audit_reads_every_kind_of_file(made):
         skip = [p.name for p in out.iterdir() if not any(q.name.endswith(ending) for q in [p, *p.rglob("*")])]
         skip += [str(p.relative_to(out)) for p in out.rglob("*.*") if p.is_file() and not p.name.endswith(ending)]
         with pytest.raises(Leak, match=rf"left in [^ ]*\{ending}, .*'walnut'"):
-            audit(str(out), KnownPeople(("Walnut",)), dp.Serial(), skip=skip, scans={".bin": decoded})
+            audit(str(out), KnownPeople(("Walnut",)), dp.Serial(), skip=skip, scans=SCANS)
 
 
 @pytest.mark.parametrize("template", ["chatml", "course"])

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_
 from typing import Any
@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.audit import CELL, Strings, audit
+from dataprep.core.audit import audit
 from dataprep.core.estimator import Estimator
 from dataprep.core.notebook import block
 from dataprep.core.stage import Map, Stage
@@ -36,7 +36,6 @@ from dataprep.core.stage import Map, Stage
 from .core.batch import Batch, parse_id, show_id
 from .core.claim import check_apart
 from .core.dataset import Dataset
-from .core.folder import Folder
 from .core.pipeline import Pipeline
 from .core.runner import Runner, runner_of
 from .core.trial import current
@@ -59,7 +58,7 @@ from .read import read
 from .store import files, lease, receipts
 from .store.key import key
 from .tokens.dialogue import TokenSize
-from .tokens.shard_format import DTYPES
+from .tokens.shards.audited import SCANS
 from .tokens.shards.encode import encode
 from .tokens.shards.shard import Shards
 from .tokens.split import SIDES, Split, split_of
@@ -251,7 +250,7 @@ def persona(
     more = [given for given in (names, refused, known.all_strings()) if given]
     mine = tuple(dict.fromkeys((*own, *(one for name in names_of_person for one in known.strings_of(name)))))
     of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
-    work = key([3, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, mine])
+    work = key([4, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, mine])
     receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, mine, written, usual))
     return replace_(made, words=LearnedWords.of_rows(words))
 
@@ -281,7 +280,7 @@ def _audit(
     """
     names = [name for given in lists for name in names_in("persona", given)]
     people = known_people(docs, run, names, own, words_of(template) | listed_words() | frozenset(usual))
-    left = audit(folder, people, run, skip=MODELS, scans={".bin": decoded})
+    left = audit(folder, people, run, skip=MODELS, scans=SCANS)
     return {"files": [], "left": dict(left.most_common())}
 
 
@@ -289,13 +288,3 @@ def words_of(template: Template) -> frozenset[str]:
     """Return the words that a template itself writes, such as "user", which may also be somebody's name."""
     pieces = template.pieces((("user", False), ("assistant", False)))
     return frozenset(parts(" ".join(one for one in pieces if isinstance(one, str)).replace("|", " ")))
-
-
-def decoded(url: str) -> Iterator[Strings]:
-    """Yield the text of a file of tokens, to be searched for names, a million tokens at a time."""
-    home = url.rpartition("/")[0]
-    tok, dtype = Tokenizer.load(home), DTYPES[Folder(home).manifest["dtype"]]
-    with files.open_raw(url) as f:
-        tokens = np.frombuffer(f.read(), dtype)
-    for first in range(0, len(tokens), 1 << 20):
-        yield Strings(f"tokens from {first:,}", CELL, [tok.decode(tokens[max(0, first - 256) : first + (1 << 20)])])

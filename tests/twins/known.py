@@ -37,6 +37,9 @@ def found(people, strings):
             too_short = len(spelled.encode()) < K._SURE_BYTES
             if single and (strings.how in (FRAGMENT, TEXT) or (strings.how == BYTES and too_short)):
                 continue
+            binary = strings.how == BYTES and any(c in value for value in strings.values for c in "\0\ufffd")
+            if binary and len(spelled.encode()) < K._SURE_NAMES and "@" not in spelled:
+                continue
             stays = spelled in own or (single and (len(spelled) < least or spelled in people.stay))
             for m in re.finditer(pattern, text):
                 row = text.count(K.BETWEEN, 0, m.start())

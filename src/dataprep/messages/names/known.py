@@ -41,6 +41,8 @@ _OWN_CHARS = 200  # of a value that the program wrote
 _IDENTIFIER = re.compile(r"/?[a-z0-9.-]+[_/](?:[a-z0-9._-]+/)*(?:\d\d-[\w-]+-[0-9a-f]{8}/)?[a-z0-9._/-]+")
 _LETTERS = 3  # of a name between spaces; a shorter one occurs by chance
 _SURE_BYTES = 8  # of a single name among bytes that are not text
+_SURE_NAMES = 6  # bytes of a name of several words in a file that is not UTF-8, such as hashes or counts
+_NO_TEXT = re.compile("[\0\ufffd]")  # in a file that is not UTF-8 text
 # Words that the program itself writes as a value: a person of that name cannot be recognised there.
 _OWN = """
 text id source meta chat author time kind name role content weight messages conversation answers side reason stage kept
@@ -127,6 +129,8 @@ class KnownPeople:
         single = _WORD.fullmatch(name) is not None
         if single and (strings.how in (FRAGMENT, TEXT) or (strings.how == BYTES and len(name.encode()) < _SURE_BYTES)):
             return
+        if _by_chance(name, strings):
+            return
         stays = name in _tables(self).own or (single and (len(name) < least or name in self.stay))
         row, at = 0, 0
         for m in one.pattern.finditer(text):
@@ -142,7 +146,7 @@ class KnownPeople:
         for row, _, end, number, _ in finder.hits(offsets, data, folded_letters(self.prefixes or "")).tolist():
             term, value = finder.terms[number], strings.values[row]
             after = data[end : end + 64].tobytes().decode("utf-8", "ignore")
-            if " " in term or (is_prose and not self._is_own(value, after, 0)):
+            if (" " in term and not _by_chance(term, strings)) or (is_prose and not self._is_own(value, after, 0)):
                 yield Finding(term, row, stays=False)
 
     def _is_own(self, value: str, text: str, end: int) -> bool:
@@ -217,6 +221,13 @@ def _finder(people: KnownPeople) -> Finder:
                     if one not in stays and (len(one) >= _LETTERS or is_unspaced(one) or is_hangul(one)):
                         terms[one] = signs_in(name) if one == usual else frozenset()
     return Finder(sorted(terms), frozenset(), {term: signs for term, signs in terms.items() if signs})
+
+
+def _by_chance(name: str, strings: Strings) -> bool:
+    """Return whether a name is so short that it may occur by chance in this file, which is not text."""
+    if strings.how != BYTES or len(name.encode()) >= _SURE_NAMES or "@" in name:
+        return False
+    return any(_NO_TEXT.search(value) for value in strings.values)
 
 
 def _whole(pattern: str) -> re.Pattern[str]:
