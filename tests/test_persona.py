@@ -16,7 +16,7 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core.audit import audit
-from dataprep.errors import Leak, PlanError
+from dataprep.errors import Leak, PlanError, StaleOutput
 from dataprep.forget.forget import forget
 from dataprep.messages.names.known import KnownPeople
 from dataprep.persona import persona
@@ -267,6 +267,18 @@ def test_a_side_that_is_gone_leaves_no_file(export, tmp_path):
     again = persona(export, "Tomas Orr", tmp_path / "out", vocab_size=500, val=0.0)
     assert (set(first.jsonl), set(again.jsonl)) == ({"train", "val"}, {"train"})
     assert not (tmp_path / "out" / "val.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["train.jsonl", "test.jsonl"])
+def test_a_jsonl_of_others_is_kept(tmp_path, name):
+    """Neither written over, nor deleted because nothing is on its side."""
+    lines = [f"01/03/2024, 1{n}:00 - {who}: {n} words of a talk" for n in range(9) for who in NAMES[:2]]
+    (tmp_path / "chat.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("mine")
+    with pytest.raises(StaleOutput, match=f"holds {name}, which dataprep did not write; give another folder as out"):
+        persona(str(tmp_path / "chat.txt"), NAMES[1], tmp_path / "out", format="whatsapp", vocab_size=300)
+    assert (tmp_path / "out" / name).read_text() == "mine"
 
 
 def test_who_did_not_agree_is_not_in_it(export, tmp_path):

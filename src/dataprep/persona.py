@@ -33,6 +33,7 @@ from dataprep.core.estimator import Estimator
 from dataprep.core.notebook import block
 from dataprep.core.stage import Map, Stage
 
+from .core import owned
 from .core.batch import Batch, parse_id, show_id
 from .core.claim import check_apart
 from .core.dataset import Dataset
@@ -66,7 +67,7 @@ from .tokens.templates import ANY, BUILT_IN, Template, specials_of, template_of
 from .tokens.vocabulary.tokenizer import Tokenizer
 from .tokens.vocabulary.train import train_bpe
 from .unicode.text import I64
-from .voice.jsonl import repeated_windows, write_jsonl
+from .voice.jsonl import check_jsonl, repeated_windows, write_jsonl
 
 log = logging.getLogger("dataprep")
 
@@ -171,6 +172,7 @@ def persona(
     check_apart(docs, folder)
     files.sweep(folder)
     files.sweep_attempts(f"{folder}.audit.json")
+    check_jsonl(folder)
     names_of_person = (person,) if isinstance(person, str) else tuple(person)
     known = people_of(people).joined(names_of_person) if names_of_person else people_of(people)
     own = names_of_author(docs, names_of_person, known)
@@ -193,6 +195,8 @@ def persona(
         MinHash(preset="dialect", min_shingles=COPIED),
     ]
     messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
+    if not current():
+        owned.begin(folder)
     turns, wanted = Turns(gap=gap, context=context, openings="empty"), Split(val=val, test=test, group="conversation")
 
     def joined(turns: Turns) -> Dataset:

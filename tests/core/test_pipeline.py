@@ -13,6 +13,7 @@ from dataprep.core.pipeline import Pipeline
 from dataprep.core.runner import Local, Serial
 from dataprep.core.stage import Filter, Map
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
+from dataprep.read import read
 from dataprep.store import files, receipts
 from fixtures.small_pipeline import STAGES, TEXTS, FirstOfLength, empty, long_enough, words
 from laws import dataset_of, same_bytes
@@ -224,6 +225,17 @@ def test_write_one_file(tmp_path):
     with pytest.raises(PlanError, match="format='csv' is unknown"):
         done.write(str(tmp_path / "a.csv"), format="csv")
     assert not os.path.exists(tmp_path / "a.csv")
+
+
+def test_the_input_is_not_written_over(tmp_path):
+    """Under any of its names."""
+    place = tmp_path / "a.jsonl"
+    place.write_text('{"text": "one", "more": 1}\n')
+    os.symlink(place, tmp_path / "link.jsonl")
+    for path in (place, tmp_path / "link.jsonl"):
+        with pytest.raises(PlanError, match="is a file that these documents are read from; give another path"):
+            read(str(place)).write(str(path))
+    assert place.read_text() == '{"text": "one", "more": 1}\n'
 
 
 def test_unknown_columns_are_named(tmp_path):

@@ -102,6 +102,22 @@ def test_shards_of_others_are_neither_deleted_nor_replaced(tmp_path, job, name):
     assert (out / name).read_bytes() == b"mine"
 
 
+@pytest.mark.parametrize("job", ["encode", "mix", "import"])
+def test_a_tokenizer_of_others_is_not_replaced(tmp_path, job):
+    """Shards are not written over another tokenizer, which may have taken hours; the same one may be there."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "tokenizer.json").write_bytes(b"mine")
+    if job == "mix":
+        dp.encode(docs(tmp_path), BYTES, tmp_path / "e", val=0.0)
+    write = {**WRITERS, "mix": lambda home, out: dp.Mix({"a": 1}).write({"a": home / "e"}, out)}[job]
+    with pytest.raises(StaleOutput, match=r"tokenizer.json is another tokenizer, which was not written with shards"):
+        write(tmp_path, out)
+    assert (out / "tokenizer.json").read_bytes() == b"mine"
+    (out / "tokenizer.json").write_bytes(BYTES.file)
+    write(tmp_path, out)
+
+
 def test_shards_of_versions_without_journal_are_replaced(tmp_path):
     """The shards that a manifest names are dataprep's, also in a folder without a journal."""
     made = save(tmp_path / "out", {"train": [[1, 2, 3]] * 9}, vocab_size=257, eot=256, shard_tokens=8)

@@ -27,6 +27,16 @@ def test_newest_are_kept(shards, config, tmp_path):
     assert [p.name for p in checkpoint.found(tmp_path)] == [f"step-{n:08d}.pt" for n in (15, 18, 20)]
 
 
+def test_checkpoints_of_others_are_kept(shards, config, run):
+    """A file that somebody put there, before or after the run's own checkpoints, is not deleted with them."""
+    others = [run / f"step-{n:08d}.pt" for n in (1, 99_999_999)]
+    for other in others:
+        other.write_text("mine")
+    train(shards, out=run, config=config, quiet=True)
+    assert [other.read_text() for other in others] == ["mine", "mine"]
+    assert [p.name for p in checkpoint.found(run) if p not in others] == ["step-00000016.pt", "step-00000020.pt"]
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(shards, config, run, damage, caplog):
     """One sentence names the file and the one used instead; with none left, it ends the run. Loading does the same."""

@@ -77,7 +77,8 @@ def test_the_command_writes_an_adapter(runs, tmp_path, dataprep):
     """`--adapter-only` writes the changes alone."""
     code, _, said = dataprep("export-model", runs / "tuned", "--adapter-only", "--out", tmp_path / "a")
     assert code == 0, said
-    assert {p.name for p in (tmp_path / "a").iterdir()} == {"adapter_config.json", "adapter_model.safetensors"}
+    written = {p.name for p in (tmp_path / "a").iterdir()}
+    assert written == {".dataprep-journal", "adapter_config.json", "adapter_model.safetensors"}
     code, _, said = dataprep("export-model", runs / "base", "--adapter-only", "--out", tmp_path / "b")
     assert code == 1
     assert "is not a run with lora=RANK" in said

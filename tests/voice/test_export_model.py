@@ -138,7 +138,7 @@ def test_the_command_exports(run, tmp_path, dataprep):
     """It prints the folder; an unknown model is one sentence."""
     code, said, _ = dataprep("export-model", run, "--out", tmp_path / "hf")
     assert (code, said.split()) == (0, [str(tmp_path / "hf")])
-    assert {p.name for p in (tmp_path / "hf").iterdir()} == {
+    assert {p.name for p in (tmp_path / "hf").iterdir()} - {".dataprep-journal"} == {
         "config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
     }  # fmt: skip
     code, _, said = dataprep("export-model", tmp_path, "--out", tmp_path / "other")
@@ -246,6 +246,10 @@ def test_an_export_that_was_stopped_is_done_again(tmp_path, monkeypatch):
     (tmp_path / "hf" / "config.json").unlink()
     (tmp_path / "hf" / "model.safetensors").write_bytes(whole_one[:9])
     export_model(run, tmp_path / "hf")
+    assert (tmp_path / "hf" / "model.safetensors").read_bytes() == whole_one
+    (tmp_path / "hf" / ".dataprep-journal").unlink()
+    with pytest.raises(PlanError, match="must be a new or empty folder"):
+        export_model(run, tmp_path / "hf")  # as if the model had been downloaded
     assert (tmp_path / "hf" / "model.safetensors").read_bytes() == whole_one
     (tmp_path / "hf" / "config.json").unlink()
     (tmp_path / "hf" / "notes.txt").write_text("mine")

@@ -191,6 +191,8 @@ def _named_by_receipts(out: str) -> set[str]:
             found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
             if record.get("kind") == TOKENS:
                 tokens.add(home)
+                kept = ("tokenizer.json", "tokenizer_config.json") if record.get("tokenizer") else ()
+                found |= {url for url in (files.join(home, name) for name in kept) if url in listed}
             if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
                 datasets.add(home.removesuffix(f"/{RECEIPTS}"))
     tokens |= {url.rpartition("/")[0] for url in listed if files.name_of(url) == SIZES_OF_IDS}

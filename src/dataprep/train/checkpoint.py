@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import pickle
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 import torch
 
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
-from dataprep.store.atomic import regular, whole
+from dataprep.store.atomic import journal_of, journaled, regular, whole
 from dataprep.tokens.shards.shard import Shards
 
 from . import lora
@@ -76,8 +77,15 @@ def found(out: Path) -> list[Path]:
     return sorted(out.glob("step-????????.pt"))
 
 
+def _written(out: Path) -> list[Path]:
+    """Return the checkpoints in `out` that dataprep wrote, by the journal of the folder; all if there is none."""
+    journal, paths = journal_of(str(out)), found(out)
+    ours = None if journal is None else journaled(journal)
+    return [path for path in paths if ours is None or os.path.abspath(path) in ours]
+
+
 def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = None) -> None:
-    """Write `content` as the checkpoint `path`; delete other checkpoints in its folder.
+    """Write `content` as the checkpoint `path`; delete other checkpoints of the run in its folder.
 
     keep: number of the newest checkpoints to keep, the new one included. besides: one more checkpoint to keep.
     Checkpoints of later steps are deleted too: they were written before the run went back to an earlier step. Raises
@@ -90,7 +98,7 @@ def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = 
         reason = str(e).splitlines()[0]
         msg = f"{path}: could not write checkpoint ({reason}); check disk space and permissions, and run again"
         raise DataprepError(msg) from e
-    for later in found(path.parent):
+    for later in _written(path.parent):
         if later > path and later != besides:
             later.unlink()
     drop_older(path, keep, besides)
@@ -98,7 +106,7 @@ def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = 
 
 def drop_older(path: Path, keep: int, besides: Path | None = None) -> None:
     """Delete the checkpoints before `path` in its folder, except the newest `keep`, `path` included, and `besides`."""
-    for old in [p for p in found(path.parent) if p <= path][:-keep]:
+    for old in [p for p in _written(path.parent) if p <= path][:-keep]:
         if old != besides:
             old.unlink()
 

@@ -13,7 +13,16 @@ from torch import Tensor
 from dataprep.core.folder import folder_url
 from dataprep.errors import PlanError, ReadError, need
 from dataprep.store import lease
-from dataprep.store.atomic import is_attempt, read_bytes, regular, whole
+from dataprep.store.atomic import (
+    JOURNAL,
+    begin_journal,
+    is_attempt,
+    is_journal,
+    journaled,
+    read_bytes,
+    regular,
+    whole,
+)  # fmt: skip
 
 EXPORTED = {
     "adapter_config.json", "adapter_model.safetensors", "config.json", "generation_config.json", "model.safetensors",
@@ -24,17 +33,22 @@ EXPORTED = {
 def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
     """Create the folder `out` if it does not exist; return its path.
 
-    ours: name of a file that identifies an earlier export; such an export may be replaced, and so may the files of an
-    export that was stopped. Raises PlanError if the folder has other files, or if safetensors is not installed.
+    ours: name of a file that a complete export has; an export may be replaced, also one that was stopped, if the
+    journal (list of created files) of the folder lists its files. Raises PlanError if the folder has other files, such
+    as a model that was downloaded, or if safetensors is not installed.
     """
     need("safetensors", extra="hf")
     folder = Path(folder_url(out))
-    names = {path.name for path in folder.iterdir()} - {lease.NAME} if folder.is_dir() else set()
+    names = {path.name for path in folder.iterdir()} - {lease.NAME, JOURNAL} if folder.is_dir() else set()
     unfinished = all(name in EXPORTED or is_attempt(name) for name in names)
-    if folder.exists() and not (folder.is_dir() and (ours in names or unfinished)):
+    journal = str(folder / JOURNAL)
+    written = journaled(journal) if is_journal(journal) else set()
+    foreign = [name for name in names & EXPORTED if os.path.abspath(folder / name) not in written]
+    if folder.exists() and (foreign or not (folder.is_dir() and (ours in names or unfinished))):
         msg = f"out={str(out)!r} must be a new or empty folder, or that of an earlier export"
         raise PlanError(msg)
     folder.mkdir(parents=True, exist_ok=True)
+    begin_journal(str(folder))
     return folder
 
 

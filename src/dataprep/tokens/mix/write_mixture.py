@@ -25,6 +25,7 @@ from dataprep.store import files, lease
 from dataprep.store.key import key
 from dataprep.tokens.shards.claim import (
     check_shard_tokens,
+    check_tokenizer,
     claim,
     finished,
     local_folder,
@@ -198,7 +199,9 @@ def _write(
     entries = list(run.map(task, shards, "mix"))
     if own_tokenizer(first) is not None:
         with files.open_raw(files.join(streams[0].path, "tokenizer.json")) as f:
-            files.write_bytes(files.join(folder, "tokenizer.json"), f.read())
+            data = f.read()
+        check_tokenizer(folder, data)
+        files.write_bytes(files.join(folder, "tokenizer.json"), data)
     kept = ("vocab_size", "eot", "dtype", "special", "tokenizer")
     write_manifest(
         folder,

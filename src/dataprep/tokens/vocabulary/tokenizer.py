@@ -154,8 +154,13 @@ class Tokenizer:
         if not url.endswith(".json"):
             files.write_bytes(files.join(url, "tokenizer_config.json"), formats.transformers_config(self.special))
             url = files.join(url, "tokenizer.json")
-        files.write_bytes(url, self.engine.to_str(pretty=True).encode() + b"\n")
+        files.write_bytes(url, self.file)
         return url
+
+    @property
+    def file(self) -> bytes:
+        """The content of tokenizer.json."""
+        return bytes(self.engine.to_str(pretty=True).encode() + b"\n")
 
     def renamed(self, names: Mapping[str, str]) -> Tokenizer:
         """Return a tokenizer with the same ids and other names of special tokens; names: {old name: new name}.
