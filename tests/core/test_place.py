@@ -118,6 +118,30 @@ def test_a_tokenizer_of_others_is_not_replaced(tmp_path, job):
     write(tmp_path, out)
 
 
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("nanogpt", "train.bin"), ("nanogpt", "tokenizer.json"), ("megatron", "train_document.idx"),
+        ("llmc", "train_000000.bin"),
+    ],
+)  # fmt: skip
+def test_exports_do_not_replace_files_of_others(tmp_path, form, name):
+    """A file that an export writes is named if somebody else put it there; the export itself is done again."""
+    dp.encode(docs(tmp_path), BYTES, tmp_path / "e", val=0.4)
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_bytes(b"mine")
+    with pytest.raises(StaleOutput, match=f"{name}(, which dataprep did not write| is another tokenizer)"):
+        dp.export(tmp_path / "e", form, out)
+    assert (out / name).read_bytes() == b"mine"
+    (out / name).unlink()
+    dp.export(tmp_path / "e", form, out)
+    os.unlink(out / ".dataprep-journal")  # as of an earlier version
+    shutil.rmtree(tmp_path / "e")
+    dp.encode(docs(tmp_path), BYTES, tmp_path / "e", val=0.4, split_seed=3)
+    assert dp.export(tmp_path / "e", form, out)
+
+
 def test_shards_of_versions_without_journal_are_replaced(tmp_path):
     """The shards that a manifest names are dataprep's, also in a folder without a journal."""
     made = save(tmp_path / "out", {"train": [[1, 2, 3]] * 9}, vocab_size=257, eot=256, shard_tokens=8)

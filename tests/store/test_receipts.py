@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from dataprep.errors import CorruptShard
 from dataprep.store import files, receipts
 
 
@@ -100,6 +101,17 @@ def test_all_whole_finds_any_damage(tmp_path, damage):
 
 HALF = [b"", b"{", b"[]", b"null", b'{"key": "key"}', b'{"key": "key", "files": [1]}', b'{"key": "key", "files": null}',
         b'{"key": "key", "files": [{"name": "../data/0.txt"}]}']  # fmt: skip
+
+
+NONE = ("[]", "3", "{}", '{"files": 3}', '{"files": [7]}', '{"files": [{"name": "a"}]}', '{"files": []}')
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_what_is_no_receipt_is_one_sentence(tmp_path, text):
+    """JSON of another form, and a receipt without a list that is asked for."""
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(CorruptShard, match=r"r.json must be a receipt that dataprep wrote; remove it and run again"):
+        receipts.read(str(tmp_path / "r.json"), "shards")
 
 
 @pytest.mark.parametrize("content", HALF)

@@ -26,7 +26,7 @@ from dataprep.core.reader import Slice
 from dataprep.core.seal import write_shard
 from dataprep.core.stage import FORGET
 from dataprep.core.stats import Amount, StageStats
-from dataprep.store import files
+from dataprep.store import files, receipts
 
 Removed = dict[str, Amount]  # by source
 
@@ -176,7 +176,7 @@ def _settle(folder: Folder, manifest: dict[str, Any], ids: Ids, forget_list: Ids
     for shard in manifest["shards"]:
         by_part.setdefault(part_of(shard["name"]), []).append(shard)
     for url in folder.receipts():
-        receipt = files.read_json(url)
+        receipt = receipts.read(url, "shards", "stats")
         new = _receipt(folder, receipt, by_part.get(files.name_of(url).removesuffix(".json"), []), ids)
         if new != receipt:
             files.write_json(url, new)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from dataprep.core.folder import CUTS, DATASET, DROPS, MANIFEST, TOKENS, Folder, token_folders, walk
 from dataprep.core.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError
-from dataprep.store import files
+from dataprep.store import files, receipts
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import Problem, verify_shards
 
@@ -75,7 +75,7 @@ class _StoredFile:
 def _dataset(folder: Folder, run: Runner) -> list[Problem]:
     manifest = folder.manifest
     shards = [_StoredFile(folder.url, s["name"], s["size"], s["hash"], s["docs"]) for s in manifest["shards"]]
-    written = [f for receipt in folder.receipts() for f in files.read_json(receipt)["files"]]
+    written = [f for receipt in folder.receipts() for f in receipts.read(receipt)["files"]]
     tables = [  # only receipts state these
         _StoredFile(folder.url, name, f["size"], f["hash"]) for f in written
         if (name := f["name"].removeprefix("../")).startswith((f"{DROPS}/", f"{CUTS}/"))

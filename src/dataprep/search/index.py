@@ -139,7 +139,7 @@ class SuffixIndex:
             msg = "there is no index (no index.json); make one with SuffixIndex.build(docs, out)"
             raise ReadError(msg, url)
         manifest = files.read_json(place)
-        if not isinstance(manifest, dict) or manifest.get("kind") != "suffix_index":
+        if not isinstance(manifest, dict) or manifest.get("kind") != "suffix_index" or not _are_shards(manifest):
             msg = f"{place} does not describe a suffix-array index; give the folder that SuffixIndex.build wrote"
             raise CorruptShard(msg)
         return cls(url, manifest)
@@ -252,6 +252,12 @@ def _claim(url: str, key: str, *, replace: bool) -> None:
         owned.remove(url, ours)
     owned.begin(url)
     files.write_json(place, {"kind": "suffix_index", "key": key})
+
+
+def _are_shards(manifest: dict[str, Any]) -> bool:
+    """Return whether a manifest lists shards with their names and sizes."""
+    found = manifest.get("shards")
+    return isinstance(found, list) and all(isinstance(s, dict) and {"name", "bytes", "docs"} <= s.keys() for s in found)
 
 
 def _encoded(text: str) -> bytes:

@@ -48,6 +48,21 @@ def valid(receipt: str, key: str) -> dict[str, Any] | None:
     return record if record is not None and record["key"] == key and _has_files(receipt, record) else None
 
 
+def read(receipt: str, *lists: str) -> dict[str, Any]:
+    """Return the content of a receipt, whether its files are whole or not; lists: further fields that must be lists.
+
+    Raises CorruptShard if it is not a receipt that dataprep wrote.
+    """
+    record = files.read_json(receipt)
+    found = [record.get(name) for name in ("files", *lists)] if isinstance(record, dict) else [None]
+    stated = found[0] if isinstance(found[0], list) else [None]
+    named = all(isinstance(f, dict) and {"name", "size", "hash"} <= f.keys() for f in stated)
+    if not named or not all(isinstance(one, list) for one in found):
+        msg = f"{receipt} must be a receipt that dataprep wrote; remove it and run again"
+        raise CorruptShard(msg)
+    return cast("dict[str, Any]", record)
+
+
 def all_whole(found: Sequence[str]) -> bool:
     """Return whether all receipts `found` are whole, and the files that they list have the bytes that were written."""
     with ThreadPoolExecutor(min(len(found), os.cpu_count() or 1, 8) or 1, thread_name_prefix="check") as threads:

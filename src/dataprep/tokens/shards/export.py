@@ -15,19 +15,20 @@ import os
 import shutil
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from dataprep.core import owned
 from dataprep.core.runner import runner_of
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, StaleOutput
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import ENDS
 
-from .claim import local_folder, own_tokenizer
+from .claim import check_tokenizer, local_folder, own_tokenizer
 from .shard import Shards
 
 if TYPE_CHECKING:
@@ -74,11 +75,25 @@ def export(
         log.warning("%s does not store loss masks, so they are omitted", to)
     with lease.held(folder):
         jobs = list(FORMS[to](found, folder))
+        _check_foreign(folder, jobs, found)
+        owned.begin(folder)
         done = runner_of(run).map(ExportFile.done, jobs, f"export to {to}")
         paths = list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
         _sweep(folder, to, {os.path.basename(job.path) for job in jobs}, {os.path.basename(path) for path in paths})
         files.sweep(folder)
     return paths
+
+
+def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> None:
+    """Raise StaleOutput if files that an export writes are in `folder` and are somebody else's."""
+    heads = tuple(f"{os.path.basename(job.path)}." for job in jobs)
+    if others := owned.foreign(folder, [name for name in files.listdir(folder) if name.startswith(heads)]):
+        msg = f"{folder} holds {others[0]}, which dataprep did not write; give another folder as out"
+        raise StaleOutput(msg)
+    tokenizer = files.join(str(shards.path), "tokenizer.json")
+    if jobs and jobs[0].write is _nanogpt and files.exists(tokenizer):
+        with files.open_raw(tokenizer) as f:
+            check_tokenizer(folder, f.read())
 
 
 def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
