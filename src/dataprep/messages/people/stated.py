@@ -1,4 +1,4 @@
-"""Read the accounts and contacts that exports state: ids of Telegram, Discord and Slack, contacts, and vCards."""
+"""Read the accounts and contacts that exports state: of Telegram, Discord, Slack and Apple, contacts, and vCards."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import orjson
 from dataprep.errors import ReadError
 from dataprep.messages.names.phones import phone
 from dataprep.read.chats.discord import Discord, blocks
+from dataprep.read.chats.discord_package import is_package
+from dataprep.read.chats.imessage.reader import IMessage
 from dataprep.read.chats.json_export import sort_out
-from dataprep.read.chats.packs import DAMAGED_ZIP, folder_of, opened_zip, state_of
+from dataprep.read.chats.packs import DAMAGED_ZIP, Pack, folder_of, opened_zip, state_of
 from dataprep.read.chats.slack.names import USERS
 from dataprep.read.chats.slack.reader import Slack
 from dataprep.read.chats.sms.reader import Sms, contact_names
@@ -23,6 +25,8 @@ from dataprep.read.chats.telegram.json import Telegram
 from dataprep.read.json.stream import JsonStream
 from dataprep.read.text import BOM
 from dataprep.store import files
+
+from .owners import StatedAccount, apple_accounts, direct, owner_of, zipped_package
 
 Account = tuple[str, str]  # platform, id
 CARD = ".vcf"
@@ -48,9 +52,14 @@ class Stated:
 
     def add(self, account: Account, handles: Iterable[Any], names: Iterable[Any] = ()) -> None:
         """Add an account: its ids and names of accounts (`handles`), and the names of its person; skip empty ones."""
-        mine = {str(one) for one in handles if one}
+        mine = {_text(one) for one in handles if one}
         self.handles |= mine
-        self.accounts.update((account, name) for name in mine | {str(one) for one in names if one})
+        self.accounts.update((account, name) for name in mine | {_text(one) for one in names if one})
+
+
+def _text(value: Any) -> str:
+    """Return a value of JSON as text; lone surrogates, which no text has, become question marks."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def stated_by(source: tuple[str, Any]) -> Stated:
@@ -63,7 +72,9 @@ def stated_by(source: tuple[str, Any]) -> Stated:
         with files.open_read(url) as f:
             return Stated(cards=set(cards_in(f.read(MAX_CARD_BYTES).decode("utf-8", "replace"))))
     if url.lower().endswith(".zip"):
-        return _zipped(url)
+        return _zipped(url, reader)
+    if isinstance(reader, IMessage):
+        return _of_accounts("imessage", apple_accounts(url, reader.me))
     if isinstance(reader, Slack):
         return _slack_folder(folder_of(url, 2), state_of(reader.companions(url)))
     if isinstance(reader, Sms):
@@ -75,7 +86,9 @@ def stated_by(source: tuple[str, Any]) -> Stated:
 def _accounts(url: str, reader: Telegram | Discord) -> Stated:
     """Return the accounts in an export of Telegram or Discord."""
     with files.open_read(url) as stream:
-        head = stream.read(64).removeprefix(BOM).lstrip()
+        head = stream.read(256).removeprefix(BOM).lstrip()
+    if isinstance(reader, Discord) and is_package(head):
+        return _package(url, reader)
     if head.startswith((b"{", b"[")):
         return _json(url, isinstance(reader, Discord), reader.max_doc_bytes)
     found = Stated()
@@ -84,6 +97,22 @@ def _accounts(url: str, reader: Telegram | Discord) -> Stated:
             for row in block:
                 if len(row) > 1:
                     found.add(("discord", row[0]), row[:2])
+    return found
+
+
+def _package(url: str, reader: Discord) -> Stated:
+    """Return the accounts that a data package of Discord states for one of its files of messages."""
+    pack, (middle, channel) = Pack(url, folder_of(url, 3)), url.rstrip("/").split("/")[-3:-1]
+    found = Stated()
+    with contextlib.suppress(ReadError):  # the reader of messages reports these
+        found = _of_accounts("discord", [*owner_of(pack, reader.me), *direct(pack, f"{middle}/{channel}")])
+    return found
+
+
+def _of_accounts(platform: str, accounts: Iterable[StatedAccount]) -> Stated:
+    found = Stated()
+    for one in accounts:
+        found.add((platform, one.id), one.handles, one.names)
     return found
 
 
@@ -167,9 +196,12 @@ def cards_in(text: str) -> Iterator[tuple[str, str]]:
             name, numbers = "", []
 
 
-def _zipped(url: str) -> Stated:
-    """Return what the vCards and Slack's lists of users in a zip state."""
+def _zipped(url: str, reader: Any) -> Stated:
+    """Return what the vCards, Slack's lists of users and the accounts of a data package of Discord in a zip state."""
     found = Stated()
+    if isinstance(reader, Discord):
+        with contextlib.suppress(ReadError, *DAMAGED_ZIP):
+            found = _of_accounts("discord", zipped_package(url, reader.me))
     with contextlib.suppress(ReadError, *DAMAGED_ZIP), opened_zip(url) as z:  # the reader of messages reports these
         for info in z.infolist():
             name = files.name_of(info.filename)

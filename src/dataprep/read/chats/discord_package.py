@@ -37,6 +37,7 @@ CSV = re.compile(rb'"?ID"?,"?Timestamp"?,"?Contents"?,"?Attachments"?\s*(?:\n|\Z
 STATED = re.compile(r"(?:^|/)(?:channel|index|user)\.json\Z")  # files with names of channels and of the owner
 ACCOUNTS = ("account/user.json", "Account/user.json")
 EMOJI = re.compile(r"<a?(:\w+:)\d+>")
+DIRECT = "Direct Message with "
 UNNAMED = {"", "None", "Unknown channel", "Direct Message with Unknown Participant"}
 GROUP = 4_096  # messages per batch
 MAX_BYTES = 1 << 30  # of one channel's messages, which are held in memory
@@ -190,4 +191,10 @@ def _chat(pack: Pack, middle: str, channel: str) -> str:
     title = str(index.get(id_) or "") if isinstance(index, dict) else ""
     if title in UNNAMED:
         return str(name or f"channel {id_}")
-    return title.removeprefix("Direct Message with ").removesuffix("#0")
+    return title_of_direct(title) or title
+
+
+def title_of_direct(title: str) -> str:
+    """Return the other person's name in a title of index.json, "Direct Message with bob#0"; "" if it is another."""
+    name = title.removeprefix(DIRECT).removesuffix("#0")
+    return name if title.startswith(DIRECT) and title not in UNNAMED else ""
