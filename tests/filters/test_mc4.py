@@ -31,6 +31,7 @@ def test_published_numbers():
     line = "é" * 200 + "\n"
     assert kept(MC4(), [line * 3, line * 2 + line[1:], "x\n" * 900]) == [True, False, False]
     assert kept(MC4(min_paragraphs=None), [""]) == [True]
+    assert kept(MC4(min_paragraph_chars=None), ["a\n\n", "a\nb", ""]) == [True, False, False]
     laws.cuts_do_not_matter(MC4(), laws.batch_of([line * 3, line * 2, ""]), [1, 2])
     laws.books_balance(MC4(), laws.batch_of([line * 3, line * 2, ""]))
     laws.key_and_pickle_are_stable(MC4())

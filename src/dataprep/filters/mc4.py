@@ -32,7 +32,7 @@ class MC4(ScoredFilter):
 
     min_paragraphs: a document with fewer paragraphs than this is dropped (`few_paragraphs`); 3 as published.
     min_paragraph_chars: a line with so many code points or more is a paragraph; 200 as published. Lines end at `\n`,
-        and all their characters count.
+        and all their characters count. None: no minimum; every line is a paragraph, also an empty one.
 
     Texts are not changed. Multilingual C4 has no other rules for text, but drops pages with bad words, except for one
     in a thousand: `BadWords(..., keep_fraction=0.001)`.
@@ -43,7 +43,7 @@ class MC4(ScoredFilter):
     compiled: ClassVar[bool] = True
 
     min_paragraphs: int | None = 3
-    min_paragraph_chars: int = 200
+    min_paragraph_chars: int | None = 200
 
     def __post_init__(self) -> None:
         check_numbers(self, ["min_paragraphs", "min_paragraph_chars"])
@@ -55,12 +55,12 @@ class MC4(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The value that decides the score: the length of a paragraph."""
-        return self.min_paragraph_chars
+        """The value that decides the score: the length of a paragraph; 0 for None, which scores the same."""
+        return self.min_paragraph_chars or 0
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return the number of paragraphs of each text, as the column `mc4_paragraphs`."""
-        return {"mc4_paragraphs": pa.array(count_long_lines(*B.buffers(batch), self.min_paragraph_chars or 0))}
+        return {"mc4_paragraphs": pa.array(count_long_lines(*B.buffers(batch), self.measure))}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason to drop each document, null to keep it; scores: the columns of `score`."""

@@ -5,6 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+
+from dataprep.unicode.text import U8
+
+from .candidates import GAP_SIGN, LABEL_END, LABEL_GAP
 
 # Words after which a number is not personal: of books, versions, papers, companies, orders and accounts.
 NOT_PERSONAL = """
@@ -70,11 +77,26 @@ def _backwards(table: str, gap: str, more: str) -> re.Pattern[str]:
 _NOT_PERSONAL = _backwards(
     NOT_PERSONAL, r"[ \t_.:：=#°№]{0,3}", rf"(?:[03]1-)?(?:{_trie(w[::-1] for w in AFTER_LABEL.split('|'))}[ _])?"
 )
+_PHONE_GAP = " \t_.:：=፦(（+"  # signs between the label of a phone and the number
 _PHONE = _backwards(
-    PHONE, r"[ \t_.:：=፦(（+]{0,4}", rf"(?:{_trie(w[::-1] for w in AFTER_PHONE.split('|'))}[ _]?){{0,3}}"
+    PHONE, f"[{_PHONE_GAP}]{{0,{LABEL_GAP}}}", rf"(?:{_trie(w[::-1] for w in AFTER_PHONE.split('|'))}[ _]?){{0,3}}"
 )
 PARAMETERS = "id|v|p|page|item|article|product|ref|order|t|q"  # of a URL: ?id=0612345678
 _PARAMETER = re.compile(rf"[?&](?:{PARAMETERS})=\Z")
+
+
+@cache
+def label_ends() -> U8:
+    """Return the bits GAP_SIGN and LABEL_END of each code point, uint8[0x110000].
+
+    They mark the signs after the label of a phone and the last letters of such labels.
+    """
+    table = np.zeros(0x110000, np.uint8)
+    last = "".join(sorted({re.escape(w[-1]) for w in (*words(PHONE), *AFTER_PHONE.split("|"))}))
+    ends = re.compile(f"[{last}]", re.IGNORECASE)
+    table[[ord(c) for c in ends.findall("".join(map(chr, range(0xD800))))]] = LABEL_END
+    table[[ord(c) for c in _PHONE_GAP]] = GAP_SIGN
+    return table
 
 
 def is_labelled(text: str, start: int) -> bool:

@@ -1,4 +1,4 @@
-"""Find numbers that are not phones: dates, numbers of books, American post codes."""
+"""Find numbers that are not phones: dates and numbers of books."""
 
 from __future__ import annotations
 
@@ -15,11 +15,6 @@ _ISBN = re.compile(  # 978 2 07 036038 4, 978 2070360384
     r"9(?<![0-9]9)7[89](?:[ -][0-9]{10}|([ -])[0-9]{1,5}\1[0-9]{1,7}\1[0-9]{1,7}\1[0-9])(?![0-9])"
 )
 _ISBN_DIGITS = 13
-_DAY = re.compile(  # eight digits that are a day: 12 05 2023, 20230512
-    r"(?:0?[1-9]|[12][0-9]|3[01])\D?(?:0?[1-9]|1[0-2])\D?(?:19|20)[0-9]{2}"
-    r"|(?:19|20)[0-9]{2}\D?(?:0?[1-9]|1[0-2])\D?(?:0?[1-9]|[12][0-9]|3[01])"
-)
-_POST_CODE = re.compile(r"[0-9]{5}-[0-9]{4}\Z")  # American: 02110-1301
 
 
 def dates_and_books(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -35,18 +30,3 @@ def dates_and_books(text: str, start: int, end: int) -> list[tuple[int, int]]:
         found += (m.span() for m in books if sum(map(str.isdigit, m[0])) == _ISBN_DIGITS)
         found.sort()
     return found
-
-
-def is_day(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] is a day, perhaps without signs, such as 20230512."""
-    return _DAY.fullmatch(text, start, end) is not None
-
-
-def is_post_code(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] is an American post code of nine digits."""
-    return _POST_CODE.fullmatch(text, start, end) is not None
-
-
-def is_isbn(digits: str) -> bool:
-    """Return whether ten digits are an ISBN-10: weighted 10 to 1, they sum to a multiple of 11."""
-    return len(digits) == 10 and sum(w * int(d) for w, d in zip(range(10, 0, -1), digits, strict=True)) % 11 == 0
