@@ -225,3 +225,14 @@ def test_the_command_takes_what_lmplz_takes(tmp_path, capsys, monkeypatch):
     assert models[0] == models[1] == models[2]
     assert b"\na b d" not in models[0]
     assert run("--prune", "none")[0] == 1
+
+
+def test_the_text_is_not_written_over(tmp_path):
+    """By its name, by a link, or as a file of a folder."""
+    text = tmp_path / "t.txt"
+    text.write_text("a b c\n")
+    (tmp_path / "link").symlink_to(text)
+    for texts, out in ((text, text), (text, tmp_path / "link"), (tmp_path, text)):
+        with pytest.raises(PlanError, match="is one of the texts; give another file as out"):
+            train(str(texts), out=str(out), order=2, discount_fallback=True)
+    assert text.read_text() == "a b c\n"

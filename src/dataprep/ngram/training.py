@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -114,6 +114,10 @@ def train(
         msg = f"{out} must be a local path; copy the model afterwards"
         raise PlanError(msg)
     path = files.path_of(out)
+    given: Any = [] if hasattr(texts, "batches") else [texts] if isinstance(texts, str) else texts
+    if any(files.real(url) == files.real(path) for pattern in given for url in files.expand(pattern)):
+        msg = f"{out} is one of the texts; give another file as out"
+        raise PlanError(msg)
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(path) or ".", prefix=".ngram-", suffix=".tmp") as folder:
         model = _Training(plan, folder).run(texts, path)
