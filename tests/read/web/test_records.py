@@ -146,7 +146,7 @@ def test_records_that_are_no_pages(tmp_path) -> None:
     path.write_bytes(b"".join([
         record(http(), i=0),
         record(http(HTML[:40]), "response", "WARC-Segment-Number: 1", i=1),
-        record(HTML[40:], "continuation", "WARC-Segment-Number: 2", i=2),
+        record(HTML[40:], "continuation", "WARC-Segment-Number: 3", "WARC-Segment-Origin-ID: <urn:x:1>", i=2),
         record(b"HTTP/1.1 200 OK\r\n\r\n", "revisit", i=3),
         record(HTML, "conversion", "Content-Type: text/html", "WARC-Refers-To: <urn:x:0>", i=4),
         record(b"no page", "response", "Content-Type: application/http; msgtype=response", i=5),
@@ -157,11 +157,11 @@ def test_records_that_are_no_pages(tmp_path) -> None:
     ]))  # fmt: skip
     found, dropped = texts(path)
     assert found == [TEXT, "words"]
-    reasons = ["segmented", "revisit", "duplicate_record", "bad_http", "bad_http", "content_type"]
-    assert list(dropped.values()) == reasons
+    reasons = ["bad_http", "bad_http", "content_type", "duplicate_record", "revisit", "segmented"]
+    assert sorted(dropped.values()) == reasons
     ledger = Ledger("read", source="s")
     list(Warc()(Slice(str(path), 0), ledger))
-    detail = "1 records were dropped, since their content continues in other records or files"
+    detail = "1 records were dropped, since their segments are not all in this file in order"
     assert ledger.unread == [Unread(str(path), "segmented", min(dropped), detail)]
 
 
@@ -211,3 +211,48 @@ def test_archives_that_fastwarc_does_not_read(tmp_path, monkeypatch) -> None:
     found = list(read_records(str(tmp_path / "a.warc.gz"), ALL, 1 << 20, strict=False))
     assert [entry.position for entry in found] == [sum(map(len, stored[:i])) for i in range(60)]
     assert len(tries) == MAX_FAILURES
+
+
+def segment(body: bytes, number: int, total: int = 0, of: int = 1) -> bytes:
+    """The segment of that number of the page `of`; total: bytes of the page, stated by the last segment."""
+    kind = "response" if number == 1 else "continuation"
+    lines = [f"WARC-Segment-Number: {number}"]
+    lines += [f"WARC-Segment-Origin-ID: <urn:x:{of}>"] if number > 1 else []
+    lines += [f"WARC-Segment-Total-Length: {total}"] if total else []
+    return record(body, kind, *lines, i=of if number == 1 else f"{of}-{number}")
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_segments_are_joined(tmp_path, suffix) -> None:
+    """A page in three segments is one document, also when another page's segments and whole records lie between."""
+    page = http()
+    n = len(page)
+    parts = [
+        segment(page[:50], 1), record(http(), i=9), segment(page[:20], 1, of=2), segment(page[50:90], 2),
+        segment(page[20:], 2, n, of=2), segment(page[90:], 3, n),
+    ]  # fmt: skip
+    path = tmp_path / f"a.warc{suffix}"
+    path.write_bytes(b"".join(gzip.compress(part) if suffix else part for part in parts))
+    ledger = Ledger("read", source="s")
+    found = [batch.to_pylist() for batch in Warc()(Slice(str(path), 0), ledger)]
+    rows = [row for rows in found for row in rows]
+    assert [row["text"] for row in rows] == [TEXT] * 3
+    assert [f"/{i}" in row["meta"] for row, i in zip(rows, (9, 2, 1), strict=True)] == [True] * 3
+    assert ledger.unread == []
+
+
+@pytest.mark.parametrize("case", ["order", "no end", "total", "elsewhere", "too long"])
+def test_segments_that_cannot_be_joined(tmp_path, case) -> None:
+    """Segments that are missing, in another order, or longer or shorter than stated never become a text in part."""
+    page = http()
+    n = len(page)
+    one, two, three = segment(page[:50], 1), segment(page[50:90], 2), segment(page[90:], 3, n)
+    parts = {
+        "order": [one, three, two], "no end": [one, two], "total": [one, two, segment(page[90:], 3, n + 1)],
+        "elsewhere": [two, three], "too long": [one, segment(bytes(17 << 20), 2), three],
+    }[case]  # fmt: skip
+    path = tmp_path / "a.warc"
+    path.write_bytes(b"".join([record(http(), i=9), *parts]))
+    found, dropped = texts(path)
+    reason = {"elsewhere": [], "too long": ["too_long"]}.get(case, ["segmented"])
+    assert (found, [*dropped.values()]) == ([TEXT], reason)

@@ -25,6 +25,7 @@ from .digests import is_wrong
 from .members import has_no_checksum
 from .records import Entry, read_records
 from .response import Refused, refuse
+from .segments import NUMBER, Segments
 
 CHANGED = "the bytes of the record differ from its WARC digest; fetch the file again, or read it with digests=False"
 NAMED, NAMED_CHARS = 10, 40  # record types in a message, and characters of each
@@ -96,8 +97,9 @@ class Crawl(LimitedReader):
         wanted = frozenset({self.HOLDS, *self.ALSO})
         checks = has_no_checksum(piece.url) if self.digests is None else self.digests
         changed: list[int] = []
-        segments: list[int] = []
-        for entry in read_records(piece.url, wanted, self.max_block(), strict=self.strict):
+        segments = Segments(self.max_block())
+        loaded = wanted | {"continuation"}
+        for entry in read_records(piece.url, loaded, self.max_block(), strict=self.strict):
             if len(refused) >= FLUSH:
                 _record_drops(refused, piece, stats)
             if entry.lost:
@@ -114,21 +116,28 @@ class Crawl(LimitedReader):
             archive.good += 1
             kind = entry.headers.get("warc-type", "").lower() or "without a type"
             types[kind] += 1
-            if kind not in wanted and kind not in self.OTHERS:
+            if kind not in loaded and kind not in self.OTHERS:
+                continue
+            if NUMBER in entry.headers and (kind == "continuation" or entry.body is not None):
+                whole = segments.add(entry)
+                if whole is None:
+                    continue
+                entry = whole  # noqa: PLW2901 - the record of which it is the last segment
+            elif kind == "continuation":
                 continue
             try:
-                if kind not in wanted:
+                if kind in self.OTHERS:
                     refuse(kind)
                 if entry.body is None:
                     refuse("too_long")
                 found = self.document(entry, stats, seen)
             except Refused as e:
-                if e.reason == SEGMENTED:
-                    segments.append(entry.position)
                 refused.append((entry.position, e.reason, entry.n_bytes))
                 continue
             if found is not None:
                 yield Record(entry.position, found[0], len(found[0]), orjson.dumps(found[1]).decode())
+        segments.close()
+        refused += segments.lost
         _record_drops(refused, piece, stats)
         for kind, n in types.items():
             stats.count(f"records.{kind}", n if kind not in wanted and kind not in self.OTHERS else 0)
@@ -142,9 +151,10 @@ class Crawl(LimitedReader):
             )
             raise ReadError(msg, piece.url, 0, reason="bad" if archive.bad else "empty")
         stats.unread += _rows_of_broken(piece.url, archive, changed)
-        if segments:
-            detail = f"{len(segments):,} records were dropped, since their content continues in other records or files"
-            stats.unread.append(Unread(piece.url, SEGMENTED, segments[0], detail))
+        apart = [position for position, reason, _ in segments.lost if reason == SEGMENTED]
+        if apart:
+            detail = f"{len(apart):,} records were dropped, since their segments are not all in this file in order"
+            stats.unread.append(Unread(piece.url, SEGMENTED, min(apart), detail))
 
     def _lifted(self, batch: Batch) -> Batch:
         """Move the columns out of the batch's meta; return the batch."""

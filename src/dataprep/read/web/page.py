@@ -37,8 +37,9 @@ BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\
           b"MZ\x90", b"\x7fELF", b"\x00\x00\x01\x00", b"RIFF", b"\xd0\xcf\x11\xe0", b"wOF2", b"wOFF")  # fmt: skip
 META = re.compile(rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
 TAG = re.compile(rb"<[^>]*>")
-RUNS = re.compile(rb"[\x80-\x9f\xa1-\xff]{3,}")
 HIGH = bytes(b for b in range(128, 256) if b != 0xA0)  # not the no-break space, which stands next to all letters
+ONLY_HIGH = bytes(b if b in HIGH else 32 for b in range(256))  # for translate: all other bytes become blanks
+RUN = 3  # high bytes next to each other
 FEW_HIGH = 16
 ASCII = bytes(range(128))
 UKRAINIAN = b"\xa4\xa6\xa7\xad\xb4\xb6\xb7\xbd"  # letters of KOI8-U, lines of tables in KOI8-R
@@ -135,7 +136,7 @@ def _corrected(data: bytes, detected: str) -> str:
     """Return the detected charset, or one that the detector does not know: EUC-KR (it says UTF-8) and KOI8-U."""
     if detected == "koi8-r" and len(data) != len(data.translate(None, UKRAINIAN)):
         return "koi8-u"
-    if detected == "utf-8" and sum(map(len, RUNS.findall(data))) > len(data.translate(None, ASCII)) / 2:
+    if detected == "utf-8" and bytes_in_runs(data) > len(data.translate(None, ASCII)) / 2:
         text = data.decode("cp949", "replace")
         hangul = len(HANGUL.findall(text))
         if hangul >= FEW_HANGUL and hangul > HANGUL_SHARE * (len(text) - len(text.encode("ascii", "ignore"))):
@@ -153,8 +154,7 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     if declared.startswith(ASCII_DIFFERS):
         return [name for name in (declared, meta, detected) if name]
     high = len(data) - len(data.translate(None, HIGH))
-    runs = sum(len(run) for run in RUNS.findall(data))
-    is_latin = runs < high / 2
+    is_latin = bytes_in_runs(data) < high / 2
     turkish = detected == "cp1254" and len(data) != len(data.translate(None, TURKISH))
     sure = high >= FEW_HIGH or not is_latin or (turkish and len(data) == len(data.translate(None, ICELANDIC)))
     named = [name for name in (declared, meta) if name]
@@ -162,6 +162,11 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     names = list(dict.fromkeys(name for name in order if name))
     votes = [SAME.get(name, name) for name in (declared, meta, detected)]
     return sorted(names, key=lambda name: ((name in LATIN) != is_latin, -votes.count(SAME.get(name) or name)))
+
+
+def bytes_in_runs(data: bytes) -> int:
+    """Return how many bytes over 127 stand in runs of at least three, not counting no-break spaces."""
+    return sum(len(run) for run in data.translate(ONLY_HIGH).split() if len(run) >= RUN)
 
 
 def _share(name: str, evidence: list[str]) -> float:

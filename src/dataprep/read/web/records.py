@@ -15,6 +15,7 @@ import importlib.util
 import io
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from dataprep.errors import ReadError
@@ -31,6 +32,12 @@ EMPTY = (b"\r\n", b"\n", b"\r\r\n")
 NAMED = re.compile(rb"(WARC-[\w-]+|Content-[\w-]+)[ \t]*:", re.IGNORECASE)
 UNNAMED = re.compile(r"(WARC-|Content-)", re.IGNORECASE)
 FAST = importlib.util.find_spec("fastwarc") is not None
+
+
+@lru_cache(1_024)
+def _lower(names: tuple[bytes, ...]) -> list[str]:
+    """Return the names of a record's headers in lower case; most records of a file have the same ones."""
+    return [name.decode("utf-8", "replace").lower() for name in names]
 
 
 class Entry(NamedTuple):
@@ -166,17 +173,20 @@ class _Archive:
         raw.seek(begin)
         try:
             for record in ArchiveIterator(raw, parse_http=False, max_header_len=MAX_HEADER):
-                position, n, found = record.stream_pos, record.content_length, record.headers
-                kind, body = (found.get("WARC-Type") or "").lower(), None
-                if (held and position <= held[-1].position) or (n == 0 and "content-length" not in found):
+                position, n = record.stream_pos, record.content_length
+                pairs = record.headers.items_bytes()
+                names, values = zip(*pairs, strict=True)
+                told = b"\0".join(values)
+                headers = dict(zip(_lower(names), told.decode("utf-8", "replace").split("\0"), strict=False))
+                if (held and position <= held[-1].position) or (n == 0 and "content-length" not in headers):
                     break
+                if b"\n" in told or told.count(b"\0") >= len(values):  # a line that it takes for two, or the reverse
+                    break
+                kind, body = headers.get("warc-type", "").lower(), None
                 if kind in self.wanted:
-                    headers = {name.lower(): value for name, value in found.items()}
                     body = record.reader.read() if n <= self.max_bytes else None
                 else:
                     headers = {"warc-type": kind}
-                if "\n" in "".join(headers.values()):  # a line that FastWARC takes for two, or the reverse
-                    break
                 if len(held) > 1:
                     yield held.pop(0)
                     begin = held[0].position
@@ -185,7 +195,7 @@ class _Archive:
                 if not self.magic:
                     if held and position != after:
                         break
-                    after = position + n + 16 + sum(len(k) + len(v) + 4 for k, v in found.items_bytes())
+                    after = position + n + 16 + sum(len(k) + len(v) + 4 for k, v in pairs)
                 held.append(Entry(position, headers, n, body))
             else:
                 self.ended = True

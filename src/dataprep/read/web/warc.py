@@ -3,8 +3,9 @@
 Response, resource and conversion records with an accepted status and content type become documents: transfer and
 content encodings are removed, the charset is found, and an extractor, by default Resiliparse (extra `warc`), extracts
 the text. The position of a document is the offset of its record in the stored file. Revisits, repeated records (same
-id, or same URL and date), conversions of records that were read, and segments of records are dropped with a reason;
-request, metadata, warcinfo, continuation and other records are ignored, but counted in the statistics.
+id, or same URL and date), and conversions of records that were read are dropped with a reason; request, metadata,
+warcinfo and other records are ignored, but counted in the statistics. The segments of a record are joined if they are
+in one file in order (`segments.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from dataclasses import fields as fields_of
 from typing import Any, ClassVar
 
 from dataprep.core.ledger import Ledger
-from dataprep.core.unread import SEGMENTED
 from dataprep.errors import PlanError
 
 from .crawl import Crawl
@@ -54,7 +54,7 @@ class Warc(Crawl):
     form_fields: bool = False
     noscript: bool = False
 
-    VERSION: ClassVar[int] = 5
+    VERSION: ClassVar[int] = 6
     NAME: ClassVar[str] = "warc"
     HOLDS: ClassVar[str] = "response"
     ALSO: ClassVar[frozenset[str]] = frozenset({"resource", "conversion"})
@@ -104,8 +104,6 @@ class Warc(Crawl):
         for name, header in (("date", "warc-date"), ("record_id", "warc-record-id"), ("truncated", "warc-truncated")):
             if header in headers:
                 fields[name] = headers[header]
-        if "warc-segment-number" in headers:
-            refuse(SEGMENTED)
         if headers["warc-type"].lower() == "conversion" and headers.get("warc-refers-to") in seen:
             refuse("duplicate_record")
         self._refuse_twin(fields, seen)
