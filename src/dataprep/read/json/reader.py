@@ -114,6 +114,8 @@ class Jsonl(LimitedReader):
                 for first in range(0, len(own), B.MAX_ROWS):
                     found = self._at(block, own[first : first + B.MAX_ROWS], piece)
                     yield self._batch(found, block, piece, (sources, Ledger("", quiet=True)))
+                if not len(positions) or positions[-1] < ends[1]:
+                    return  # what follows may be damaged
 
     def warm(self) -> None:
         """Compile the kernels (compiled functions) on one line; called once, before workers start."""
