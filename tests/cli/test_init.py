@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import itertools
 import json
 import shutil
@@ -104,6 +105,15 @@ def test_rules_that_would_drop_most_documents_are_comments(tmp_path, dataprep, m
     (line,) = [line for line in (tmp_path / "pipeline.py").read_text().splitlines() if "dp.Gopher()" in line]
     assert line.strip().startswith("# dp.Gopher(),")
     assert line.endswith("drops 100%")
+
+
+@pytest.mark.parametrize(("share", "is_offered"), [(0.6, True), (0.4, False)])
+def test_rules_for_english_are_for_english(share, is_offered, monkeypatch):
+    """C4 drops each document in Hindi or Chinese, so it is not offered if English is only the largest of several."""
+    init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
+    monkeypatch.setattr(init, "_languages", lambda samples, n: [("en", share), ("hi", 0.3)])
+    monkeypatch.setattr(init, "find_spec", lambda name: name)
+    assert ("dp.C4()" in init._cleaning([])) == is_offered
 
 
 def test_paths_name_exactly_the_files(tmp_path, monkeypatch):

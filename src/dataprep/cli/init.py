@@ -254,8 +254,8 @@ def _cleaning(documents: Sequence[FileGroup]) -> str:
         top, share = shares[0] if shares else ("und", 0.0)
         if top != "und" and share >= MOST_LANGUAGE:
             rules.insert(0, (f'dp.Language("{top}")', Language(top), "the language of most documents"))
-        if top == "en":
-            rules.append(("dp.C4()", C4(), "lines that end like sentences, for English web pages"))
+            if top == "en":  # C4 knows the end marks of English alone
+                rules.append(("dp.C4()", C4(), "lines that end like sentences, for English web pages"))
     for code, stage, about in rules:
         kept = [sample.then(stage) for sample in samples]
         n_kept = sum(map(_count, kept))
