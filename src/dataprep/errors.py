@@ -49,6 +49,11 @@ def a_or_an(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number and its noun: "1 part", "2,000 parts"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def _clean(record: logging.LogRecord) -> bool:
     record.msg, record.args = shown(record.getMessage()), ()
     return True

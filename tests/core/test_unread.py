@@ -211,14 +211,14 @@ def test_each_bad_file_counts_once(caplog) -> None:
     """Two rows of one file are one bad file; hidden ones cannot be told apart by their names; kinds are warned of."""
     twice = [Unread("a", "bad", 1), Unread("a", "bad", 2)]
     check_unread(twice, 1, 5)
-    assert "1 files are bad and were not read, or not to their end; of a, the file is bad" in caplog.text
+    assert "not read, or not to the end: 1 bad file; of a, the file is bad" in caplog.text
     hidden = [Unread("hidden", "bad", 1), Unread("hidden", "bad", 2)]
     with pytest.raises(ReadError, match="2 files are bad"):
         check_unread(hidden, 1, 5)
     for reason in ("damaged", "bad_digest"):
         caplog.clear()
         check_unread([Unread("w", reason, 1, "so")], 0, 0)
-        assert "1 archives have damaged records; of w, so" in caplog.text
+        assert "damaged records in 1 archive; of w, so" in caplog.text
         caplog.clear()
         check_unread([Unread("w", reason, 1, "so")], 0)
         assert caplog.text == ""

@@ -79,7 +79,7 @@ def test_stop_or_skip(folder, tmp_path, monkeypatch, caplog, suffix, run) -> Non
     if suffix.startswith("jsonl"):
         lines = LINES.splitlines(keepends=True)
         assert sum(map(len, lines[:before])) <= row["offset"] <= sum(map(len, lines[: before + 1]))
-    assert "1 files are bad" in caplog.text
+    assert "not to the end: 1 bad file;" in caplog.text
 
 
 def tree(home) -> dict[str, bytes]:

@@ -116,6 +116,8 @@ def test_missing_and_empty(tmp_path, path, says) -> None:
         ({"date_order": "dmy"}, "no option 'date_order' for jsonl; the options are max_bad, max_doc_bytes, meta"),
         ({"max_doc_bytes": 0}, "max_doc_bytes=0 must be at least 1"),
         ({"columns": {"n": "number"}}, "type 'number'"),
+        ({"text": 0}, "text=0 must be the name of a field or column"),
+        ({"text": None}, "text=None must be the name"),
     ],
 )
 def test_wrong_parameters(tmp_path, kwargs, says) -> None:
@@ -129,6 +131,13 @@ def test_wrong_parameters(tmp_path, kwargs, says) -> None:
 def test_no_path(path) -> None:
     """An empty or wrong path is an error with its value."""
     with pytest.raises(PlanError, match=r"path=.* (must be a path|names no file)"):
+        dp.read(path)
+
+
+@pytest.mark.parametrize("path", [[1.5], ["a.jsonl", None], {"news": [b"a"]}])
+def test_a_path_that_is_none(path) -> None:
+    """Each item of a list must be a path or a Dataset."""
+    with pytest.raises(PlanError, match=r"^(1\.5|None|b'a') in path= is not a path or a Dataset; give paths"):
         dp.read(path)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, PlanError, ReadError, require
+from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
 from dataprep.store import files, hashes
 from dataprep.store.key import key
 
@@ -211,7 +211,8 @@ class Dataset(Documents):
         return shown_in_notebooks(pa.concat_tables(tables))
 
     def __repr__(self) -> str:
-        what = f"{self.manifest['docs']:,} documents in {self.url}" if self.manifest else f"{len(self.parts)} parts"
+        m = self.manifest
+        what = f"{counted(m['docs'], 'document')} in {self.url}" if m else counted(len(self.parts), "part")
         return f"Dataset({what}; columns {', '.join(self.columns)})"
 
     def text_of(self, id_: int | str) -> str:

@@ -213,7 +213,7 @@ class Pipeline:
                 msg = (
                     f"{stage.name} needs the column {', '.join(missing)}, which neither the input nor an earlier "
                     f"stage has (there are {', '.join(columns)}); to make it from a field of the input's metadata, use "
-                    f"dp.read(..., columns={missing})"
+                    f"dp.read(..., columns={missing}); the parameters of a function are named after columns"
                 )
                 raise PlanError(msg)
             if not isinstance(stage, Stage) and (twice := [name for name in stage.adds if name in columns]):

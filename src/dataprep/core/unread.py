@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.errors import ReadError, redacted
+from dataprep.errors import ReadError, counted, redacted
 from dataprep.store import files
 
 from .folder import UNREAD as NAME
@@ -83,9 +83,9 @@ def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int 
         raise ReadError(_detail(found[0]), found[0].file, found[0].offset)
     broken = {row.file: row for row in rows if row.reason in (BAD_DIGEST, DAMAGED)}
     if broken and n_docs is not None:
-        log.warning("%d archives have damaged records; of %s, %s", len(broken), *_shown(broken))
+        log.warning("damaged records in %s; of %s, %s", counted(len(broken), "archive"), *_shown(broken))
     if bad and n_docs:
-        log.warning("%d files are bad and were not read, or not to their end; of %s, %s", len(bad), *_shown(bad))
+        log.warning("not read, or not to the end: %s; of %s, %s", counted(len(bad), "bad file"), *_shown(bad))
 
 
 def _shown(bad: Mapping[Any, Unread]) -> tuple[str, str]:

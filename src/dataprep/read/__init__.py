@@ -85,6 +85,7 @@ def read(
     require(on_bad_file in ("stop", "skip"), f'on_bad_file={on_bad_file!r} must be "stop" or "skip"')
     allowed = max_bad_files is None or on_bad_file == "skip"
     require(allowed, f'max_bad_files={max_bad_files!r} must be used with on_bad_file="skip", or be left out')
+    require(type(text) is str, f"text={text!r} must be the name of a field or column, as a str")
     is_count = max_bad_files is None or (type(max_bad_files) is int and max_bad_files >= 0)
     require(is_count, f"max_bad_files={max_bad_files!r} must be a number of files from 0, or None for no limit")
     if isinstance(columns, str):
@@ -180,6 +181,9 @@ def _listed(path: Any) -> list[Any]:
     if any(isinstance(p, Mapping) for p in listed):
         msg = "path= is an iterator of rows, not of paths; set key= to a name of their content, or give a list"
         raise PlanError(msg)
+    for p in listed:
+        one = isinstance(p, (str, os.PathLike, Dataset))
+        require(one, f"{p!r} in path= is not a path or a Dataset; give paths, or texts with their name as key=")
     return [p if isinstance(p, Dataset) else os.fspath(p) for p in listed]
 
 
