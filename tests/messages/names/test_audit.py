@@ -173,3 +173,14 @@ def docs_of_two(folder):
     people = ("Ilse Varga", "Teo")
     data = [{"text": f"hi {i}", "chat": "a", "author": who, "kind": "text"} for i in (6, 7) for who in people]
     return laws.dataset_of(folder, data, strings=("chat", "author", "kind"))
+
+
+def test_hashes_are_no_names():
+    """The letters of a short name in a hash are no leak; the same letters next to digits in a text are."""
+    people = KnownPeople(("A B",), prefixes="")
+    rng = random.Random(1)
+    hashes = ["".join(rng.choices("0123456789abcdef", k=32)) for _ in range(500)]
+    hashes += [f"{one}-zstd" for one in hashes] + [f"sha256:{one}{one}" for one in hashes]
+    assert not list(people(Strings("the JSON", CELL, hashes)))
+    assert list(people(Strings("the JSON", CELL, [f"see {one}" for one in hashes])))
+    assert list(people(Strings("the JSON", CELL, ["a b"])))

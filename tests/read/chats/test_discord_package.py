@@ -29,7 +29,7 @@ TEA = [  # newest first, as in a package
     message(4, "https://tenor.com/view/cup-1"),
     message(3, "look", "https://cdn.example.org/a/cup.png?ex=1 https://cdn.example.org/b/plan.pdf"),
     message(2, 'two\nlines, "quoted"'),
-    message(1, "tea <:kettle:123>?"),
+    message(1, "tea <:kettle:123> <@301> <@!302> <@&303> in <#304>? <@> <@x1>"),
 ]
 FILES = {
     "account/user.json": {"id": "1", "username": "noor", "global_name": "Noor Telle"},
@@ -41,7 +41,7 @@ FILES = {
     "messages/c13/messages.json": [message(8, "lost")],
 }
 EXPECTED = [
-    ("Map makers / tea", "text", "tea :kettle:?", {}),
+    ("Map makers / tea", "text", "tea :kettle: @301 @302 @303 in #304? <@> <@x1>", {}),
     ("Map makers / tea", "text", 'two\nlines, "quoted"', {}),
     ("Map makers / tea", "image", "look", {"files": ["cup.png", "plan.pdf"]}),
     ("Map makers / tea", "gif", "https://tenor.com/view/cup-1", {}),

@@ -39,6 +39,7 @@ _PSEUDONYM = re.compile("-[b-df-hj-np-t]{2,}(?![^\\W_])")  # "Person-hsjb" is no
 _OWN_CHARS = 200  # of a value that the program wrote
 # max_found, data/part-00000-000.parquet, steps/05-MinHash-0123abcd/keys
 _IDENTIFIER = re.compile(r"/?[a-z0-9.-]+[_/](?:[a-z0-9._-]+/)*(?:\d\d-[\w-]+-[0-9a-f]{8}/)?[a-z0-9._/-]+")
+_HASH = re.compile("(?:[a-z0-9]+:)?[0-9a-f]{32,128}(?:-[a-z0-9]+)?")  # which has the letters of "A B" by chance
 _LETTERS = 3  # of a name between spaces; a shorter one occurs by chance
 _SURE_BYTES = 8  # of a single name among bytes that are not text
 _SURE_NAMES = 6  # bytes of a name of several words in a file that is not UTF-8, such as hashes or counts
@@ -145,6 +146,8 @@ class KnownPeople:
         is_prose = strings.how == CELL and strings.place.startswith(("column ", "line "))
         for row, _, end, number, _ in finder.hits(offsets, data, folded_letters(self.prefixes or "")).tolist():
             term, value = finder.terms[number], strings.values[row]
+            if _HASH.fullmatch(value):
+                continue
             after = data[end : end + 64].tobytes().decode("utf-8", "ignore")
             if (" " in term and not _by_chance(term, strings)) or (is_prose and not self._is_own(value, after, 0)):
                 yield Finding(term, row, stays=False)

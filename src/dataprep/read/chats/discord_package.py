@@ -37,6 +37,7 @@ CSV = re.compile(rb'"?ID"?,"?Timestamp"?,"?Contents"?,"?Attachments"?\s*(?:\n|\Z
 STATED = re.compile(r"(?:^|/)(?:channel|index|user)\.json\Z")  # files with names of channels and of the owner
 ACCOUNTS = ("account/user.json", "Account/user.json")
 EMOJI = re.compile(r"<a?(:\w+:)\d+>")
+MENTION = re.compile(r"<(@)[!&]?(\d+)>|<(#)(\d+)>")  # of a person, a role or a channel, by its id
 DIRECT = "Direct Message with "
 UNNAMED = {"", "None", "Unknown channel", "Direct Message with Unknown Participant"}
 GROUP = 4_096  # messages per batch
@@ -162,7 +163,7 @@ def _fault(record: Any, max_bytes: int) -> tuple[str, int]:
 
 
 def _row(record: dict[str, Any], author: str) -> MessageRow:
-    text = EMOJI.sub(r"\1", str(record["Contents"] or ""))
+    text = MENTION.sub(r"\1\2\3\4", EMOJI.sub(r"\1", str(record["Contents"] or "")))
     urls = [url for url in re.split(r"[\s,]+", str(record.get("Attachments") or "")) if url]
     names = [url.partition("?")[0].rpartition("/")[2] for url in urls]
     only_gif = text.startswith(GIFS) and not any(c.isspace() for c in text)
