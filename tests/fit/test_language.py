@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 import dataprep as dp
-from dataprep.errors import DataprepError, PlanError
-from dataprep.filters.preset_folder import NGRAM, RECORD
+from dataprep.errors import DataprepError, PlanError, StaleOutput
+from dataprep.filters.preset_folder import CLASSIFIER, NGRAM, PIECES, RECORD
 from dataprep.fit.language import fit_language
 from dataprep.store.key import key
 
@@ -179,3 +179,24 @@ def test_the_command_prints_the_cuts(fitted, dataprep, tmp_path):
     code, _, err = dataprep("fit-language", "other", *samples, "--out", str(tmp_path / "x"))
     assert (code, err.count("\n")) == (1, 1)
     assert "not 'other'" in err
+
+
+@pytest.mark.parametrize("name", [PIECES, NGRAM, CLASSIFIER, RECORD])
+def test_files_of_others_are_not_replaced(tmp_path, name):
+    """A model or preset that somebody else put there is named before any work."""
+    docs = write(tmp_path / "a.jsonl", ["one"])
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text("mine")
+    with pytest.raises(StaleOutput, match=f"holds {name}, which dataprep did not write; give another folder"):
+        fit_language("mine", docs, docs, out=str(out), replace=True)
+    assert [(p.name, p.read_text()) for p in out.iterdir()] == [(name, "mine")]
+
+
+def test_a_preset_is_replaced_by_other_settings(fitted, tmp_path):
+    """This is one of an earlier version, which has no journal."""
+    made, reference, wild, small = fitted
+    shutil.copytree(made.url, tmp_path / "preset")
+    (tmp_path / "preset" / ".dataprep-journal").unlink()
+    again = fit_language("mine", reference, wild, out=str(tmp_path / "preset"), tail=0.02, replace=True, **small)
+    assert again.record["tail"] == 0.02

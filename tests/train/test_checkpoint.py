@@ -109,3 +109,19 @@ def test_another_file_is_not_a_checkpoint(tmp_path):
         (tmp_path / name).write_text("{}")
         with pytest.raises(error, match=sentence):
             load_model(tmp_path / name)
+
+
+@pytest.mark.parametrize("wrong", ["nothing", "config", "vocabulary", "width", "layers", "end", "weights"])
+def test_a_checkpoint_whose_numbers_are_wrong_is_one_sentence(run, tmp_path, wrong):
+    """No model of a stated size is made before the stored weights are of that size."""
+    content = checkpoint.load(checkpoint.found(run)[0])
+    shape = content["config"]["model"]
+    changed = {
+        "config": {"config": {}}, "vocabulary": {"vocab_size": 10**12}, "end": {"eot": None}, "weights": {"model": {}},
+        "width": {"config": content["config"] | {"model": shape | {"d_model": 2**30}}},
+        "layers": {"config": content["config"] | {"model": shape | {"n_layers": 10**9}}},
+    }  # fmt: skip
+    given = {"format": 1} if wrong == "nothing" else content | changed[wrong]
+    torch.save(given, tmp_path / "step-00000001.pt")
+    with pytest.raises(CorruptShard, match=r"step-00000001.pt: not a checkpoint of this version"):
+        load_model(tmp_path / "step-00000001.pt")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from dataprep.core import owned
 from dataprep.core.claim import check_apart
 from dataprep.core.dataset import Dataset, check_dataset
 from dataprep.errors import PlanError, StaleOutput, require
@@ -91,7 +92,7 @@ def fit_language(
     reference in more than one script. replace: write over a folder made from other samples or settings.
 
     A second call continues what was interrupted. Returns the LanguagePreset. Raises PlanError if a sample has too few
-    documents or a parameter is invalid, and StaleOutput if `out` has another preset.
+    documents or a parameter is invalid, and StaleOutput if `out` has another preset or files of others.
     """
     for docs in (reference, crawl, *([] if other is None else [other])):
         check_dataset(docs)
@@ -103,9 +104,15 @@ def fit_language(
     found = _finished(out, own, replace=replace)
     if found is not None:
         return found
+    if others := owned.foreign(out, [RECORD, PIECES, NGRAM, CLASSIFIER, f"{CLASSIFIER}.json", RECEIPTS]):
+        msg = f"{out} holds {others[0]}, which dataprep did not write; give another folder as out"
+        raise StaleOutput(msg)
     sample, wild = _sample(reference, "reference"), _sample(crawl, "crawl sample")
     if not mixed_scripts:
         _check_script(sample)
+    owned.begin(out)
+    if files.exists(files.join(out, RECORD)):
+        files.remove(files.join(out, RECORD))
     made = _Fit(code, out, own, sample, wild)
     made.train(vocab_size, order, None if other is None else _texts(other))
     settings = made.thresholds(words, tail)
@@ -250,7 +257,6 @@ def _finished(out: str, own: str, *, replace: bool) -> LanguagePreset | None:
     if not replace:
         msg = f"{out} has a preset made from other samples or settings; give another folder, or replace=True"
         raise StaleOutput(msg)
-    files.remove(at)
     return None
 
 

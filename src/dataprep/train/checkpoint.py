@@ -14,7 +14,7 @@ import pickle
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 
@@ -122,11 +122,26 @@ def load(path: Path) -> dict[str, Any]:
         content = None if damaged else torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as e:
         damaged = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'unreadable'}"
-    if damaged or not isinstance(content, dict) or content.get("format") != FORMAT:
+    if damaged or not _is_checkpoint(content):
         reason = f"damaged at {damaged}" if damaged else "not a checkpoint of this version"
         msg = f"{path}: {reason}; without an older checkpoint, train again (--start-over, or resume=False)"
         raise CorruptShard(msg)
-    return content
+    return cast("dict[str, Any]", content)
+
+
+def _is_checkpoint(content: Any) -> bool:
+    """Return whether the content of a file has a config and a model of the size that it states."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        return False
+    try:
+        shape, rows = TrainConfig.from_dict(content["config"]).model, content["vocab_size"]
+        weights = content["model"]
+        blocks = {name.split(".")[1] for name in weights if name.startswith("blocks.")}
+        size = (-(-rows // 64) * 64, shape.d_model)
+        whole_numbers = isinstance(content["eot"], int) and isinstance(rows, int)
+        return whole_numbers and len(blocks) == shape.n_layers and weights["embedding.weight"].shape == size
+    except (KeyError, TypeError, AttributeError, PlanError):
+        return False
 
 
 def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
