@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import laws
 from dataprep.core import runner as run
 from dataprep.core import workers
+from dataprep.core.ray_runner import Ray
 from dataprep.core.runner import Local, Serial, parse_bytes
 from dataprep.errors import PlanError, ReadError, Transient, WorkerDied
 
@@ -117,7 +119,7 @@ def test_memory_is_shared_among_workers():
     assert [run.parse_bytes(m) for m in (5, "8GB", "512 MiB", "1.5 kb")] == [5, 8 * 10**9, 512 << 20, 1500]
     assert run.machine_memory() > 1 << 28
     with pytest.raises(PlanError, match="not an amount of memory"):
-        Serial(memory="lots").map(square, [1])
+        Serial(memory="lots")
     with pytest.raises(PlanError, match="workers=0 must be at least 1"):
         Local(0)
     assert [run.at_once(Local(8, memory=m)) for m in (None, "64GB", "2 GiB", "700MB")] == [8, 8, 3, 1]
@@ -142,6 +144,9 @@ def test_sizes_that_are_none(text):
     """Each is one sentence."""
     with pytest.raises(PlanError, match="is not an amount of memory"):
         parse_bytes(text)
+    for make in (Serial, partial(Local, 2), Ray) if text is not None else ():  # at once, not when work begins
+        with pytest.raises(PlanError, match="is not an amount of memory"):
+            make(memory=text)
 
 
 @given(st.integers(0, 200), st.integers(1, 60))

@@ -15,7 +15,7 @@ from dataprep.errors import WorkerDied, need
 from dataprep.store.progress import track
 
 from .deaths import ATTEMPTS
-from .runner import Local, at_once, check_timeout, parse_bytes, work
+from .runner import Local, at_once, check_memory, check_timeout, parse_bytes, work
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -35,6 +35,7 @@ class Ray:
     timeout: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_memory(self.memory)
         check_timeout(self.timeout)
 
     @property

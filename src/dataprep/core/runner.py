@@ -85,6 +85,12 @@ def parse_bytes(size: int | str) -> int:
         raise PlanError(msg) from e
 
 
+def check_memory(size: int | str | None) -> None:
+    """Raise PlanError if `size` is neither None nor an amount of memory."""
+    if size is not None:
+        parse_bytes(size)
+
+
 def machine_memory() -> int:
     """Return the bytes of memory that this machine (or its container) may use."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
@@ -121,6 +127,7 @@ class Serial:
     workers: ClassVar[int] = 1
 
     def __post_init__(self, timeout: float | None) -> None:
+        check_memory(self.memory)
         if timeout is not None:
             msg = f"timeout={timeout!r} needs a worker process, and Serial has none; "
             msg += f"use dp.Local(1, timeout={timeout!r})"
@@ -147,6 +154,7 @@ class Local:
     timeout: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_memory(self.memory)
         check_timeout(self.timeout)
         if self.workers < 1:
             msg = f"workers={self.workers!r} must be at least 1"

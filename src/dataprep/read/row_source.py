@@ -79,7 +79,7 @@ def _write(rows: RowSource, url: str, text: str) -> dict[str, Any]:
         n = _write_groups(f, rows, text)
     if not n:
         files.remove(url)
-        msg = "there are no rows; check the name of the dataset and its split="
+        msg = "there are no rows; pass data that has some, and check a dataset's name and split="
         raise ReadError(msg, rows.source)
     return {"files": [url], "rows": n, "source": rows.source}
 
