@@ -54,6 +54,7 @@ class Discord(JsonExport):
     date_order: str | None = None
     me: str | None = None
     PLATFORM: ClassVar[str] = "Discord"
+    VERSION: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
