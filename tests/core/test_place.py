@@ -118,6 +118,23 @@ def test_a_tokenizer_of_others_is_not_replaced(tmp_path, job):
     write(tmp_path, out)
 
 
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+def test_a_folder_of_another_tokenizer_is_kept(tmp_path, name):
+    """train_bpe and save name it; folders of dataprep's, with a journal or without, may be written again."""
+    for k, write in enumerate((lambda out: dp.train_bpe(docs(tmp_path), 260, out=out, val=0.0), BYTES.save)):
+        out = tmp_path / str(k)
+        out.mkdir()
+        (out / name).write_text('{"mine": 1}')
+        with pytest.raises(StaleOutput, match=f"{name} was not written by dataprep; give another folder"):
+            write(out)
+        assert (out / name).read_text() == '{"mine": 1}'
+        (out / name).unlink()
+        write(out)
+        Tokenizer.of_bytes("chatml").save(out)
+        dp.train_bpe(docs(tmp_path), 259, out=out, val=0.0)
+        BYTES.save(out)
+
+
 @pytest.mark.parametrize(
     ("form", "name"),
     [

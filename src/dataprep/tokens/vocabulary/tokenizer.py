@@ -27,12 +27,13 @@ import tokenizers
 from tokenizers import decoders, models
 
 from dataprep.core import batch as B
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, require
 from dataprep.store import files
 
 from . import formats
 from .formats import to_bytes, to_chars
 from .patterns import PATTERNS, regex_of
+from .place import write_folder
 from .special import EOT, special_names
 
 if TYPE_CHECKING:
@@ -141,19 +142,17 @@ class Tokenizer:
 
         path: a folder, for `tokenizer.json`, which `tokenizers` opens, and `tokenizer_config.json`, which
         `transformers` also needs; NAME.json, for the content of `tokenizer.json` only; or NAME.tiktoken, for
-        `tiktoken`'s list of bytes and ranks, and NAME.tiktoken.json with pattern and special tokens.
+        `tiktoken`'s list of bytes and ranks, and NAME.tiktoken.json with pattern and special tokens. Raises StaleOutput
+        if a folder has another tokenizer that dataprep did not write.
         """
         url = os.fspath(path)
-        if not url:
-            msg = "out='' must be the path of a folder, or of NAME.json or NAME.tiktoken"
-            raise PlanError(msg)
+        require(bool(url), "out='' must be the path of a folder, or of NAME.json or NAME.tiktoken")
         if url.endswith(".tiktoken"):
             self.tiktoken()  # raises if there is no such form
             formats.write_tiktoken(url, self.vocab, self.special, self.pattern)
             return url
         if not url.endswith(".json"):
-            files.write_bytes(files.join(url, "tokenizer_config.json"), formats.transformers_config(self.special))
-            url = files.join(url, "tokenizer.json")
+            return write_folder(url, self.special, self.file)
         files.write_bytes(url, self.file)
         return url
 

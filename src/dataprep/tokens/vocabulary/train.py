@@ -21,6 +21,7 @@ from dataprep.tokens.split import HOLD_OUT, SEED, Split
 
 from .merges import learn_from_sample
 from .patterns import regex_of
+from .place import check_place
 from .special import special_names
 from .tokenizer import Tokenizer
 
@@ -116,6 +117,8 @@ def train_bpe(
         folder = os.fspath(out)
         check_apart(docs, folder)
         with lease.held(folder):
+            if receipts.valid(files.join(folder, "receipt.json"), recipe) is None:
+                check_place(folder)
             receipts.once(files.join(folder, "receipt.json"), recipe, lambda: {"files": [train().save(folder)]})
             files.sweep(folder)
         tok = Tokenizer.load(folder)
