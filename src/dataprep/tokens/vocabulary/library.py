@@ -119,6 +119,11 @@ class LibraryTokenizer(Tokenizer):
             raise PlanError(msg)
         return self._engine
 
+    @property
+    def file(self) -> bytes:
+        """The content of tokenizer.json."""
+        return self._stored.encode()
+
     def tiktoken(self) -> NoReturn:
         """Raise PlanError: `tiktoken` cannot represent this vocabulary."""
         msg = "tiktoken needs a byte-level BPE, and this vocabulary is of another kind; use .engine or save(DIR)"
@@ -133,7 +138,7 @@ class LibraryTokenizer(Tokenizer):
             if self._pieces is not None:
                 files.write_bytes(files.join(url, "tokenizer.model"), self._pieces.serialized_model_proto())
             url = files.join(url, "tokenizer.json")
-        files.write_bytes(url, self._stored.encode())
+        files.write_bytes(url, self.file)
         return url
 
     def extended(self, special: str | Iterable[str]) -> Tokenizer:
