@@ -226,7 +226,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
     run = save(tmp_path / "run", SHAPES["tied"])
     with pytest.raises(PlanError, match="must be a new or empty folder"):
         export_model(run, run)
-    with pytest.raises(PlanError, match="out='' must be the path or URL of a folder"):
+    with pytest.raises(PlanError, match="out='' must be the path of a folder"):
         export_model(run, "")
     Tokenizer.of_bytes().save(run / "tokenizer.json")
     with pytest.raises(StaleOutput, match="is not the tokenizer of"):
