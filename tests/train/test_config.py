@@ -17,7 +17,7 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        store = ("dataprep.store.atomic", "dataprep.store.lease", "dataprep.store.stopping", "dataprep.store.splitmix")
+        store = (f"dataprep.store.{name}" for name in ("atomic", "failure", "lease", "stopping", "splitmix"))
         ours = ("dataprep.train", "dataprep.errors", *store)
         if name.startswith("dataprep.") and not name.startswith(ours):
             if name not in {"dataprep.store", "dataprep.tokens"} | readers:

@@ -72,8 +72,9 @@ def _print_groups(found: dict[str, Any]) -> None:
     groups = list(found["groups"].items())
     for name, row in [*groups[:SHOWN], ("all", found["total"])]:
         loss, perplexity, bits = (row[n] for n in ("loss", "perplexity", "bits_per_byte"))
+        style = "bold" if row is found["total"] else ""
         table.add_row(
-            Text(one_line(name, LABEL_CHARS), style="bold" if row is found["total"] else "", no_wrap=True),
+            Text(one_line(name, LABEL_CHARS), style, no_wrap=True, overflow="ellipsis"),
             f"{row['documents']:,}", f"{row['tokens']:,}", f"{row['bytes']:,}", "-" if loss is None else f"{loss:.3f}",
             "-" if perplexity is None else f"{perplexity:,.1f}", "-" if bits is None else f"{bits:.3f}",
         )  # fmt: skip

@@ -16,7 +16,8 @@ import dataprep as dp
 from dataprep.core import batch as B
 from dataprep.core.audit import json_strings
 from dataprep.messages.names.stage import Pseudonyms
-from dataprep.persona import decoded, persona
+from dataprep.persona import persona
+from dataprep.tokens.shards.audited import decoded
 
 ME = "Tomasz Orrelius"
 PEOPLE = {  # of several scripts, with a phone number; no word of theirs is a word of the messages
