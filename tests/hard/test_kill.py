@@ -157,7 +157,7 @@ from pathlib import Path
 import script, test_kill
 
 home, job = Path(sys.argv[1]), getattr(test_kill, sys.argv[2])
-for n in range(2, 99, int(sys.argv[3])):  # a fork each: what takes long is importing
+for n in range(2, 999, int(sys.argv[3])):  # a fork each: what takes long is importing
     place = home / f"killed-{{n}}"
     place.mkdir()
     for at in (n, 10**9):
