@@ -7,6 +7,7 @@ import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ import pytest
 import dataprep as dp
 import twins.semantic
 from dataprep.dedup.bloom import Bloom
+from dataprep.dedup.embeddings.vectors import StoredVectors
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.semantic import SemDeDup
@@ -22,6 +24,8 @@ from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.dedup.url import URL
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
+from dataprep.store.spill import Spill, spill_to
+from laws import dataset_of
 
 SURE = 1e-9  # a Bloom filter that errs so seldom is a set
 LINES = [
@@ -242,6 +246,37 @@ def test_a_model_reads_each_text_once(tmp_path) -> None:
     read.clear()
     table_of(replace(stage, against=upper.url), dumps[1], tmp_path / "changed")
     assert len(read) == 40 + len(upper)
+
+
+def test_a_part_reads_only_its_own_stored_vectors(tmp_path, monkeypatch) -> None:
+    """Of four files in segments of five vectors, a part reads those of its ids; without a file it is not covered."""
+    vectors = np.arange(80, dtype=np.int16).reshape(40, 2)
+    urls = tuple(str(tmp_path / f"vectors-{k}") for k in range(4))
+    for k, url in enumerate(urls):
+        with spill_to(url, 3) as spill:
+            for low in (10 * k, 10 * k + 5):
+                ids = np.arange(low, low + 5, dtype=np.uint64) + np.uint64(7)
+                spill.write([ids, ids, vectors[low : low + 5]])
+    read: list[tuple[str, int]] = []
+    real = Spill.read
+
+    def noted(self: Spill, segment: int, section: int, *more: Any, **named: Any) -> Any:
+        if section == 2:
+            read.append((self.f.name[-1], segment))
+        return real(self, segment, section, *more, **named)
+
+    monkeypatch.setattr(Spill, "read", noted)
+    stored = StoredVectors(urls, 7)
+    part = dataset_of(tmp_path, [{"text": str(i)} for i in range(40)], parts=1).parts[0]
+    for start, stop, own in ((0, 3, [("0", 0)]), (17, 23, [("1", 1), ("2", 0)]), (38, 40, [("3", 1)])):
+        some = replace(part, slices=(replace(part.slices[0], start=start, stop=stop),))
+        read.clear()
+        assert stored.covers(some)
+        assert not read
+        found = [row for _, rows in stored.of(some) for row in rows.tolist()]
+        assert found == vectors[start:stop].tolist()
+        assert read == own
+        assert StoredVectors(urls[1:3], 7).covers(some) == (start == 17)
 
 
 def texts_of(docs: dp.Dataset) -> list[str]:

@@ -23,13 +23,14 @@ from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.dedup.keep import Keep
 from dataprep.errors import PlanError, require
-from dataprep.store.spill import Spill, all_sections, spill_to
+from dataprep.store.spill import Spill, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U64
 
 I16: TypeAlias = npt.NDArray[np.int16]
 F32: TypeAlias = npt.NDArray[np.float32]
 F64: TypeAlias = npt.NDArray[np.float64]
+LAST_ID = np.uint64(2**64 - 1)
 LENGTH = 4096  # of every vector, at most
 UNITS = 10_000  # decisions use cosines as integers of this scale
 SEGMENT_BYTES = 8 << 20
@@ -134,16 +135,19 @@ class StoredVectors:
 
     def covers(self, part: Part) -> bool:
         """Return whether every document of `part` has a vector in the files."""
-        known = all_sections(self.urls, 0, np.uint64)
-        return all(B.find_sorted(known, self._ids(batch))[1].all() for batch in part.batches(["id"]))
+        wanted = np.concatenate([np.zeros(0, np.uint64), *map(self._ids, part.batches(["id"]))])
+        known = [ids for _, _, ids in self._segments(wanted[0], wanted[-1])] if len(wanted) else []
+        return bool(B.find_sorted(np.concatenate([wanted[:0], *known]), wanted)[1].all())
 
     def of(self, part: Part) -> Iterator[tuple[Batch, I16]]:
         """Yield the batches of `part`, with the column id alone, and the vectors of their documents, int16[n, d]."""
-        segments, held = self._segments(), (np.zeros(0, np.uint64), np.zeros((0, 0), np.int16))
+        segments, held = None, (np.zeros(0, np.uint64), np.zeros((0, 0), np.int16))
         for batch in filter(len, part.batches(["id"])):
             wanted = self._ids(batch)
+            segments = segments or self._segments(wanted[0], LAST_ID)
             while not len(held[0]) or held[0][-1] < wanted[-1]:
-                ids, vectors = next(segments)
+                spill, segment, ids = next(segments)
+                vectors = spill.read(segment, 2, dtype=np.int16).reshape(len(ids), -1)
                 held = np.append(held[0], ids), np.concatenate([held[1].reshape(-1, vectors.shape[1]), vectors])
             yield batch, held[1][B.find_sorted(held[0], wanted)[0]]
             used = int(np.searchsorted(held[0], wanted[-1], "right"))
@@ -152,12 +156,18 @@ class StoredVectors:
     def _ids(self, batch: Batch) -> U64:
         return np.asarray(B.ids(batch) + np.uint64(self.shift), np.uint64)
 
-    def _segments(self) -> Iterator[tuple[U64, I16]]:
+    def _segments(self, first: np.uint64, last: np.uint64) -> Iterator[tuple[Spill, int, U64]]:
+        """Yield (file, segment, ids) of the segments with ids from `first` to `last`; other files are left early."""
         for url in self.urls:
             with Spill(url) as spill:
+                if not spill.segments or spill.read(spill.segments - 1, 0, dtype=np.uint64)[-1] < first:
+                    continue
                 for segment in range(spill.segments):
                     ids = spill.read(segment, 0, dtype=np.uint64)
-                    yield ids, spill.read(segment, 2, dtype=np.int16).reshape(len(ids), -1)
+                    if ids[0] > last:
+                        return
+                    if ids[-1] >= first:
+                        yield spill, segment, ids
 
 
 @dataclass(frozen=True)
