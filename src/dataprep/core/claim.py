@@ -122,9 +122,7 @@ def claim(
     others = found.get("forgotten") != recipe.get("forgotten")  # then saved steps have other documents
     replaced = sorted(DATASET_FILES - (set() if others else {STEPS}))
     searched = names & set(replaced if found else DATASET_FILES)
-    if strangers := owned.strangers(out, DATASET_FILES | {FORGET_LIST}, searched):
-        msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
-        raise StaleOutput(msg)
+    owned.refuse(out, owned.strangers(out, DATASET_FILES | {FORGET_LIST}, searched))
     if found and not {n for n in names if not n.startswith(".")} <= {RECIPE}:  # a recipe alone has written nothing yet
         if not replace and same:
             raise forget_list.stale(out)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from dataprep.errors import DataprepError, PlanError
+from dataprep.errors import DataprepError, PlanError, StaleOutput
 from dataprep.store import files
 from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, is_journal, journal_of, journaled
 
@@ -72,6 +72,13 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
     names: the files and folders in `out` to search.
     """
     return sorted(_relative(url, out) for url in _divided(out, names)[1])
+
+
+def refuse(out: str, others: Sequence[str]) -> None:
+    """Raise StaleOutput, which names the first, if `others`, files in `out` that dataprep did not create, has any."""
+    if others:
+        msg = f"{out} holds {others[0]}, which dataprep did not write; give another folder as out"
+        raise StaleOutput(msg)
 
 
 def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:

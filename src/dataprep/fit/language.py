@@ -104,9 +104,7 @@ def fit_language(
     found = _finished(out, own, replace=replace)
     if found is not None:
         return found
-    if others := owned.foreign(out, [RECORD, PIECES, NGRAM, CLASSIFIER, f"{CLASSIFIER}.json", RECEIPTS]):
-        msg = f"{out} holds {others[0]}, which dataprep did not write; give another folder as out"
-        raise StaleOutput(msg)
+    owned.refuse(out, owned.foreign(out, [RECORD, PIECES, NGRAM, CLASSIFIER, f"{CLASSIFIER}.json", RECEIPTS]))
     sample, wild = _sample(reference, "reference"), _sample(crawl, "crawl sample")
     if not mixed_scripts:
         _check_script(sample)

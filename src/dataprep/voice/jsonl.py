@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from dataprep.core import owned
 from dataprep.core.dataset import Dataset
-from dataprep.errors import StaleOutput
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.tokens.split import SIDES
@@ -23,9 +22,7 @@ log = logging.getLogger("dataprep")
 
 def check_jsonl(out: str) -> None:
     """Raise StaleOutput if `out` has a JSONL file with the name of a split that dataprep did not write."""
-    if others := owned.foreign(out, [f"{side}.jsonl" for side in SIDES]):
-        msg = f"{out} holds {others[0]}, which dataprep did not write; give another folder as out"
-        raise StaleOutput(msg)
+    owned.refuse(out, owned.foreign(out, [f"{side}.jsonl" for side in SIDES]))
 
 
 def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tuple[dict[str, str], int]:

@@ -105,9 +105,7 @@ def claim(
 
 def _begin(out: str) -> None:
     """Begin the journal of the files that are created in `out`; raise StaleOutput if it has shards of others."""
-    if others := owned.foreign(out, filter(SHARD_FILE.fullmatch, files.listdir(out))):
-        msg = f"{out} holds {others[0]}, which dataprep did not write; give another folder as out"
-        raise StaleOutput(msg)
+    owned.refuse(out, owned.foreign(out, filter(SHARD_FILE.fullmatch, files.listdir(out))))
     owned.begin(out)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from dataprep.core import owned
 from dataprep.core.runner import runner_of
-from dataprep.errors import PlanError, StaleOutput
+from dataprep.errors import PlanError
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import ENDS
@@ -87,9 +87,7 @@ def export(
 def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> None:
     """Raise StaleOutput if files that an export writes are in `folder` and are somebody else's."""
     heads = tuple(f"{os.path.basename(job.path)}." for job in jobs)
-    if others := owned.foreign(folder, [name for name in files.listdir(folder) if name.startswith(heads)]):
-        msg = f"{folder} holds {others[0]}, which dataprep did not write; give another folder as out"
-        raise StaleOutput(msg)
+    owned.refuse(folder, owned.foreign(folder, [name for name in files.listdir(folder) if name.startswith(heads)]))
     tokenizer = files.join(str(shards.path), "tokenizer.json")
     if jobs and jobs[0].write is _nanogpt and files.exists(tokenizer):
         with files.open_raw(tokenizer) as f:
