@@ -111,7 +111,7 @@ def test_a_tokenizer_of_others_is_not_replaced(tmp_path, job):
     if job == "mix":
         dp.encode(docs(tmp_path), BYTES, tmp_path / "e", val=0.0)
     write = {**WRITERS, "mix": lambda home, out: dp.Mix({"a": 1}).write({"a": home / "e"}, out)}[job]
-    with pytest.raises(StaleOutput, match=r"tokenizer.json is another tokenizer, which was not written with shards"):
+    with pytest.raises(StaleOutput, match=r"tokenizer.json is of another tokenizer; give another folder as out"):
         write(tmp_path, out)
     assert (out / "tokenizer.json").read_bytes() == b"mine"
     (out / "tokenizer.json").write_bytes(BYTES.file)
@@ -125,7 +125,7 @@ def test_a_folder_of_another_tokenizer_is_kept(tmp_path, name):
         out = tmp_path / str(k)
         out.mkdir()
         (out / name).write_text('{"mine": 1}')
-        with pytest.raises(StaleOutput, match=f"{name} was not written by dataprep; give another folder"):
+        with pytest.raises(StaleOutput, match=f"{name} is of another tokenizer; give another folder"):
             write(out)
         assert (out / name).read_text() == '{"mine": 1}'
         (out / name).unlink()
@@ -148,7 +148,7 @@ def test_exports_do_not_replace_files_of_others(tmp_path, form, name):
     out = tmp_path / "out"
     out.mkdir()
     (out / name).write_bytes(b"mine")
-    with pytest.raises(StaleOutput, match=f"{name}(, which dataprep did not write| is another tokenizer)"):
+    with pytest.raises(StaleOutput, match=f"{name}(, which dataprep did not write| is of another tokenizer)"):
         dp.export(tmp_path / "e", form, out)
     assert (out / name).read_bytes() == b"mine"
     (out / name).unlink()

@@ -14,7 +14,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 import dataprep as dp
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import PlanError, ReadError, StaleOutput
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
 from dataprep.tokens.vocabulary.openers import tokenizer_of
 from dataprep.tokens.vocabulary.patterns import PATTERNS
@@ -141,3 +141,17 @@ def test_a_vocabulary_without_an_end_gets_one(tmp_path):
     assert Tokenizer.load(tmp_path).eot == 2
     with pytest.raises(PlanError, match="tokenizer=3 must be"):
         tokenizer_of(3)
+
+
+@pytest.mark.parametrize("make", [unigram, sentencepiece])
+def test_save_keeps_another_tokenizer(tmp_path, make):
+    """The folder is named, and its files stay; the same vocabulary may be saved there again."""
+    tok = tokenizer_of(make())
+    for name in ["tokenizer.json", "tokenizer.model"] if make is sentencepiece else ["tokenizer.json"]:
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(StaleOutput, match=f"{name} is of another tokenizer; give another folder as out"):
+            tok.save(tmp_path)
+        assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [(name, "mine")]
+        (tmp_path / name).unlink()
+    assert tok.save(tmp_path) == tok.save(tmp_path) == str(tmp_path / "tokenizer.json")
+    assert Tokenizer.load(tmp_path).hash == tok.hash

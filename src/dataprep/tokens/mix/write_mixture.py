@@ -25,7 +25,6 @@ from dataprep.store import files, lease
 from dataprep.store.key import key
 from dataprep.tokens.shards.claim import (
     check_shard_tokens,
-    check_tokenizer,
     claim,
     finished,
     local_folder,
@@ -38,6 +37,7 @@ from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.writer import Writer, arrange, copy_ranges, write_manifest
 from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.encoder import size_in_bytes
+from dataprep.tokens.vocabulary.place import TOKENIZER, write_folder
 
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner
@@ -183,6 +183,11 @@ def _write(
     recipe: str, described: Callable[[Mapping[str, int]], dict[str, Any]],
 ) -> Shards:  # fmt: skip
     """Write the shards into `folder`, which `claim` prepared for `recipe`."""
+    first = streams[0].shards
+    if own_tokenizer(first) is not None:
+        with files.open_raw(files.join(streams[0].path, TOKENIZER)) as f:
+            data = f.read()
+        write_folder(folder, {TOKENIZER: data})
     pieces = files.join(folder, f"pieces-{recipe[:8]}")
     written: dict[str, int] = {}
     shards: list[MixedShard] = []
@@ -193,15 +198,9 @@ def _write(
         files.write_bytes(files.join(pieces, f"{side}.documents"), documents.tobytes())
         for number, ((_, start, stop),) in enumerate(arrange([np.cumsum(lengths)], shard_tokens)):
             shards.append(MixedShard(side, number, start, stop))
-    first = streams[0].shards
     light = tuple(dataclasses.replace(s) for s in streams)  # without their caches, for workers
     task = WriteMixedShard(out=folder, pieces=pieces, streams=light, dtype=first.manifest["dtype"], key=recipe)
     entries = list(run.map(task, shards, "mix"))
-    if own_tokenizer(first) is not None:
-        with files.open_raw(files.join(streams[0].path, "tokenizer.json")) as f:
-            data = f.read()
-        check_tokenizer(folder, data)
-        files.write_bytes(files.join(folder, "tokenizer.json"), data)
     kept = ("vocab_size", "eot", "dtype", "special", "tokenizer")
     write_manifest(
         folder,

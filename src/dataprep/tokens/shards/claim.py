@@ -117,16 +117,6 @@ def vocabulary_fields(out: str, tok: Tokenizer) -> dict[str, Any]:
     return {**fields, "tokenizer": entry}
 
 
-def check_tokenizer(out: str, data: bytes) -> None:
-    """Raise StaleOutput if `out` has a tokenizer.json that dataprep did not write there, and that is not `data`."""
-    url = files.join(out, "tokenizer.json")
-    if owned.foreign(out, [files.name_of(url)]):
-        with files.open_raw(url) as f:
-            if f.read() != data:
-                msg = f"{url} is another tokenizer, which was not written with shards; give another folder as out"
-                raise StaleOutput(msg)
-
-
 def own_tokenizer(shards: Shards) -> Tokenizer | None:
     """Return the tokenizer that is stored with token shards, or None if there is none.
 

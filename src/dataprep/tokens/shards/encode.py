@@ -36,9 +36,10 @@ from dataprep.tokens.templates import Template, template_of
 from dataprep.tokens.vocabulary.characters import Characters
 from dataprep.tokens.vocabulary.loaded import keep_loaded, load_once
 from dataprep.tokens.vocabulary.openers import tokenizer_for
+from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
-from .claim import check_shard_tokens, check_tokenizer, claim, finished, local_folder, swept, vocabulary_fields
+from .claim import check_shard_tokens, claim, finished, local_folder, swept, vocabulary_fields
 from .pieces import KINDS, Assemble, PieceWriter, shard_plans
 from .shard import Shards
 from .special_in_text import count_special, spelled_by
@@ -124,7 +125,7 @@ def _encode(
     inputs.write(docs, folder)
     noted = dict[str, Any](recipe=recipe, **forget_list.noted(dropped))
     pieces = files.join(folder, f"pieces-{key(noted)[:8]}")
-    check_tokenizer(folder, tok.file)
+    check_place(folder, {TOKENIZER: tok.file})
     url = keep_loaded(tok.save(folder), tok)
     work = key([VERSION, tok.hash, layout])
     task = EncodePart(out=pieces, key=work, tokenizer=url, hash=tok.hash, layout=layout)

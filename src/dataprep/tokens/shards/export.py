@@ -27,8 +27,9 @@ from dataprep.errors import PlanError
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import ENDS
+from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
 
-from .claim import check_tokenizer, local_folder, own_tokenizer
+from .claim import local_folder, own_tokenizer
 from .shard import Shards
 
 if TYPE_CHECKING:
@@ -88,10 +89,10 @@ def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> N
     """Raise StaleOutput if files that an export writes are in `folder` and are somebody else's."""
     heads = tuple(f"{os.path.basename(job.path)}." for job in jobs)
     owned.refuse(folder, owned.foreign(folder, [name for name in files.listdir(folder) if name.startswith(heads)]))
-    tokenizer = files.join(str(shards.path), "tokenizer.json")
+    tokenizer = files.join(str(shards.path), TOKENIZER)
     if jobs and jobs[0].write is _nanogpt and files.exists(tokenizer):
         with files.open_raw(tokenizer) as f:
-            check_tokenizer(folder, f.read())
+            check_place(folder, {TOKENIZER: f.read()})
 
 
 def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:

@@ -16,9 +16,10 @@ from dataprep.store import files, hashes, lease
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import DTYPES, ENDS, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SIDES
+from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
-from .claim import check_shard_tokens, check_tokenizer, claim, local_folder, swept, vocabulary_fields
+from .claim import check_shard_tokens, claim, local_folder, swept, vocabulary_fields
 from .export import COPY_BYTES, LLMC, LLMC_INTS
 from .shard import Shards
 from .writer import Writer, arrange, copy_ranges, write_manifest
@@ -80,10 +81,10 @@ def import_tokens(
         made = claim(folder, recipe, replace=replace, settings=settings)
         if made is not None:
             return made
-        check_tokenizer(folder, tok.file)
+        check_place(folder, {TOKENIZER: tok.file})
+        tok.save(folder)
         written = (_write(found, side, tok, separator, folder, dtype, shard_tokens) for side in SIDES)
         entries = [entry for some in written for entry in some]
-        tok.save(folder)
         write_manifest(
             folder,
             entries,

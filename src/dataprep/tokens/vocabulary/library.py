@@ -16,10 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import tokenizers
 
-from dataprep.errors import PlanError, need
+from dataprep.errors import PlanError, need, require
 from dataprep.store import files
 
 from . import formats
+from .place import TOKENIZER, write_folder
 from .special import EOT, special_names
 from .tokenizer import Tokenizer
 
@@ -130,14 +131,16 @@ class LibraryTokenizer(Tokenizer):
         raise PlanError(msg)
 
     def save(self, path: str | os.PathLike[str]) -> str:
-        """Write the vocabulary and return its URL; path: a folder, or NAME.json. In a folder of a model of
-        SentencePiece, `tokenizer.model` is written, too, which other programs open.
-        """  # noqa: D205
+        """Write the vocabulary and return its URL.
+
+        path: a folder, or NAME.json. In a folder of a model of SentencePiece, `tokenizer.model` is written, too, which
+        other programs open. Raises StaleOutput if a folder has another tokenizer that dataprep did not write there.
+        """
         url = os.fspath(path)
+        require(bool(url), "out='' must be the path of a folder, or of NAME.json")
         if not url.endswith(".json"):
-            if self._pieces is not None:
-                files.write_bytes(files.join(url, "tokenizer.model"), self._pieces.serialized_model_proto())
-            url = files.join(url, "tokenizer.json")
+            model = {} if self._pieces is None else {"tokenizer.model": self._pieces.serialized_model_proto()}
+            return write_folder(url, {**model, TOKENIZER: self.file})
         files.write_bytes(url, self.file)
         return url
 

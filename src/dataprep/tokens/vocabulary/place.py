@@ -14,26 +14,26 @@ from . import formats
 TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 
 
-def check_place(folder: str, written: Mapping[str, bytes] | None = None) -> None:
-    """Raise StaleOutput if a folder has a tokenizer that dataprep did not write.
+def check_place(folder: str, written: Mapping[str, bytes | None]) -> None:
+    """Raise StaleOutput if files of a tokenizer would replace those of another one, which dataprep did not write there.
 
-    written: {name: content} of the files that will be written; files that are the same already may be there.
+    written: {name: content} of the files that will be written, None: not known yet; files with the same content may
+    be there. If tokenizer_config.json is among them, files next to one of the form that dataprep gives it may be, too.
     """
-    found = [name for name in (TOKENIZER, CONFIG) if files.exists(files.join(folder, name))]
-    if not found or (CONFIG in found and _is_own(_content(folder, CONFIG))):
+    found = [name for name in written if files.exists(files.join(folder, name))]
+    if CONFIG in found and _is_own(_content(folder, CONFIG)):
         return
-    for name in found:
-        if owned.foreign(folder, [name]) and _content(folder, name) != (written or {}).get(name):
-            msg = f"{files.join(folder, name)} was not written by dataprep; give another folder as out"
+    for name in owned.foreign(folder, found):
+        if _content(folder, name) != written[name]:
+            msg = f"{files.join(folder, name)} is of another tokenizer; give another folder as out"
             raise StaleOutput(msg)
 
 
-def write_folder(folder: str, special: Mapping[str, int], data: bytes) -> str:
-    """Write tokenizer.json with the content `data`, and tokenizer_config.json; return the URL of the first.
+def write_folder(folder: str, written: Mapping[str, bytes]) -> str:
+    """Write the files `written` of a tokenizer, {name: content}; return the URL of tokenizer.json, the last of them.
 
-    special: {special token: id}. Raises StaleOutput if the folder has a tokenizer that dataprep did not write.
+    Raises StaleOutput if the folder has another tokenizer that dataprep did not write there.
     """
-    written = {CONFIG: formats.transformers_config(special), TOKENIZER: data}
     check_place(folder, written)
     for name, content in written.items():
         files.write_bytes(files.join(folder, name), content)

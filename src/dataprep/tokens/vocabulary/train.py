@@ -21,7 +21,7 @@ from dataprep.tokens.split import HOLD_OUT, SEED, Split
 
 from .merges import learn_from_sample
 from .patterns import regex_of
-from .place import check_place
+from .place import CONFIG, TOKENIZER, check_place
 from .special import special_names
 from .tokenizer import Tokenizer
 
@@ -118,7 +118,7 @@ def train_bpe(
         check_apart(docs, folder)
         with lease.held(folder):
             if receipts.valid(files.join(folder, "receipt.json"), recipe) is None:
-                check_place(folder)
+                check_place(folder, {CONFIG: None, TOKENIZER: None})
             receipts.once(files.join(folder, "receipt.json"), recipe, lambda: {"files": [train().save(folder)]})
             files.sweep(folder)
         tok = Tokenizer.load(folder)
