@@ -96,8 +96,29 @@ def test_nothing_hidden_is_left(docs, tmp_path, layout, how):
         made = dp.Pipeline(*hidden).run(docs, str(tmp_path / name), replace=True)
         assert found(tmp_path / name) == set()
         assert 0 < made.count < docs.count
+        assert steps_of(tmp_path / name) == saved_after(hidden, docs)
     dp.Pipeline(LATER[0]).run(made, str(tmp_path / "again"))
     assert found(tmp_path / "again") == set()
+
+
+def test_stages_that_wait_hide_too(docs, tmp_path):
+    """A stage of the input that was not run before leaves nothing of earlier runs either."""
+    dp.Pipeline(FILTER, CUT).run(docs, str(tmp_path))
+    assert {"zzrefused", "zzadmira"} <= found(tmp_path)
+    dp.Pipeline(dp.Filter(long)).run(docs.then(Hide()), str(tmp_path), replace=True)
+    assert found(tmp_path) == set()
+    assert steps_of(tmp_path) == []
+
+
+def steps_of(folder):
+    """The names of the saved steps."""
+    return sorted(os.listdir(folder / "steps")) if (folder / "steps").exists() else []
+
+
+def saved_after(stages, docs):
+    """The steps of the Estimators behind the last stage that hides."""
+    last = max(n for n, stage in enumerate(stages) if stage.hides)
+    return [step.name for step in dp.Pipeline(*stages).steps(docs)[last + 1 :] if hasattr(step.stage, "fit")]
 
 
 def found(folder):

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import dataprep as dp
+import laws
 from dataprep.core.dataset import join_datasets
+from dataprep.core.ledger import Ledger
+from dataprep.core.reader import Slice, reader_of, recorded
+from dataprep.errors import PlanError
+from dataprep.read.json.reader import Jsonl
 
 
 @pytest.fixture
@@ -35,3 +40,30 @@ def test_pick_gives_the_documents_that_batches_gives(inputs, kind) -> None:
             for columns in (["id", "text", "source", "meta"], ["text"]):
                 found = [row for batch in part.pick(ids, columns) for row in batch.to_pylist()]
                 assert found == [{name: row[name] for name in columns} for row in wanted]
+
+
+def test_a_plain_reader_has_defaults():
+    """It adds nothing, names nothing, reads one file from its start, and finds no single documents."""
+    reader, piece = dp.Reader(), Slice("a.jsonl", 0)
+    assert (dict(reader.adds), reader.named(piece), reader.companions("a")) == ({}, "", ())
+    assert (reader.splits, reader.picks, reader.enters("a.jsonl"), reader.narrowed(["id"]) is reader) == (
+        False, False, False, True,
+    )  # fmt: skip
+    assert reader.cuts("a.jsonl", 100, 10) == [(0, None, 100)]
+    with pytest.raises(PlanError, match=r"a: Reader does not know the types of x, y; give columns="):
+        reader.types_of("a", ("x", "y"))
+    for call in (lambda: reader(piece, Ledger("read")), lambda: reader.pick(piece, np.array([1], np.uint64))):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def test_readers_come_back_from_json():
+    """Those of this package; nothing else is imported, and what is no reader is none."""
+    for reader in (Jsonl(text="a.b"), Jsonl(columns=(("a", "string"),))):
+        record = json.loads(json.dumps(recorded(reader)))
+        assert reader_of(record) == reader
+    assert recorded(laws.Rows()) is None
+    assert reader_of(None) is None
+    for wrong in ({"module": "laws", "name": "Rows"}, {"module": "dataprep", "name": "Exact"},
+                  {"module": "dataprep", "name": "no_such"}, {"module": "dataprep", "name": "read"}):  # fmt: skip
+        assert reader_of({**wrong, "fields": {}}) is None

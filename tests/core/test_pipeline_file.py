@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,14 @@ def test_stages(tmp_path):
     assert {name: reasons(done[name]) for name in REASONS} == REASONS
     assert reasons(done["chats"]) >= {"in_two_exports", "image", "joined"}
     assert done["chats"].count < 200
+
+
+def test_a_file_may_have_the_name_of_a_module(tmp_path):
+    """The module that is loaded stays, and the file is itself found by its name."""
+    for name in ("json", "some_steps_of_mine"):
+        (tmp_path / f"{name}.py").write_text("def one(out): return __name__\n")
+        (step,) = pipeline_file.load(str(tmp_path / f"{name}.py"))
+        own = f"pipeline_{name}" if name == "json" else name
+        assert step.fn("") == own
+        assert sys.modules.pop(own).one is step.fn
+    assert sys.modules["json"] is json

@@ -1,5 +1,6 @@
 """Runners: order, retries, dead workers, the missing main guard."""
 
+import contextlib
 import itertools
 import os
 import signal
@@ -9,6 +10,7 @@ import textwrap
 from dataclasses import dataclass
 from functools import partial
 
+import cloudpickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ from dataprep.core import runner as run
 from dataprep.core import workers
 from dataprep.core.ray_runner import Ray
 from dataprep.core.runner import Local, Serial, parse_bytes
-from dataprep.errors import PlanError, ReadError, Transient, WorkerDied
+from dataprep.errors import DataprepError, PlanError, ReadError, Transient, WorkerDied
 
 
 def square(n):
@@ -122,6 +124,9 @@ def test_memory_is_shared_among_workers():
         Serial(memory="lots")
     with pytest.raises(PlanError, match="workers=0 must be at least 1"):
         Local(0)
+    for limits in (("4GB",), (None, 2)):
+        with pytest.raises(TypeError):  # a number would be neither
+            Local(1, *limits)
     assert [run.at_once(Local(8, memory=m)) for m in (None, "64GB", "2 GiB", "700MB")] == [8, 8, 3, 1]
     assert list(Local(2, memory="700MB").map(square, [1, 2, 3])) == [1, 4, 9]
     for runner in (Serial(memory="100MB"), Local(2, memory="100MB")):
@@ -168,3 +173,76 @@ class Splits(laws.Rows):
     """A reader that may begin anywhere."""
 
     splits = True
+
+
+@pytest.mark.parametrize("given", [0, -1, 10**9, True, "2", float("nan"), float("inf")])
+def test_limits_of_time_that_are_none(given):
+    """Are refused at once, with the value."""
+    with pytest.raises(PlanError, match=f"timeout={given!r} must be a number of seconds above 0"):
+        Local(1, timeout=given)
+    with pytest.raises(PlanError, match=rf"Serial has none; use dp\.Local\(1, timeout={given!r}\)"):
+        Serial(timeout=given)
+
+
+@pytest.mark.parametrize("given", [None, 1, 0.5, 10**9 - 1])
+def test_limits_of_time(given):
+    """In seconds."""
+    assert Local(1, timeout=given).timeout == given
+    assert Serial(timeout=None).map(square, [2]).__next__() == 4
+
+
+@pytest.mark.parametrize(
+    ("cause", "memory", "says"),
+    [("time", None, "a worker took longer than timeout=2.5 s"), ("memory", None, "more memory than there is"),
+     ("memory", "9GB", "more memory than memory='9GB'"), ("SIGKILL", None, "a worker was killed (SIGKILL)")],
+)  # fmt: skip
+def test_why_work_ended_is_told(cause, memory, says):
+    """With the limit that was given."""
+    assert Local(1, memory=memory, timeout=2.5)._why(cause).endswith(says)
+
+
+def test_what_is_no_runner_is_told():
+    """None is Serial; the members that lack are named."""
+    assert run.runner_of(None) == Serial()
+    assert run.runner_of(Local(3)) == Local(3)
+    with pytest.raises(PlanError, match="run=3 must be a Runner .*it has no map and no workers and no memory"):
+        run.runner_of(3)
+
+
+def test_the_network_is_tried_three_times(monkeypatch):
+    """After pauses that double; other errors pass at once."""
+    calls, pauses = [], []
+
+    def fails(n):
+        calls.append(n)
+        if len(calls) <= n:
+            away(n)
+        return n
+
+    monkeypatch.setattr(run.time, "sleep", pauses.append)
+    assert run._attempt(fails, 2) == 2
+    assert pauses == [0.5, 1.0]
+    calls.clear()
+    with pytest.raises(DataprepError, match=r"the network failed 3 times during the task 5 \(connection reset by peer\); run again"):
+        run._attempt(fails, 5)
+    assert calls == [5, 5, 5]
+    with pytest.raises(ZeroDivisionError):
+        run._attempt(lambda n: 1 // n, 0)
+    assert pauses == [0.5, 1.0] * 2
+
+
+def test_a_task_runs_in_a_worker(monkeypatch):
+    """With its limit of time; an error that cannot be sent is told in words, SIGTERM ends the process."""
+    send, limits = cloudpickle.dumps, []
+    monkeypatch.setattr(run, "timed", lambda seconds: limits.append(seconds) or contextlib.nullcontext())
+    assert cloudpickle.loads(run.work(send(square), send(3), 4.0)) == 9
+    assert limits == [4.0]
+    with pytest.raises(ZeroDivisionError):
+        run.work(send(lambda n: 1 // n), send(0))
+
+    def ends(n):
+        raise SystemExit(n)
+
+    monkeypatch.setattr(run.os, "_exit", limits.append)
+    run.work(send(ends), send(0))
+    assert limits == [4.0, None, None, 143]

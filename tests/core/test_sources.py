@@ -6,7 +6,8 @@ import pytest
 
 import dataprep as dp
 from dataprep.core.dataset import Dataset
-from dataprep.core.sources import sources_of, warn_of_absent
+from dataprep.core.sources import sources_in, sources_of, warn_of_absent
+from dataprep.core.stats import HIDDEN, Amount, StageStats, Stats
 
 
 @pytest.mark.parametrize("how", ["files", "sealed", "field"])
@@ -34,4 +35,13 @@ def test_ten_sources_are_named(caplog) -> None:
         (record,) = caplog.records
         assert "names x, y, which no document has" in record.message
         assert record.message.endswith(", ".join(known[:10]) + (" ..." if n > 10 else ""))
+    assert sources_of(Dataset(())) is None
+
+
+def test_sources_may_be_unknown(tmp_path) -> None:
+    """Of statistics without documents, of hidden ones, and of Datasets without a file."""
+    assert sources_in(Stats()) is sources_in(Stats([StageStats("a")])) is None
+    assert sources_in(Stats([StageStats("a", out={HIDDEN: Amount(1, 1), "b": Amount(1, 1)})])) is None
+    last = StageStats("b", out={"web": Amount(1, 1)})
+    assert sources_in(Stats([StageStats("a", out={"x": Amount(1, 1)}), last])) == {"web"}
     assert sources_of(Dataset(())) is None

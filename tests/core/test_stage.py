@@ -1,12 +1,16 @@
 """Filter, Map and DropIds."""
 
+from decimal import Decimal
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from dataprep.core.stage import Filter, Map
+from dataprep.core.stage import Filter, Map, describe, spelled, stated
 from dataprep.core.tables import write_verdicts
 from dataprep.core.verdict import DropIds
+from dataprep.dedup.exact import Exact
 from dataprep.errors import PlanError
 from laws import apply, batch_of, books_balance, cuts, cuts_do_not_matter
 
@@ -72,3 +76,35 @@ def test_drop_ids_applies_verdicts(tmp_path, monkeypatch):
     assert len(rows) == 20 - 6 == book.docs_out
     books_balance(stage, ROWS)
     cuts_do_not_matter(stage, ROWS, [2, 5])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(Path("a/b"), "a/b"), (len, "len"), (Decimal("1.5"), "1.5"), (empty, "empty"), (2**63, str(2**63)),
+     (2**63 - 1, 2**63 - 1), (-(2**63), -(2**63)), (-(2**63) - 1, str(-(2**63) - 1)), (float("inf"), "inf"),
+     (float("nan"), "nan"), (1.5, 1.5), (True, True), (None, None), (np.int8(3), 3), (np.float32(0.5), 0.5),
+     ({"b", "a"}, ["a", "b"]), (("b", "a"), ["b", "a"]), ({1: {2}}, {"1": [2]}), (np.arange(2), [0, 1]),
+     ("\udc80", "\\udc80"), ("s3://me:secret@host/a", "s3://***@host/a")],
+    ids=lambda v: type(v).__name__,
+)  # fmt: skip
+def test_values_are_stated_in_json(value, text):
+    """As they are if JSON has them, else as text; equal values have equal types."""
+    assert (stated(value), type(stated(value))) == (text, type(text))
+
+
+def test_a_stage_without_printed_fields_states_its_repr():
+    """Its fields may be private."""
+
+    class Quiet(Filter):
+        """Has a repr of its own."""
+
+        def __repr__(self):
+            return "Quiet(...)"
+
+    found = describe(Quiet(empty))
+    assert (found["fields"], found["shown"], found["label"]) == ({}, "Quiet(...)", Quiet(empty).name)
+    assert describe(Filter(empty), "mine") == describe(Filter(empty)) | {"label": "mine"}
+    assert spelled(describe(Quiet(empty))) == "Quiet(...)"
+    exact = describe(Exact(unit="line"))
+    assert "shown" not in exact
+    assert spelled(exact).startswith("Exact(unit='line', normalize='c4', ")

@@ -154,6 +154,10 @@ def test_coded_columns_stay_coded(tmp_path) -> None:
     again = dp.open_dataset(done.url).table().schema
     assert (again, again.field("kind").type) == (schema, B.SOURCE)
     assert rows_of(done.url) == [before[0], before[2]]
+    (name,) = files.listdir(f"{done.url}/data")
+    group = pq.ParquetFile(f"{done.url}/data/{name}").metadata.row_group(0)
+    coded = [group.column(i).path_in_schema for i in range(group.num_columns) if group.column(i).has_dictionary_page]
+    assert coded == ["source", "kind"]
 
 
 def test_ids_at_the_limits(tmp_path) -> None:

@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 import dataprep as dp
+from dataprep.core import unread
 from dataprep.errors import PlanError, ReadError
 from dataprep.read import parts
 
@@ -113,6 +114,20 @@ def test_limit(tmp_path, monkeypatch) -> None:
                         work()
                 else:
                     work()
+
+
+def test_reading_ends_at_the_first_file_too_many(tmp_path, monkeypatch) -> None:
+    """Files after it are not read."""
+    monkeypatch.setattr(parts, "PART_BYTES", 1)
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(bad("jsonl.gz"))
+    docs = dp.read(str(tmp_path), on_bad_file="skip", max_bad_files=0)
+    read = []
+    monkeypatch.setattr(unread, "_detail", lambda row: read.append(row.file) or "so")
+    for work in (docs.table, lambda: dp.Pipeline().run(docs, out=str(tmp_path / "_out"))):
+        with pytest.raises(ReadError, match=r"a\.jsonl\.gz.*so"):
+            work()
+    assert {name.rpartition("/")[2] for name in read} == {"a.jsonl.gz"}
 
 
 def test_all_bad_or_empty(tmp_path) -> None:

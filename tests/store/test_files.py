@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 from dataprep.core.folder import Folder
 from dataprep.errors import DataprepError, PlanError, ReadError
-from dataprep.store import compress, files, hashes, receipts
+from dataprep.store import files, hashes, receipts
 
 TEXT = b"the quick brown fox jumps over the lazy dog\n" * 4000
 PACK = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress, ".xz": lzma.compress, "": bytes}
@@ -282,24 +282,3 @@ def test_only_empty_folders_are_removed(tmp_path):
     (tmp_path / "a" / "x" / "mine").touch()
     files.remove_empty(str(tmp_path / "a" / "x" / "y"), above=str(tmp_path))
     assert [p.name for p in (tmp_path / "a" / "x").iterdir()] == ["mine"]
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".zst", ".xz"])
-def test_damage_at_the_beginning_is_at_offset_0(tmp_path, suffix):
-    """Nothing was read before it."""
-    (tmp_path / f"a{suffix}").write_bytes(b"no such format" * 9)
-    with files.open_read(str(tmp_path / f"a{suffix}")) as f, pytest.raises(ReadError) as error:
-        f.read()
-    assert error.value.offset == 0
-
-
-@pytest.mark.parametrize(
-    ("url", "packed"),
-    [("https://h/a.jsonl.gz?sig=1.2", True), ("https://h/a.jsonl?x=a.gz", False), ("https://h/A.GZ", True),
-     ("a.gz", True), ("a.gz?x", False), ("a.jsonl", False)],
-)  # fmt: skip
-def test_the_suffix_before_a_query_names_the_compression(url, packed):
-    """Of URLs; in a local name a question mark is a letter."""
-    data = gzip.compress(TEXT)
-    with compress.decompressed(io.BytesIO(data), url) as f:
-        assert f.read() == (TEXT if packed else data)

@@ -55,7 +55,7 @@ def without(docs: Dataset, out: str) -> Dataset:
 
 def _without(part: Part, docs: Dataset, decided: Mapping[str, str]) -> Part:
     why = [decided.get(_name(docs, piece)) for piece in part.slices]
-    if not part.skips_bad or not any(why):
+    if not part.skips_bad:
         return part
     slices = [
         replace(piece, unread=Unread(piece.url, QUARANTINED, piece.start or None, one)) if one else piece

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -82,7 +82,7 @@ class Removed(Reader):
 
     reader: Reader
     made: str
-    tables: tuple[IdTable, ...] = field(repr=False)
+    tables: tuple[IdTable, ...]
     columns: ClassVar[Mapping[str, pa.DataType]] = {}
 
     def recipe(self) -> Any:

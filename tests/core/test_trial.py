@@ -1,0 +1,92 @@
+"""Samples of trials: how much of the input they are, and what memory the whole would take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import dataprep as dp
+import laws
+from dataprep.core.dataset import Dataset
+from dataprep.core.part import Part
+from dataprep.core.reader import Slice
+from dataprep.core.runner import WORKER_BYTES
+from dataprep.core.trial import Reserved, Sampled, Trial, current, reserve
+from dataprep.errors import PlanError
+from dataprep.store import hashes
+
+
+def estimated(docs, sample_bytes, out="/nowhere"):
+    """What a trial notes of an input."""
+    with Trial(out, sample_bytes) as trial:
+        trial.sample(docs)
+    return trial.inputs[0]
+
+
+@pytest.mark.parametrize("sample_bytes", [2_000, 10_000, 10**6])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_the_text_of_the_input_is_estimated(tmp_path, sample_bytes, parts) -> None:
+    """From the share of the input that was read; all of it, if it is small."""
+    docs = laws.dataset_of(tmp_path, ["x" * 100] * 200, parts=parts)
+    found = estimated(docs, sample_bytes)
+    assert found.stored == docs.n_bytes == 200
+    assert found.text == pytest.approx(20_000, rel=0.1)
+    assert min(sample_bytes, 20_000) <= found.sample <= sample_bytes + parts * 300
+
+
+@pytest.mark.parametrize(("n", "share"), [(1, 0.03), (10, 0.12), (39, 0.39), (40, 0.42), (60, 0.60), (90, 0.90)])
+def test_slices_before_the_last_one_count(tmp_path, n, share) -> None:
+    """A part of three files, of which the sample reads some."""
+    rows = Part((), laws.Rows())
+    url = laws.dataset_of(tmp_path, ["x" * 10] * 100, parts=1).parts[0].slices[0].url
+    edges = ((0, 0, 39), (1, 39, 60), (2, 60, 100))
+    slices = tuple(Slice(url, file, start, stop, "s", n_bytes=stop - start) for file, start, stop in edges)
+    found = estimated(Dataset((replace(rows, slices=slices),)), 10 * n)
+    assert found.sample == pytest.approx(1_000 * share, abs=1)
+    assert found.text == pytest.approx(1_000, rel=0.5 if n == 1 else 0.12)
+
+
+def test_a_sealed_input_is_measured_by_its_rows(tmp_path) -> None:
+    """Its ids are those of its own input."""
+    done = dp.Pipeline().run(laws.dataset_of(tmp_path, ["x" * 100] * 50, parts=2), str(tmp_path / "in"))
+    assert estimated(done, 10**6).text == pytest.approx(5_000)
+    assert estimated(done, 2_000).text == pytest.approx(5_000)
+
+
+def test_a_sample_is_no_more_than_a_sample(tmp_path) -> None:
+    """What the trial itself wrote is read whole; a sample is not hashed whole for its key."""
+    docs = laws.dataset_of(tmp_path, ["x" * 100] * 100, parts=2)
+    assert current() is None
+    with Trial(str(tmp_path / "out"), 1_000) as trial:
+        assert current() is trial
+        sample = trial.sample(docs)
+        assert sample.count == 12
+        ends = hashes.ends(docs.parts[0].slices[0].url)
+        assert [piece.fingerprint for part in sample.parts for piece in part.slices] == [ends] * 2
+        known = docs.of(replace(part, slices=(replace(part.slices[0], fingerprint="f"),)) for part in docs.parts)
+        assert [part.slices[0].fingerprint for part in trial.sample(known).parts] == ["f"] * 2
+        with Trial(str(tmp_path), 1_000) as inner:
+            assert current() is inner
+            assert inner.sample(docs) is docs
+            assert inner.inputs == []
+        assert current() is trial
+        mixed = docs.of([docs.parts[0], replace(docs.parts[1], slices=(Slice(__file__, 0, n_bytes=1),))])
+        with Trial(str(tmp_path), 1_000) as inner, pytest.raises(ValueError, match=r".*"):
+            inner.sample(mixed)  # reads the other file, which is not of rows
+    assert current() is None
+    assert len(trial.inputs) == 2
+
+
+def test_memory_is_planned_for_the_whole_input() -> None:
+    """In a trial it is noted, and grows with the input if it does; else it must fit."""
+    with Trial("/nowhere", 1) as trial:
+        assert trial.share == 0.0 or trial.inputs
+        trial.inputs.append(Sampled(9, 100.0, 25))
+        reserve(dp.Serial(memory="1GB"), 100, "letters", "use fewer")
+        reserve(dp.Serial(memory="1GB"), 10**12, "words", "use none", grows=False)
+    assert trial.reserved == [Reserved(400, "letters", "use fewer"), Reserved(10**12, "words", "use none")]
+    limit = WORKER_BYTES + 1_000
+    reserve(dp.Serial(memory=limit), 1_000, "letters", "use fewer")
+    with pytest.raises(PlanError, match=r"^letters takes 1\.0 kB of memory in one process.*; use fewer$"):
+        reserve(dp.Serial(memory=limit), 1_001, "letters", "use fewer")

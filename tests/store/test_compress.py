@@ -1,0 +1,100 @@
+"""Compressed streams: what is written is read, by the suffix alone; damage is found at its offset."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dataprep.errors import ReadError
+from dataprep.store.compress import SUFFIXES, WINDOW_BYTES, compressor, decompressed, in_windows, windows
+
+NOISE = random.Random(1).randbytes(300_000)
+
+
+def packed(data, name):
+    """Bytes in the compression that a name states."""
+    out = io.BytesIO()
+    with compressor(out, name) as f:
+        f.write(data)
+    return out.getvalue()
+
+
+@settings(max_examples=12)
+@given(st.lists(st.integers(0, 5_000), min_size=1, max_size=3), st.sampled_from((*SUFFIXES, "")), st.booleans())
+def test_what_is_written_is_read(sizes, ending, wide) -> None:
+    """Also of several frames, one after the other, with large windows, and in any steps; the file is closed."""
+    pieces = [(NOISE[:n] + b"same" * n) for n in sizes]
+    raw = io.BytesIO(b"".join(packed(piece, f"a{ending}") for piece in pieces))
+    with windows(4 * WINDOW_BYTES if wide else 0), decompressed(raw, f"A{ending.upper()}") as f:
+        assert f.readable()
+        assert b"".join(iter(lambda: f.read(7_001), b"")) == b"".join(pieces)
+    assert raw.closed
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [("s3://b/a.gz?v=x.zst", ".gz"), ("s3://b/a.txt?v=x.zst", ""), ("b/a.txt?v=x.zst", ".zst"), ("b/a.gz?v=1", ""),
+     ("s3://b/a.xz", ".xz"), ("gz", "")],
+)  # fmt: skip
+def test_the_suffix_decides(name, ending) -> None:
+    """That of a URL stands before its parameters; in a path, ? is a letter."""
+    raw = io.BytesIO(packed(b"text", f"a{ending}"))
+    assert decompressed(raw, name).read() == b"text"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("ending", SUFFIXES)
+@pytest.mark.parametrize("what", ["no head", "cut", "cut early"])
+def test_damage_is_found_at_its_offset(ending, what, wide) -> None:
+    """The offset is the number of bytes that were read before it."""
+    data = packed(NOISE, f"a{ending}")
+    data = {"no head": b"none" + data, "cut": data[:-3_000], "cut early": data[:9]}[what]
+    got = b""
+    with windows(4 * WINDOW_BYTES if wide else 0):
+        f = decompressed(io.BytesIO(data), f"a{ending}")
+    with pytest.raises(ReadError, match="ends early or is damaged") as e:
+        while block := f.raw.read(50_000):
+            got += block
+    assert e.value.offset == len(got)
+    assert NOISE.startswith(got)
+    assert bool(got) is (what == "cut")
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError, TimeoutError])
+def test_the_network_damages_nothing(error) -> None:
+    """Its errors pass as they are, so that the Runner tries again."""
+
+    class Lost(io.BytesIO):
+        """A file that is lost."""
+
+        def read(self, *_):
+            """Fail."""
+            raise error
+
+    with pytest.raises(error):
+        decompressed(Lost(), "a.gz").read(1)
+
+
+def test_a_window_lasts_as_long_as_its_block() -> None:
+    """The inner one counts, 0 is that around it; items are made inside, and their users run outside."""
+
+    def limit():
+        with decompressed(io.BytesIO(), "a.zst") as f:
+            return f.raw.window
+
+    def items():
+        yield limit()
+        yield limit()
+
+    assert limit() == WINDOW_BYTES
+    with windows(5), windows(0):
+        assert limit() == 5
+        with windows(6):
+            assert limit() == 6
+    for made in in_windows(7, items()):
+        assert (made, limit()) == (7, WINDOW_BYTES)
+    assert len(list(in_windows(7, items()))) == 2
