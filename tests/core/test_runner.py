@@ -223,7 +223,7 @@ def test_the_network_is_tried_three_times(monkeypatch):
     assert run._attempt(fails, 2) == 2
     assert pauses == [0.5, 1.0]
     calls.clear()
-    with pytest.raises(DataprepError, match=r"the network failed 3 times during the task 5 \(connection reset by peer\); run again"):
+    with pytest.raises(DataprepError, match=r"failed 3 times during the task 5 \(connection reset by peer\); run"):
         run._attempt(fails, 5)
     assert calls == [5, 5, 5]
     with pytest.raises(ZeroDivisionError):

@@ -80,7 +80,8 @@ def test_the_content_is_that_of_each_row(tmp_path) -> None:
             for a, b in ((one, other), (other, one))
         ]
         assert found[0] != found[1]
-    one, other = (facts_of([laws.batch_of(list(texts))], tmp_path / "a.parquet") for texts in (("ab", "c"), ("a", "bc")))
+    place = tmp_path / "a.parquet"
+    one, other = (facts_of([laws.batch_of(texts)], place) for texts in (["ab", "c"], ["a", "bc"]))
     assert one["content"] != other["content"]
 
 
