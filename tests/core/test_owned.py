@@ -189,3 +189,11 @@ def test_without_a_journal_records_say_what_is_ours(tmp_path, name, record, ours
     expected = {"data/odd", "data/part-00000-000.parquet", "data/part-0.parquet", "notes.txt", name}
     expected -= set() if ours is None else {*ours, name}
     assert set(owned.foreign(str(tmp_path), ["data", "receipts", "notes.txt", "manifest.json"])) == expected
+
+
+def test_sizes_of_ids_mark_a_folder_of_tokens(tmp_path) -> None:
+    """Of shards whose manifest was not written yet; a folder beside it has none of ours."""
+    for name in ("a/token_bytes.npy", "a/train-00000.bin", "a/mine.bin", "b/train-00000.bin", "token_bytes.txt"):
+        files.write_bytes(str(tmp_path / name), b"x")
+    foreign = owned.foreign(str(tmp_path), ["a", "b", "token_bytes.txt"])
+    assert foreign == ["a/mine.bin", "b/train-00000.bin", "token_bytes.txt"]

@@ -7,8 +7,11 @@ import gzip
 import pytest
 
 import dataprep as dp
+from dataprep.core.claim import _unread_files, is_finished
+from dataprep.core.unread import Unread, write_unread
 from dataprep.errors import ReadError, StaleOutput
 from dataprep.read import parts
+from dataprep.store import files
 
 LINES = "".join(f'{{"text": "document {i} {i * 7919 % 10007}"}}\n' for i in range(2_000)).encode()
 WHOLE = gzip.compress(LINES)
@@ -100,3 +103,24 @@ def test_a_stopped_run_continues(tmp_path, monkeypatch) -> None:
         assert (out / "data" / "part-00000-000.parquet").stat().st_ino == first
         assert (done.count == 4_000) is repaired
         assert len(done.unread()) == (not repaired)
+
+
+def test_files_that_may_be_fetched_again(tmp_path) -> None:
+    """Those that could not be read whole, also by a pass that saved a step; files that were left out are not."""
+    assert _unread_files(str(tmp_path)) == set()
+    reasons = ["bad", "empty", "bad_digest", "damaged", "quarantined", "hidden", "unknown_type"]
+    write_unread(str(tmp_path), [Unread(f"{reason}.gz", reason) for reason in reasons])
+    write_unread(str(tmp_path / "steps" / "01-Exact-0123abcd" / "input"), [Unread("saved.gz", "bad")])
+    assert _unread_files(str(tmp_path)) == {*(f"{reason}.gz" for reason in reasons[:5]), "saved.gz"}
+
+
+def test_a_result_is_that_of_its_recipe(tmp_path) -> None:
+    """Of the same input, the same stages and the same forgotten documents; whole."""
+    recipe = {"key": "k", "forgotten": "f"}
+    assert not is_finished(str(tmp_path), recipe)
+    files.write_json(str(tmp_path / "recipe.json"), recipe | {"kind": "dataset"})
+    assert not is_finished(str(tmp_path), recipe)
+    (tmp_path / "manifest.json").touch()
+    assert is_finished(str(tmp_path), recipe)
+    for other in ({"key": "k"}, {"key": "l", "forgotten": "f"}, {"key": "k", "forgotten": "g"}, {"forgotten": "f"}):
+        assert not is_finished(str(tmp_path), other)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
@@ -12,7 +14,7 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.part import Part
 from dataprep.core.reader import Slice
 from dataprep.core.runner import WORKER_BYTES
-from dataprep.core.trial import Reserved, Sampled, Trial, current, reserve
+from dataprep.core.trial import Reserved, Sampled, Trial, _read_share, current, reserve
 from dataprep.errors import PlanError
 from dataprep.store import hashes
 
@@ -90,3 +92,10 @@ def test_memory_is_planned_for_the_whole_input() -> None:
     reserve(dp.Serial(memory=limit), 1_000, "letters", "use fewer")
     with pytest.raises(PlanError, match=r"^letters takes 1\.0 kB of memory in one process.*; use fewer$"):
         reserve(dp.Serial(memory=limit), 1_001, "letters", "use fewer")
+
+
+@pytest.mark.parametrize(("rows", "read", "share"), [(1, 1, 1.0), (2, 1, 0.5), (0, 0, 0.0), (2, 9, 1.0)])
+def test_small_tables_are_measured_by_rows(tmp_path, rows, read, share) -> None:
+    """Of none, nothing was read."""
+    pq.write_table(pa.table({"text": ["x"] * rows}), tmp_path / "a.parquet")
+    assert _read_share(Slice(str(tmp_path / "a.parquet"), 0), 0, read) == share

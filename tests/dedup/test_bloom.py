@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,6 +95,14 @@ def test_hyperloglog_registers_are_their_twin() -> None:
     registers = hyperloglog.empty()
     hyperloglog.observe(registers, np.array(keys, np.uint64))
     assert registers.tolist() == twins.hyperloglog.observe(keys, hyperloglog.PRECISION)
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-9, 0.1, 0.5, 0.9, 1 - 1e-6])
+def test_hyperloglog_series_are_their_sums(x) -> None:
+    """Those of Ertl (2017), term by term."""
+    assert hyperloglog._sigma(x) == pytest.approx(x + sum(x ** 2**k * 2 ** (k - 1) for k in range(1, 40)))
+    assert hyperloglog._tau(x) == pytest.approx((1 - x - sum((1 - x**2**-k) ** 2 * 2**-k for k in range(1, 60))) / 3)
+    assert (hyperloglog._sigma(1.0), hyperloglog._tau(1.0)) == (math.inf, 0.0)
 
 
 @pytest.mark.parametrize("n", [0, 1, 30, 5_000, 60_000, 200_000, 1_000_000])

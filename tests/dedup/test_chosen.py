@@ -19,6 +19,7 @@ import twins.exact
 import twins.minhash
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
+from dataprep.dedup.near.chosen import values
 from dataprep.dedup.near.tokens import Tokens
 from dataprep.errors import PlanError, ReadError
 
@@ -217,3 +218,19 @@ def test_damaged_tokenizers_are_one_sentence(tmp_path) -> None:
     (tmp_path / "tokenizer.json").write_text('{"model": 1}')
     with pytest.raises(PlanError, match="that the library tokenizers reads"):
         Tokens.of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [(pa.array(["a", None]), ["a", ""]), (pa.array([1, None]), ["1", ""]), (pa.array([True, None]), ["true", ""]),
+     (pa.array([b"\x0f", None]), ["0f", ""]), (pa.array([b"\x0f"], pa.binary(1)), ["0f"]),
+     (pa.array([b"\x0f"], pa.large_binary()), ["0f"]), (pa.array([None]), [""]),
+     (pa.array(["a"], pa.large_string()), ["a"]), (pa.array(["a", None, "a"]).dictionary_encode(), ["a", "", "a"])],
+    ids=lambda v: str(v.type) if isinstance(v, pa.Array) else "",
+)  # fmt: skip
+def test_values_of_any_kind_are_texts(column, texts) -> None:
+    """A missing one is empty."""
+    found = values(pa.record_batch({"x": column}), "x")
+    assert (found.to_pylist(), found.type) == (texts, pa.large_string())
+    with pytest.raises(PlanError, match="columns='x' has the type list"):
+        values(pa.record_batch({"x": pa.array([[1]])}), "x")

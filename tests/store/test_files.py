@@ -282,3 +282,14 @@ def test_only_empty_folders_are_removed(tmp_path):
     (tmp_path / "a" / "x" / "mine").touch()
     files.remove_empty(str(tmp_path / "a" / "x" / "y"), above=str(tmp_path))
     assert [p.name for p in (tmp_path / "a" / "x").iterdir()] == ["mine"]
+
+
+def test_json_has_one_form(tmp_path):
+    """Keys are sorted, lines indented, and names of files that are not UTF-8 escaped; it comes back."""
+    url = str(tmp_path / "a.json")
+    for value in ({"b": [1], "a": None}, dict(a=None, b=[1])):  # noqa: C408 - another order
+        files.write_json(url, value)
+        assert (tmp_path / "a.json").read_bytes() == b'{\n  "a": null,\n  "b": [\n    1\n  ]\n}\n'
+        assert files.read_json(url) == value
+    files.write_json(url, {"b\udcff": ["\udcff"], "a": 1})
+    assert (tmp_path / "a.json").read_bytes() == b'{\n  "a": 1,\n  "b\\\\udcff": [\n    "\\\\udcff"\n  ]\n}\n'

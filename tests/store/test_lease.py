@@ -172,3 +172,14 @@ def test_a_dangling_link_says_so(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(DataprepError, match="link to nowhere"), held(str(tmp_path / "link")):
         pytest.fail("written")
+
+
+def test_the_lease_of_a_file_url_is_on_this_disk(tmp_path, monkeypatch):
+    """That of other storage is nowhere: nothing is written, here or there."""
+    monkeypatch.chdir(tmp_path)
+    with held(f"file://{tmp_path}/a"):
+        assert os.listdir(tmp_path / "a") == [lease.NAME]
+        with pytest.raises(InUse), held(str(tmp_path / "a")):
+            pytest.fail("two writers")
+    with held("memory://a/b"):
+        assert os.listdir(tmp_path) == []

@@ -1,5 +1,6 @@
 """Progress bars: the results pass through untouched, the pace is that of the whole run."""
 
+import contextlib
 import sys
 from types import SimpleNamespace
 
@@ -26,6 +27,7 @@ def test_results_pass_through_a_bar(monkeypatch, capsys):
     assert "read" in said
     assert "10.0/10.0 MB" in said
     assert "left" in said
+    assert said.endswith("\x1b[2K")  # the line is empty again
 
 
 def test_without_bars(monkeypatch, capsys):
@@ -80,6 +82,24 @@ def test_a_notebook_has_a_bar_in_its_cell(monkeypatch, capsys, shell):
         assert list(progress.track(iter("a"), [1], "next")) == ["a"]
         assert len(shown) == 2
     assert capsys.readouterr().err == ""
+
+
+def test_the_pace_is_measured_from_the_beginning(monkeypatch, capsys):
+    """By the clock, after each result; a bar on a terminal is removed at its end."""
+    clock, drawn = iter([100.0, 102.0, 106.0]), []
+
+    @contextlib.contextmanager
+    def bar(label, total, in_bytes):
+        drawn.append((label, total, in_bytes))
+        yield lambda done, pace: drawn.append((done, pace))
+
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(progress, "_terminal_bar", bar)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    items = [SimpleNamespace(n_bytes=3_000_000), SimpleNamespace(n_bytes=6_000_000)]
+    assert list(progress.track(iter("ab"), items, "read")) == ["a", "b"]
+    paces = [(3_000_000, "1.5 MB/s, 0:00:04 left"), (9_000_000, "1.5 MB/s, 0:00:00 left")]
+    assert drawn == [("read", 9_000_000, True), *paces]
 
 
 def test_pace_is_that_of_the_whole_run():

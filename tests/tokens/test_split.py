@@ -251,7 +251,7 @@ def test_both_shares_are_near(tmp_path):
     assert 0.1 <= test <= 0.4
 
 
-def test_a_split_of_one_is_for_training(tmp_path):
+def test_a_split_of_one_is_for_training(tmp_path, monkeypatch):
     """One document is for training; without a share nothing changes; one group is held out as a whole or not at all."""
     one, size = sized(tmp_path / "one", [4])
     assert split_of(one, Split(val=0.9, test=0.05), size) == (Split(val=0.0, test=0.0), False)
@@ -259,3 +259,6 @@ def test_a_split_of_one_is_for_training(tmp_path):
     same = laws.dataset_of(tmp_path / "same", [{"text": f"x{i}", "host": "a"} for i in range(9)], strings=("host",))
     alone = Split(val=0.1, group="host")
     assert split_of(same, alone, size) == (alone, False)
+    monkeypatch.setattr("dataprep.tokens.split.SEEDS", 2)
+    with np.errstate(all="raise"):  # texts without letters
+        assert split_of(same, alone, lambda batch: np.zeros(batch.num_rows, np.int64)) == (alone, False)

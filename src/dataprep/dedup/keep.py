@@ -100,7 +100,7 @@ class Keep:
     def _source_rank(self, sources: pa.DictionaryArray) -> npt.NDArray[np.uint64]:
         wanted = [name.strip() for name in self.what.split(",")]
         names = sources.dictionary.to_pylist()
-        ranks = np.array([wanted.index(n) if n in wanted else len(wanted) for n in names] or [0], np.uint64)
+        ranks = np.array([wanted.index(n) if n in wanted else len(wanted) for n in names], np.uint64)
         return np.asarray(ranks[sources.indices.to_numpy()], np.uint64)
 
     def _numbers(self, column: pa.Array, unreadable: list[str]) -> npt.NDArray[np.float64]:
