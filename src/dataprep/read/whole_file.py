@@ -32,7 +32,7 @@ class Text(Reader):
     are dropped without an error.
     """  # noqa: D205
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     max_doc_bytes: int = MAX_DOC_BYTES
 
     def named(self, piece: Slice) -> str:

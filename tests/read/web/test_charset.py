@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from dataprep.read.web.garbled import is_garbled
 from dataprep.read.web.page import characters, is_binary
 
 NEWS = {
@@ -121,3 +122,42 @@ def test_agreement() -> None:
     assert characters(tag + data, "ISO-8859-1", is_html=True)[2] == 0.67
     assert characters(data, "ISO-8859-1", is_html=True)[1:] == ("cp1251", 0.5)
     assert characters(NEWS["ru"].encode(), "ISO-8859-1", is_html=True)[1:] == ("utf-8", 1.0)
+
+
+WRONG = {"ar": ["windows-1251", "koi8-r"], "ru": ["windows-1256", "iso-8859-7"], "el": ["windows-1251", "koi8-r"]}
+POLISH = "Ministerstwo ogłosiło dziś rozpoczęcie zapisów. Liczba uczniów wzrosła, więc są źli na samą myśl o tym."
+
+
+@pytest.mark.parametrize("language", WRONG)
+def test_wrong_claims(language) -> None:
+    """A header or meta of another script does not win against the detector if the words it makes are garbled."""
+    text = NEWS[language]
+    for name in CHARSETS[language]:
+        for wrong in WRONG[language] if name.startswith("windows") else []:
+            for header, meta in ((wrong, ""), ("", wrong), ("ISO-8859-1", wrong), (wrong, wrong), (wrong, name)):
+                page = PAGE.format(meta=f"<meta charset='{meta}'>" if meta else "", title=text[:20], text=text)
+                assert characters(page.encode(name), header, is_html=True)[0] == page
+
+
+@pytest.mark.parametrize("name", ["iso8859-2", "cp1250"])
+@pytest.mark.parametrize("claim", ["", "ISO-8859-1", "utf-8"])
+def test_two_charsets_of_polish(name, claim) -> None:
+    """The letters in which ISO-8859-2 and Windows-1250 differ decide which of them it is."""
+    for header, meta in ((claim, ""), ("", claim), (claim, claim)):
+        page = PAGE.format(meta=f"<meta charset='{meta}'>" if meta else "", title=POLISH[:20], text=POLISH)
+        assert characters(page.encode(name), header, is_html=True)[0] == page
+
+
+def test_garbled() -> None:
+    """No text is garbled in its own charset; in those of other scripts with single bytes, it is."""
+    for language, names in CHARSETS.items():
+        text = NEWS[language] + " GROẞE Straße ΑΒΓ café n° 5 – 3½ µm ± 2"
+        for name in names:
+            assert not is_garbled(text.encode(CODECS.get(name, name), "ignore"), CODECS.get(name, name))
+    assert is_garbled(NEWS["ar"].encode("cp1256"), "cp1251")
+    assert is_garbled(NEWS["th"].encode("cp874"), "koi8-r")
+    assert is_garbled(POLISH.encode("iso8859-2"), "cp1252")
+    assert not is_garbled("<script>éAéAéAéA</script> été déjà là".encode("cp1252"), "cp1252")
+    assert characters("Он сказал, что дорога длинная".encode("mac-cyrillic"), "x-mac-cyrillic", is_html=True)[1] == (
+        "mac-cyrillic"
+    )

@@ -24,6 +24,7 @@ from dataprep.errors import need
 from dataprep.unicode.kernel import kernel
 
 from .extract import extract
+from .garbled import RELATED, is_garbled
 from .response import refuse
 
 HTML = ("text/html", "application/xhtml+xml")
@@ -52,6 +53,7 @@ LATIN = {DEFAULT, "utf-8", "mac-roman", *(f"cp125{n}" for n in (0, 4, 7, 8)),
 SAME = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-8": "cp1255", "iso8859-11": "cp874", "gbk": "gb18030",
         "gb2312": "gb18030", "big5hkscs": "big5", "shift_jis": "cp932", "euc_kr": "cp949",
         "koi8-r": "koi8-u"}  # fmt: skip
+CODEC = {"shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs", "x-mac-cyrillic": "mac-cyrillic"}
 ASCII_DIFFERS = ("utf-16", "utf-32", "iso2022", "hz")  # bytes that may be valid UTF-8 and mean something else
 
 
@@ -148,8 +150,9 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     """Return the charsets in the order in which to try them; each is a codec, or "" if there is none.
 
     `ISO-8859-1` is the default of servers, so it counts less than any other name. First are charsets that suit the
-    bytes: in Latin script few bytes over 127 stand next to others, in other scripts most do. Then those that two
-    pieces of evidence name, then HTTP, `meta` and the detector, which is not trusted with few bytes.
+    bytes: in Latin script few bytes over 127 stand next to others, in other scripts most do. Then those in which the
+    text is not garbled, then those that two pieces of evidence name, then HTTP, `meta` and the detector, which is not
+    trusted with few bytes.
     """
     if declared.startswith(ASCII_DIFFERS):
         return [name for name in (declared, meta, detected) if name]
@@ -160,8 +163,13 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     named = [name for name in (declared, meta) if name]
     order = [*(name for name in named if name != DEFAULT), *([detected] if sure else []), *named, detected]
     names = list(dict.fromkeys(name for name in order if name))
+    names += [RELATED[name] for name in names if name in RELATED and RELATED[name] not in names]
     votes = [SAME.get(name, name) for name in (declared, meta, detected)]
-    return sorted(names, key=lambda name: ((name in LATIN) != is_latin, -votes.count(SAME.get(name) or name)))
+    judged = len({SAME.get(name, name) for name in names}) > 1  # else there is no choice
+    wrong = {name for name in names if judged and is_garbled(data, name)}
+    return sorted(
+        names, key=lambda name: ((name in LATIN) != is_latin, name in wrong, -votes.count(SAME.get(name) or name))
+    )
 
 
 def bytes_in_runs(data: bytes) -> int:
@@ -184,7 +192,7 @@ def codec_of(label: str) -> str:
     parse = need("resiliparse.parse.encoding", extra="warc")
     name = parse.map_encoding_to_html5(label, fallback_utf8=False) or label
     try:
-        info = codecs.lookup({"shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs"}.get(name, name))
+        info = codecs.lookup(CODEC.get(name, name))
     except (LookupError, ValueError):
         return ""
     return info.name if info._is_text_encoding else ""  # noqa: SLF001 - as bytes.decode does

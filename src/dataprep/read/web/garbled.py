@@ -1,0 +1,39 @@
+"""Tell by its characters whether a text was decoded with a wrong charset; no dictionary is needed.
+
+A text that is decoded rightly has almost no small letter before a capital beyond ASCII, no letters of Latin and Arabic
+next to each other, and no sign such as `¶` or a line of a table in a word. Read in a wrong charset, most texts do.
+"""
+
+from __future__ import annotations
+
+import re
+
+SAMPLE = 1 << 15  # bytes without tags that are judged
+FEWEST = 3  # such places in a garbled text
+PER_PLACE = 120  # characters beyond ASCII, at most
+RELATED = {"cp1250": "iso8859-2", "iso8859-2": "cp1250"}  # detectors confuse them; they differ in ś, ą, ź, š, ž and ť
+
+_TAG = re.compile(rb"<(?:script\b.*?</script|style\b.*?</style|[^>]*)>", re.DOTALL | re.IGNORECASE)
+_LATIN, _CYRILLIC, _GREEK = r"\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f", r"\u0400-\u052f", r"\u0370-\u03ff"
+_RIGHT = r"\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3"  # Hebrew and Arabic
+_SMALL = r"\u00e0-\u00f6\u00f8-\u00ff\u0430-\u045f\u03ac-\u03ce"
+_CAPITAL = r"\u00c0-\u00d6\u00d8-\u00de\u0401-\u042f\u0386-\u038f\u0391-\u03ab"
+_SIGN = r"\x80-\x9f\u00a1-\u00a9\u00ac\u00ae-\u00b6\u00b8\u00b9\u00bc-\u00bf\u00d7\u00f7\u2219-\u25ff\ufffd"
+_LETTER = rf"A-Za-z{_LATIN}{_CYRILLIC}{_GREEK}{_RIGHT}"
+_GARBLED = re.compile(
+    rf"[{_SMALL}][A-Z{_CAPITAL}]|[a-z][{_CAPITAL}]"
+    rf"|[{_LETTER}][{_SIGN}][{_LETTER}]|[{_LETTER}][\x80-\x9f¡¤¦¬±¶¼-¿]|[\u2500-\u25ff][{_LETTER}]"
+    rf"|[A-Za-z{_LATIN}][{_RIGHT}]|[{_RIGHT}][A-Za-z{_LATIN}]"
+    rf"|[{_LATIN}{_GREEK}{_RIGHT}][{_CYRILLIC}]|[{_CYRILLIC}][{_LATIN}{_GREEK}{_RIGHT}]"
+    rf"|[{_LATIN}][{_GREEK}]|[{_GREEK}][{_LATIN}]"
+)
+
+
+def is_garbled(data: bytes, charset: str) -> bool:
+    """Return whether the text of a page looks wrong if it is decoded with a charset.
+
+    data: the page's bytes, of which the first 32 kB without tags are judged. charset: a codec of Python.
+    """
+    text = _TAG.sub(b" ", data[: 4 * SAMPLE])[:SAMPLE].decode(charset, "replace")
+    places = len(_GARBLED.findall(text))
+    return places >= FEWEST and places * PER_PLACE > len(text) - len(text.encode("ascii", "ignore"))
