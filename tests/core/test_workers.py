@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
@@ -145,3 +146,66 @@ def test_memory_of_a_process_is_that_beyond_files() -> None:
     """Of this process some, of none nothing."""
     assert 1 << 20 < workers._anonymous(os.getpid()) < 1 << 40
     assert workers._anonymous(2**30) == 0
+
+
+def test_pools_are_closed_at_the_end_of_the_program(pools) -> None:
+    """Nobody is waited for, and what was not begun is not."""
+    pools[1], pools[2] = both = pool(Process(1)), pool(Process(2))
+    workers._close_pools()
+    assert [p.executor.closed for p in both] == [[{"wait": False, "cancel_futures": True}]] * 2
+    assert pools[1].processes[0].got == []
+
+
+def test_a_worker_notes_what_it_reads_and_ends_with_its_parent(monkeypatch) -> None:
+    """SIGTERM is an exit, so that temporary files are removed; a thread waits for the parent, and ends the process."""
+    reading, done, handlers = ctypes.c_int64(-1), [], {}
+
+    @dataclass
+    class Parent:
+        """A process that has ended."""
+
+        def join(self):
+            """Wait for it."""
+            done.append("waited")
+
+    ended = threading.Event()
+    monkeypatch.setattr(workers, "_reading", None)
+    monkeypatch.setattr(workers.signal, "signal", handlers.__setitem__)
+    monkeypatch.setattr(workers.multiprocessing, "parent_process", Parent)
+    monkeypatch.setattr(workers.os, "_exit", lambda code: (done.append(code), ended.set()))
+    workers._begin(reading)
+    assert ended.wait(10)
+    assert done == ["waited", 1]
+    workers.begin_slice(4)
+    assert reading.value == 4
+    with pytest.raises(SystemExit) as e:
+        handlers[signal.SIGTERM](signal.SIGTERM, None)
+    assert e.value.code == 143
+
+
+@pytest.mark.parametrize("inheriting", [True, False])
+def test_a_worker_that_runs_the_script_again_ends(monkeypatch, inheriting) -> None:
+    """With the code by which its parent knows why; the parent itself goes on."""
+    codes = []
+    monkeypatch.setattr(workers.multiprocessing, "current_process", lambda: SimpleNamespace(_inheriting=inheriting))
+    monkeypatch.setattr(workers.os, "_exit", codes.append)
+    workers.guard()
+    assert codes == [UNGUARDED] * inheriting
+
+
+def test_a_pool_of_a_size_is_kept(pools, monkeypatch) -> None:
+    """Its processes are new ones, which begin with the place that their parent sees."""
+    made = []
+
+    def executor(workers, context, **given):
+        made.append((workers, context.get_start_method(), given))
+        return Executor()
+
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", executor)
+    one, two, again = workers.pool_of(1), workers.pool_of(2), workers.pool_of(1)
+    assert one is again is not two
+    assert [(n, how, given["initializer"], given["initargs"]) for n, how, given in made] == [
+        (n, "spawn", workers._begin, (p.reading,)) for n, p in ((1, one), (2, two))
+    ]
+    assert (one.reading.value, one.over, one.processes) == (-1, set(), [])
+    assert Pool(SimpleNamespace(_processes=None), None).processes == Pool(SimpleNamespace(), None).processes == []

@@ -19,7 +19,7 @@ import twins.exact
 import twins.minhash
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
-from dataprep.dedup.near.chosen import values
+from dataprep.dedup.near.chosen import ChosenShingles, values
 from dataprep.dedup.near.tokens import Tokens
 from dataprep.errors import PlanError, ReadError
 
@@ -234,3 +234,18 @@ def test_values_of_any_kind_are_texts(column, texts) -> None:
     assert (found.to_pylist(), found.type) == (texts, pa.large_string())
     with pytest.raises(PlanError, match="columns='x' has the type list"):
         values(pa.record_batch({"x": pa.array([[1]])}), "x")
+
+
+def test_chosen_columns_are_lines_of_one_text() -> None:
+    """One alone is its values; matches of the pattern go."""
+    batch = pa.record_batch({"a": ["x1", None], "b": pa.array([7, 8])})
+    rule = {"unit": "char", "ngram": 3, "bands": 2, "rows": 2, "seed": 42, "threshold": 0.5}
+    for chosen, ignore, texts in (
+        (("a",), None, ["x1", ""]), (("a", "b"), None, ["x1\n7", "\n8"]), (("b", "a"), "[17]", ["\nx", "8\n"]),
+    ):  # fmt: skip
+        assert ChosenShingles(**rule, chosen=chosen, ignore=ignore).texts(batch).to_pylist() == texts
+    factors, shifts = ChosenShingles(**rule).permutations  # those of datasketch: stored keys stay keys
+    assert (factors.tolist(), shifts.tolist()) == (
+        [3217275085, 2547284839, 3871606457, 1575692829],
+        [3143890026, 3348747335, 2571218620, 2563451924],
+    )

@@ -6,7 +6,7 @@ import json
 import logging
 import random
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,6 +18,7 @@ import twins.minhash
 import twins.text
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near import sketch
+from dataprep.dedup.near.reuse import parts_to_hash
 from dataprep.errors import PlanError
 from dataprep.store import files
 
@@ -326,3 +327,15 @@ def test_a_users_stage_called_url_is_not_taken_for_ours(tmp_path, count) -> None
 def upper(self, batches, stats):
     """Rewrite every text, as `shout` does."""
     return dp.Map(shout)(batches, stats)
+
+
+def test_names_of_keys_know_the_text_alone(tmp_path) -> None:
+    """Another place among the inputs, or another source, is the same text; other rows and settings are not."""
+    docs = laws.dataset_of(tmp_path, ["a b c", "d e f"], parts=1)
+    (part,) = docs.parts
+    moved = docs.of([replace(part, slices=tuple(replace(piece, file=7, source="web") for piece in part.slices))])
+    fewer = docs.of([replace(part, slices=tuple(replace(piece, stop=1) for piece in part.slices))])
+    names = [[item.name for item in parts_to_hash([one], str(tmp_path), "k")] for one in (docs, moved, fewer)]
+    assert names[0] == names[1] != names[2]
+    assert [item.name for item in parts_to_hash([docs, fewer], str(tmp_path), "k")] == names[0] + names[2]
+    assert [item.name for item in parts_to_hash([docs], str(tmp_path), "other")] != names[0]

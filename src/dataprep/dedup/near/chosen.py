@@ -100,8 +100,7 @@ class ChosenShingles(Shingles):
 
     def texts(self, batch: Batch) -> pa.LargeStringArray:
         """Return what is compared of each document, as text."""
-        given = [values(batch, name) for name in self.chosen]
-        return without(given[0] if len(given) == 1 else joined(given, "\n"), self.ignore)
+        return without(joined([values(batch, name) for name in self.chosen], "\n"), self.ignore)
 
     def units(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:
         """Return the shingles of each text as hashes: offsets int64[n + 1], hashes uint64."""
