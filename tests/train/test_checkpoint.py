@@ -37,6 +37,17 @@ def test_checkpoints_of_others_are_kept(shards, config, run):
     assert [p.name for p in checkpoint.found(run) if p not in others] == ["step-00000016.pt", "step-00000020.pt"]
 
 
+@pytest.mark.parametrize("name", ["metrics.jsonl", "tokenizer.json"])
+def test_a_new_run_keeps_files_of_others(make_shards, config, tmp_path, name):
+    """In a folder without a run, they are named before any work."""
+    shards = make_shards(tmp_path / "shards")
+    (shards.path / "tokenizer.json").write_text("ours")
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(PlanError, match=f"{name} was not written by this run, so it is not removed; move it"):
+        train(shards, out=tmp_path, config=config, quiet=True)
+    assert (tmp_path / name).read_text() == "mine"
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(shards, config, run, damage, caplog):
     """One sentence names the file and the one used instead; with none left, it ends the run. Loading does the same."""

@@ -41,9 +41,11 @@ def train_tokenizer(
     """Train a tokenizer on a sample of documents: byte-level BPE, or characters."""
     from dataprep.read import read
     from dataprep.tokens.vocabulary.characters import train_characters
+    from dataprep.tokens.vocabulary.place import check_out
     from dataprep.tokens.vocabulary.train import Tokenizer, train_bpe
 
     corpus, names = read(docs), special or []
+    check_out(out, corpus)
     tok: Tokenizer
     if characters:
         tok = train_characters(corpus, special=names, run=runner(workers))
@@ -88,11 +90,15 @@ def tokenizer(
 ) -> None:
     """Report on a tokenizer: bytes per token by source and language, rare and long tokens."""
     from dataprep.read import read
+    from dataprep.tokens.vocabulary.report import check_json
     from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
     fractions = numbers("--shares", shares, "a list of fractions, like --shares 0.01,0.05,1")
+    corpus = read(docs)
+    if json is not None:
+        check_json(json, corpus)
     found = Tokenizer.load(path).report(
-        read(docs), compare=compare, shares=fractions, weights=_weights(weights), rare=rare, val=val,
+        corpus, compare=compare, shares=fractions, weights=_weights(weights), rare=rare, val=val,
         run=runner(workers),
     )  # fmt: skip
     Screen(highlight=False).print(found)

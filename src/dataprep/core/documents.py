@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataprep.errors import PlanError, need
+from dataprep.errors import need
 from dataprep.store import files
 
 from . import batch as B
@@ -97,12 +97,10 @@ class Documents:
         """Write all documents to one file.
 
         format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None: the format that the end of `path` names, or
-        `jsonl.zst` if it names none. Raises PlanError if `path` is a file that the documents are read from.
+        `jsonl.zst` if it names none. Raises PlanError if `path` is one of the input files,
+        or would be read as one the next time.
         """
-        inputs = (piece.url for part in self.parts for piece in part.slices) if files.exists(str(path)) else ()
-        if files.real(str(path)) in map(files.real, inputs):
-            msg = f"{path} is a file that these documents are read from; give another path"
-            raise PlanError(msg)
+        export.check_file_apart(self.parts, str(path))
         export.write(self.batches, str(path), format)
 
     def to_arrow(self, *, restore: bool = False) -> pa.Table:

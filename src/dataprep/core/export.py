@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -12,9 +12,22 @@ from dataprep.store import compress, files
 
 from . import batch as B
 from .batch import Batch
-from .part import ShardWriter
+from .folder import DATASET_FILES, home_of
+from .part import Part, ShardWriter
 
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
+
+
+def check_file_apart(parts: Iterable[Part], out: str) -> None:
+    """Raise PlanError if the file `out` is an input file of `parts`, or the next run would read it as one."""
+    pieces = [piece for part in parts for piece in part.slices]
+    urls = {piece.url for piece in pieces}
+    read = any(files.real(url) == files.real(out) for url in urls)
+    homes = {home for home in map(home_of, urls) if home is not None}
+    read |= any(files.is_inside(out, home.path(name)) for home in homes for name in DATASET_FILES)
+    if read or any(files.would_list(url, out) for url in {piece.listed for piece in pieces if piece.listed}):
+        msg = f"{out} is one of the input files, or the next run would read it as one; give another file as out"
+        raise PlanError(msg)
 
 
 def write(batches: Callable[[], Iterator[Batch]], path: str, name: str | None) -> None:

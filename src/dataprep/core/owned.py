@@ -33,6 +33,7 @@ from .folder import (
     VERDICTS,
 )  # fmt: skip
 
+BEGIN = 256  # bytes of a file that identify it
 KINDS = (DATASET, TOKENS, "suffix_index")
 SIZES_OF_IDS = "token_bytes.npy"
 _TOKENS = rf"/((train|val|test)-\d{{5}}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)|{re.escape(SIZES_OF_IDS)})"  # of shards
@@ -79,6 +80,22 @@ def refuse(out: str, others: Sequence[str]) -> None:
     if others:
         msg = f"{out} holds {others[0]}, which dataprep did not write; give another folder as out"
         raise StaleOutput(msg)
+
+
+def check_file(url: str, what: str, *begins: str) -> None:
+    """Raise StaleOutput if the file `url`, which will be written, is there and is not `what`, such as "an HTML page".
+
+    begins: how the files begin that may be replaced, without white space and in lower case. Empty files may be, too.
+    """
+    if files.is_dir(url):
+        msg = f"{url} is a folder; give a file as out"
+        raise StaleOutput(msg)
+    if files.exists(url):
+        with files.open_raw(url) as f:
+            head = f.read(BEGIN).decode("utf-8", "replace").lower()
+        if head and not "".join(head.split()).startswith(begins):
+            msg = f"{url} exists and is not {what}; give another file as out"
+            raise StaleOutput(msg)
 
 
 def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:

@@ -99,14 +99,22 @@ def execute(
     results: dict[str, Any] = {}
     chosen = _needed(steps, to)
     lease.check_place(folder_url(out))
+    record = files.join(out, RUN)
+    owned.check_file(record, "the record of a run", '{"steps"')
+    is_new = not files.exists(record)
     owned.begin(out)
-    files.write_json(files.join(out, RUN), {"steps": [step.name for step in steps]})
+    files.write_json(record, {"steps": [step.name for step in steps]})
     for step in chosen:
         starting(step.name)
         given = {"out": files.join(out, step.name), "run": run, **results}
         began = time.perf_counter()
         with _noted(out, step.name), _calling(step.fn.__code__.co_filename):
-            results[step.name] = step.fn(**{name: given[name] for name in step.takes})
+            try:
+                results[step.name] = step.fn(**{name: given[name] for name in step.takes})
+            except PlanError:  # such as that `out` is in a folder of input, where the record would be read
+                if is_new and not results:
+                    files.remove(record)
+                raise
         yield Done(step.name, given["out"], results[step.name], time.perf_counter() - began)
 
 

@@ -9,12 +9,15 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
 from dataprep.core import batch as B
+from dataprep.core import owned
+from dataprep.core.dataset import Dataset
+from dataprep.core.export import check_file_apart
 from dataprep.core.runner import parse_bytes
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
@@ -24,9 +27,6 @@ from . import arpa, partition
 from .partition import Exchange, Heap, sort_ngrams
 from .smoothing import F64, FALLBACK, Statistics, nodes, smooth, unigrams
 from .vocabulary import BOS, EOS, Vocabulary
-
-if TYPE_CHECKING:
-    from dataprep.core.dataset import Dataset
 
 BLOCK_BYTES = 4 << 20
 MAX_ORDER = 6  # KenLM's limit, as built on PyPI
@@ -114,14 +114,21 @@ def train(
         msg = f"{out} must be a local path; copy the model afterwards"
         raise PlanError(msg)
     path = files.path_of(out)
-    given: Any = [] if hasattr(texts, "batches") else [texts] if isinstance(texts, str) else texts
-    if any(files.real(url) == files.real(path) for pattern in given for url in files.expand(pattern)):
-        msg = f"{out} is one of the texts; give another file as out"
+    if isinstance(texts, Dataset):
+        check_file_apart(texts.parts, path)
+    elif any(_is_read(pattern, path) for pattern in ([texts] if isinstance(texts, str) else texts)):
+        msg = f"{out} is one of the texts, or the next run would read it as one; give another file as out"
         raise PlanError(msg)
+    owned.check_file(path, "an ARPA model", "\\data\\")
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(path) or ".", prefix=".ngram-", suffix=".tmp") as folder:
         model = _Training(plan, folder).run(texts, path)
     return model if tool is None else _binary(tool, model)
+
+
+def _is_read(pattern: str, path: str) -> bool:
+    """Return whether the texts `pattern` are, or would be, read from the file `path`."""
+    return files.would_list(pattern, path) or files.real(path) in map(files.real, files.expand(pattern))
 
 
 class _Training:

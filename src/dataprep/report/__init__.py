@@ -6,26 +6,22 @@ import re
 from importlib import resources
 
 from dataprep import __version__
+from dataprep.core import owned
 from dataprep.core.notebook import text
-from dataprep.errors import require
 from dataprep.history.run_summary import RunSummary, summarize
 from dataprep.store import files
 
 from . import chats, duplicates, overview, results
 
-HTML = b"<!doctype html"
 HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>([^<]+)</h2>')
 
 
 def write(folder: str, url: str) -> str:
     """Write the report of the run in `folder` to the file `url`, and return `url`.
 
-    Raises PlanError if the folder has no sealed (finished) Dataset, or if `url` is a file that is not an HTML page.
+    Raises PlanError if the folder has no sealed (finished) Dataset, StaleOutput if `url` is another file.
     """
-    if files.exists(url) and not files.is_dir(url):
-        with files.open_raw(url) as f:
-            begin = f.read(len(HTML))
-        require(begin.lower() in (b"", HTML), f"{url} exists and is not an HTML page; give another file")
+    owned.check_file(url, "an HTML page", "<!doctypehtml")
     files.write_bytes(url, render(summarize(folder)).encode())
     return url
 

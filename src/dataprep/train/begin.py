@@ -90,8 +90,8 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
     checkpoints = checkpoint.found(run.out)
     if resume and checkpoints:
         return checkpoints
-    _remove(run.out, [path for path in [*checkpoints, run.out / "metrics.jsonl"] if path.exists()])
-    tokenizer = run.shards.path / "tokenizer.json"
+    stale = [path for path in [*checkpoints, run.out / "metrics.jsonl"] if path.exists()]
+    tokenizer, data = run.shards.path / "tokenizer.json", b""
     if tokenizer.exists():
         data = atomic.read_bytes(tokenizer)
         if (run.shards.manifest.get("tokenizer") or {}).get("file_hash") not in (None, content_hash(data)):
@@ -100,7 +100,10 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
                 "checks all files)"
             )
             raise PlanError(msg)
-        with whole(run.out / "tokenizer.json") as f:
+    copy = run.out / "tokenizer.json"
+    _remove(run.out, [*stale, *([copy] if data and copy.is_file() and copy.read_bytes() != data else [])])
+    if data:
+        with whole(copy) as f:
             f.write(data)
     return []
 
@@ -108,14 +111,15 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
 def _remove(out: Path, paths: list[Path]) -> None:
     """Delete the files of an earlier run that dataprep created, by the journal (list of created files) of its folder.
 
-    The files of a version without journals count as created by it. Raises PlanError if one is somebody else's.
+    In a folder without a journal, files next to checkpoints count as created by an earlier version. Raises PlanError if
+    one is somebody else's.
     """
     journal = journal_of(str(out))
     if journal is None:
-        begin_journal(str(out), [path.name for path in paths])
+        begin_journal(str(out), [path.name for path in paths] if checkpoint.found(out) else [])
         journal = str(out / JOURNAL)
-    ours = journaled(journal)
-    foreign = next((path for path in paths if os.path.abspath(path) not in ours), None)
+    created = journaled(journal)
+    foreign = next((path for path in paths if os.path.abspath(path) not in created), None)
     if foreign is not None:
         msg = f"{foreign} was not written by this run, so it is not removed; move it, or choose another output folder"
         raise PlanError(msg)

@@ -14,11 +14,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import orjson
 import xxhash
 
+from dataprep.core import owned
 from dataprep.core.dataset import Dataset
+from dataprep.core.export import check_file_apart
 from dataprep.errors import DataprepError, PlanError, need
 from dataprep.store import files
 
@@ -115,9 +118,11 @@ def train_classifier(
     fastText trains in one thread, in a new process whose memory is zero: with one thread, version 0.9.3 initialises
     only a tenth of its matrix, so in memory that was used before, each run would train another model.
 
-    Raises PlanError if there are fewer than two labels, a label has white space, or a label has fewer than two texts.
+    Raises PlanError if there are fewer than two labels, a label has white space or fewer than two texts, or `out` is an
+    input file, and StaleOutput if `out` is another model, or another file.
     """
     need("fasttext", extra="langid")
+    _check_place(out, [*texts.values(), *(test or {}).values()])
     lines = {label: _lines(found, settings) for label, found in sorted(texts.items())}
     _check(lines, out)
     if test is None:
@@ -129,6 +134,8 @@ def train_classifier(
     learnt = [(label, line) for label, found in lines.items() for line in found if line not in out_of_it]
     _check({label: [line for other, line in learnt if other == label] for label in lines}, out, least=1)
     random.Random(settings.seed).shuffle(learnt)  # noqa: S311 - an order, not a secret
+    about: dict[str, Any] = {"accuracy": None, "labels": tuple(sorted(lines)), "settings": asdict(settings)}
+    files.write_json(out + ".json", about)  # first: if this run is stopped, the model is ours
     _train(learnt, out, settings)
     model = models.load(out)
     answers = {label: ([*model.top(line, 1), (0.0, "")][0][1] for line in found) for label, found in asked.items()}
@@ -137,10 +144,21 @@ def train_classifier(
     digest = xxhash.xxh3_128()
     for label, line in learnt:
         digest.update(label.encode() + b"\0" + line + b"\n")
-    about = {"labels": made.labels, "n_train": made.n_train, "accuracy": round(made.accuracy, 4)}
-    about |= {"confusion": confusion, "data": digest.hexdigest(), "settings": asdict(settings)}
+    about |= {"n_train": made.n_train, "accuracy": round(made.accuracy, 4)}
+    about |= {"confusion": confusion, "data": digest.hexdigest()}
     files.write_json(out + ".json", about | {"positive": positive, "model": models.identity(out)})
     return made
+
+
+def _check_place(out: str, texts: Iterable[Dataset | Iterable[str]]) -> None:
+    """Raise PlanError if `out` is an input file, or would be read as one; StaleOutput if it is a file of others."""
+    about = out + ".json"
+    for docs in (docs for docs in texts if isinstance(docs, Dataset)):
+        for url in (out, about):
+            check_file_apart(docs.parts, url)
+    owned.check_file(about, "the description of a model that dataprep trained", '{"accuracy"')
+    if not files.exists(about):
+        owned.check_file(out, "a model that dataprep trained, as it has no .json")
 
 
 def _lines(texts: Dataset | Iterable[str], settings: Settings) -> list[bytes]:

@@ -20,7 +20,7 @@ from dataprep.errors import PlanError, need, require
 from dataprep.store import files
 
 from . import formats
-from .place import TOKENIZER, write_folder
+from .place import TOKENIZER, check_out, write_folder
 from .special import EOT, special_names
 from .tokenizer import Tokenizer
 
@@ -141,6 +141,7 @@ class LibraryTokenizer(Tokenizer):
         if not url.endswith(".json"):
             model = {} if self._pieces is None else {"tokenizer.model": self._pieces.serialized_model_proto()}
             return write_folder(url, {**model, TOKENIZER: self.file})
+        check_out(url)
         files.write_bytes(url, self.file)
         return url
 

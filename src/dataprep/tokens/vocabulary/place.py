@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping
 
 from dataprep.core import owned
+from dataprep.core.claim import check_apart
+from dataprep.core.dataset import Dataset
+from dataprep.core.export import check_file_apart
 from dataprep.errors import StaleOutput
 from dataprep.store import files
 
@@ -27,6 +30,27 @@ def check_place(folder: str, written: Mapping[str, bytes | None]) -> None:
         if _content(folder, name) != written[name]:
             msg = f"{files.join(folder, name)} is of another tokenizer; give another folder as out"
             raise StaleOutput(msg)
+
+
+def check_out(out: str, docs: Dataset | None = None) -> None:
+    """Raise an error if a vocabulary may not be saved to `out`, as `save` takes it; docs: the text it is made from.
+
+    PlanError: the next run would read it as text. StaleOutput: a file or folder has something else.
+    """
+    if not out.endswith((".json", ".tiktoken")):
+        if docs is not None:
+            check_apart(docs, out)
+        check_place(out, {CONFIG: None, TOKENIZER: None})
+        return
+    about = f"{out}.json"  # of NAME.tiktoken
+    if docs is not None:
+        check_file_apart(docs.parts, out)
+    if out.endswith(".json"):
+        owned.check_file(out, "a vocabulary", '{"version"')
+    elif files.exists(about):
+        owned.check_file(about, "the description of a vocabulary", '{"pat_str"')
+    else:
+        owned.check_file(out, "a vocabulary that dataprep wrote, as it has no .json")
 
 
 def write_folder(folder: str, written: Mapping[str, bytes]) -> str:

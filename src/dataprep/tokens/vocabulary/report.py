@@ -14,11 +14,15 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from dataprep.core import owned
+from dataprep.core.export import check_file_apart
 from dataprep.core.notebook import block
 from dataprep.store import files
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from dataprep.core.dataset import Dataset
 
 LISTED = 100  # tokens of each list
 SHOWN = 20  # sources and languages in the tables; all are in the JSON
@@ -129,7 +133,11 @@ class TokenizerReport:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the figures, as `json()` returns them, to the JSON file `path`."""
+        """Write the figures, as `json()` returns them, to the JSON file `path`.
+
+        Raises StaleOutput if it exists and is not such a file.
+        """
+        check_json(os.fspath(path))
         files.write_json(os.fspath(path), self.json())
 
     def __rich__(self) -> RenderableType:
@@ -141,6 +149,13 @@ class TokenizerReport:
         out = io.StringIO()
         Console(file=out, width=120, highlight=False).print(_tables(self))
         return out.getvalue().rstrip()
+
+
+def check_json(path: str, docs: Dataset | None = None) -> None:
+    """Raise an error if figures may not be written to `path`: an input file of `docs`, or another file."""
+    if docs is not None:
+        check_file_apart(docs.parts, path)
+    owned.check_file(path, "a report on a tokenizer", '{"compared"')
 
 
 def _tables(report: TokenizerReport) -> Group:

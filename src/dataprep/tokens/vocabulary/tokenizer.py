@@ -33,7 +33,7 @@ from dataprep.store import files
 from . import formats
 from .formats import to_bytes, to_chars
 from .patterns import PATTERNS, regex_of
-from .place import CONFIG, TOKENIZER, write_folder
+from .place import CONFIG, TOKENIZER, check_out, write_folder
 from .special import EOT, special_names
 
 if TYPE_CHECKING:
@@ -143,16 +143,18 @@ class Tokenizer:
         path: a folder, for `tokenizer.json`, which `tokenizers` opens, and `tokenizer_config.json`, which
         `transformers` also needs; NAME.json, for the content of `tokenizer.json` only; or NAME.tiktoken, for
         `tiktoken`'s list of bytes and ranks, and NAME.tiktoken.json with pattern and special tokens. Raises StaleOutput
-        if a folder has another tokenizer that dataprep did not write there.
+        if a folder has another tokenizer that dataprep did not write there, or a file is not a vocabulary.
         """
         url = os.fspath(path)
         require(bool(url), "out='' must be the path of a folder, or of NAME.json or NAME.tiktoken")
         if url.endswith(".tiktoken"):
             self.tiktoken()  # raises if there is no such form
+            check_out(url)
             formats.write_tiktoken(url, self.vocab, self.special, self.pattern)
             return url
         if not url.endswith(".json"):
             return write_folder(url, {CONFIG: formats.transformers_config(self.special), TOKENIZER: self.file})
+        check_out(url)
         files.write_bytes(url, self.file)
         return url
 
