@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,9 +16,12 @@ import dataprep as dp
 import laws
 from dataprep.core import batch as B
 from dataprep.errors import PlanError
+from dataprep.messages import clean_prefilter as S
 from dataprep.messages import clean_rules as R
-from dataprep.messages.clean import CleanMessages, caption
+from dataprep.messages.captions import caption
+from dataprep.messages.clean import CleanMessages
 from dataprep.messages.emoji import PICTURES, emoji_counts, emoji_spans
+from dataprep.pii.rules import emails
 from twins.clean import clean_message
 
 OFF = {
@@ -292,15 +297,38 @@ def test_kinds_that_no_message_has(kinds) -> None:
     assert CleanMessages(kinds="sticker") == CleanMessages(kinds=("sticker",))
 
 
-def test_links_and_addresses_are_found_without_searching_all(monkeypatch) -> None:
-    """Searching only words with a dot, a :// or an @ finds what searching every character finds."""
+def test_links_and_addresses_are_found_without_searching_all() -> None:
+    """Searching only words with a dot, a :// or an @, and only at signs, finds what searching every character finds."""
     rng = random.Random(8)
     pieces = ["https://x.org/a", "www.x", "x.org", "youtu.be/", "a.b", "me@x.org", "@me", "<@123456>", "@", "://", ".",
-              " ", " ", "\n", "\u00a0", R.BETWEEN, "é", "王", ")", "(", "x@", "\u2028", "z" * 70]  # fmt: skip
+              " ", " ", "\n", "\u00a0", "é", "王", ")", "(", "x@", "\u2028", "z" * 70]  # fmt: skip
     texts = ["".join(rng.choices(pieces, k=rng.randrange(12))) for _ in range(3_000)]
-    finds = R.links, R.emails
-    fast = [[list(find(text)) for text in texts] for find in finds]
-    monkeypatch.setattr(R, "_words_with", lambda _, text: [(0, len(text))])
-    assert fast == [[list(find(text)) for text in texts] for find in finds]
-    assert [list(R.mentions(t)) for t in texts] == [[m.span() for m in R._MENTION.finditer(t)] for t in texts]
-    assert sum(map(bool, fast[1])) > 100
+    packed, rows = R.Texts(*B.buffers(pa.array(texts, pa.large_string()))), np.arange(len(texts))
+
+    def everywhere(text):
+        return [m.span() for m in R._MENTION.finditer(text)]
+
+    for fast, slow in (
+        (R.in_words(S.LINK, R.links), R.links), (R.in_words(S.AT, emails), emails), (R.mentions, everywhere),
+    ):  # fmt: skip
+        found = fast(packed, rows)
+        assert found.tolist() == R.in_messages(slow)(packed, rows).tolist()
+        assert len(found) > 100
+
+
+def test_letters_of_laughter_are_those_of_the_patterns() -> None:
+    """Every letter that a pattern accepts, in either case, is in the table; rows are those that are asked for."""
+    table = S.characters()
+    for n, letters in enumerate(S.ALPHABETS):
+        found = re.findall(f"[{letters}]", "".join(map(chr, range(0xD800))), re.IGNORECASE)
+        assert set(np.flatnonzero(table & (1 << n)).tolist()) == set(map(ord, found)), letters
+    texts = B.buffers(pa.array(["hahaha", "x.org", "@", "ok", "", "mdrr", "xdd", "haha"], pa.large_string()))
+    flags = S.rules_needed(*texts, np.array([0, 1, 2, 4, 5, 6]), table, 3)
+    assert flags.tolist() == [S.LAUGH, S.LINK, S.AT, S.BLANK, S.LAUGH, S.LAUGH]
+
+
+@pytest.mark.parametrize("around", ["@\u2068{}\u2069", "ok \u200e<see {} now>"])
+def test_kept_links_in_what_would_be_removed(around) -> None:
+    """A mention or an edit mark with a link that is kept inside is kept, too."""
+    left, _ = clean(around.format("https://x.org/a"), links=None, invisible=False)
+    assert left == around.format("https://x.org/a")

@@ -104,7 +104,7 @@ def edit_marks(text: str):
     """The span of a mark at the end: a direction mark and words in angle brackets."""
     start = text.rfind("\u200e<")
     inside = text[start + 2 : -1]
-    if start >= 0 and text.endswith(">") and 4 <= len(inside) <= 80 and not set(inside) & set("<>\n"):
+    if start >= 0 and text.endswith(">") and 4 <= len(inside) <= 80 and not set(inside) & set("<>\n\x1d"):
         yield start - (text[:start].endswith((" ", "\u00a0"))), len(text)
 
 
@@ -208,7 +208,7 @@ def isolated(text: str, i: int) -> int | None:
     """Where @ and a name between isolates end."""
     end = text.find("\u2069", i)
     inside = text[i + 2 : end]
-    right = text[i : i + 2] == "@\u2068" and end > 0 and 1 <= len(inside) <= 100 and "\n" not in inside
+    right = text[i : i + 2] == "@\u2068" and end > 0 and 1 <= len(inside) <= 100 and not set(inside) & set("\n\x1d")
     return end + 1 if right else None
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import json
 import operator
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,25 +18,32 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger, watch
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.errors import PlanError
-from dataprep.pii import kernel as K
+from dataprep.pii.numbers import phones
+from dataprep.pii.rules import emails
 from dataprep.read.chats.messages import KINDS
-from dataprep.unicode.text import classes
+from dataprep.unicode.text import I64, U16
 
 from . import clean_prefilter as S
 from . import clean_rules as R
+from .captions import with_captions
 from .emoji import emoji_spans
 
-NUMBER = 1 << 8  # a flag in addition to those of clean_prefilter.py
-_EMOJI = {"keep": None, "drop": emoji_spans, "collapse": R.repeated_emoji}
-_REMOVED = str.maketrans("", "", R.BETWEEN + R.HIDDEN)  # control characters that rules need for themselves
+_WARM = "see https://x.org and a@b.org @Ilse 0612345678 \u200e hahahaha noooooo"  # every rule has something to do
+_EMOJI = ("keep", "drop", "collapse")
 
 
-class _CountedChange(NamedTuple):
-    """A rule: its name in the statistics, the flags of the messages that it may change, and the change."""
+class _Rule(NamedTuple):
+    """A rule: its name in the statistics, the flags of the messages that it may change, and the change.
+
+    find: the search for what is replaced; None: that of laughter. new: the replacement. alone: the white space next to
+    what is removed stays.
+    """
 
     name: str
     flags: int
-    change: R.Change
+    find: R.Find | None
+    new: bytes
+    alone: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +96,7 @@ class CleanMessages(Stage):
             raise PlanError(msg)
         for name in ("links", "emails", "phones", "mentions"):
             new = getattr(self, name)
-            if new is not None and (not isinstance(new, str) or new.translate(_REMOVED) != new):
+            if new is not None and (not isinstance(new, str) or set(new.encode()) & set(R.RESERVED)):
                 msg = f'CleanMessages({name}={new!r}): {name} must be a text such as "" or "<{name[:-1]}>", or None'
                 raise PlanError(msg)
         if self.max_repeat is not None and (type(self.max_repeat) is not int or self.max_repeat < 2):
@@ -109,7 +114,7 @@ class CleanMessages(Stage):
 
     def warm(self) -> None:
         """Compile the kernels, before workers start."""
-        message = B.make([0], ["A text."], "warm", columns={"kind": pa.array([self.kinds[0]])})
+        message = B.make([0], [_WARM], "warm", columns={"kind": pa.array([self.kinds[0]])})
         list(watch(self, iter([message]), Ledger(self.name)))
 
     def _chosen(self, batch: Batch, stats: Ledger) -> Batch:
@@ -126,129 +131,74 @@ class CleanMessages(Stage):
         unwanted = pc.if_else(wanted, pa.scalar(None, pa.string()), pc.fill_null(kind, "no_kind"))
         return drop_rows(batch, unwanted, stats)
 
-    def _rules(self) -> Iterator[_CountedChange]:
+    def _rules(self) -> Iterator[_Rule]:
+        """Yield the rules that are on, in the order in which they are applied."""
+        emoji = {"drop": emoji_spans, "collapse": R.repeated_emoji}.get(self.emoji)
         finds = (
-            ("edit_marks", S.MARK, R.edit_marks, "" if self.edit_marks else None),
-            ("links", S.LINK, R.links, self.links),
-            ("emails", S.AT, R.emails, self.emails),
+            ("edit_marks", S.MARK, R.in_messages(R.edit_marks), "" if self.edit_marks else None),
+            ("links", S.LINK, R.in_words(S.LINK, R.links), self.links),
+            ("emails", S.AT, R.in_words(S.AT, emails), self.emails),
             ("mentions", S.AT, R.mentions, self.mentions),
-            ("phones", NUMBER, R.phones, self.phones),
-            ("invisible", S.MARK, None, "" if self.invisible else None),
-            ("emoji", S.EMOJI, _EMOJI.get(self.emoji), None if self.emoji == "keep" else ""),
+            ("phones", S.NUMBER, R.in_messages(phones), self.phones),
+            ("invisible", S.MARK, R.marks, "" if self.invisible else None),
+            ("emoji", S.EMOJI, R.in_messages(emoji or emoji_spans), "" if emoji else None),
+            ("laughter", S.LAUGH | S.FIVES, None, "" if self.laughter else None),
+            ("repeats", S.REPEAT, R.repeats(self.max_repeat or 0), "" if self.max_repeat else None),
         )
         for name, flags, find, new in finds:
             if new is not None:
-                yield _CountedChange(name, flags, R.replace(find, new) if find else R.visible)
-        if self.laughter:
-            yield _CountedChange("laughter", S.LAUGH, R.laughter)
-        if self.max_repeat:
-            yield _CountedChange("repeats", S.REPEAT, R.repeats(self.max_repeat))
+                yield _Rule(name, flags, find, new.encode(), alone=name in ("invisible", "repeats"))
 
-    def _clean(self, batch: Batch, rules: list[_CountedChange], stats: Ledger) -> Batch:
-        flags = self._flags(batch.column("text"))
-        rows = np.flatnonzero(flags & functools.reduce(operator.or_, (rule.flags for rule in rules), S.MARK))
-        old = batch.column("text").take(pa.array(rows)).to_pylist()
-        new = self._changed(old, flags[rows], rules, stats)
-        changed = np.fromiter((a != b for a, b in zip(old, new, strict=True)), np.bool_, len(rows))
+    def _clean(self, batch: Batch, rules: list[_Rule], stats: Ledger) -> Batch:
+        texts = R.Texts(*B.buffers(batch))
+        flags = self._flags(texts, np.arange(batch.num_rows))
         blank = (flags & S.BLANK) != 0
+        rows = np.flatnonzero(flags & functools.reduce(operator.or_, (rule.flags for rule in rules), S.MARK))
+        chosen = R.Texts(*B.buffers(batch.column("text").take(pa.array(rows))))
+        new, changed, flags = self._changed(chosen, flags[rows], rules, stats)
+        blank[rows] = (flags & S.BLANK) != 0
         if changed.any():
-            mask = np.zeros(batch.num_rows, np.bool_)
-            mask[rows[changed]] = True
-            texts = [new[i] for i in np.flatnonzero(changed).tolist()]
-            blank[rows[changed]] = [not text.strip() for text in texts]
-            column = batch.column("text")
-            batch = B.with_column(
-                batch, "text", pc.replace_with_mask(column, pa.array(mask), pa.array(texts, column.type))
-            )
+            some = B.strings(*new).take(pa.array(np.flatnonzero(changed)))
+            batch = B.with_column(batch, "text", texts.with_rows(rows[changed], some))
         return drop_rows(batch, pc.if_else(pa.array(blank), "empty", pa.scalar(None, pa.string())), stats)
 
-    def _flags(self, texts: pa.LargeStringArray) -> npt.NDArray[np.uint16]:
-        offsets, data = B.buffers(texts)
-        flags: npt.NDArray[np.uint16] = S.rules_needed(offsets, data, classes(), self.max_repeat or 0)
-        if self.phones is not None:
-            flags[K.suspects(offsets, data, K.byte_kinds(), K.NUMBER)[:, 0]] |= NUMBER
-        return flags
+    def _flags(self, texts: R.Texts, rows: I64) -> U16:
+        found: U16 = S.rules_needed(*texts, rows, S.characters(), self.max_repeat or 0)
+        return found
 
-    def _changed(self, texts: list[str], flags: Any, rules: list[_CountedChange], stats: Ledger) -> list[str]:
-        """Return the texts after all rules; flags: those of each text."""
-        flags = flags.copy()
-        texts = [t.translate(_REMOVED) if f & S.MARK else t for t, f in zip(texts, flags.tolist(), strict=True)]
-        hidden: dict[int, list[str]] = {}
-        if self.links is None:
-            hidden = {i: [t[a:b] for a, b in R.links(t)] for i, t in enumerate(texts) if flags[i] & S.LINK}
-            for i in hidden:
-                texts[i], _ = _hide(texts[i])
+    def _changed(
+        self, texts: R.Texts, flags: U16, rules: list[_Rule], stats: Ledger
+    ) -> tuple[R.Texts, npt.NDArray[np.bool_], U16]:
+        """Return (the texts after all rules, bool[n]: whether a rule changed each, the flags of the results).
+
+        flags: those of each text.
+        """
+        changed = np.zeros(len(flags), np.bool_)
+
+        def become(new: R.Texts, spans: I64) -> None:
+            nonlocal texts
+            rows, texts = texts.rows_of(spans), new
+            changed[rows], flags[rows] = True, self._flags(texts, rows)
+
+        if len(reserved := texts.bytes_in(R.RESERVED)):
+            become(texts.replaced(reserved, [b""]), reserved)
+        kept: list[bytes] = []
+        if self.links is None and len(links := R.in_words(S.LINK, R.links)(texts, np.flatnonzero(flags & S.LINK))):
+            kept = [texts.data[a:b].tobytes() for a, b in links.tolist()]
+            become(texts.replaced(links, [R.HIDDEN]), links)
         for rule in rules:
-            rows = np.flatnonzero(flags & rule.flags).tolist()
-            if not rows:
+            rows = np.flatnonzero(flags & rule.flags)
+            if not len(rows):
                 continue
-            joined, n = rule.change(R.BETWEEN.join([texts[i] for i in rows]))
-            stats.count(rule.name, n)
-            if n:
-                changed = {i: t for i, t in zip(rows, joined.split(R.BETWEEN), strict=True) if t != texts[i]}
-                for i, text in changed.items():
-                    texts[i] = text
-                flags[list(changed)] = self._flags(pa.array(changed.values(), pa.large_string()))
-        for i, found in hidden.items():
-            parts = texts[i].split(R.HIDDEN)
-            texts[i] = "".join(p + link for p, link in zip(parts, [*found, ""], strict=True))
-        return texts
-
-
-_hide = R.replace(R.links, R.HIDDEN)
-
-
-MEDIA = ("image", "video", "audio", "gif", "sticker", "file")
-_MARK = "\u200e"  # iOS: precedes what the phone wrote itself
-_FILE_NAME = re.compile(r"[^\n]*\S\.[a-z0-9]{2,5}(?: \u2022)?", re.IGNORECASE)  # "beans.pdf \u2022 2 pages"
-_PLACEHOLDER = re.compile(
-    r"[^\n]*\S\.[a-z0-9]{2,5} [(\uff08][^()]+[)\uff09]|.*<[^<>]+>", re.IGNORECASE
-)  # of a hidden name
-_LINKS = re.compile(r"!?\[[^\]\n]*\]\((?:\./)?media/[^)\n]*\)")  # signal-export's, into its folder of files
-
-
-def caption(text: str, meta: str) -> str:
-    r"""Return the caption of a media message, "" if it has none; meta: the message's metadata as JSON.
-
-    The text of such a message may begin with a placeholder such as "IMG-1.jpg (file attached)". If `meta` names files
-    (null: left out of the export, or hidden) and the text does not, the whole text is the caption (Telegram, Discord,
-    Messenger). Otherwise the placeholder is the first line (WhatsApp), or its part after a direction mark, and the rest
-    is the caption.
-
-    >>> caption("IMG-1.jpg (file attached)\nthe beans", '{"file": "IMG-1.jpg"}')
-    'the beans'
-    >>> caption("the beans", '{"file": "photos/1.jpg"}')
-    'the beans'
-    >>> caption("the beans  ![1.jpg](./media/1.jpg)", '{"file": null}')
-    'the beans'
-    """
-    without_links = _LINKS.sub("", text)
-    if without_links != text:
-        return without_links.strip()
-    record = json.loads(meta) if '"file' in meta else {}
-    names = record["files"] if "files" in record else [record["file"]] if "file" in record else []
-    first, _, rest = text.partition("\n")
-    if names and not any(str(name) in text if name else _PLACEHOLDER.fullmatch(first) for name in names):
-        return text
-    before = first.partition(_MARK)[0].strip() if _MARK in first else ""
-    return "\n".join(filter(None, (before, rest)))
-
-
-def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray, pa.LargeStringArray]:
-    """Find media messages with a caption; return (bool[n], which rows they are; texts with the captions in these rows).
-
-    kinds: kinds of messages that are kept in any case; their texts are not replaced.
-    """
-    kind, texts = batch.column("kind").cast(pa.string()), batch.column("text")
-    media = pc.is_in(kind, pa.array([k for k in MEDIA if k not in kinds], pa.string()))
-    mask = np.zeros(batch.num_rows, np.bool_)
-    found: list[str] = []
-    rows = np.flatnonzero(np.asarray(media))
-    chosen = pa.array(rows)
-    columns = (column.take(chosen).to_pylist() for column in (kind, texts, batch.column("meta")))
-    for row, media_kind, text, meta in zip(rows.tolist(), *columns, strict=True):
-        one = caption(text, meta)
-        if one.strip() and not (media_kind == "file" and _FILE_NAME.fullmatch(one)):
-            mask[row] = True
-            found.append(one)
-    return pa.array(mask), pc.replace_with_mask(texts, pa.array(mask), pa.array(found, texts.type))
+            if rule.find is None:
+                spans, news = R.laughter(texts, flags)
+            else:
+                spans, news = rule.find(texts, rows), [rule.new]
+            stats.count(rule.name, len(spans))
+            if len(spans):
+                removed = rule.find is not None and not rule.new and not rule.alone
+                become(texts.without(spans) if removed else texts.replaced(spans, news), spans)
+        if kept:
+            hidden = texts.bytes_in(R.HIDDEN)
+            become(texts.replaced(hidden, kept), hidden)
+        return texts, changed, flags

@@ -7,117 +7,112 @@ Slow reference for the tests: tests/twins/clean.py, which applies all rules to e
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 import numpy as np
 
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import ALPHA, I64, SPACE, U8, U16, Int, code_point
+from dataprep.unicode.text import DECIMAL, I64, U8, U16, U32, WORD, Int, classes, code_point
+from dataprep.unicode.text import SPACE as WHITE
 
-LINK, AT, REPEAT, LAUGH, EMOJI, MARK, BLANK = 1, 2, 4, 8, 16, 32, 64
-ONE_LETTER, TWO_LETTERS = 4, 5  # letters of the shortest laughter that is shortened: hhhh, hahah
+from .emoji import PARTS
+
+LINK, AT, REPEAT, LAUGH, EMOJI, MARK, BLANK, NUMBER, FIVES = (1 << n for n in range(9))
 FIVE = 0x35  # 55555 is laughter in Thai
+DIGITS = 8  # of a phone, at least
+
+# Bits of `characters()`. The lower 23 are alphabets of laughter: a word may be laughter if all its letters have a
+# common alphabet.
+SYLLABLES = ("ha", "he", "hi", "ho", "hu", "ja", "je", "xa", "ха", "хе", "хи", "ها", "wk", "rs")
+ALPHABETS = (*SYLLABLES, "ه\u0640", "\u062e", "\u314b", "\u314e", "lo", "ptdr", "mdr", "xd", "lmao")
+XD, LMAO = 1 << len(ALPHABETS) - 2, 1 << len(ALPHABETS) - 1
+LAUGHING = (1 << len(ALPHABETS)) - 1
+FEWEST = 3  # letters of the shortest laughter that is shortened, xdd
+LETTER, SPACE, DIGIT, PICTURE, CONTROL, KEPT, SIGN = (1 << n for n in range(25, 32))  # KEPT: however often it occurs
+_MARKS = [*range(9), 11, 12, *range(14, 32), 0x7F, 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F),
+          *range(0x2066, 0x206A), 0xFEFF]  # fmt: skip
+
+
+@cache
+def characters() -> U32:
+    """Return the bits LETTER ... SIGN of each code point, and the alphabets of laughter it is in, uint32[0x110000]."""
+    kinds, table = classes(), np.zeros(0x110000, np.uint32)
+    for bit, chosen in ((LETTER, kinds & WORD), (SPACE, kinds & WHITE), (DIGIT | KEPT, kinds & DECIMAL)):
+        table[chosen != 0] |= np.uint32(bit)
+    table[table & SPACE != 0] |= np.uint32(KEPT)
+    table[[ord(c) for c in re.findall(f"[{PARTS}]", "".join(map(chr, range(0x2000, 0x20000))))]] |= np.uint32(KEPT)
+    table[[0xFE0F, 0x20E3]] |= np.uint32(PICTURE)
+    table[0x231A:0x2C00] |= np.uint32(PICTURE)
+    table[0x1F000:] |= np.uint32(PICTURE)
+    table[_MARKS] |= np.uint32(CONTROL)
+    table[list(b".:@")] |= np.uint32(SIGN)
+    for n, letters in enumerate(ALPHABETS):
+        same = {c for x in letters for c in (x, x.upper(), *{"i": "İı", "k": "\u212a", "s": "ſ"}.get(x, ""))}
+        table[[ord(c) for c in same]] |= np.uint32(1 << n)  # as `re` compares them without case
+    table.flags.writeable = False
+    return table
 
 
 @kernel(inline="always")
-def is_mark(c: Int) -> bool:
-    """Return True if the character `c` is a control character, a direction mark or a byte order mark."""
-    if c < 0x20:
-        return bool(c not in (9, 10, 13))
-    if 0x200E <= c <= 0x2069:
-        return bool(c <= 0x200F or 0x202A <= c <= 0x202E or c >= 0x2066)
-    return bool(c in (0x7F, 0x61C, 0xFEFF))
-
-
-@kernel(inline="always")
-def is_lengthened(c: Int, run: Int, before: Int) -> bool:
-    """Return True if a repeated letter may belong to a lengthened mdr, ptdr, xd, lol or lmao, such as mdrr or lolll.
-
-    c: the letter in lower case. run: how often it occurs in succession. before: the character before the run.
-    """
-    if run < 2:
+def may_laugh(alphabets: Int, letters: Int) -> bool:
+    """Return whether a word may be laughter; alphabets: those which all its letters are in, as bits."""
+    if alphabets & LAUGHING == 0 or letters < FEWEST:
         return False
-    if c == 0x72:
-        return bool(before == 0x64)
-    if c == 0x6F:
-        return bool(before in (0x6C, 0x61))
-    return bool((c == 0x64 and before == 0x78) or (c == 0x6C and before == 0x6F))
+    return bool(letters > 4 or alphabets & (XD if letters == FEWEST else LAUGHING - LMAO) != 0)
 
 
 @kernel(inline="always")
-def _ascii_flags(data: U8, i: Int, start: Int, stop: Int, c: Int) -> int:
-    """Return the flags of the ASCII character `c` at `i` of the text [start, stop)."""
+def sign_flags(data: U8, i: Int, start: Int, stop: Int) -> int:
+    """Return the flags of the full stop, colon or at sign at `i` of the text [start, stop)."""
+    c = data[i]
     if c == 64:
         return AT
     if c == 46:
         inside = i > start and data[i - 1] > 32 and i + 1 < stop
         return LINK if inside and (data[i + 1] > 64 or data[i - 1] | 32 == 119) else 0  # x.org, www.3
-    if c == 58:
-        return LINK if i + 2 < stop and data[i + 1] == 47 and data[i + 2] == 47 else 0
-    return MARK if (c < 32 and is_mark(c)) or c == 0x7F else 0
-
-
-@kernel(inline="always")
-def _wide_flags(c: Int) -> int:
-    """Return the flags of a character above U+007F."""
-    if c in (0xFE0F, 0x20E3) or 0x231A <= c < 0x2C00 or c >= 0x1F000:
-        return EMOJI
-    return MARK if is_mark(c) else 0
+    return LINK if i + 2 < stop and data[i + 1] == 47 and data[i + 2] == 47 else 0
 
 
 @kernel
-def rules_needed(offsets: I64, data: U8, table: U16, max_repeat: int) -> U16:
-    """Return which rules of CleanMessages may change each text, uint16[n]: the flags LINK ... BLANK of this module.
+def rules_needed(offsets: I64, data: U8, rows: I64, table: U32, max_repeat: int) -> U16:
+    """Return which rules of CleanMessages may change each text of `rows`: flags LINK ... FIVES of this module.
 
-    offsets, data: n texts in UTF-8. table: uint16, the class of each code point (`classes()`). max_repeat: longest run
-    of a character that is kept; 0: no limit.
+    offsets, data: n texts in UTF-8. rows: int64[m], indexes of texts. table: `characters()`. max_repeat: longest run of
+    a character that is kept; 0: no limit. The result is uint16[m].
     """
-    n = len(offsets) - 1
-    out = np.zeros(n, np.uint16)
-    for d in range(n):
-        i, start, stop, flags = offsets[d], offsets[d], offsets[d + 1], 0
-        blank: Int = True
-        last, run, before = np.int64(-1), 0, np.int64(-1)  # the last character, its run, the one before the run
-        one, two = np.int64(-1), np.int64(-1)  # the two letters of a word
-        letters: Int = 0  # of the word; negative: it has more than two different ones
+    out = np.zeros(len(rows), np.uint16)
+    most = max_repeat or np.int64(1) << 62
+    for k in range(len(rows)):
+        i, start, stop = offsets[rows[k]], offsets[rows[k]], offsets[rows[k] + 1]
+        flags, run, digits, letters = 0, 0, 0, 0
+        some: Int = np.uint32(0)  # the bits of any character
+        every: Int = np.uint32(SPACE)  # those of all
+        alphabets: Int = np.uint32(LAUGHING)  # those of all letters of the word
+        last = np.int64(-1)
         while i < stop:
-            c, size = np.int64(data[i]), 1
-            if c >= 0x80:
-                c, size = code_point(data, i)
-                bits = table[c]
-                alpha = bits & ALPHA != 0 or c == 0x640  # written laughter may have a tatweel
-                blank = blank and bits & SPACE != 0
-                flags |= _wide_flags(c)
+            c, size = code_point(data, i)
+            kind = table[c]
+            some |= kind
+            every &= kind
+            run = run + 1 if c == last else 1
+            last = c
+            if run > 2:
+                flags |= REPEAT if run > most and kind & KEPT == 0 else FIVES if c == FIVE and run > 3 else 0
+            if kind & LETTER:
+                alphabets &= kind
+                letters += 1
+                digits = digits + 1 if kind & DIGIT else 0
+                if digits >= DIGITS:
+                    flags |= NUMBER
             else:
-                c += 32 if 65 <= c <= 90 else 0
-                alpha = 97 <= c <= 122
-                if alpha:
-                    blank = False
-                elif c != 32:
-                    blank = blank and (9 <= c <= 13 or 28 <= c <= 31)
-                    flags |= _ascii_flags(data, i, start, stop, c)
-            if c != last:
-                before, last, run = last, c, 1
-            else:
-                run += 1
-                if max_repeat and run > max_repeat:
-                    flags |= REPEAT
-                if alpha and is_lengthened(c, run, before):
+                if may_laugh(alphabets, letters):
                     flags |= LAUGH
-            if alpha:
-                if letters >= 0:
-                    if 0x410 <= c <= 0x42F:
-                        c += 32
-                    letters += 1
-                    if letters == 1:
-                        one, two = c, c
-                    elif c not in (one, two):
-                        two = c if one == two else two
-                        letters = letters if c == two else np.int64(-1)
-                    if letters >= (ONE_LETTER if one == two else TWO_LETTERS):
-                        flags |= LAUGH
-            else:
-                letters = 0
-                if c == FIVE and run > 3:
-                    flags |= LAUGH
+                letters, alphabets = 0, np.uint32(LAUGHING)
+                if kind & SIGN:
+                    flags |= sign_flags(data, i, start, stop)
             i += size
-        out[d] = flags | BLANK if blank else flags
+        flags |= LAUGH if may_laugh(alphabets, letters) else 0
+        flags |= (EMOJI if some & PICTURE else 0) | (MARK if some & CONTROL else 0) | (BLANK if every else 0)
+        out[k] = flags
     return out

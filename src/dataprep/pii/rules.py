@@ -92,7 +92,8 @@ def _is_file(address: str) -> bool:
     return address.rpartition(".")[2].lower() in FILE_SUFFIXES
 
 
-def _emails(text: str) -> Iterator[tuple[int, int]]:
+def emails(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each e-mail address in a line of text, as offsets in characters."""
     at, end = text.find("@"), 0
     while at >= 0 and (m := _EMAIL.search(text, max(end, at - BEFORE_AT))):
         end = m.end()
@@ -132,5 +133,5 @@ def _iban_of(country: str) -> re.Pattern[str]:
 
 
 _FINDERS: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
-    "email": _emails, "ip": _ips, "iban": _ibans, "card": cards, "phone": phones,
+    "email": emails, "ip": _ips, "iban": _ibans, "card": cards, "phone": phones,
 }  # fmt: skip
