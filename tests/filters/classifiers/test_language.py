@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -18,14 +21,16 @@ from dataprep.cli import app
 from dataprep.core import batch as B
 from dataprep.core.score import Score
 from dataprep.errors import DataprepError, PlanError
-from dataprep.filters.classifiers import models
+from dataprep.filters.classifiers import models, tables
 from dataprep.filters.classifiers.language import UNITS, Language, units_of
 from dataprep.filters.classifiers.quality import Quality
-from dataprep.filters.classifiers.train import LANGUAGE, Settings, train_classifier
+from dataprep.filters.classifiers.tables import _tree
+from dataprep.filters.classifiers.train import LANGUAGE, TRAINER, ZEROS, Settings, train_classifier
 from dataprep.store.key import key
 from dataprep.unicode.text import classes
 from twins.langid import plain
 from twins.language_units import language_units
+from twins.likeliest import likeliest
 
 pytest.importorskip("py3langid")
 
@@ -112,19 +117,59 @@ def test_the_compiled_walk_is_py3langids(made):
     assert models.load("builtin").top(made.encode(), 1) == models.load("builtin").top(made.encode(), 3)[:1]
 
 
-def test_lid_176_gives_fasttexts_labels_and_scores(lid, shared):
-    """On pages in forty languages, label and score are those of the plain call."""
-    import fasttext
+ODD = ["", "</s>", "x </s> y z", "__label__fr bonjour", "__label__zz", "\0\x0b a\x0cb", "\u200b", "é" * 9000, "ⴰⵣ 😀"]
 
+
+def test_lid_176_gives_fasttexts_labels_and_scores(lid, shared):
+    """On pages in forty languages, their lines and odd texts, label and score are those of the plain call."""
     with gzip.open(shared / "text/multilingual/tldr_pages_40lang.jsonl.gz") as f:
         pages = [json.loads(line)["text"] for line in list(f)[::60]]
-    plain = fasttext.FastText._FastText(model_path=lid)
-    rows, _ = rows_of(Language(model=lid, min_letters=0, max_bytes=None), pages)
-    assert len(rows) > 300
-    for row, text in zip(rows, pages, strict=True):
-        (score, label), *_ = plain.f.predict(text.replace("\n", " ") + "\n", 1, 0.0, "strict")
-        assert (row["language"], row["language_score"]) == (label[9:], round(score, 4))
+    assert len(pages) > 300
+    assert models.load(lid).tables is not None
+    assert_fasttexts(lid, [*ODD, *pages, *(line for page in pages[::9] for line in page.split("\n"))])
     assert sorted(Language(model=lid)._classifier().labels) == sorted(models.LID_176.split())
+
+
+def assert_fasttexts(path, made):
+    """Labels and scores of the compiled code are the library's own."""
+    stage = Language(model=path, min_letters=0, max_bytes=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models.FastText, "top", lambda *_: pytest.fail("the library was asked"))
+        rows, _ = rows_of(stage, made)
+    twin = [("und", 0.0) if not text else answer for text, answer in zip(made, likeliest(path, made), strict=True)]
+    assert [(r["language"], r["language_score"]) for r in rows] == [(label, round(p, 4)) for label, p in twin]
+
+
+@pytest.fixture(scope="module")
+def quantized(tmp_path_factory):
+    """A small model of the kind of lid.176, with vectors of nineteen numbers, and not all words known."""
+    fasttext = pytest.importorskip("fasttext")
+    folder = tmp_path_factory.mktemp("quantized")
+    lines = [f"__label__{code} {text} {i:03}" for code in WORDS for i, text in enumerate(made_up(code, 150))]
+    (folder / "lines").write_text("\n".join(lines))
+    given = {"dim": 19, "minn": 1, "maxn": 3, "loss": "hs", "bucket": 3000, "input": str(folder / "lines")}
+    trained = [sys.executable, "-c", TRAINER]
+    told = json.dumps(given | {"path": str(folder / "model.bin")})
+    subprocess.run(trained, input=told, text=True, check=True, env=os.environ | ZEROS)
+    model = fasttext.FastText._FastText(model_path=str(folder / "model.bin"))
+    model.quantize(str(folder / "lines"), cutoff=600, dsub=3, qnorm=False)
+    model.save_model(str(folder / "model.ftz"))
+    return str(folder / "model.ftz")
+
+
+def test_a_quantized_model_gives_fasttexts_labels_and_scores(quantized):
+    """Vectors of any size, models without norms, and words that it knows or not."""
+    assert models.load(quantized).tables is not None
+    draw = random.Random(1)
+    some = [*WORDS["en"], *WORDS["ar"], "\n", "é", *ODD[:-2]]
+    assert_fasttexts(quantized, [*ODD, *(" ".join(draw.choices(some, k=draw.randrange(12))) for _ in range(300))])
+
+
+def test_a_model_that_compiled_code_would_misread_is_asked_itself(quantized, small, monkeypatch):
+    """Another tree gives other answers to the samples, and other kinds of models have no tables."""
+    assert models.load(small.path).tables is None
+    monkeypatch.setattr(tables, "_tree", lambda counts: _tree(counts)[::-1])
+    assert tables.tables_of(quantized, models.load(quantized).model) is None
 
 
 def test_the_first_bytes_are_enough_and_split_no_character(small):

@@ -165,9 +165,14 @@ class Language(ScoredFilter):
         offsets, data = B.buffers(batch)
         size = 1 << 62 if self.max_bytes is None else self.max_bytes
         units, n = units_of(offsets, data, UNITS[self.unit], size, self.min_letters, classes())
+        k = TOP if self.unit == "document" and self.mixed is not None else 1
+        if k == 1 and (found := model.likeliest(units[:n], data)) is not None:
+            known = found[0] >= 0
+            rows, labels, scores = units[:n, 0][known], found[0][known].astype(np.int64), found[1][known]
+            sizes = np.maximum(scores, 1e-9) if self.unit == "document" else units[:n, 3][known]
+            return rows, labels, sizes.astype(np.float64), scores.astype(np.float64)
         number = {label: i for i, label in enumerate(model.labels)}
         answers = []
-        k = TOP if self.unit == "document" and self.mixed is not None else 1
         for row, start, stop, n_bytes in units[:n].tolist():
             for score, label in model.top(data[start:stop].tobytes(), k):
                 answers.append((row, number[label], max(score, 1e-9) if self.unit == "document" else n_bytes, score))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-import struct
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,20 +16,18 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from dataprep.errors import PlanError, need
 from dataprep.store import files
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8
 
-I32 = npt.NDArray[np.int32]
+from .likeliest import F32, I32, Tables, likeliest
+from .tables import check, tables_of
+
 BUILTIN = "builtin"  # py3langid, in its wheel
 FOLDERS = "DATAPREP_MODELS"  # folders of models, as PATH has folders of programs
 PREFIX = "__label__"
-MAGIC, NEWEST, SUPERVISED = 793712314, 12, 3
-HEADER = struct.Struct("<ii12id3iqq")  # magic, version, the arguments, sizes of the dictionary
-MATRIX = struct.Struct("<?qq")  # quantized or not, rows, columns
 BLOCK = 1 << 20
 SAMPLES = (b"", b"The garden was open to everyone. ", "الحديقة مفتوحة 123 été".encode())
 
@@ -67,11 +64,23 @@ LID_176 = """
 class FastText:
     """A supervised fastText model.
 
-    model: fastText's own object. labels: its labels, without the prefix "__label__".
+    model: fastText's own object. labels: its labels, without the prefix "__label__". tables: the model for
+    compiled code; None if only the library can use it.
     """
 
     model: Any
     labels: tuple[str, ...]
+    tables: Tables | None
+
+    def likeliest(self, units: I64, data: U8) -> tuple[I32, F32] | None:
+        """Return the likeliest label of each text, an index of `labels`, and its probability; -1: it has none.
+
+        units, data: as for `likeliest.likeliest`. Returns None if `top` must be called for each text instead.
+        """
+        if self.tables is None:
+            return None
+        labels, scores = likeliest(self.tables, units, data)
+        return (labels, scores) if np.isfinite(scores).all() else None
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
         """Return (probability, label) of the `k` likeliest labels of a text, best first.
@@ -91,6 +100,9 @@ class Py3langid:
 
     model: Any
     labels: tuple[str, ...]
+
+    def likeliest(self, units: I64, data: U8) -> None:
+        """Return None: call `top` for each text."""
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
         """Return (probability, label) of the `k` likeliest labels of UTF-8 text, best first."""
@@ -186,31 +198,7 @@ def _load(path: str, known_as: str) -> Classifier:  # noqa: ARG001 - a file that
     check(path)
     fasttext = need("fasttext.FastText", extra="langid")
     model = fasttext._FastText(model_path=path)  # noqa: SLF001 - load_model is this and a warning on stderr
-    return FastText(model, tuple(label.removeprefix(PREFIX) for label in model.get_labels()))
-
-
-def check(path: str) -> None:
-    """Raise PlanError if the file at `path` is not a complete fastText classifier.
-
-    fastText would crash on a truncated file, or load noise. A model ends with the matrix of its labels, whose size is
-    in the header.
-    """
-    with files.open_raw(path) as f:
-        start = f.read(HEADER.size)
-        if len(start) < HEADER.size or struct.unpack_from("<i", start)[0] != MAGIC:
-            msg = f"{path} is not a fastText model: it begins with {start[:12]!r}; give a .bin or .ftz file"
-            raise PlanError(msg)
-        _, version, dim, *settings = HEADER.unpack(start)
-        kind, n_labels = settings[6], settings[-3]
-        if kind != SUPERVISED or version > NEWEST or n_labels < 1 or dim < 1:
-            msg = f"{path} must be a classifier, but holds word vectors; give a model of fastText's train_supervised"
-            raise PlanError(msg)
-        tail = MATRIX.size + 4 * dim * n_labels
-        size = f.seek(0, os.SEEK_END)
-        f.seek(max(0, size - tail))
-        if MATRIX.unpack(f.read(MATRIX.size)) != (False, n_labels, dim):
-            msg = f"{path} is cut off or damaged: its {size:,} bytes do not end like a fastText model; fetch it again"
-            raise PlanError(msg)
+    return FastText(model, tuple(label.removeprefix(PREFIX) for label in model.get_labels()), tables_of(path, model))
 
 
 def check_labels(wanted: Sequence[str], model: str, labels: Sequence[str]) -> None:
