@@ -197,3 +197,11 @@ def test_sizes_of_ids_mark_a_folder_of_tokens(tmp_path) -> None:
         files.write_bytes(str(tmp_path / name), b"x")
     foreign = owned.foreign(str(tmp_path), ["a", "b", "token_bytes.txt"])
     assert foreign == ["a/mine.bin", "b/train-00000.bin", "token_bytes.txt"]
+
+
+def test_documents_that_were_not_listed_bar_no_folder(tmp_path, monkeypatch) -> None:
+    """Files that were given by name are not found again in the folder where the program runs."""
+    docs = dataset_of(tmp_path, TEXTS)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    assert Pipeline().run(docs, "out").count == len(TEXTS)

@@ -155,3 +155,12 @@ def test_one_loader_may_load_several_things():
     assert [one.get() for one in made] == found == [["a"], ["a"], ["b"]]
     assert all(again is first for again, first in zip((one.get() for one in made), found, strict=True))
     assert (calls, found[0] is found[1]) == (["a", "a", "b"], False)
+
+
+def test_a_loader_without_source_is_known_by_its_name():
+    """Such as a function of another language; its version tells what it loads."""
+    made = {}
+    exec("def nowhere(): return [1]", made)  # noqa: S102 - a function without source
+    one, other = (dp.Resource(made["nowhere"], version=n) for n in (1, 2))
+    assert repr(one) == "Resource(nowhere, version=1)"
+    assert one.get() is one.get() is not other.get()

@@ -124,9 +124,6 @@ def test_memory_is_shared_among_workers():
         Serial(memory="lots")
     with pytest.raises(PlanError, match="workers=0 must be at least 1"):
         Local(0)
-    for limits in (("4GB",), (None, 2)):
-        with pytest.raises(TypeError):  # a number would be neither
-            Local(1, *limits)
     assert [run.at_once(Local(8, memory=m)) for m in (None, "64GB", "2 GiB", "700MB")] == [8, 8, 3, 1]
     assert list(Local(2, memory="700MB").map(square, [1, 2, 3])) == [1, 4, 9]
     for runner in (Serial(memory="100MB"), Local(2, memory="100MB")):
@@ -182,6 +179,13 @@ def test_limits_of_time_that_are_none(given):
         Local(1, timeout=given)
     with pytest.raises(PlanError, match=rf"Serial has none; use dp\.Local\(1, timeout={given!r}\)"):
         Serial(timeout=given)
+
+
+def test_limits_are_given_by_name():
+    """A number alone would be neither."""
+    for limits in (("4GB",), (None, 2)):
+        with pytest.raises(TypeError):
+            Local(1, *limits)
 
 
 @pytest.mark.parametrize("given", [None, 1, 0.5, 10**9 - 1])

@@ -115,3 +115,8 @@ def test_a_score_says_which_columns_it_adds():
     (column,) = [f for f in Long().with_scores(laws.batch_of(TEXTS)).schema if f.name == "long_chars"]
     assert column.metadata == {MEASURE_KEY: Long().measure_key()}
     assert Long().with_scores(laws.batch_of(TEXTS))["long_chars"].to_pylist() == [1, 3, 6, 4]
+
+
+def test_a_score_has_the_hash_of_its_filter():
+    """Equal ones the same: a Pipeline with workers makes each ready once."""
+    assert len({Score(Long()), Score(Long()), Score(Long(min_chars=4))}) == 2

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import dataprep as dp
+from dataprep.core.stale import UNKNOWN, changed_settings
 from dataprep.errors import StaleOutput
 
 
@@ -30,7 +31,10 @@ def test_it_says_which_stage_field_or_file_changed(tmp_path):
     same = (dp.Exact(), dp.MinHash(threshold=0.8))
     (tmp_path / "b.jsonl").write_text('{"text": "another text"}\n')
     assert f"the input file {tmp_path}/b.jsonl is new" in says(*same)
-    (tmp_path / "b.jsonl").unlink()
+    (tmp_path / "c.jsonl").write_text('{"text": "a third text"}\n')
+    assert f"the input file {tmp_path}/b.jsonl (and 1 more) is new" in says(*same)
+    for name in "bc":
+        (tmp_path / f"{name}.jsonl").unlink()
     texts.write_text('{"text": "other words in the same file"}\n')
     assert f"the input file {texts} has other content" in says(*same)
 
@@ -63,3 +67,16 @@ def test_token_shards_say_it_too(tmp_path, tok):
     assert f"(the input file {texts} has other content)" in says(encode, val=0.5)
     (out / "manifest.json").write_text(json.dumps({n: v for n, v in made.manifest.items() if n != "settings"}))
     assert "(dtype was 'uint16' there, and is 'uint32' now)" in says(encode, val=0.25, dtype="uint32")
+
+
+def test_files_that_are_gone_are_named(tmp_path):
+    """Only those; an input that is not known changes nothing."""
+    for name in "abc":
+        (tmp_path / f"{name}.jsonl").write_text('{"text": "a"}\n')
+    out = str(tmp_path / "out")
+    dp.Pipeline().run(dp.read(str(tmp_path / "*.jsonl")), out)
+    left = dp.read(str(tmp_path / "a.jsonl"))
+    gone = f"the input file {tmp_path}/b.jsonl (and 1 more) is not in the input any more"
+    assert changed_settings(out, {}, {}, left) == gone
+    assert changed_settings(out, {"a": 1, "c": 2}, {"a": 1, "b": 5, "c": 3}, left) == "c was 2 there, and is 3 now"
+    assert changed_settings(str(tmp_path / "none"), {}, {}, left) == changed_settings(out, {}, {}, None) == UNKNOWN

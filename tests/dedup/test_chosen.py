@@ -19,7 +19,7 @@ import twins.exact
 import twins.minhash
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
-from dataprep.dedup.near.chosen import ChosenShingles, values
+from dataprep.dedup.near.chosen import ChosenShingles, extra_columns, values
 from dataprep.dedup.near.tokens import Tokens
 from dataprep.errors import PlanError, ReadError
 
@@ -249,3 +249,21 @@ def test_chosen_columns_are_lines_of_one_text() -> None:
         [3217275085, 2547284839, 3871606457, 1575692829],
         [3143890026, 3348747335, 2571218620, 2563451924],
     )
+
+
+def test_a_tokenizer_is_its_pattern_and_its_tokens() -> None:
+    """Each of them, and where each ends, changes what stored keys are called."""
+
+    def digest(pattern, *values):
+        return Tokens._tiktoken(SimpleNamespace(_pat_str=pattern, name="n", token_byte_values=lambda: values)).digest
+
+    made = [digest("a", b"b", b"c"), digest("x", b"b", b"c"), digest("a", b"b"), digest("a", b"b", b"d"),
+            digest("a", b"bc"), digest("a", b"c", b"b")]  # fmt: skip
+    assert len(set(made)) == len(made)
+    assert digest("a", b"b", b"c") == made[0]
+
+
+def test_needs_are_the_columns_that_not_all_have() -> None:
+    """Those beyond id, text, source and meta."""
+    assert extra_columns(["text", "title", "source", "url"]) == ("title", "url")
+    assert extra_columns(None) == extra_columns(["text", "meta"]) == ()

@@ -282,3 +282,22 @@ def test_windows_of_a_conversation_go_together(tmp_path) -> None:
     assert windows_of_same(relative(tmp_path / "b", [], id=[1, 2]), ids_of(2)).tolist() == []
     node.manifest = {}
     assert windows_of_same(node, ids_of(2)).tolist() == []
+
+
+def shout(text: str) -> str:
+    """The text in capitals."""
+    return text.upper()
+
+
+def test_saved_steps_are_made_again_without_forgotten_documents(tmp_path) -> None:
+    """A list that grew since the last run is obeyed by the input of an Estimator, too."""
+    docs, out = laws.dataset_of(tmp_path, ["keep one", "secret", "keep two"], parts=1), str(tmp_path / "out")
+    stages = dp.Pipeline(dp.Map(shout), dp.Exact())
+    done = stages.run(docs, out)
+    (forgotten,) = (row["id"] for row in done if row["text"] == "SECRET")
+    write_list(out, ids_of(forgotten))
+    again = stages.run(docs, out, replace=True)
+    assert [row["text"] for row in again] == ["KEEP ONE", "KEEP TWO"]
+    (step,) = Folder(out).steps
+    assert [row["text"] for row in dp.open_dataset(step.input.url)] == ["KEEP ONE", "KEEP TWO"]
+    assert Folder(step.input.url).recipe["forgotten"] == noted(ids_of(forgotten))["forgotten"]

@@ -16,8 +16,10 @@ import dataprep as dp
 import laws
 import twins.minhash
 import twins.text
+from dataprep.core.verdict import DropIds
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near import sketch
+from dataprep.dedup.near.keys import without_drops
 from dataprep.dedup.near.reuse import parts_to_hash
 from dataprep.errors import PlanError
 from dataprep.store import files
@@ -113,6 +115,8 @@ def test_at_keeps_its_bands_or_says_that_it_cannot(caplog) -> None:
     assert made.at(0.95).sketch_key == made.sketch_key
     assert made.at(0.799).sketch_key == made.sketch_key or "again" in caplog.text
     assert MinHash(preset="fineweb").at(0.9).settings.bands == 14
+    assert MinHash(bands=8, rows=8, threshold=0.8).at(0.85).settings.bands == 8  # which find too few at both
+    assert MinHash(bands=200, rows=4, threshold=0.8).at(0.7).settings.bands == 200
     caplog.clear()
     lower = made.at(0.6)
     assert "hashed again" in caplog.text
@@ -339,3 +343,16 @@ def test_names_of_keys_know_the_text_alone(tmp_path) -> None:
     assert names[0] == names[1] != names[2]
     assert [item.name for item in parts_to_hash([docs, fewer], str(tmp_path), "k")] == names[0] + names[2]
     assert [item.name for item in parts_to_hash([docs], str(tmp_path), "other")] != names[0]
+
+
+def test_keys_are_those_before_the_last_verdicts(tmp_path) -> None:
+    """Stages that only drop by id come after the keys, and so does the forget list if nothing else comes before."""
+    (part,) = laws.dataset_of(tmp_path, ["a"], parts=1).parts
+    drops, other = DropIds(key="a", estimator="b", verdicts="c"), dp.Map(shout)
+    for stages in ([], [drops], [other], [other, drops, drops], [drops, other], [drops, other, drops]):
+        for forgotten in ("", "list"):
+            full = replace(part, stages=tuple(stages), forgotten=forgotten)
+            base, left = without_drops(full)
+            assert (*base.applied, *left) == full.applied
+            assert not base.stages or base.stages[-1] is other
+            assert base.forgotten == (forgotten if base.stages else "")
