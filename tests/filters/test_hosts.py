@@ -164,6 +164,9 @@ def test_lists_in_files(tmp_path):
         ({}, "must have a rule"),
         ({"block": "/no/such/list"}, "cannot read the list /no/such/list"),
         ({"block": ("a b.org",)}, "'a b.org', which is not a domain"),
+        ({"block": ("*.*.org",)}, r"'\*\.\*\.org', which is not a domain"),
+        ({"block": ("*",)}, r"'\*', which is not a domain"),
+        ({"allow": ("b*d.org",)}, "which is not a domain"),
         ({"allow": (" ",)}, "' ', which is not a domain"),
     ],
 )

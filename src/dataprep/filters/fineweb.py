@@ -40,7 +40,7 @@ BEYOND = tuple(rule._replace(drops=rule.drops[0]) for rule in RULES)  # a docume
 CODE_MARKS = tuple(sorted({*SENTENCE_MARKS, *map(chr, CODE_MORE)} - {*map(chr, CODE_LESS)}))
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
-        "min_end_mark_lines": 0.12, "max_short_lines": 0.67, "max_dup_line_chars": 0.1, "max_breaks": 0.3,
+        "min_end_mark_lines": 0.12, "max_short_lines": 0.67, "max_dup_line_chars": 0.1, "max_breaks": None,
         "words": "blanks", "end_marks": END_MARKS,
     },
     "code": {

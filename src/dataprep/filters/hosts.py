@@ -220,10 +220,10 @@ def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
 def _entry(text: str, where: str, name: str) -> str:
     """Return an entry in one form: a host, or a host and a path."""
     host, slash, path = SCHEME.sub("", text.strip()).replace("\\", "/").partition("/")
-    host = re.sub(r"^(?:\*?\.)+", "", host.rpartition("@")[2])
+    host = re.sub(r"^\*?\.+", "", host.rpartition("@")[2])
     bare = host.count(":") > 1 and host[:1] != "["  # an IPv6 address
     clean = host_name(f"[{host}]" if bare else re.sub(r":\d*$", "", host))
-    if not clean:
+    if not clean or "*" in clean:  # "*" stands only in front, in *.example.org
         msg = f"Hosts: {name} has {text!r}{where}, which is not a domain; write example.org, or example.org/path"
         raise PlanError(msg)
     return clean + (_plain_path(slash + path) if path else "")

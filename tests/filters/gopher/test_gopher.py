@@ -234,11 +234,12 @@ SHORT, LONG = "\u00e9" * 30 + "\n", "\u00e9" * 31 + "\n"
         ({}, SHORT * 66 + LONG * 34, SHORT * 67 + LONG * 33, "short_lines"),
         ({}, lines(1, 1, 11), lines(1, 1, 10), "duplicate_line_chars"),
         ({"max_dup_line_chars": 0.01}, lines(1, 1, 101), lines(1, 1, 100), "duplicate_line_chars"),
-        ({}, "a b c d\n\n\ne f g h i j", "a b c d\n\n\ne f g h i", "line_breaks"),
+        ({"max_breaks": 0.3}, "a b c d\n\n\ne f g h i j", "a b c d\n\n\ne f g h i", "line_breaks"),
     ],
 )
 def test_fineweb_at_its_thresholds(rules, stays, goes, reason):
-    """The paper's rules drop on the threshold, the code's fourth beyond it."""
+    """The paper's rules drop on the threshold, the code's fourth, which the paper does not have, beyond it."""
+    assert (FineWeb().max_breaks, FineWeb(preset="code").max_breaks) == (None, 0.3)
     names = ("few_end_marks", "min_end_mark_lines"), ("short_lines", "max_short_lines"), ("line_breaks", "max_breaks")
     own = dict(names).get(reason, "max_dup_line_chars")
     off = dict.fromkeys(["min_end_mark_lines", "max_short_lines", "max_dup_line_chars", "max_breaks"])
