@@ -188,16 +188,24 @@ def test_a_cut_archive_is_fetched_again(tmp_path, suffix) -> None:
 
 
 def test_links_to_nothing_and_mostly_bad_records(tmp_path) -> None:
-    """A link without a file, and a file of another format, are bad files too."""
+    """Links without a file or in a circle, and a file of another format, are bad; a link to a folder is not read."""
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
     (tmp_path / "b.jsonl").write_text("not json\n" * 200)
     (tmp_path / "c.jsonl").symlink_to(tmp_path / "nothing")
+    (tmp_path / "d.jsonl").symlink_to("d.jsonl")
+    (tmp_path / "e.jsonl").symlink_to(tmp_path.parent)
     with pytest.raises(ReadError, match="no such file"):
         dp.read(str(tmp_path))
     docs = dp.read(str(tmp_path), on_bad_file="skip")
     done = dp.Pipeline().run(docs, out=str(tmp_path / "_out"))
     assert done.count == 1
-    assert [r["reason"] for r in done.unread().to_pylist()] == ["bad", "bad"]
+    assert [r["reason"] for r in done.unread().to_pylist()] == ["bad", "bad", "bad", "unknown_type"]
+    with pytest.raises(ReadError, match="Too many levels of symbolic links"):
+        dp.read(str(tmp_path / "[ad].jsonl"))
+    (tmp_path / "_links").mkdir()
+    (tmp_path / "_links" / "x").symlink_to(tmp_path)
+    with pytest.raises(ReadError, match="a link to a folder, which is not followed"):
+        dp.read(str(tmp_path / "_links"))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from .parts import InputFile, folder_of, oldest_first, source_of
 
 log = logging.getLogger("dataprep")
 SHOWN = 5  # names in a warning
+LINK = "this is a link to a folder, which is not followed; name the folder itself"
 
 
 @dataclass
@@ -41,11 +42,15 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
         state = "the folder is empty" if is_dir else missing
         msg = f"{state}; check the path"
         raise ReadError(msg, path)
-    kinds = {url: wanted or formats.format_of(url) for url in urls}
+    folders = {url for url in urls if files.is_local(url) and files.is_dir(url)}  # links: `urls` names files
+    if len(folders) == len(urls):
+        raise ReadError(LINK, urls[0])
+    kinds = {url: wanted or formats.format_of(url) for url in urls if url not in folders}
     unknown = [url for url, kind in kinds.items() if not kind]
-    if unknown and (not is_dir or len(unknown) == len(urls)):
+    if unknown and (not is_dir or len(unknown) == len(kinds)):
         raise _no_format(unknown[0])
-    listing = Listing(left_out=list(map(_unknown, unknown)))
+    listing = Listing(left_out=[Unread(url, "unknown_type", None, LINK) for url in sorted(folders)])
+    listing.left_out += map(_unknown, unknown)
     for url, kind in kinds.items():
         if kind:
             source = source_of(url, () if isinstance(kind.reader, str) else kind.suffixes)

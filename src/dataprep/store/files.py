@@ -116,7 +116,7 @@ def is_dir(url: str) -> bool:
 
 
 def size(url: str) -> int:
-    """Return the stored size of a file in bytes. Raises ReadError if it does not exist."""
+    """Return the stored size of a file in bytes. Raises ReadError if it does not exist or cannot be opened."""
     try:
         if is_local(url):
             return os.path.getsize(path_of(url))
@@ -124,6 +124,9 @@ def size(url: str) -> int:
         return int(fs.size(path))
     except FileNotFoundError as e:
         msg = "there is no such file; check the path"
+        raise ReadError(msg, url) from e
+    except OSError as e:  # such as links in a circle
+        msg = f"cannot be opened ({e.strerror}); check the path"
         raise ReadError(msg, url) from e
 
 
