@@ -198,7 +198,7 @@ def test_no_command_prints_control_characters(dataprep, tmp_path):
     home.mkdir()
     texts = "".join(f'{{"text": "{word} \\u001b[2J\\u0007 \\u009b text"}}\n' for word in ("one", "two", "zoo"))
     (home / f"in{NASTY}.jsonl").write_text(texts)
-    docs = dp.read({f"src{NASTY}": str(home / f"in{NASTY}.jsonl")})
+    docs = dp.read({f"src{NASTY}\nforged": str(home / f"in{NASTY}.jsonl")})
     done = dp.Pipeline(dp.Filter(rude)).run(docs, str(home / "out"))
     ids = [str(i) for i in (done.drops()["id"][0], done.table()["id"][0])]
     calls = [("inspect", done.url), *(("why", done.url, i) for i in ids), ("clean", done.url), ("inspect", home / "x"),
@@ -208,6 +208,7 @@ def test_no_command_prints_control_characters(dataprep, tmp_path):
         said = "".join(dataprep(*call)[1:])
         assert said
         assert not set(said) & set("\x1b\x07\x9b\r"), call
+        assert not any(line.startswith("forged") for line in said.splitlines()), call
 
 
 def test_tables_of_80_columns_cut_nothing(monkeypatch):

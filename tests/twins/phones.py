@@ -263,7 +263,7 @@ def possible(line: str, run, at: int) -> list[int]:
                 break
         total += len(run[k][2])
         n = total - 2 * run[at][2].startswith("00")
-        fewest, most = {"national": (9, 11), "world": (8, 15), "called": (8, 12)}[form]
+        fewest, most = {"national": (9, 11 + (at == run.called)), "world": (8, 15), "called": (8, 12)}[form]
         if fewest <= n <= most:
             found.append(k)
     return found

@@ -13,7 +13,7 @@ from dataprep.core.batch import show_id
 from dataprep.history.comparison import Comparison, OneSided, TokenAmount, compare
 from dataprep.unicode.valid import printable
 
-from .options import Screen, table_of
+from .options import Screen, one_line, table_of
 
 
 def diff(
@@ -44,7 +44,7 @@ def _table(found: Comparison) -> Table:
     names = sorted({name for column in columns for name in column})
     for name in names:
         amounts = [column.get(name, TokenAmount()) for column in columns]
-        table.add_row(printable(escape(name)), *_cells(amounts, tokens=found.has_tokens))
+        table.add_row(escape(one_line(name)), *_cells(amounts, tokens=found.has_tokens))
     if len(names) != 1:
         totals = [_total(column) for column in columns]
         table.add_row("all", *_cells(totals, tokens=found.has_tokens), style="bold")

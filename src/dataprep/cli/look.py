@@ -22,7 +22,7 @@ from dataprep.store import files
 from dataprep.unicode.valid import printable
 
 from .as_json import SCHEMA, Json, of_dataset, print_json
-from .options import RunFolder, Screen, say, table_of
+from .options import RunFolder, Screen, one_line, say, table_of
 
 SHADES = " ░▒▓█"
 BAR_CHARS = 40
@@ -82,7 +82,7 @@ def _print_unread(console: Console, unread: pa.Table, n: int) -> None:
         console.print(f"  [cyan]{escape(printable(f'{reason} {suffix}'))}[/] {len(rows):,}", highlight=False)
         for row in rows[:n]:
             at = "" if row.offset is None else f", byte {row.offset:,}"
-            line = printable(f"{row.file}{at}{': ' if row.detail else ''}{row.detail or ''}")
+            line = one_line(f"{row.file}{at}{': ' if row.detail else ''}{row.detail or ''}")
             console.print(f"    [dim]{escape(line)}[/]", highlight=False, soft_wrap=True)
 
 
@@ -125,7 +125,7 @@ def _stage_table(stage: StageStats, only: str | None) -> Table:
         if only in (None, name):
             read, kept = stage.into[name], stage.out.get(name, none)
             row = (f"{read.docs:,}", f"{kept.docs:,}", f"{read.docs - kept.docs:,}")
-            table.add_row(escape(name), *row, f"{read.bytes / 1e6:,.2f}", f"{kept.bytes / 1e6:,.2f}")
+            table.add_row(escape(one_line(name)), *row, f"{read.bytes / 1e6:,.2f}", f"{kept.bytes / 1e6:,.2f}")
             for reason, sources in sorted(stage.dropped.items()):
                 if name in sources:
                     table.add_row(f"  {escape(reason)}", "", "", f"{sources[name].docs:,}", style="dim")

@@ -293,7 +293,7 @@ def ends(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> tuple[
         if last >= 0:
             return last, last
     s = groups[at, 0]
-    least, most = (8, 15) if kind == WORLD else (9, 11) if kind == NATIONAL else (8, 12)
+    least, most = (8, 15) if kind == WORLD else (9, 11 + (at == called)) if kind == NATIONAL else (8, 12)
     n = -2 if kind == WORLD and points[s] == 48 and groups[at, 1] - s > 1 and points[s + 1] == 48 else 0
     first, last = at, -1
     for k in range(at, len(groups)):

@@ -15,10 +15,11 @@ from .candidates import GAP_SIGN, LABEL_END, LABEL_GAP
 
 # Words after which a number is not personal: of books, versions, papers, companies, orders and accounts.
 NOT_PERSONAL = """
-isbn|issn|ean|doi|arxiv|isbn-10|isbn-13|ردمك|מסת"ב
+isbn|issn|ean|doi|arxiv|j.cell|isbn-10|isbn-13|ردمك|מסת"ב
 version|ver|v|release|build|firmware|rfc|section|версия|версії|έκδοση|גרסה|الإصدار|إصدار|نسخه|版本|バージョン|버전
 img|dsc|vid|ref|réf|reference|référence|booking|ticket|serial|tracking|sku|balance|solde|saldo|رصيد|المرجع
 مرجع|مرجع الإعلان|артикул|серийный номер|артикулу
+part no|part nr|part number|договор|договора|договору|бик|ملف|الملف|ترخيص رقم|رخصة رقم|رخصة|型号|型號|型番|mst
 order|invoice|article|commande|facture|bestellnummer|bestellung|auftrag|auftragsnummer|rechnung|rechnungsnummer|artikel
 artikelnummer|pedido|factura|fattura|ordine|bestelling|zamówienie|sipariş|fatura|đơn hàng
 رقم الطلب|الفاتورة|رقم الفاتورة|رقم الطلبية|سفارش|заказ|заказа|заказу|счёт|счет|замовлення
@@ -32,6 +33,8 @@ p.iva|p. iva|partita iva|nip|regon|ust-idnr|handelsregister|hrb|السجل ال�
 # Words after which a number is a phone, whatever it begins with.
 PHONE = """
 tel|tél|tel.nr|telef|telefon|telefone|telefono|teléfono|telephone|téléphone|telefoon|telefonu|phone|phones|mobile|mobil
+móvil|llámame|llámanos|handynummer|telefonas|zadzwoń|hubungi|no hp|nomor hp|جوالي|热线|熱線|微信同号|ｔｅｌ
+звонить|звони|сотовый|κιν
 cell|cel|celular|cellulare|handy|gsm|fax|whatsapp|watsap|wtsp|ph|tfno|tlf|tlfn|điện thoại|nmerti|nmra|call|appelez
 هاتف|الهاتف|هاتفي|تلفون|التلفون|تليفون|جوال|الجوال|موبايل|محمول|المحمول|نقال|النقال|واتساب|واتس|فاكس|نمرتي|نمرة|تلفن|موبایل|فون|اتصل
 тел|телефон|телефону|телефона|моб|мобильный|мобільний|факс|вотсап|ватсап|whatsapp|звоните|дзвоніть
@@ -41,7 +44,7 @@ cell|cel|celular|cellulare|handy|gsm|fax|whatsapp|watsap|wtsp|ph|tfno|tlf|tlfn|�
 # Words between a label and its number: "phone number is", "call me on".
 AFTER_LABEL = "house|number|no|nr|num|n°|id"
 AFTER_PHONE = (
-    "number|numbers|no|nr|num|n°|is|me|us|on|at|le|la|au|al|est|es|по|номеру|номер|στο|είναι|μου|على|بي|بنا|رقم|は|是"
+    "number|numbers|no|nr|num|n°|is|ist|unter|me|us|on|at|le|la|au|al|est|es|по|номеру|номер|στο|είναι|μου|على|بي|بنا|رقم|は|是"
 )
 _UNBROKEN = r"\u0590-\u06ff\u0900-\u0fff\u1000-\u10ff\u1200-\u137f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7af"
 LABEL = 40  # characters before a number in which a label is searched
@@ -82,6 +85,8 @@ _PHONE = _backwards(
     PHONE, f"[{_PHONE_GAP}]{{0,{LABEL_GAP}}}", rf"(?:{_trie(w[::-1] for w in AFTER_PHONE.split('|'))}[ _]?){{0,3}}"
 )
 PARAMETERS = "id|v|p|page|item|article|product|ref|order|t|q"  # of a URL: ?id=0612345678
+# The beginning of an IBAN whose check digits are wrong: the rest of it is no phone.
+_ACCOUNT = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ \u00a0][0-9A-Z]{4}){1,6}[ \u00a0]\Z")
 _PARAMETER = re.compile(rf"[?&](?:{PARAMETERS})=\Z")
 
 
@@ -105,7 +110,9 @@ def is_labelled(text: str, start: int) -> bool:
     start: offset of the number in `text`, in characters.
     """
     before = text[max(0, start - LABEL) : start]
-    return _NOT_PERSONAL.match(before[::-1]) is not None or (before[-1:] == "=" and bool(_PARAMETER.search(before)))
+    if _NOT_PERSONAL.match(before[::-1]) or (before[-1:] == "=" and _PARAMETER.search(before)):
+        return True
+    return before[-1:] in " \u00a0" and _ACCOUNT.search(before) is not None
 
 
 def is_phone_label(text: str, start: int) -> bool:
