@@ -58,7 +58,7 @@ CASES = [
     Case(dp.C4, {}, {**WORDS, **MARKS, "preset": "paper", "not_end_marks": (), "policy": ("us",),
                      "sentence_marks": (".",)}),
     Case(Gopher, {}, {**WORDS, "preset": "datatrove", "languages": ("fr",), "stop_words": ("a",), "bullets": ("-",)}),
-    Case(FineWeb, {}, {**WORDS, **MARKS, "preset": "code"}),
+    Case(FineWeb, {}, {**WORDS, **MARKS, "preset": "code", "max_breaks": 0.3}),
     Case(BadWords, {"words": ("goats",), "max_matches": 3},
          {"words": ("goat",), "language": "ar", "whole_words": False, "keep_fraction": 0.5}),
     Case(Hosts, {"block": ("1.org",)}, {"block": ("2.org",), "allow": ("2.org",), "words": ("a",), "column": "source"}),
