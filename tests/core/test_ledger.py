@@ -191,3 +191,11 @@ def test_counts_are_private_only_if_said():
     assert ledger.record.hidden().counts == Counter(seen=3)
     assert ledger.record.histograms == {"length": Counter({0: 1, 1: 1, 2: 1, 3: 1})}
     assert (quiet.record.counts, quiet.record.private, quiet.record.histograms) == (Counter(), set(), {})
+
+
+def test_bytes_of_bad_records_may_be_unknown():
+    """They count as none."""
+    ledger = Ledger("read", source="web")
+    ledger.drop([7, 9], "not_json")
+    for sources in (ledger.record.dropped["not_json"], ledger.record.into):
+        assert (sources["web"].docs, sources["web"].bytes) == (2, 0)

@@ -85,3 +85,11 @@ def test_an_arrow_table_shows_its_first_rows():
     assert notebook.arrow_html(pa.table({})) == "<p>0 rows</p>"
     twice = pa.table([[1], [b"\xff"]], names=["a", "a"])
     assert notebook.arrow_html(twice).count("<td>") + notebook.arrow_html(twice).count('scope="row"') == 2
+
+
+@pytest.mark.parametrize("most", [1, 2, 4, 5, 9])
+def test_texts_are_shortened(most):
+    """To a number of characters, the mark at the end included."""
+    expected = "abcde" if most >= 5 else "abcd"[: most - 1] + "\u2026"
+    assert notebook.text("abcde", most) == expected
+    assert len(expected) <= max(most, 5)

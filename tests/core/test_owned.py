@@ -205,3 +205,14 @@ def test_documents_that_were_not_listed_bar_no_folder(tmp_path, monkeypatch) -> 
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     assert Pipeline().run(docs, "out").count == len(TEXTS)
+
+
+def test_a_new_journal_names_what_is_there(tmp_path) -> None:
+    """The files of the earlier one and those given, sorted, once; without those that are gone. Links are files."""
+    for name in ("b", "a", "new"):
+        files.write_bytes(str(tmp_path / name), b"x")
+    os.symlink("nowhere", tmp_path / "link")
+    (tmp_path / JOURNAL).write_text('"b"\n"gone"\n"a"\n"cut')
+    begin_journal(str(tmp_path), ["new", "a", "link", "never"])
+    assert (tmp_path / JOURNAL).read_text().splitlines() == ['"a"', '"b"', '"link"', '"new"']
+    assert journaled(str(tmp_path / JOURNAL)) == {str(tmp_path / name) for name in ("a", "b", "link", "new")}

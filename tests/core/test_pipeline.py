@@ -1,7 +1,10 @@
 """Pipelines: planning, passes, resuming, and whose folder it is."""
 
+import json
 import os
 import shutil
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
@@ -11,7 +14,7 @@ from dataprep.core import batch as B
 from dataprep.core.dataset import join_datasets, open_dataset
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.runner import Local, Serial
-from dataprep.core.stage import Filter, Map
+from dataprep.core.stage import Filter, Map, Stage
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.read import read
 from dataprep.store import files, receipts
@@ -222,6 +225,7 @@ def test_write_one_file(tmp_path):
             lines = f.read().splitlines()
         assert len(lines) == done.count
         assert b'"meta":{}' in lines[0]
+        assert [json.loads(line)["id"] for line in lines] == [str(row["id"]) for row in done]  # ids exceed 2^53
     done.write(str(tmp_path / "a.parquet"), format="parquet")
     assert parquet.read_table(str(tmp_path / "a.parquet")).to_pylist() == done.table().to_pylist()
     with pytest.raises(PlanError, match="format='csv' is unknown"):
@@ -244,3 +248,45 @@ def test_unknown_columns_are_named(tmp_path):
     """Asking for a column that is not there names those that are."""
     with pytest.raises(PlanError, match="no column languge; the columns are id, text"):
         dataset_of(tmp_path, TEXTS).table(["languge"])
+
+
+def test_steps_are_numbered_from_one(tmp_path):
+    """Their folders are named after it, and after the stage and its key, which knows all stages before."""
+    docs = dataset_of(tmp_path, TEXTS)
+    one, two, three = Pipeline(*STAGES[:3]).steps(docs)
+    assert [step.number for step in (one, two, three)] == [1, 2, 3]
+    assert two.name == f"02-{two.label}-{two.key[:8]}"
+    assert Pipeline(*STAGES[1:3]).steps(docs)[0].key != two.key
+    assert Pipeline(*STAGES[:2]).steps(docs)[1] == two
+
+
+def test_stages_are_made_ready_for_workers(tmp_path):
+    """In this process, before the work, each once; without workers, when they are called."""
+    made = []
+
+    @dataclass(frozen=True)
+    class Ready(Stage):
+        """Notes that it was made ready."""
+
+        name: str = "ready"
+
+        def warm(self):
+            """Note it."""
+            made.append(self.name)
+
+        def __call__(self, batches, stats):
+            """Yield the documents as they are."""
+            assert run.workers == 1 or made == ["one", "two"]
+            yield from batches
+
+    @dataclass(frozen=True, kw_only=True)
+    class Two(Serial):
+        """Says that it has two workers."""
+
+        workers: ClassVar[int] = 2
+
+    for run, expected in ((Serial(), []), (Two(), ["one", "two"])):
+        made.clear()
+        docs = dataset_of(tmp_path, TEXTS).then(Ready("one"))
+        Pipeline(Ready("two")).run(docs, str(tmp_path / f"out{run.workers}"), run)
+        assert made == expected
