@@ -143,3 +143,12 @@ def test_values_that_would_drop_everything_are_one_sentence(make, says):
     """Thresholds out of their range, and settings that name nothing, are found before any work."""
     with pytest.raises(PlanError, match=says):
         make()
+
+
+def test_parameters_of_functions_of_the_file_are_named(tmp_path):
+    """A function of the file itself comes before one of dataprep with the same name."""
+    for name in ("mine", "encode"):
+        text = f"def {name}(alpha, beta=1):\n    return alpha\n\ndef ingest(out):\n    return {name}(zzz=1)"
+        steps = load(tmp_path, text)
+        with pytest.raises(PlanError, match=rf"{name}\(\) got an unexpected .* 'zzz'; it takes alpha, beta$"):
+            list(pipeline_file.execute(steps, str(tmp_path / "out"), Serial()))

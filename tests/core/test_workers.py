@@ -68,7 +68,8 @@ def pool(*processes, reading=-1):
 @pytest.mark.parametrize(
     ("codes", "over", "why"),
     [([0, -9], (), "SIGKILL"), ([0, -11, -15], (), "SIGSEGV"), ([0, -15], (), "SIGTERM"), ([0, 1], (), "SIGTERM"),
-     ([-9, -15], (0,), "memory"), ([-14, -15], (), "time"), ([-14, -9], (1,), "time"), ([-9, -15], (7,), "SIGKILL")],
+     ([-24, -15], (), "SIGXCPU"), ([-9, -15], (0,), "memory"), ([-14, -15], (), "time"), ([-14, -9], (1,), "time"),
+     ([-9, -15], (7,), "SIGKILL")],
 )  # fmt: skip
 def test_why_a_worker_ended(pools, codes, over, why) -> None:
     """A limit of time comes before one of memory, and our own SIGTERM to the others says nothing."""

@@ -296,3 +296,12 @@ def semantic_by_force(texts: list[str], n_old: int, old: list[str]) -> dict[int,
             gone[d - n_old] = (home, hit % 60, twins.semantic.cosine(grid[d], grid[hit]))
     line = len('{"text": "abcdefghi"}\n')  # ids are offsets
     return {line * d: (home, line * k, s) for d, (home, k, s) in gone.items()}
+
+
+def test_frequent_units_of_older_dumps_are_placed(tmp_path) -> None:
+    """A unit that occurs most stands where it was first: in the older Dataset, with its id there."""
+    old = dp.Pipeline().run(dataset_of(tmp_path, ["x", "same\nold"], parts=1), str(tmp_path / "old"))
+    docs = dataset_of(tmp_path, ["new\nsame", "same", "new"], parts=1)
+    facts = Exact(unit="line", against=[old.url]).fit(docs, dp.Serial(), str(tmp_path / "fit")).facts
+    top = {(row["count"], row["id"], row["start"], row.get("in")) for row in facts["top"][:2]}
+    assert top == {(3, "1", 0, old.url), (2, "0", 0, None)}

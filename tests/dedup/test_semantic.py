@@ -451,3 +451,16 @@ def test_it_travels() -> None:
         assert isinstance(stage, Estimator)
     assert SemDeDup(embed=bag, keep="best:score").needs == ("score",)
     assert pickle.loads(pickle.dumps(SemDeDup(embed=bag))) == SemDeDup(embed=bag)
+
+
+def test_word_vectors_are_centred_and_of_one_length() -> None:
+    """Of few words, nothing else is taken from them; none stay none."""
+    few = np.random.RandomState(1).rand(9, 4) + 5
+    plain = few - few.mean(0)
+    made = word_vectors.spread(few)
+    assert np.allclose(made, plain / np.sqrt((plain**2).sum(1))[:, None])
+    assert word_vectors.spread(few[:0]).shape == (0, 4)
+    assert np.allclose(word_vectors.spread(few[[0, 0]]), 0)
+    many = np.random.RandomState(2).rand(word_vectors.COMMON_WORDS, 4)
+    plain = many - many.mean(0)
+    assert not np.allclose(word_vectors.spread(many), plain / np.sqrt((plain**2).sum(1))[:, None])

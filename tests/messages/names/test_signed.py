@@ -37,6 +37,15 @@ def test_the_name_of_a_person_with_signs(tmp_path):
     assert table[1]["text"] == f"Crew & {second} or {table[1]['chat']}"
 
 
+def test_a_name_that_ends_in_one_with_signs(tmp_path):
+    """The person's longer name is replaced, and of the group's name what is left stays."""
+    path = tmp_path / "WhatsApp Chat with Zed & Crew.txt"
+    said = ("Halvane Zed: Halvane Zed & Crew or Zed & Crew", "Wen: ok", "Tibor: ok")
+    path.write_text("".join(f"03/05/2024, 09:1{i} - {t}\n" for i, t in enumerate(said)), encoding="utf-8")
+    first = dp.Pipeline(dp.Pseudonyms(key=KEY)).run(dp.read(str(path)), out=str(tmp_path / "out")).take(1)[0]
+    assert first["text"] == f"{first['author']} & Crew or {first['chat']}"
+
+
 def test_signs():
     """Only signs between words, and only those that are no gap by themselves."""
     assert signs_in("(Vélo & Krel-Zed) \U0001f6b2") == {ord("&")}
