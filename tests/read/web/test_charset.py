@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import sys
 
 import pytest
 
-from dataprep.read.web.garbled import is_garbled
+from dataprep.read.web.garbled import _GARBLED, is_garbled, places_of, sample_of
 from dataprep.read.web.page import characters, is_binary
 
 NEWS = {
@@ -157,7 +158,15 @@ def test_garbled() -> None:
     assert is_garbled(NEWS["ar"].encode("cp1256"), "cp1251")
     assert is_garbled(NEWS["th"].encode("cp874"), "koi8-r")
     assert is_garbled(POLISH.encode("iso8859-2"), "cp1252")
-    assert not is_garbled("<script>éAéAéAéA</script> été déjà là".encode("cp1252"), "cp1252")
+    assert not is_garbled(sample_of("<script>éAéAéAéA</script> été déjà là".encode("cp1252")), "cp1252")
+
+
+def test_garbled_places() -> None:
+    """What is skipped of ASCII holds no place and divides none."""
+    draw = random.Random(1)
+    for _ in range(5_000):
+        text = "".join(draw.choices("aZz ¶éÉбБαΑعа─\x85.1<", k=draw.randrange(14)))
+        assert places_of(text) == len(_GARBLED.findall(text)), text
     assert characters("Он сказал, что дорога длинная".encode("mac-cyrillic"), "x-mac-cyrillic", is_html=True)[1] == (
         "mac-cyrillic"
     )

@@ -29,11 +29,25 @@ _GARBLED = re.compile(
 )
 
 
-def is_garbled(data: bytes, charset: str) -> bool:
-    """Return whether the text of a page looks wrong if it is decoded with a charset.
+_ASCII = re.compile(r"(?<=[\x00-\x7f])[\x00-\x7f]{2,}(?=[\x00-\x7f])")  # between two characters of ASCII
 
-    data: the page's bytes, of which the first 32 kB without tags are judged. charset: a codec of Python.
+
+def sample_of(data: bytes) -> bytes:
+    """Return the bytes of a page that are judged: the first 32 kB without tags."""
+    return _TAG.sub(b" ", data[: 4 * SAMPLE])[:SAMPLE]
+
+
+def is_garbled(sample: bytes, charset: str) -> bool:
+    """Return whether a text looks wrong if it is decoded with a charset.
+
+    sample: bytes of `sample_of`. charset: a codec of Python.
     """
-    text = _TAG.sub(b" ", data[: 4 * SAMPLE])[:SAMPLE].decode(charset, "replace")
-    places = len(_GARBLED.findall(text))
-    return places >= FEWEST and places * PER_PLACE > len(text) - len(text.encode("ascii", "ignore"))
+    text = sample.decode(charset, "replace")
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
+    places = places_of(text)
+    return places >= FEWEST and places * PER_PLACE > beyond
+
+
+def places_of(text: str) -> int:
+    """Return how many places of a text look wrong: characters beyond ASCII next to others, so most ASCII is skipped."""
+    return len(_GARBLED.findall(_ASCII.sub(" ", text)))

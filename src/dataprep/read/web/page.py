@@ -24,7 +24,7 @@ from dataprep.errors import need
 from dataprep.unicode.kernel import kernel
 
 from .extract import extract
-from .garbled import RELATED, is_garbled
+from .garbled import RELATED, is_garbled, sample_of
 from .response import refuse
 
 HTML = ("text/html", "application/xhtml+xml")
@@ -166,7 +166,8 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     names += [RELATED[name] for name in names if name in RELATED and RELATED[name] not in names]
     votes = [SAME.get(name, name) for name in (declared, meta, detected)]
     judged = len({SAME.get(name, name) for name in names}) > 1  # else there is no choice
-    wrong = {name for name in names if judged and is_garbled(data, name)}
+    sample = sample_of(data) if judged else b""
+    wrong = {name for name in names if judged and is_garbled(sample, name)}
     return sorted(
         names, key=lambda name: ((name in LATIN) != is_latin, name in wrong, -votes.count(SAME.get(name) or name))
     )
