@@ -155,6 +155,13 @@ def require(condition: object, message: str) -> None:
         raise PlanError(message)
 
 
+def require_integer(name: str, value: object, least: int, most: int | None = None) -> None:
+    """Raise PlanError unless the parameter `name` is an integer of at least `least`, and at most `most` if given."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    fits = whole and least <= value and (most is None or value <= most)  # type: ignore[operator]
+    require(fits, f"{name}={value!r} must be an integer from {least:,}" + (f" to {most:,}" if most is not None else ""))
+
+
 def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
     """Import and return an optional module. Raises PlanError, which says what to install, if it is not installed.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from twins.unicode import LETTER, WORD, lower, points
+from twins.unicode import ALPHA, EXTENDING, WORD, lower, points
 from twins.words import kinds_of_words
 
 CITATION = re.compile(r"\[(?:\d*|edit|citation needed)\]")
@@ -53,6 +53,6 @@ def c4_sentences(line: str, marks: tuple[str, ...]) -> int:
         if not after or not (m[3] or ord(m[1][-1]) > 0x7F):
             continue
         small = after in points("CASED") and after not in points("UPPER")
-        initial = m[1] == "." and re.search(rf"(?<!{WORD})(?<!'){LETTER}\Z", before)
+        initial = m[1] == "." and re.search(rf"(?<!{WORD})(?<!'){ALPHA}\Z", EXTENDING.sub("", before))
         count += not (set(m[1]) == {"."} and (small or initial))
     return count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from dataprep.unicode import tables
@@ -22,7 +23,8 @@ def pattern(*names: str) -> str:
 
 WORD = f"[_{pattern('ALPHA', 'NUMERIC')}]"  # as \w
 NO_WORD = f"[^{WORD[1:]}"  # as \W
-LETTER = f"(?![_{pattern('DECIMAL')}]){WORD}"  # as [^\W\d_]
+ALPHA = f"[{pattern('ALPHA')}]"
+EXTENDING = re.compile(f"[{pattern('MARK', 'FORMAT')}]+")  # what belongs to the character before it
 
 
 @cache

@@ -8,7 +8,7 @@ import numpy as np
 
 from dataprep.unicode.text import SENTENCE, classes
 from twins.text import normal
-from twins.unicode import LETTER, WORD, lower, points, without_accents
+from twins.unicode import ALPHA, EXTENDING, WORD, lower, points, without_accents
 
 TERMINALS = "".join(map(chr, np.flatnonzero(classes() & SENTENCE)))
 
@@ -27,7 +27,7 @@ def sentences(text: str) -> list[str]:
         for m in re.finditer("([" + re.escape(TERMINALS) + r"]+)([\"')\]}»’”]*)(\s*)", line):
             before, after = line[: m.start()], line[m.end() : m.end() + 1]
             small = after in points("CASED") and after not in points("UPPER")
-            initial = m[1] == "." and re.search(rf"(?<!{WORD})(?<!'){LETTER}\Z", before)
+            initial = m[1] == "." and re.search(rf"(?<!{WORD})(?<!'){ALPHA}\Z", EXTENDING.sub("", before))
             inside = set(m[1]) == {"."} and (small or initial)
             if after and (m[3] or ord(m[1][-1]) > 0x7F) and not inside:
                 found.append(line[first : m.end(2)].strip())

@@ -61,7 +61,7 @@ class Exact(Deduplication):
     is compared; if that of another unit is empty, the unit is never cut.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     unit: str = "document"
     normalize: str | None = "auto"

@@ -22,7 +22,7 @@ from dataprep.dedup.near.reuse import check
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
 from dataprep.dedup.near.tokens import Tokens
-from dataprep.errors import PlanError, need, require
+from dataprep.errors import PlanError, need, require, require_integer
 from dataprep.store.key import key
 from dataprep.unicode.shingles import shingle_hash
 from dataprep.unicode.words import SPLITS
@@ -107,9 +107,9 @@ class MinHash(Deduplication):
         made = self.settings
         splits = " or ".join(map(repr, SPLITS))
         require(made.words in SPLITS, f"words={made.words!r} must be {splits}")
-        require(made.ngram >= 1, f"ngram={made.ngram!r} must be at least 1")
-        require(self.min_shingles >= 1, f"min_shingles={self.min_shingles!r} must be at least 1")
-        require(0 <= self.seed < 1 << 32, f"seed={self.seed!r} must be in 0 ... 2^32 - 1")
+        require_integer("ngram", made.ngram, 1)
+        require_integer("min_shingles", self.min_shingles, 1)
+        require_integer("seed", self.seed, 0, (1 << 32) - 1)
         Keep.parse(self.keep)
         if self.normalize is not None and not isinstance(self.normalize, str):
             object.__setattr__(self, "normalize", tuple(self.normalize))

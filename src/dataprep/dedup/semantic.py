@@ -19,7 +19,7 @@ from dataprep.core.tables import NOBODY, VERDICTS, write_rows, write_verdicts
 from dataprep.core.verdict import DropIds, Verdict
 from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, common_dim
 from dataprep.dedup.embeddings.word_vectors import LearnWords, SampleTexts, WordVectors, sample_bytes
-from dataprep.errors import need, require
+from dataprep.errors import need, require, require_integer
 from dataprep.store import files
 from dataprep.store.key import key
 
@@ -90,9 +90,8 @@ class SemDeDup(Deduplication):
         require(some, f"clusters={self.clusters!r} must be at least 1, or {default}")
         share = self.diversify is None or (_is_number(self.diversify) and 0 < self.diversify <= 1)
         require(share, f"diversify={self.diversify!r} must be a number above 0 and at most 1")
-        in_range = isinstance(self.dim, int) and 16 <= self.dim <= 4096
-        require(in_range, f"dim={self.dim!r} must be an integer from 16 to 4,096")
-        require(0 <= self.seed < 1 << 31, f"seed={self.seed!r} must be in 0 ... 2^31 - 1")
+        require_integer("dim", self.dim, 16, 4096)
+        require_integer("seed", self.seed, 0, (1 << 31) - 1)
         is_function = self.embed is None or callable(self.embed)
         require(is_function, f"embed={self.embed!r} must be a function list[str] -> array[n, d]")
         if self.version is None:

@@ -254,7 +254,7 @@ def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16
 
     a: offset at which the text starts. after: offset of the next character after the marks that is compared. Full stops
     do not end a sentence if this character is a small letter. A single full stop after a single letter, as in "J. Doe",
-    does not end one either.
+    does not end one either; the marks on letters belong to them.
     """
     for j in range(i, run):
         if line[j] != 0x2E:
@@ -262,16 +262,25 @@ def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16
     point, _ = code_point(line, after)
     if classes[point] & CASED and not classes[point] & UPPER:
         return True
-    if run - i > 1 or i == a:
+    if run - i > 1:
         return False
-    letter = step_back(line, i)
-    point, _ = code_point(line, letter)
-    if not classes[point] & ALPHA:
+    letter = base_before(line, a, i, classes)
+    if letter < a or not classes[code_point(line, letter)[0]] & ALPHA:
         return False
-    if letter == a:
-        return True
-    point, _ = code_point(line, step_back(line, letter))
+    other = base_before(line, a, letter, classes)
+    point = code_point(line, other)[0] if other >= a else 0
     return not (classes[point] & WORD or point == 0x27)
+
+
+@kernel(_nrt=False)
+def base_before(line: U8, a: int, i: int, classes: U16) -> int:
+    """Return the offset of the last character of line[a:i] that is neither a mark nor a format character, or a - 1."""
+    while i > a:
+        i = step_back(line, i)
+        point, _ = code_point(line, i)
+        if not classes[point] & (MARK | FORMAT):
+            return i
+    return a - 1
 
 
 @kernel(inline="always")

@@ -48,7 +48,7 @@ def test_lines_are_those_of_split(texts) -> None:
 
 MARKED = (
     'a b. C "d." E? (f!) g J. Doe U.S. 3.5 A... b... C\n\r\n x;  Y.\' Z.\n'
-    "One. Two! Three? Four. 好。他。؟ ا. ب۔ ج. \x1c.\x85 É. é."
+    "One. Two! Three? Four. 好。他。؟ ا. ب۔ ج. \x1c.\x85 É. é. वौम्. वौम. E\u0301. \u200bb. n\u00adk. ²."
 )
 
 

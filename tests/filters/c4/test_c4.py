@@ -173,6 +173,10 @@ def test_published_rules(page, reason, text, lines):
         ("This is plan B.. Then it ended.", 2),
         ("This is plan B. Then it ended.", 1),
         ("كيف الحال؟ بخير.", 1),
+        ("Il y va avec E\u0301. Zola.", 1),
+        ("ಅವನು ಬಂದನು ಮೊ. ಊಟ.", 1),
+        ("ஏனௌவ வௌம். பசொ வந்தான்.", 2),
+        ("यह घर कौन. वह नहीं.", 2),
     ],
 )
 def test_sentences(line, n):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dataprep.errors import PlanError, require
+from dataprep.errors import PlanError, require, require_integer
 from dataprep.unicode.shingles import FINEWEB, differences
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -21,7 +21,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "lee2022": {"bands": 450, "rows": 20, "words": "regex"},  # Lee et al. 2022, Deduplicating Training Data ...
 }
 DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5, "words": "unicode", "normalize": None}
-MAX_HASHES = 256
+MAX_HASHES = 256  # of bands that are chosen
+MOST_HASHES = 1 << 16  # of bands that are given
 RECALL = 0.99  # at the threshold itself; above it the curve only rises
 RATIO = 20  # containment: pairs are found up to this ratio of the lengths, with the recall
 CONTAINED_RECALL = 0.995  # at this ratio
@@ -122,7 +123,11 @@ def resolve(**given: Any) -> BandSettings:
             raise PlanError(enough)
         chosen["bands"], chosen["rows"] = found
     made = BandSettings(**chosen | {"normalize": differences(chosen["normalize"], chosen["shingle"], chosen["words"])})
-    require(min(made.bands, made.rows) >= 1, f"bands={made.bands} and rows={made.rows} must both be at least 1")
+    require_integer("bands", made.bands, 1)
+    require_integer("rows", made.rows, 1)
+    hashes = made.bands * made.rows
+    few = f"bands={bands} and rows={rows} must be at most {MOST_HASHES:,} hashes, not {hashes:,}"
+    require(hashes <= MOST_HASHES, few)
     require(
         made.found(measure) >= LEAST,
         f"{made.bands} bands of {made.rows} rows propose {made.found(measure):.0%} of {pairs}, which must be at "

@@ -92,7 +92,7 @@ class DuplicateSearch:
             owned.discard(files.join(self.out, name))
         if found["skipped"]:
             log.warning(
-                "%s: %s candidates were not compared, since documents share keys with more than %d others each",
+                "%s: %s candidates were not compared: at most %d per document are, counted once per shared key",
                 *(self.name, f"{found['skipped']:,}", MOST),
             )
         facts = {**{name: found[name] for name in FACTS}, **self.keep.warn(self.name, found), **facts}

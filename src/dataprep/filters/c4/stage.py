@@ -87,6 +87,7 @@ class C4(Stage):
     Raises PlanError for an unknown preset or kind of words, a negative number, or a phrase that cannot occur in a line.
     """
 
+    VERSION: ClassVar[int] = 2
     compiled: ClassVar[bool] = True
 
     WORLD_SENTENCE_MARKS: ClassVar[tuple[str, ...]] = SENTENCE_MARKS
