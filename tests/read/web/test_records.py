@@ -47,6 +47,8 @@ CASES = {
     "LF in headers": record(http(), line_end="\n"),
     "LF in HTTP": record(http(HTML, b"\n")),
     "HTTP header on two lines": record(http(HTML, b"\r\n", b"Content-Encoding:", b" identity")),
+    "empty lines before HTTP": record(b"\r\n\r\n" + http()),
+    "the status line of Icecast": record(http().replace(b"HTTP/1.1 200 OK", b"ICY 200 OK")),
     "HTTP/2": record(http().replace(b"HTTP/1.1 200 OK", b"HTTP/2 200")),
     "WARC/0.18": record(http(HTML, b"\n"), **OLD),
     "WARC/0.18 and one line end": record(http(HTML, b"\n"), **OLD, after="\n"),

@@ -15,7 +15,7 @@ import zstandard
 
 from dataprep.errors import need
 
-STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
+STATUS = re.compile(rb"(?:\r?\n){0,2}(?:HTTP/\d(?:\.\d)?|ICY)[ \t]+(\d{3})\b")  # RFC 9112, 2.2: empty lines first
 HEAD_END = re.compile(rb"\n\r*\n")
 CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]*)?\r?\n")
 NAMED = re.compile(
@@ -57,9 +57,9 @@ def parse(block: bytes) -> Response:
     block: the bytes of a response record. Raises Refused with the reason "bad_http" if it is not a response.
     """
     status = STATUS.match(block)
-    end = HEAD_END.search(block)
     if status is None:
         refuse("bad_http")
+    end = HEAD_END.search(block, status.end())
     head, payload = (block, b"") if end is None else (block[: end.start()], block[end.end() :])
     headers: dict[str, str] = {}
     for found in NAMED.finditer(head):
