@@ -15,7 +15,7 @@ from dataprep.history.comparison import compare
 
 duckdb, datasets = pytest.importorskip("duckdb"), pytest.importorskip("datasets")
 pytest.importorskip("py3langid")
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 ARABIC = (
     "هاد ديال اللي واش غير كان مشيت السوق الدار الناس بزاف كيديرو خدمة نهار الصباح العشية مزيان شوية القهوة الحليب "
@@ -52,7 +52,16 @@ def rows() -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def done(root, tmp_path_factory):
+def one_thread():
+    """Small models are faster on one thread: on two beside other tests, these took 28 s of CPU instead of 10."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def done(root, tmp_path_factory, one_thread):
     """The results of all steps by name."""
     place = tmp_path_factory.mktemp("atlaset")
     datasets.Dataset.from_list(rows()).save_to_disk(str(place / "set"))
@@ -61,7 +70,7 @@ def done(root, tmp_path_factory):
         patch.setenv("ATLASET_VOCABULARY", "500")
         steps = pipeline_file.load(str(root / "pipelines" / "atlaset.py"))
         module = sys.modules[steps[0].fn.__module__]
-        small = ("steps=100", "model.context=32", "model.d_model=32", "eval_blocks=2")
+        small = ("steps=100", "model.context=32", "model.d_model=32", "model.n_layers=1", "eval_blocks=2")
         module.CONFIG = module.trainer.preset("tiny").override(*small)
         module.VAL = 0.1
         return {d.name: d.result for d in pipeline_file.execute(steps, str(place / "out"), Serial())}
