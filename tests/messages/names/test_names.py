@@ -366,3 +366,19 @@ def test_the_kernel_finds_what_its_twin_finds(texts):
             text = (text.encode()[:a] + b"<x>" + text.encode()[b:]).decode() if row == d else text  # noqa: PLW2901
         wanted.append(text)
     assert made.to_pylist() == wanted
+
+
+def test_words_that_only_groups_share(tmp_path) -> None:
+    """Groups whose names begin and end alike, and a person with a group's first and last word, have pseudonyms."""
+    wrote = {"Quist 2023 Choir": "Ilse Varga", "Quist 2024 Choir": "Marek Lund", "Teo and Brandt": "Teo Brandt"}
+    for name, author in wrote.items():
+        people = author, "Zoe Amrani", "Ivo Sol"
+        said = "".join(f"03/05/2024, 09:13 - {one}: QuistChoir, TeoBrandt\n" for one in people)
+        (tmp_path / f"WhatsApp Chat with {name}.txt").write_text(said, encoding="utf-8")
+    docs = dp.read(str(tmp_path / "*.txt"))
+    safe = dp.Pipeline(Pseudonyms(key=KEY)).run(docs, out=str(tmp_path / "out"))
+    assert len(set(texts_of(safe))) == 1
+    authors = dict(zip(docs.table()["author"].to_pylist(), safe.table()["author"].to_pylist(), strict=True))
+    group, person = texts_of(safe)[0].split(", ")
+    assert person == authors["Teo Brandt"], "a person's name goes before a group's"
+    assert group in set(safe.table()["chat"].to_pylist())

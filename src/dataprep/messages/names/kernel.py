@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U32, Int, code_point
+from dataprep.unicode.text import I64, U8, U32, Int, code_point, copied
 
 from .trie import EMPTY, I32, SIEVE_BITS, step
 
@@ -121,6 +122,15 @@ def is_escape(data: U8, low: Int, i: Int) -> bool:
 
 
 @kernel
+def _last_bits(letters: U32) -> npt.NDArray[np.bool_]:
+    """Return whether one of some letters has these last bits, bool[64]; most other letters are told apart by them."""
+    table = np.zeros(64, np.bool_)
+    for x in letters:
+        table[x & 63] = True
+    return table
+
+
+@kernel
 def find_names(
     offsets: I64, data: U8, fold: U32, keys: I64, children: I32, terms: I32, sieve: U8, prefixes: U32
 ) -> I64:
@@ -134,6 +144,7 @@ def find_names(
     out = np.empty((capacity, 5), np.int64)
     zero, one, seen = np.uint64(0), np.uint64(1), np.uint64(MAX_PREFIXES + 3)
     ascii_fold = fold[:128].copy()
+    may_precede = _last_bits(prefixes)
     letters, starts = np.zeros(np.int64(seen) + 1, np.uint64), np.zeros(np.int64(seen) + 1, np.uint64)
     for d in range(len(offsets) - 1):
         i, stop, n = np.uint64(offsets[d]), np.uint64(offsets[d + 1]), zero
@@ -160,8 +171,9 @@ def find_names(
                     if term != EMPTY or k == np.uint64(MAX_PREFIXES) or k + one == n:
                         break
                     is_prefix = k == zero and is_escape(data, offsets[d], np.int64(starts[0]))
-                    for x in prefixes:
-                        is_prefix |= letters[k] == x
+                    if may_precede[np.int64(letters[k]) & 63]:
+                        for x in prefixes:
+                            is_prefix |= letters[k] == x
                     if not is_prefix:
                         break
                     k += one
@@ -169,9 +181,7 @@ def find_names(
                 if term != EMPTY:
                     if m == capacity:
                         more = np.empty((2 * capacity, 5), np.int64)
-                        for row in range(m):
-                            for column in range(5):
-                                more[row, column] = out[row, column]
+                        more[:m] = out
                         out, capacity = more, 2 * capacity
                     start, end, mentioned = _widened(data, offsets[d], np.int64(starts[k]), end, offsets[d + 1], fold)
                     out[m, 0], out[m, 1], out[m, 2], out[m, 3], out[m, 4] = d, start, end, term, mentioned
@@ -189,7 +199,7 @@ def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -
     offsets, data: the texts. spans: int64[m, 4], in order: text, first byte, end, index of the new word. new_offsets,
     new_data: the new words.
     """
-    n, size, s, k = len(offsets) - 1, offsets[len(offsets) - 1] - offsets[0], 0, 0
+    n, size, s, k = len(offsets) - 1, offsets[len(offsets) - 1] - offsets[0], 0, np.int64(0)
     for j in range(len(spans)):
         size += new_offsets[spans[j, 3] + 1] - new_offsets[spans[j, 3]] - (spans[j, 2] - spans[j, 1])
     ends, out = np.zeros(n + 1, np.int64), np.empty(size, np.uint8)
@@ -198,15 +208,10 @@ def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -
         while True:
             mine = s < len(spans) and spans[s, 0] == d
             stop = spans[s, 1] if mine else offsets[d + 1]
-            while i < stop:
-                out[k] = data[i]
-                i += 1
-                k += 1
+            k = copied(data, i, stop, out, k)
             if not mine:
                 break
-            for j in range(new_offsets[spans[s, 3]], new_offsets[spans[s, 3] + 1]):
-                out[k] = new_data[j]
-                k += 1
+            k = copied(new_data, new_offsets[spans[s, 3]], new_offsets[spans[s, 3] + 1], out, k)
             i = spans[s, 2]
             s += 1
         ends[d + 1] = k

@@ -138,6 +138,29 @@ def with_ends(offsets: I64, data: U8, values: U8, ends: Bools) -> Bools:
 
 
 @kernel
+def with_pairs(offsets: I64, data: U8, fold: U32, pairs: Bools) -> Bools:
+    """Return whether each of n texts may have the first two letters of a term next to each other, bool[n].
+
+    offsets, data: the texts in UTF-8. fold: as in `find_names`. pairs: bool[65536], by `unspaced.pair_slot`.
+    """
+    out = np.zeros(len(offsets) - 1, np.bool_)
+    for d in range(len(out)):
+        i, stop, before = offsets[d], offsets[d + 1], np.int64(0)
+        while i < stop and not out[d]:
+            if data[i] < 0x80:
+                before = np.int64(0) if fold[data[i]] != SKIPPED else before
+                i += 1
+                continue
+            c, size = code_point(data, i)
+            kind = np.int64(fold[c])
+            if kind != SKIPPED:
+                out[d] = pairs[(before * 0x9E3779B1 ^ kind * 0x85EBCB) >> 8 & 0xFFFF]
+                before = kind
+            i += size
+    return out
+
+
+@kernel
 def with_terms(
     data: U8, signs: I64, starts: I64, stops: I64, fold: U32, keys: I64, children: I32, ends: Bools
 ) -> Bools:

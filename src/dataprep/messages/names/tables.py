@@ -85,7 +85,9 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     shared = {r["name"]: r["pseudonym"] for r in rows if r["kind"] == T.SHARED}
     pseudonyms = sorted({*named.values(), *shared.values()})
     index = {p: i for i, p in enumerate(pseudonyms)}
-    own = [shared[t] if len(terms[t].persons) > 1 else next(iter(terms[t].persons)) for t in listed]
+    persons = {r["pseudonym"] for r in people if r["kind"] != T.CHAT}
+    # Of a word that only groups share, or one person and a group, the table has no row of its own.
+    own = [shared.get(t) or min(terms[t].persons & persons or terms[t].persons) for t in listed]
     chats = {chat: i for i, chat in enumerate(sorted({r["chat"] for r in rows}))}
     local = _local(people, terms, {t: i for i, t in enumerate(listed)}, chats, who)
     numbers = {r["name"] for r in people if r["kind"] != T.HANDLE}  # ids are no phone numbers

@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from dataprep.unicode.assigned import normalized
 from dataprep.unicode.text import I64, U8, U32
@@ -23,6 +22,7 @@ from dataprep.unicode.words import EXTEND, KIND, unspaced, word_table
 
 from .kernel import SKIPPED
 from .matching import folded
+from .prefilter import with_pairs
 
 _HAN = re.compile("[\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _HANGUL = "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"  # syllables, and the letters of which they consist
@@ -33,7 +33,6 @@ _ENDINGS = """
 이랑은 이네 네 들 이의 이야 이다 다 이에요 예요 이라고 라고 이요 요 입니다 이었 였어 이지 지 인데 이고 고 랑은
 님은 님이 님께 님도 씨는 씨가 씨도 씨를 씨의 씨한테 형은 형이 언니가 오빠가 누나가
 """
-_LEADS = 0xE0  # the first byte of every letter of these scripts is this one or a larger one
 _LAST = 0x10FFFF
 
 
@@ -75,7 +74,8 @@ class Anywhere:
 
         offsets, data: the texts in UTF-8. rows: the numbers of the texts to search.
         """
-        text = b"\n".join(data[a:b].tobytes() for a, b in zip(offsets[rows], offsets[rows + 1], strict=True)).decode()
+        view, spans = memoryview(data), zip(offsets[rows].tolist(), offsets[rows + 1].tolist(), strict=True)  # type: ignore[arg-type]
+        text = b"\n".join([view[a:b] for a, b in spans]).decode()
         points = _points(text)
         kinds = folded()[points]
         letters = np.flatnonzero(kinds != SKIPPED)
@@ -102,33 +102,24 @@ class UnspacedNames:
         pattern = re.compile("|".join(patterns))
         search = Anywhere(lambda text: ((*m.span(), some[m[0]]) for m in pattern.finditer(text)))
         self.anywhere = search if some else None
-        self.begins = _beginnings({term[0] for term in some})
+        self.pairs = np.zeros(1 << 16, np.bool_)
+        self.pairs[[pair_slot(*map(ord, term[:2])) for term in some]] = True
 
     def find(self, offsets: I64, data: U8) -> I64:
         """Return the names in n texts, int64[m, 5], as `kernel.find_names` does; of overlapping names, the longer one.
 
         offsets, data: the texts in UTF-8.
         """
-        rows = self._rows(offsets, data) if self.anywhere else np.zeros(0, np.int64)
-        return self.anywhere.find(offsets, data, rows) if self.anywhere and len(rows) else np.zeros((0, 5), np.int64)
+        if self.anywhere is None:
+            return np.zeros((0, 5), np.int64)
+        rows = np.flatnonzero(with_pairs(offsets, data, folded(), self.pairs))
+        return self.anywhere.find(offsets, data, rows) if len(rows) else np.zeros((0, 5), np.int64)
 
-    def _rows(self, offsets: I64, data: U8) -> I64:
-        """Return the texts that may have the first letter of a term, by its first two bytes in UTF-8."""
-        text = data[offsets[0] : offsets[-1]]
-        at = np.flatnonzero(text >= _LEADS)
-        at = at[self.begins[text[at].astype(np.int64) << 8 | text[at + 1]]] + offsets[0]
-        return np.unique(np.searchsorted(offsets, at, side="right") - 1)
+
+def pair_slot(one: int, two: int) -> int:
+    """Return the slot of a term's first two letters in the table of `with_pairs`."""
+    return (one * 0x9E3779B1 ^ two * 0x85EBCB) >> 8 & 0xFFFF
 
 
 def _points(text: str) -> U32:
     return np.frombuffer(text.encode("utf-32-le"), np.uint32)
-
-
-def _beginnings(letters: Iterable[str]) -> npt.NDArray[np.bool_]:
-    """Return the first two bytes of all characters that are compared as one of the letters, bool[65536]."""
-    points = np.flatnonzero(np.isin(folded(), [ord(c) for c in letters]))
-    wide = points > 0xFFFF
-    table = np.zeros(1 << 16, np.bool_)
-    lead = np.where(wide, 0xF0 | points >> 18, 0xE0 | points >> 12)
-    table[lead << 8 | 0x80 | np.where(wide, points >> 12, points >> 6) & 0x3F] = True
-    return table
