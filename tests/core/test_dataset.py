@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -164,3 +165,24 @@ def test_a_dataset_without_parts_has_empty_tables(tmp_path) -> None:
     done = dp.Pipeline(dp.Filter(third)).run(Dataset(()), str(tmp_path / "out"))
     assert (done.drops().schema, done.drops().num_rows) == (DROPS, 0)
     assert (done.count, list(done)) == (0, [])
+
+
+def test_what_is_handed_to_hugging_face(tmp_path, monkeypatch) -> None:
+    """The files of a sealed Dataset; a table, if columns are restored, stages wait, or nothing is there."""
+
+    class Taken:
+        """Notes what it is made of."""
+
+        def __init__(self, what):
+            self.what = what
+
+        from_parquet = classmethod(lambda cls, urls: cls(urls))
+
+    monkeypatch.setattr("dataprep.core.documents.need", lambda *_, **__: SimpleNamespace(Dataset=Taken))
+    docs = laws.dataset_of(tmp_path, ["a", "b"], parts=1)
+    done = dp.Pipeline().run(docs, str(tmp_path / "out"))
+    assert done.to_hf().what == [f"{done.url}/data/part-00000-000.parquet"]
+    none = dp.Pipeline().run(Dataset(()), str(tmp_path / "none"))
+    for other in (docs, done.then(dp.Map(upper)), none):
+        assert other.to_hf().what.schema.names == ["id", "text", "source", "meta"]
+    assert done.to_hf(restore=True).what.schema.names == ["text"]

@@ -1,6 +1,6 @@
 """Scores and decisions apart."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -120,3 +120,5 @@ def test_a_score_says_which_columns_it_adds():
 def test_a_score_has_the_hash_of_its_filter():
     """Equal ones the same: a Pipeline with workers makes each ready once."""
     assert len({Score(Long()), Score(Long()), Score(Long(min_chars=4))}) == 2
+    assert repr(Score(Long())) == f"Score(filter={Long()!r})"
+    assert [f.name for f in fields(Score) if f.compare] == ["filter"]  # which make its key

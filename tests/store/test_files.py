@@ -284,6 +284,15 @@ def test_only_empty_folders_are_removed(tmp_path):
     assert [p.name for p in (tmp_path / "a" / "x").iterdir()] == ["mine"]
 
 
+def test_only_attempts_of_a_file_are_swept(tmp_path):
+    """Files of others with names as long stay."""
+    names = [".a.0123456789ab.tmp", "_a.0123456789ab.tmp", ".a.0123456789ab.txt", ".b.0123456789ab.tmp", "a"]
+    for name in names:
+        (tmp_path / name).touch()
+    files.sweep_attempts(str(tmp_path / "a"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names[1:])
+
+
 def test_json_has_one_form(tmp_path):
     """Keys are sorted, lines indented, and names of files that are not UTF-8 escaped; it comes back."""
     url = str(tmp_path / "a.json")

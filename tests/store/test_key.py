@@ -64,6 +64,15 @@ def test_fields_and_version_decide():
     assert key(Newer()) != key(Mine())
 
 
+def test_a_class_without_a_version_has_the_first():
+    """So that stating it later changes no key."""
+
+    def made(**members):
+        return key(dataclass(frozen=True)(type("Same", (), members))())
+
+    assert made() == made(VERSION=1) != made(VERSION=2)
+
+
 def test_closures_are_told_apart():
     """The same source over other values is another key."""
     assert key(at_least(200)) == key(at_least(200)) != key(at_least(300))

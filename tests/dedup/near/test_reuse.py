@@ -356,3 +356,12 @@ def test_keys_are_those_before_the_last_verdicts(tmp_path) -> None:
             assert (*base.applied, *left) == full.applied
             assert not base.stages or base.stages[-1] is other
             assert base.forgotten == (forgotten if base.stages else "")
+
+
+def test_settings_are_told_in_words() -> None:
+    """Those by which keys differ, so that a message can say in what."""
+    rule = "26 bands of 8 rows over shingles of 5 unicode words, seed 1"
+    assert MinHash()._settings_text() == f"{rule}, normalize nfc, case, punctuation, space"
+    told = MinHash(shingle="char", columns=["title", "text"], ignore_pattern="a+", min_shingles=3)._settings_text()
+    assert "characters, seed 1, " in told
+    assert told.endswith(", columns title, text, without 'a+', 3 or more per document")

@@ -54,6 +54,18 @@ def test_tokens_that_are_passed_over_have_no_names(monkeypatch):
     assert few < seen[0]
 
 
+@pytest.mark.parametrize(
+    ("token", "found"),
+    [("ilse.varga99", ["ilse", "varga"]), ("TeamTom", ["Tom"]), ("Zoë_annabel", ["Zoë", "annabel"]),
+     ("x@ILSE", ["ILSE"]), ("VargaTom", ["Varga", "Tom"]), ("atoma", [])],
+)  # fmt: skip
+def test_names_in_tokens_are_where_they_say(token, found):
+    """From their first letter to their last, and which they are."""
+    rows = list(glued(list(WORDS)).in_token(token))
+    assert [token[a:b] for a, b, _ in rows] == found
+    assert [list(WORDS)[term] for _, _, term in rows] == [name.lower().replace("ë", "e") for name in found]
+
+
 def test_texts_without_names_next_to_digits_are_passed_over(monkeypatch):
     """The names are those of searching all texts, and few texts without such a name are searched."""
     offsets, data = texts(800)
