@@ -73,7 +73,8 @@ def test_clusters_are_those_of_the_drop_table(tmp_path, name, older) -> None:
         head = i if drop["kept"] is None and sizes[None, i] else drop["kept"]  # a survivor that is a prototype
         assert (row["duplicate"], row["cluster_in"], row["cluster"]) == (drop["reason"], drop["kept_in"], head)
         assert row["similarity"] == drop["similarity"]
-        assert row["cluster_size"] == (None if head is None else sizes[drop["kept_in"], head] + 1)
+        unknown = head is None or name == "bloom"
+        assert row["cluster_size"] == (None if unknown else sizes[drop["kept_in"], head] + 1)
     assert len(drops) > 1
 
 

@@ -331,6 +331,7 @@ def test_a_filter_that_is_too_full_is_alarming(fitted, tmp_path, monkeypatch, ca
         ({"threshold": 1.2}, "above 0 and at most 1"),
         ({"error_rate": 0}, "from 1e-9 to 0.5"),
         ({"error_rate": 1}, "from 1e-9 to 0.5"),
+        ({"error_rate": "low"}, "error_rate='low' must be from 1e-9 to 0.5"),
         ({"capacity": 0}, "integer from 1"),
         ({"capacity": 1e9}, "integer from 1"),
         ({"normalize": "upper"}, "None or one of 'space'"),

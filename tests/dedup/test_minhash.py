@@ -353,6 +353,8 @@ def test_bands_are_chosen_for_the_threshold() -> None:
     ("wrong", "says"),
     [
         ({"preset": "gpt5"}, "lee2022"),
+        ({"preset": ["dclm"]}, "lee2022"),
+        ({"normalize": 3}, "normalize=3 must be 'fineweb' or names of"),
         ({"preset": "dclm", "bands": 3, "rows": 3}, "leave bands"),
         ({"bands": 3}, "both"),
         ({"bands": 0, "rows": 1}, "bands=0 must be an integer from 1"),

@@ -186,6 +186,8 @@ def test_wrong_parameters_are_sentences(drops):
         ({"ignore": ("path",)}, "'path' is none of them"),
         ({"ignore": "www"}, "must be a tuple of"),
         ({"tracking": ("*",)}, "tuple of parameter names"),
+        ({"tracking": (3,)}, "tuple of parameter names"),
+        ({"column": 3}, "column=3 must be the name of a column"),
         ({"keep": "latest"}, "keep="),
     ]:
         with pytest.raises(PlanError, match=says):

@@ -51,11 +51,13 @@ def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) ->
     return {} if prefix is None else {prefix + name: kind for name, kind in columns.items()}
 
 
-def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "") -> Verdict:
+def annotated(
+    verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "", *, sized: bool = True
+) -> Verdict:
     """Return a stage that writes the decisions of `verdict` as columns, or `verdict` itself if `prefix` is None.
 
-    prefix: the beginning of the columns' names. centroids: as in AnnotateClusters. Clusters are written to a table next
-    to that of `verdict`; this takes about 60 bytes of memory per document to drop.
+    prefix: the beginning of the columns' names. centroids, sized: as in AnnotateClusters. Clusters are written to a
+    table next to that of `verdict`; this takes about 60 bytes of memory per document to drop.
     """
     if prefix is None:
         return verdict
@@ -65,7 +67,7 @@ def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = 
     url = files.join(verdict.verdicts.rpartition("/")[0], "clusters.parquet")
     with files.open_raw(verdict.verdicts) as f:
         write_rows(url, CLUSTERS, [clusters_of(pq.read_table(f))])
-    return AnnotateClusters(clusters=url, centroids=centroids, prefix=prefix, **given)
+    return AnnotateClusters(clusters=url, centroids=centroids, sized=sized, prefix=prefix, **given)
 
 
 def clusters_of(verdicts: pa.Table) -> pa.Table:
@@ -128,12 +130,14 @@ class AnnotateClusters(_Annotate):
 
     clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its own,
     of size 1. centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.
+    sized: whether the sizes of clusters are known; if not, `cluster_size` is null.
     """
 
     cuts: ClassVar[bool] = False
 
     clusters: str = field(repr=False)
     centroids: str = field(default="", repr=False)
+    sized: bool = True
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
@@ -147,9 +151,10 @@ class AnnotateClusters(_Annotate):
             near = opened.enter_context(RangeReader(self.centroids, CENTROIDS)) if self.centroids else None
             for batch in batches:
                 rows, ids = table.of(batch), B.ids(batch)
+                size = pa.array(np.ones(len(ids), np.int64)) if self.sized else pa.nulls(len(ids), pa.int64())
                 own = pa.Table.from_arrays(
                     [pa.array(ids), pa.nulls(len(ids), pa.string()), pa.array(ids), pa.nulls(len(ids), pa.string()),
-                     pa.array(np.ones(len(ids), np.int64)), pa.nulls(len(ids), pa.float32())],
+                     size, pa.nulls(len(ids), pa.float32())],
                     schema=CLUSTERS,
                 )  # fmt: skip
                 both = pa.concat_tables([rows, own])

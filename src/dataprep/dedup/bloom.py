@@ -131,7 +131,7 @@ class Bloom(Deduplication):
                         facts["measured_rate"], self.error_rate)  # fmt: skip
         given: dict[str, Any] = {"key": made_by, "estimator": self.name, "facts": facts}
         if self.unit == "document":
-            return annotated(DropIds(verdicts=url, **given), self.prefix)
+            return annotated(DropIds(verdicts=url, **given), self.prefix, sized=False)
         return annotated(CutSpans(spans=url, min_left=self.min_left, **given), self.prefix)
 
     def recipe(self) -> Any:
@@ -139,7 +139,8 @@ class Bloom(Deduplication):
 
         Their paths have no influence; the filters that go on have.
         """
-        return (super().recipe(), [saved["key"] for old in self.older if (saved := self._saved(old))])
+        sized = [False] if self.annotate and not self.cuts else []  # since survivors have no size
+        return (super().recipe(), *sized, [saved["key"] for old in self.older if (saved := self._saved(old))])
 
     @property
     def _filter_key(self) -> str:

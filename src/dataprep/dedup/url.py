@@ -165,7 +165,9 @@ class URL(Deduplication):
         for name in strange:
             msg = f"ignore={self.ignore!r} must be a tuple of {', '.join(map(repr, IGNORE))}; {name!r} is none of them"
             raise PlanError(msg)
-        named = isinstance(self.tracking, tuple) and all(name.strip("*") for name in self.tracking)
+        texts = isinstance(self.tracking, tuple) and all(isinstance(name, str) for name in self.tracking)
+        named = texts and all(name.strip("*") for name in self.tracking)
+        require(isinstance(self.column, str), f"column={self.column!r} must be the name of a column of URLs")
         names = "a tuple of parameter names, such as ('utm_*', 'fbclid')"
         require(named, f"tracking={self.tracking!r} must be {names}")
         Keep.parse(self.keep)

@@ -5,7 +5,7 @@ Slow reference for the tests: tests/twins/text.py
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -45,7 +45,7 @@ def differences(given: str | Sequence[str] | None, unit: str, split: str) -> tup
         marks = ("punctuation",) if unit == "word" else ()
         nfc = () if unit == "word" and split == "regex" else ("nfc",)
         return (*nfc, "case", *marks, "space")
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if names == FINEWEB:
         require(unit == "word" and split == "regex", "normalize='fineweb' must have words='regex' and shingle='word'")
         return names

@@ -38,7 +38,7 @@ class FilterSize:
     error_rate: float
 
     def __post_init__(self) -> None:
-        in_range = 1e-9 <= self.error_rate <= 0.5
+        in_range = isinstance(self.error_rate, (int, float)) and 1e-9 <= self.error_rate <= 0.5
         require(in_range, f"error_rate={self.error_rate!r} must be from 1e-9 to 0.5, such as 1e-4")
         counts = isinstance(self.capacity, int) and self.capacity >= 1
         wanted = "must be an integer from 1; leave it out to have the keys counted"

@@ -101,7 +101,7 @@ def resolve(**given: Any) -> BandSettings:
     """
     preset, measure = given.pop("preset"), given.pop("measure")
     known = ", ".join(map(repr, PRESETS))
-    require(preset is None or preset in PRESETS, f"preset={preset!r} must be one of {known}")
+    require(preset is None or preset in tuple(PRESETS), f"preset={preset!r} must be one of {known}")
     chosen: dict[str, Any] = (
         DEFAULTS | PRESETS.get(preset, {}) | {name: value for name, value in given.items() if value is not None}
     )
