@@ -136,6 +136,19 @@ def test_the_first_leak_is_named_and_the_others_are_counted(tmp_path) -> None:
         audit(folder, Finds(), dp.Serial())
 
 
+def test_the_documents_are_named_before_what_quotes_them(tmp_path) -> None:
+    """A leak of a text is also in the statistics; of an address, the sentence says how all are replaced."""
+    (tmp_path / "data").mkdir()
+    pq.write_table(pa.table({"text": ["a secret"]}), tmp_path / "data" / "a.parquet")
+    (tmp_path / "a.json").write_text('["a secret"]')
+    with pytest.raises(Leak, match=r"is left in data/a\.parquet, column text, value 1: .* \(and in 1 more") as told:
+        audit(str(tmp_path), Finds(), dp.Serial())
+    assert "pii=True" not in str(told.value)
+    for one in ("rose@example.org", "36301234987"):
+        with pytest.raises(Leak, match="replace all addresses and numbers by pii=True"):
+            audit(str(tmp_path), lambda _, one=one: [Finding(one, 0, stays=False)], dp.Serial())
+
+
 def test_a_format_may_have_its_own_scan(tmp_path) -> None:
     """A scan is chosen by the end of the name, and replaces what would be read."""
     (tmp_path / "a.ids").write_text("secret")

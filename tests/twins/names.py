@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
-from dataprep.messages.names.kernel import MAX_GAP, MAX_PREFIXES, STRETCHED
+from dataprep.messages.names.kernel import MAX_GAP, MAX_PREFIXES, MIN_REPEATED, STRETCHED
 from dataprep.messages.names.matching import BREAK, GAP, SKIPPED, folded
 
 NO_LETTER = (SKIPPED, GAP, BREAK)
@@ -71,5 +72,13 @@ def name_end(kinds: list[int], i: int, term: str) -> int | None:
         rest -= 1
     follows = next((k for k in kinds[rest:] if k != SKIPPED), BREAK)
     if follows not in (GAP, BREAK) or 0 < more < STRETCHED:
-        return None
+        return repeated(kinds, i, term)
     return rest if more else i
+
+
+def repeated(kinds: list[int], i: int, term: str) -> int | None:
+    """Where the word ends that goes on at `i`, after the term, with the term again and again, or x and a number."""
+    stop = next((j for j in range(i, len(kinds)) if kinds[j] in (GAP, BREAK)), len(kinds))
+    rest = "".join(chr(k) for k in kinds[i:stop] if k != SKIPPED)
+    again = re.fullmatch(f"(x?{re.escape(term)})*(x[0-9]+)?", rest)
+    return stop if again and " " not in term and len(term) >= MIN_REPEATED else None

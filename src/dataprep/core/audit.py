@@ -63,6 +63,7 @@ class Search(Protocol):
         """Yield a Finding for each private string that occurs in the values."""
 
 
+_ADDRESS = re.compile(r"@|: '[+\d ]+'\Z")  # an e-mail address or a number
 Scan = Callable[[str], Iterable[Strings]]
 
 
@@ -90,9 +91,13 @@ def audit(
         if leak_in_file is not None:
             leaks.append(f"{urls[number].removeprefix(folder).lstrip('/')}, {leak_in_file}")
     if leaks:
+        leaks.sort(key=lambda leak: not leak.startswith("data/"))  # before the statistics, which quote them
         more = f" (and in {len(leaks) - 1} more files)" if len(leaks) > 1 else ""
         msg = f"{folder}: a private name or number is left in {leaks[0]}{more}; do not share the folder, which was not "
-        msg += "completed; hide or drop that column or text, or list the word in common= if it is not private"
+        msg += "completed; hide or drop that column or text"
+        is_address = _ADDRESS.search(leaks[0])
+        msg += ", or replace all addresses and numbers by pii=True" if is_address else ""
+        msg += ", or list the word in common= if it is not private"
         raise Leak(msg)
     return left
 

@@ -69,12 +69,15 @@ def test_telegram(tmp_path):
     ]
     contact = {"first_name": "Ilse", "last_name": "Varga", "phone_number": "00212 612345678"}
     chats = {"list": [{"name": "Tea", "type": "private_group", "id": 1, "messages": rows}]}
-    document = {"contacts": {"list": [contact, {"first_name": "Bo"}, 7]}, "chats": chats}
+    owner = {"user_id": 9, "first_name": "Bo", "last_name": "Sol", "phone_number": "+4917612345", "username": "@bo_sol"}
+    document = {"personal_information": owner, "contacts": {"list": [contact, {"first_name": "Bo"}, 7]}, "chats": chats}
     place = tmp_path / "result.json"
     place.write_text(json.dumps(document))
     found = stated_by((str(place), Telegram()))
     accounts = {(("telegram", "user1"), "Ilse"), (("telegram", "user1"), "user1"), (("telegram", "user2"), "user2")}
-    assert found.accounts == accounts
+    mine = {(("telegram", "user9"), name) for name in ("user9", "bo_sol", "Bo Sol", "+4917612345")}
+    assert found.accounts == accounts | mine
+    assert {"user9", "bo_sol"} <= found.handles
     assert found.cards == {("Ilse Varga", "212612345678")}
 
 
@@ -94,7 +97,7 @@ def test_slack_and_sms(tmp_path):
     (tmp_path / "users.json").write_text(json.dumps(USERS))
     found = stated_by((str(day), Slack()))
     assert {name for account, name in found.accounts if account == ("slack", "T U1")} == {"U1", "ilse", "Ilse Varga"}
-    assert found.cards == {("ilse", "212612345678"), ("Ilse Varga", "212612345678"), ("U1", "212612345678")}
+    assert found.cards == {("Ilse Varga", "212612345678")}  # a name of the account is no other contact
     (tmp_path / "users.json").write_text("[{")
     assert not stated_by((str(day), Slack())).accounts
     place = tmp_path / "sms.xml"

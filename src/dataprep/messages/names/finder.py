@@ -9,6 +9,7 @@ import numpy as np
 from dataprep.unicode.text import I64, U8, U32
 
 from . import kernel as K
+from .beside import BesideNames, without_parts
 from .glued import GluedNames, with_glued
 from .matching import folded
 from .signed import SignedNames
@@ -18,7 +19,7 @@ from .unspaced import UnspacedNames
 
 
 class Finder:
-    """Finds terms (words and full names, folded) as words, next to digits, in hashtags, handles, links and addresses.
+    """Finds terms (words and full names, folded) as words, next to digits and other scripts, in hashtags and addresses.
 
     terms: the terms; the number of a term is its index. weak: the terms that count only after an @. signed: for terms
     that are written with signs between their words, these signs.
@@ -33,6 +34,7 @@ class Finder:
         single = {term: i for term, i in strong.items() if _is_sure(term)}
         full = [i for term, i in strong.items() if " " in term]
         self.glued = GluedNames(self.terms, self.trie, single, full)
+        self.beside = BesideNames(self.trie, self.glued.sure, self.glued.sieve)
         self.signed = SignedNames(signed, number)
         self.unspaced = UnspacedNames(strong)
 
@@ -44,7 +46,9 @@ class Finder:
         found = K.find_names(offsets, data, folded(), *self.trie, prefixes)
         glued = self.glued.find(offsets, data, prefixes)
         found = self.signed.joined(offsets, data, found)
-        return with_glued(found, np.concatenate([glued, self.unspaced.find(offsets, data)]))
+        beside = self.beside.find(offsets, data, prefixes)
+        found = without_parts(found, beside)
+        return with_glued(found, np.concatenate([beside, glued, self.unspaced.find(offsets, data)]))
 
 
 def _is_sure(term: str) -> bool:

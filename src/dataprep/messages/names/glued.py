@@ -80,9 +80,7 @@ class GluedNames:
             hits[:, 1:3] += (offsets[rows] - some[:-1])[hits[:, :1]]
             hits[:, 0] = rows[hits[:, 0]]
             for row, start, end, term, mentioned in hits.tolist():
-                before = _digits(data[max(int(offsets[row]), start - _NEAR) : start], -1)
-                after = _digits(data[end : min(int(offsets[row + 1]), end + _NEAR)], 1)
-                if _is_name(data[start:end].tobytes(), before, after):
+                if is_no_arabizi(offsets, data, row, start, end):
                     yield row, start, end, term, mentioned
 
     def _in_tokens(self, offsets: I64, data: U8, rows: I64, signs: I64) -> Iterator[Hit]:
@@ -188,10 +186,15 @@ def _digits(data: U8, step: int) -> str:
     return found
 
 
-def _is_name(name: bytes, before: str, after: str) -> bool:
-    """Return whether a name next to digits is one, and not a word of Arabizi, in which single digits are letters."""
-    if len(name) > MIN_LETTERS:  # bytes: other scripts than Latin are not Arabizi
+def is_no_arabizi(offsets: I64, data: U8, row: int, start: int, end: int) -> bool:
+    """Return whether a name next to digits is one, and not a word of Arabizi, in which single digits are letters.
+
+    offsets, data: the texts in UTF-8. row, start, end: the number of the text, the first byte and the end of the name.
+    """
+    if end - start > MIN_LETTERS:  # bytes: other scripts than Latin are not Arabizi
         return True
+    before = _digits(data[max(int(offsets[row]), start - _NEAR) : start], -1)
+    after = _digits(data[end : min(int(offsets[row + 1]), end + _NEAR)], 1)
     return not any(len(digits) == 1 and ARABIZI.fullmatch(digits) for digits in (before, after))
 
 

@@ -23,6 +23,8 @@ STRETCHED = 2  # "Ilseee": with this many more of the last letter it is the same
 MAX_PREFIXES = 2  # "ولإلسا": and, to
 _FIRST_SIGN, _LAST_SIGN = 0x2000, 0x2070  # signs such as isolates are no accents: they may belong to what follows
 MAX_GAP = 4  # characters between two words of one name
+MIN_REPEATED = 4  # letters of a name that is found in "IlseIlse" and "Ilsex2"; "tomtom" is a word
+_X = 0x78
 
 
 @kernel
@@ -35,6 +37,46 @@ def _ends_word(data: U8, i: Int, stop: Int, fold: U32) -> bool:
             return bool(kind in (GAP, BREAK))
         i += size
     return True
+
+
+@kernel
+def _repeated(data: U8, start: Int, i: Int, stop: Int, fold: U32) -> Int:
+    """Return the end of the word that begins with the name in data[start:i], if it is that name several times; else -1.
+
+    An x may be between ("IlsexIlse"), and an x and a number may follow ("Ilsex2").
+    """
+    letters, p, q, x, number = 0, start, i, False, False
+    while p < i:
+        c, size = code_point(data, p)
+        letters += fold[c] != SKIPPED
+        p += size
+    if letters < MIN_REPEATED:
+        return np.int64(-1)
+    p = start
+    while q < stop:
+        c, size = code_point(data, q)
+        kind = fold[c]
+        if kind in (GAP, BREAK):
+            break
+        q += size
+        if kind == SKIPPED:
+            continue
+        own, width = code_point(data, p)
+        while fold[own] == SKIPPED:
+            p += width
+            own, width = code_point(data, p)
+        if (x or number) and 48 <= kind <= 57:
+            x, number = False, True
+        elif kind == fold[own] and not number:
+            x, p = False, p + width
+            while p < i and fold[code_point(data, p)[0]] == SKIPPED:
+                p += code_point(data, p)[1]
+            p = start if p == i else p
+        elif kind == _X and p == start and not x and not number:
+            x = True
+        else:
+            return np.int64(-1)
+    return np.int64(q) if p == start and not x else np.int64(-1)
 
 
 @kernel
@@ -76,8 +118,9 @@ def _match(data: U8, start: Int, stop: Int, fold: U32, keys: I64, children: I32,
             break
         node, last = child, kind
         i += size
-        if terms[node] != EMPTY and _ends_word(data, i, stop, fold):
-            end, found = i, np.int64(terms[node])
+        if terms[node] != EMPTY:
+            tail = i if _ends_word(data, i, stop, fold) else _repeated(data, start, i, stop, fold)
+            end, found = (tail, np.int64(terms[node])) if tail >= 0 else (end, found)
     return end, found
 
 

@@ -34,11 +34,15 @@ def _may_have_digits(data: U8, start: Int, stop: Int, least: int) -> bool:
 
 @kernel
 def _word_begins(data: U8, low: Int, i: Int, stop: Int, kinds: U8, fold: U32, sieve: U8, prefixes: U32) -> bool:
-    """Return whether a word of a term may begin at `i`, after prefixes, or after the letter of a typed line break."""
+    """Return whether a word of a term may begin at `i`, after prefixes, or after the letter of a typed line break.
+
+    A word is of letters of one of `kinds`: that of the letter at `i`.
+    """
+    kind = kinds[code_point(data, i)[0]]
     letters, n, j = np.zeros(MAX_PREFIXES + 3, np.uint32), 0, i
     while j < stop and n < len(letters):
         c, size = code_point(data, j)
-        if kinds[c] == LETTER:
+        if kinds[c] == kind:
             letters[n] = fold[c]
             n += 1
         elif kinds[c] != UNSEEN:
@@ -107,6 +111,53 @@ def near_digits(offsets: I64, data: U8, kinds: U8, fold: U32, sieve: U8, prefixe
                     if at >= 0 and _word_begins(data, low, at, stop, kinds, fold, sieve, prefixes):
                         out[d] = True
             i, last = i + size, is_digit
+    return out
+
+
+@kernel
+def _may_mix(data: U8, start: Int, stop: Int) -> bool:
+    """Return whether bytes may have letters of two scripts; a loop that is compiled to SIMD.
+
+    Letters begin with these bytes: Latin ones with ASCII, 0xC3 to 0xC9 or, if full-width, 0xEF; other alphabets with
+    0xCE to 0xDF; Indic ones, Thai and others with 0xE0 and 0xE1; those of East Asia with 0xE3 to 0xEE; signs with 0xE2.
+    """
+    latin, two, indic, east = np.uint8(0), np.uint8(0), np.uint8(0), np.uint8(0)
+    for i in range(start, stop):
+        b = data[i]
+        latin |= np.uint8((np.uint8((b | np.uint8(32)) - np.uint8(97)) < np.uint8(26)) | (b == np.uint8(0xEF)))
+        latin |= np.uint8(np.uint8(b - np.uint8(0xC3)) < np.uint8(7))
+        two |= np.uint8(np.uint8(b - np.uint8(0xCE)) < np.uint8(18))
+        indic |= np.uint8(np.uint8(b - np.uint8(0xE0)) < np.uint8(2))
+        east |= np.uint8(np.uint8(b - np.uint8(0xE3)) < np.uint8(12))
+    return bool(latin + two + indic + east > 1)
+
+
+@kernel
+def changes_script(offsets: I64, data: U8, scripts: U8, fold: U32, sieve: U8, prefixes: U32) -> Bools:
+    """Return whether each of n texts may have a word of a term next to a letter of another script, bool[n].
+
+    offsets, data: the texts in UTF-8. scripts: for each code point a number of its script, 0 for no letter, or UNSEEN.
+    The others are those of `near_digits`.
+    """
+    out = np.zeros(len(offsets) - 1, np.bool_)
+    for d in range(len(out)):
+        low, stop, first, last = offsets[d], offsets[d + 1], offsets[d], np.uint8(0)
+        i = low
+        if not _may_mix(data, low, stop):
+            continue
+        while i < stop and not out[d]:
+            c, size = code_point(data, i)
+            script = scripts[c]
+            if script == UNSEEN:
+                i += size
+                continue
+            if script != last:
+                if script != 0 and last != 0:
+                    for at in (first, i):
+                        if _word_begins(data, low, at, stop, scripts, fold, sieve, prefixes):
+                            out[d] = True
+                first, last = i, np.uint8(script)
+            i += size
     return out
 
 

@@ -98,9 +98,9 @@ class UnspacedNames:
         some = {term: n for term, n in terms.items() if is_unspaced(term) or is_hangul(term)}
         before, after = _korean()
         longest_first = sorted(some, key=len, reverse=True)
-        patterns = (f"{before}{term}{after}" if is_hangul(term) else re.escape(term) for term in longest_first)
+        patterns = (f"{before}(?:{term})+{after}" if is_hangul(term) else re.escape(term) for term in longest_first)
         pattern = re.compile("|".join(patterns))
-        search = Anywhere(lambda text: ((*m.span(), some[m[0]]) for m in pattern.finditer(text)))
+        search = Anywhere(lambda text: ((*m.span(), _once(m[0], some)) for m in pattern.finditer(text)))
         self.anywhere = search if some else None
         self.pairs = np.zeros(1 << 16, np.bool_)
         self.pairs[[pair_slot(*map(ord, term[:2])) for term in some]] = True
@@ -119,6 +119,12 @@ class UnspacedNames:
 def pair_slot(one: int, two: int) -> int:
     """Return the slot of a term's first two letters in the table of `with_pairs`."""
     return (one * 0x9E3779B1 ^ two * 0x85EBCB) >> 8 & 0xFFFF
+
+
+def _once(text: str, terms: Mapping[str, int]) -> int:
+    """Return the number of the longest term of which the text consists, once or several times."""
+    lengths = range(len(text), 0, -1)
+    return next(terms[text[:n]] for n in lengths if text[:n] in terms and text == text[:n] * (len(text) // n))
 
 
 def _points(text: str) -> U32:

@@ -127,7 +127,16 @@ def _json(url: str, is_discord: bool, max_bytes: int) -> Stated:  # noqa: FBT001
         document = walk.document()
     if isinstance(document, dict) and not is_discord:
         found.cards.update(_contacts(document))
+        _owner(found, document.get("personal_information"))
     return found
+
+
+def _owner(found: Stated, stated: Any) -> None:
+    """Add the owner of an export of a whole account of Telegram: the account, its username, and the phone number."""
+    if isinstance(stated, dict) and stated.get("user_id"):
+        names = [_full_name(stated), stated.get("phone_number")]
+        number = f"user{stated['user_id']}"
+        found.add(("telegram", number), [number, str(stated.get("username") or "").lstrip("@")], names)
 
 
 def _telegram(found: Stated, message: Mapping[str, Any]) -> None:
@@ -172,10 +181,14 @@ def _contacts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         listed = inner.get("list") if isinstance(inner, dict) else None
         for one in listed if isinstance(listed, list) else []:
             if isinstance(one, dict):
-                name = " ".join(str(one[part]) for part in ("first_name", "last_name") if one.get(part))
+                name = _full_name(one)
                 digits = phone(str(one.get("phone_number") or ""))
                 if name and digits:
                     yield name, digits
+
+
+def _full_name(person: Mapping[str, Any]) -> str:
+    return " ".join(str(person[part]) for part in ("first_name", "last_name") if person.get(part))
 
 
 def cards_in(text: str) -> Iterator[tuple[str, str]]:
@@ -236,8 +249,8 @@ def _add_users(found: Stated, data: bytes) -> None:
         profile: Any = user.get("profile")
         profile = profile if isinstance(profile, dict) else {}
         names = {str(of[n]) for of in (user, profile) for n in ("display_name", "real_name") if of.get(n)}
-        found.add(account, [user["id"], user.get("name")], names)
-        names |= {str(user[n]) for n in ("name", "id") if user.get(n)}
+        found.add(account, [user["id"], user.get("name")], [*names, profile.get("email")])
+        names = names or {str(user[n]) for n in ("name", "id") if user.get(n)}
         digits = phone(str(profile.get("phone") or ""))
         found.cards.update((name, digits) for name in names if digits)
 
