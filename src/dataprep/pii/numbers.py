@@ -19,6 +19,7 @@ from dataprep.unicode.digits import western
 from dataprep.unicode.text import I64, U32, classes
 
 from . import candidates as C
+from .digit_groups import groups_of
 from .labels import is_labelled, is_phone_label, label_ends
 from .others import dates_and_books
 
@@ -51,7 +52,7 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
         called = bool(label and is_phone_label(text, start)) or (called and C.is_list(points, end, start))
         if called or begins:
             others = dates_and_books(text, start, stop) if other else []
-            groups = C.groups_of(points, start, stop)
+            groups = groups_of(points, start, stop)
             for first, last in _of_run(text, points, groups, 0 if called else -1, end, others):
                 yield first, last
                 end = last

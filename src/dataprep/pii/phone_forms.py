@@ -1,0 +1,105 @@
+"""Forms of phones: how a number begins, what may be between its groups, and with which groups it may end.
+
+Slow reference for the tests: tests/twins/phones.py
+"""
+
+from __future__ import annotations
+
+from dataprep.unicode.text import I64, U16, U32, WORD, Int
+
+from .digit_groups import at_or_0, ends_with, is_digit, is_sign, is_space, part
+from .number_plans import argentine, whole
+
+SHORT = 3  # digits of a group that begins a number without a sign or 0 in front of it
+COMPACT = 9  # digits without a sign that are a whole number
+NONE, WORLD, NATIONAL, MENTION, WHOLE, CALLED = range(6)  # forms; WHOLE: of one country; CALLED: by a label
+WA, SEND, ENCODED = b"wa.me/", b"phone=", b"phone=%2"  # before an international number without a +
+
+
+@part
+def is_link(points: U32, start: Int) -> bool:
+    """Return whether a link to a phone, such as wa.me/, ends before `start`."""
+    before = at_or_0(points, start - 1)
+    if before in (66, 98):  # %2B
+        return ends_with(points, start - 1, ENCODED)
+    return ends_with(points, start, WA) if before == 47 else before == 61 and ends_with(points, start, SEND)
+
+
+@part
+def is_exponent(points: U32, classes: U16, start: Int) -> bool:
+    """Return whether what ends with the + before `start` is an exponent (1.5E+12) or a code point (U+3000)."""
+    letter, before = at_or_0(points, start - 2), at_or_0(points, start - 3)
+    if letter in (69, 101):
+        return is_digit(before) or before == 46
+    return bool(letter == 85 and classes[before] & WORD == 0)
+
+
+@part
+def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
+    """Return the form that a number beginning at group `at` has by its first digits; NONE if no phone begins so.
+
+    called: the group that a label calls a phone; -1: none.
+    """
+    s, size = groups[at, 0], groups[at, 1] - groups[at, 0]
+    before, zero = at_or_0(points, s - 1), points[s] == 48
+    if before == 43 and (not zero or size > 1):  # +
+        return NONE if is_exponent(points, classes, s) else WORLD
+    if zero:
+        if size > 1 and points[s + 1] != 48:
+            return NATIONAL
+        if size > 2 and points[s + 2] != 48:
+            return WORLD
+    elif 10 <= size <= 15 and (
+        (before == 64 and classes[at_or_0(points, s - 2)] & WORD == 0) or is_link(points, s)  # @
+    ):
+        return MENTION
+    if size <= SHORT and whole(points, groups, at) >= 0:
+        return WHOLE
+    return CALLED if at == called and not (zero and size > 1 and points[s + 1] == 48) else NONE
+
+
+@part
+def is_gap(points: U32, a: Int, b: Int, kind: Int) -> bool:
+    """Return whether points[a:b] may be between two groups of one number.
+
+    kind: its form. WORLD: up to three signs, +33 (0)6 12. Otherwise one, or a closing bracket and one.
+    """
+    if kind == WORLD:
+        right = b - a <= 3
+        for i in range(a, min(b, a + 3)):
+            right &= is_sign(points[i]) or is_space(points[i]) or points[i] in (40, 41, 47)
+        return bool(right)
+    c = points[a]
+    if b - a == 1:
+        return bool(is_sign(c) or is_space(c) or c in (41, 47))
+    return bool(b - a == 2 and c == 41 and (is_sign(points[a + 1]) or is_space(points[a + 1])))
+
+
+@part
+def ends(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> tuple[Int, Int]:
+    """Return the first and the last group that a number beginning at group `at` may end with.
+
+    The last is -1 if no phone begins so. called: as for `form`.
+    """
+    kind = form(points, classes, groups, at, called)
+    if kind in (NONE, MENTION):
+        return at, at if kind == MENTION else -1
+    if kind in (WHOLE, NATIONAL):
+        last = whole(points, groups, at) if kind == WHOLE else argentine(points, groups, at)
+        if last >= 0:
+            return last, last
+    s = groups[at, 0]
+    least, most = (8, 15) if kind == WORLD else (9, 11 + (at == called)) if kind == NATIONAL else (8, 12)
+    n = -2 if kind == WORLD and points[s] == 48 and groups[at, 1] - s > 1 and points[s + 1] == 48 else 0
+    first, last = at, -1
+    for k in range(at, len(groups)):
+        if k > at:
+            a, b = groups[k - 1, 1], groups[k, 0]
+            if a - groups[k - 1, 0] >= COMPACT or not is_gap(points, a, b, kind):
+                break
+        n += groups[k, 1] - groups[k, 0]
+        if n > most:
+            break
+        if n >= least:
+            first, last = k if last < 0 else first, k
+    return first, last
