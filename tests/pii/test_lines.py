@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dataprep.core import batch as B
 from dataprep.pii import kernel as K
+from dataprep.pii.kinds import KINDS
 from dataprep.pii.lines import lines
+from dataprep.pii.rules import find
+from dataprep.pii.stage import PII
 
 TEXTS = st.lists(st.text("a@é語\U0001f600 \n5", max_size=10), max_size=3)
 
@@ -36,3 +41,22 @@ def test_only_wanted_kinds_are_searched():
         ("a@b.org", K.EMAIL), ("0612345678", K.NUMBER),
     ]  # fmt: skip
     assert [line.text for line in lines(offsets, data, K.NUMBER)] == ["0612345678"]
+
+
+def test_all_lines_at_once_are_each_line_by_itself():
+    """Matches in a batch are those of each line alone: neither a label nor a number reaches into the next line."""
+    pieces = (
+        "tel: ", "0612345678", "+212 612-345678", "\n", "\n", " ", "invoice ", "06 12 34 56 78", "a@b.org", "x@é.com",
+        "8.8.8.8", "2606:4700::1111", "GB82WEST12345698765432", "4111 1111 1111 1111", "٠٦١٢٣٤٥٦٧٨", "\u200e", "\r",
+        ", ", "/", "call", "語", "12.05.2023", "978 2 07 036038 4", "555-0123", "(212)", "@", "+", "00",
+    )  # fmt: skip
+    rng = random.Random(4)
+    texts = ["".join(rng.choices(pieces, k=rng.randrange(12))) for _ in range(1_500)]
+    batch = B.make(range(len(texts)), texts, "s")
+    found = [(s.row, s.start, s.end, s.kind) for s in PII()._spans(batch)]
+    offsets, data = B.buffers(batch)
+    wanted = []
+    for line in lines(offsets, data, K.EMAIL | K.IP | K.NUMBER | K.IBAN):
+        wanted += [(line.row, *line.in_bytes(m.start, m.end), m.kind) for m in find(line.text, KINDS)]
+    assert found == wanted
+    assert {kind for *_, kind in found} == set(KINDS)

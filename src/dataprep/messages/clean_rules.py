@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core import batch as B
+from dataprep.pii.lines import find_joined
 from dataprep.unicode.text import I64, U8, U16, classes
 
 from . import clean_spans as C
@@ -93,18 +94,7 @@ def in_messages(find: Callable[[str], Iterable[Span]]) -> Find:
     """Return a search of whole messages, joined by BETWEEN."""
 
     def search(texts: Texts, rows: I64) -> I64:
-        view, starts = memoryview(texts.data), texts.offsets[rows]  # type: ignore[arg-type]
-        stops = texts.offsets[rows + 1]
-        joined = BETWEEN.join([view[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)])
-        text = str(joined, "utf-8")
-        spans = _array(find(text))
-        if len(text) < len(joined):  # in bytes
-            firsts = np.flatnonzero(np.frombuffer(joined, np.uint8) & 0xC0 != 0x80)
-            spans = np.append(firsts, len(joined))[spans]
-        before = np.cumsum(np.append(0, stops - starts + 1))[:-1]
-        row = np.searchsorted(before, spans[:, 0], side="right") - 1
-        moved: I64 = spans + (starts - before)[row][:, None]
-        return moved
+        return find_joined(texts.data, texts.offsets[rows], texts.offsets[rows + 1], find, BETWEEN)
 
     return search
 

@@ -6,8 +6,10 @@ in one buffer of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
+
+import numpy as np
 
 from dataprep.unicode.text import I64, U8
 
@@ -54,6 +56,27 @@ def lines(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
     view = memoryview(data)  # type: ignore[arg-type]
     for row, start, stop, can in suspects(offsets, data, byte_kinds(), wanted).tolist():
         yield Line(row, start, stop, str(view[start:stop], "utf-8"), can)
+
+
+def find_joined(
+    data: U8, starts: I64, stops: I64, find: Callable[[str], Iterable[tuple[int, int]]], between: bytes = b"\n"
+) -> I64:
+    """Return the spans that `find` yields in pieces of a buffer, int64[m, 2], in bytes of the buffer.
+
+    data: UTF-8. starts, stops: int64[n], where each piece begins and ends. find: it gets all pieces in one text and
+    yields (start, end) in characters, in order; no span may cross `between`, which is put between two pieces.
+    """
+    view = memoryview(data)  # type: ignore[arg-type]
+    joined = between.join([view[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)])
+    text = str(joined, "utf-8")
+    spans = np.array(list(find(text)), np.int64).reshape(-1, 2)
+    if len(text) < len(joined):  # in bytes
+        firsts = np.flatnonzero(np.frombuffer(joined, np.uint8) & 0xC0 != 0x80)
+        spans = np.append(firsts, len(joined))[spans]
+    before = np.cumsum(np.append(0, stops - starts + len(between)))[:-1]
+    piece = np.searchsorted(before, spans[:, 0], side="right") - 1
+    found: I64 = spans + (starts - before)[piece][:, None]
+    return found
 
 
 def every_line(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -70,14 +70,14 @@ def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[
     """
     found: list[Match] = []
     for own in more:
-        found = _with(found, own.find(text), own.name)
+        found = with_kind(found, own.find(text), own.name)
     for kind in KINDS:
         if kind in kinds:
-            found = _with(found, _FINDERS[kind](text), kind)
+            found = with_kind(found, FINDERS[kind](text), kind)
     return found
 
 
-def _with(found: list[Match], spans: Iterator[tuple[int, int]], kind: str) -> list[Match]:
+def with_kind(found: list[Match], spans: Iterable[tuple[int, int]], kind: str) -> list[Match]:
     """Return the matches with those spans of a kind that overlap none of them, in order."""
     new: list[Match] = []
     for a, b in sorted(spans):
@@ -132,6 +132,6 @@ def _iban_of(country: str) -> re.Pattern[str]:
     return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[ \u00a0-]?[A-Z0-9]){{{IBAN_LENGTHS[country] - 4}}}(?!\w)", re.ASCII)
 
 
-_FINDERS: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
+FINDERS: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {
     "email": emails, "ip": _ips, "iban": _ibans, "card": cards, "phone": phones,
 }  # fmt: skip

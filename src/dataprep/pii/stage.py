@@ -17,11 +17,12 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.errors import PlanError
+from dataprep.unicode.text import I64, U8
 
 from . import kernel as K
 from .kinds import INCLUDED, KINDS, PIIKind
-from .lines import every_line, lines
-from .rules import find
+from .lines import every_line, find_joined
+from .rules import FINDERS, Match, find, with_kind
 
 _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
 
@@ -124,9 +125,24 @@ class PII(Stage):
         more = [k if isinstance(k, PIIKind) else INCLUDED[k] for k in self.kinds if k not in KINDS]
         wanted = sum({_CAN[k] for k in common})
         kinds = [[k for k in common if _CAN[k] & can] for can in range(2 * K.IBAN)]  # by the kinds that a line may have
-        for line in (every_line if more else lines)(offsets, data, wanted):
+        if not more:
+            yield from _joined_spans(offsets, data, common, wanted)
+            return
+        for line in every_line(offsets, data, wanted):
             for a, b, kind in find(line.text, kinds[line.can], more):
                 yield _Span(*line.in_bytes(a, b), line.row, kind)
+
+
+def _joined_spans(offsets: I64, data: U8, kinds: list[str], wanted: int) -> Iterator[_Span]:
+    """Yield the matches of some of KINDS, in order; each kind is searched in all lines that may have it at once."""
+    rows, found = K.suspects(offsets, data, K.byte_kinds(), wanted), list[Match]()
+    for kind in kinds:
+        some = rows[rows[:, 3] & _CAN[kind] != 0]
+        if len(some):
+            spans = find_joined(data, some[:, 1], some[:, 2], FINDERS[kind])
+            found = with_kind(found, map(tuple, spans.tolist()), kind)
+    texts = (np.searchsorted(offsets, [m.start for m in found], side="right") - 1).tolist()
+    yield from (_Span(m.start, m.end, row, m.kind) for m, row in zip(found, texts, strict=True))
 
 
 def _name(kind: str | PIIKind) -> str:
