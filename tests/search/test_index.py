@@ -12,10 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import dataprep as dp
 import laws
 import twins.search
 from dataprep.core.runner import WORKER_BYTES, Local, Serial
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
+from dataprep.history.repair import remove_damaged
 from dataprep.search import index as suffix_index
 from dataprep.search.index import SuffixIndex
 
@@ -175,6 +177,26 @@ def test_missing_and_short_files(dataset, build, tmp_path, kind):
         with pytest.raises(CorruptShard, match=f"{place.name} (is missing|has)"):
             SuffixIndex.open(str(tmp_path))
         assert build(docs, out=str(tmp_path)).count("text") == 2
+        assert place.read_bytes() == whole
+
+
+def test_a_changed_byte_is_found(tmp_path):
+    """By `verify` in each file, also in the index of a Dataset; searches that meet it say so, and `build` mends it."""
+    docs = dp.Pipeline().run(laws.dataset_of(tmp_path, ["some text", "more text"]), out=str(tmp_path / "run"))
+    out = tmp_path / "run" / "index"
+    SuffixIndex.build(docs, str(out))
+    assert dp.verify(str(tmp_path / "run"))[str(out)] == dp.verify(str(out))[str(out)] == []
+    for kind, byte in ((".text", 2), (".docs", 8), (".docs", 16), (".sa", 3), (".sa", 35)):
+        place = out / "shards" / f"part-00000-000{kind}"
+        whole = place.read_bytes()
+        place.write_bytes(whole[:byte] + b"\x7f" + whole[byte + 1 :])
+        assert [p.file for p in dp.verify(str(out))[str(out)]] == [f"shards/{place.name}"]
+        if kind != ".text":
+            with pytest.raises(CorruptShard, match=f"{place.name} is damaged; build the index again"):
+                [SuffixIndex.open(str(out)).find(letter, None) for letter in "emorstx "]
+        assert not any(remove_damaged(str(out))[str(out)][1:])
+        assert not place.exists()
+        assert SuffixIndex.build(docs, str(out)).count("text") == 2
         assert place.read_bytes() == whole
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from dataprep.core.estimator import Estimator
-from dataprep.core.stage import Filter, Stage
+from dataprep.core.score import Score
+from dataprep.core.stage import Filter, Map, Stage
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 
@@ -71,6 +72,21 @@ def test_a_class_without_a_version_has_the_first():
         return key(dataclass(frozen=True)(type("Same", (), members))())
 
     assert made() == made(VERSION=1) != made(VERSION=2)
+
+
+@pytest.mark.parametrize("kind", [Filter, Map, Score])
+def test_the_version_of_a_users_class_decides(monkeypatch, kind):
+    """Also of a class that defines its key; that of a class without a VERSION of its own is as it was."""
+
+    class OfUser(kind):
+        pass
+
+    stage = OfUser(Mine() if kind is Score else helper)
+    before = key(stage)
+    monkeypatch.setattr(OfUser, "VERSION", 1)
+    assert key(stage) == before
+    monkeypatch.setattr(OfUser, "VERSION", 2)
+    assert key(stage) != before
 
 
 def test_closures_are_told_apart():

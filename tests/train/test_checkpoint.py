@@ -136,3 +136,22 @@ def test_a_checkpoint_whose_numbers_are_wrong_is_one_sentence(run, tmp_path, wro
     torch.save(given, tmp_path / "step-00000001.pt")
     with pytest.raises(CorruptShard, match=r"step-00000001.pt: not a checkpoint of this version"):
         load_model(tmp_path / "step-00000001.pt")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("context", 2**38, r"step-00000001.pt states context=[0-9,]+, which takes [\d,]+ GB of memory, and"),
+        ("d_ff", 2**38, r"step-00000001.pt states [\d,]+ weights or more, and has [\d,]+; copy it again"),
+        ("d_ff", 8, r"step-00000001.pt: its weights are not those of its config \(size mismatch"),
+        ("positions", "learned", r"step-00000001.pt: its weights are not those of its config \(Missing key"),
+    ],
+)
+def test_no_memory_is_asked_for_what_a_checkpoint_states(run, tmp_path, name, value, sentence):
+    """The table of positions, and matrices whose sizes only the config states, are compared with what there is."""
+    content = checkpoint.load(checkpoint.found(run)[0])
+    content["config"]["model"][name] = value
+    torch.save(content, tmp_path / "step-00000001.pt")
+    with pytest.raises((PlanError, CorruptShard), match=sentence) as e:
+        load_model(tmp_path / "step-00000001.pt")
+    assert "\n" not in str(e.value)

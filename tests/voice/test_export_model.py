@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 import dataprep as dp  # noqa: E402
-from dataprep.errors import PlanError, ReadError, StaleOutput  # noqa: E402
+from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput  # noqa: E402
 from dataprep.store.atomic import whole  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint, load_model  # noqa: E402
@@ -182,6 +182,7 @@ CHANGES = {
     "shape": ({"intermediate_size": 64}, r"has model.layers.0.mlp.gate_proj.weight of shape \(128, 32\) and must have"),
     "layers": ({"num_hidden_layers": 3}, "lacks model.layers.2.input_layernorm.weight and 8 more"),
     "fewer": ({"num_hidden_layers": 1}, "has besides Llama's model.layers.1.input_layernorm.weight and 8 more"),
+    "huge": ({"num_hidden_layers": 10**9}, "hf states [0-9,]+ weights or more, and has [0-9,]+; copy it again"),
     "vocabulary": ({"vocab_size": 200}, "has 259 ids, but the model has 200 rows"),
 }
 
@@ -194,7 +195,7 @@ def test_other_folders_are_refused(change, sentence, tmp_path):
     config = json.loads((folder / "config.json").read_text())
     with whole(folder / "config.json") as f:
         f.write(json.dumps(config | change).encode())
-    with pytest.raises((PlanError, ReadError), match=sentence):
+    with pytest.raises((PlanError, ReadError, CorruptShard), match=sentence):
         open_model(folder)
 
 

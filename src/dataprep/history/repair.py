@@ -6,17 +6,19 @@ from dataprep.core import owned
 from dataprep.core.folder import CUTS, DATA, DROPS, MANIFEST, RECEIPTS, STEPS, Folder, part_of
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
+from dataprep.search.index import INDEX as INDEX_FILE
 from dataprep.store import files, lease
 from dataprep.tokens.shards.verify import Problem
 
-from .verify import verify
+from .verify import is_index, verify
 
 
 def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     """Remove the damaged files of a finished folder, or of all such folders of a run; return {folder: problems}.
 
     If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed. If a
-    folder has damage, its manifest is removed, so that it does not look complete. Then run the same pipeline again: it
+    folder has damage, its manifest is removed, so that it does not look complete; the next search makes the files of an
+    index again. Then run the same pipeline again: it
     makes the missing files, and uses the other files. run: the Runner that reads the files.
 
     Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
@@ -25,10 +27,14 @@ def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Proble
     found = verify(url, run)
     damaged = {Folder(home): problems for home, problems in found.items() if problems}
     for folder in damaged:
-        _check_input(folder)
+        if not is_index(folder.url):
+            _check_input(folder)
     homes = {home_of_step(folder).url for folder in damaged}
     with lease.all_held(homes):
         for folder, problems in damaged.items():
+            if is_index(folder.url):  # the next search makes again what is missing
+                owned.remove(folder.url, [INDEX_FILE, *(problem.file for problem in problems)])
+                continue
             names = {name for problem in problems for name in _files_of(folder, problem.file)}
             files.remove(folder.path(MANIFEST))  # first, so that it does not look complete
             files.remove(home_of_step(folder).path(MANIFEST))

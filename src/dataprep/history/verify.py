@@ -1,4 +1,4 @@
-"""Check that finished (sealed) Datasets and token shards are still as they were written."""
+"""Check that finished (sealed) Datasets, token shards and search indexes are still as they were written."""
 
 from __future__ import annotations
 
@@ -11,46 +11,73 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.core.folder import CUTS, DATASET, DROPS, MANIFEST, TOKENS, Folder, token_folders, walk
+from dataprep.core.folder import INDEX as OWN
 from dataprep.core.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError
+from dataprep.search.index import INDEX, index_manifest
+from dataprep.search.shard import KINDS, SHARDS
 from dataprep.store import files, receipts
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import Problem, verify_shards
 
 AGAIN = "`dataprep verify DIR --repair PIPELINE` makes it again"
+INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, makes it again"
 
 
 def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     """Read all files of a finished folder, or of all such folders of a run; return a list of problems per folder.
 
     If the list of a folder is empty, the folder is as it was written. For a Dataset, the hashes of shards and tables,
-    the numbers of documents and the order of ids are checked; for token shards, see `verify_shards`.
+    the numbers of documents and the order of ids are checked; for an index, the hashes of its files; for token shards,
+    see `verify_shards`.
 
-    Raises PlanError if `url` holds neither a Dataset nor token shards.
+    Raises PlanError if `url` holds neither a Dataset, nor token shards, nor an index.
     """
     url = url.rstrip("/")
     found = _sealed(url)
     if not found:
-        msg = f"{url} has no finished Dataset or token shards (no {MANIFEST}); give a folder of a run or of dp.encode"
+        msg = f"{url} has no finished Dataset, token shards or index; give a folder of a run or of dp.encode"
         raise PlanError(msg)
     return {folder.url: _verify(folder, runner_of(run)) for folder in found}
 
 
 def _sealed(url: str) -> list[Folder]:
-    """Return the Datasets of a run with their saved steps, then its token shards."""
+    """Return the Datasets of a run with their saved steps, then its token shards, then its indexes."""
     try:
         datasets = [folder for folder in walk(url) if folder.kind == DATASET]
     except DataprepError:  # a manifest that cannot be read, which is reported as a problem of its folder
         places = (url, *(files.join(url, name) for name in files.listdir(url)))
         datasets = [folder for folder in map(Folder, places) if folder.kind == DATASET]
-    return [*datasets, *token_folders(url)]
+    homes = [url, *(files.join(url, name) for name in files.listdir(url)), *(one.path(OWN) for one in datasets)]
+    return [*datasets, *token_folders(url), *(Folder(at) for at in dict.fromkeys(homes) if is_index(at))]
+
+
+def is_index(url: str) -> bool:
+    """Return whether a folder has a finished search index."""
+    return files.exists(files.join(url, INDEX)) and files.exists(files.join(url, SHARDS))
 
 
 def _verify(folder: Folder, run: Runner) -> list[Problem]:
     try:
+        if is_index(folder.url):
+            return _index(folder, run)
         return verify_shards(folder.url, run) if folder.kind == TOKENS else _dataset(folder, run)
     except DataprepError as e:
         return [Problem(MANIFEST, " ".join(str(e).split()), AGAIN)]
+
+
+def _index(folder: Folder, run: Runner) -> list[Problem]:
+    """Compare the files of a search index with what its receipts (records of the work) state."""
+    try:
+        wanted = {files.join(SHARDS, s["name"] + kind) for s in index_manifest(folder.url)["shards"] for kind in KINDS}
+        stated = [name for name in files.listdir(folder.path(SHARDS)) if name.endswith(".json")]
+        written = [f for name in stated for f in receipts.read(folder.path(SHARDS, name))["files"]]
+    except DataprepError as e:
+        return [Problem(INDEX, " ".join(str(e).split()), INDEX_AGAIN)]
+    items = [_StoredFile(folder.url, files.join(SHARDS, f["name"]), f["size"], f["hash"]) for f in written]
+    problems = [problem for found in run.map(_check, items, "verify") for problem in found]
+    problems += [Problem(name, "no receipt states it", "") for name in sorted(wanted - {item.name for item in items})]
+    return [Problem(problem.file, problem.found, INDEX_AGAIN) for problem in problems]
 
 
 @dataclass(frozen=True)
@@ -117,8 +144,12 @@ def _rows(url: str, docs: int) -> Iterator[str]:
 def stated_totals(url: str) -> dict[str, Any]:
     """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
-    "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for a Dataset.
+    "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for others.
     """
+    if is_index(url):
+        found = index_manifest(url)
+        totals = {"kind": found["kind"], "documents": found["docs"], "bytes": found["bytes"]}
+        return {**totals, "tokens": None, "root": None}
     found = Folder(url).manifest
     docs = found["docs"] if found["kind"] == DATASET else found["documents"]
     root = None if found["kind"] == DATASET else Shards.open(url).root

@@ -27,7 +27,7 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput, nee
 from dataprep.store import files, lease
 from dataprep.store.key import key as key_of
 
-from .shard import SHARD_BYTES, SHARDS, Shard, SortSuffixes, Unsorted, WriteTexts
+from .shard import SHARD_BYTES, SHARDS, SUFFIXES, Shard, SortSuffixes, Unsorted, WriteTexts
 
 INDEX, RECIPE = "index.json", "recipe.json"
 VERSION = 1
@@ -131,18 +131,7 @@ class SuffixIndex:
         Raises ReadError if the folder has no index, and CorruptShard if the index is incomplete.
         """
         url = _local(url)
-        place = files.join(url, INDEX)
-        if not files.exists(place):
-            if files.exists(files.join(url, SHARDS)):
-                msg = f"{url} is an index whose build was interrupted; build it again to resume"
-                raise CorruptShard(msg)
-            msg = "there is no index (no index.json); make one with SuffixIndex.build(docs, out)"
-            raise ReadError(msg, url)
-        manifest = files.read_json(place)
-        if not isinstance(manifest, dict) or manifest.get("kind") != "suffix_index" or not _are_shards(manifest):
-            msg = f"{place} does not describe a suffix-array index; give the folder that SuffixIndex.build wrote"
-            raise CorruptShard(msg)
-        return cls(url, manifest)
+        return cls(url, index_manifest(url))
 
     def count(self, text: str) -> int:
         """Return how often a text occurs in the corpus. Raises PlanError if the text is empty."""
@@ -201,12 +190,31 @@ class SuffixIndex:
             return 0, 0
         sizes = np.zeros(len(begins), np.int64)
         for shard in self.shards:
-            sizes = np.maximum(sizes, longest_matches(query, begins, shard.text, shard.suffixes))
+            found = longest_matches(query, begins, shard.text, shard.suffixes)
+            if found.min() < 0:
+                raise shard.damaged(SUFFIXES)
+            sizes = np.maximum(sizes, found)
         # A match may end inside a character: only the whole characters before it are shared.
         ends = np.append(begins, len(query))
         sizes = ends[np.searchsorted(ends, begins + sizes, "right") - 1] - begins
         best = int(np.argmax(sizes))
         return int(begins[best]), int(sizes[best])
+
+
+def index_manifest(url: str) -> dict[str, Any]:
+    """Return the content of index.json in the folder of an index; the errors are those of `SuffixIndex.open`."""
+    place = files.join(url, INDEX)
+    if not files.exists(place):
+        if files.exists(files.join(url, SHARDS)):
+            msg = f"{url} is an index whose build was interrupted; build it again to resume"
+            raise CorruptShard(msg)
+        msg = "there is no index (no index.json); make one with SuffixIndex.build(docs, out)"
+        raise ReadError(msg, url)
+    manifest = files.read_json(place)
+    if not isinstance(manifest, dict) or manifest.get("kind") != "suffix_index" or not _are_shards(manifest):
+        msg = f"{place} does not describe a suffix-array index; give the folder that SuffixIndex.build wrote"
+        raise CorruptShard(msg)
+    return manifest
 
 
 def _shards(docs: Dataset, out: str, key: str, run: Runner) -> Iterator[dict[str, Any]]:
@@ -257,7 +265,8 @@ def _claim(url: str, key: str, *, replace: bool) -> None:
 def _are_shards(manifest: dict[str, Any]) -> bool:
     """Return whether a manifest lists shards with their names and sizes."""
     found = manifest.get("shards")
-    return isinstance(found, list) and all(isinstance(s, dict) and {"name", "bytes", "docs"} <= s.keys() for s in found)
+    needed = {"name", "bytes", "docs", "characters", "sources"}
+    return isinstance(found, list) and all(isinstance(s, dict) and needed <= s.keys() for s in found)
 
 
 def _encoded(text: str) -> bytes:
@@ -277,6 +286,8 @@ def _query(text: str) -> bytes:
 
 def _hit(shard: Shard, at: int, match: str, size: int, context: int) -> Hit:
     """Return the hit at an offset of a shard, with `context` characters (4 bytes each at most) around it."""
+    if bytes(shard.text[at : at + size]) != match.encode():
+        raise shard.damaged(SUFFIXES)
     id_, source, start, stop = shard.document(at)
     before = bytes(shard.text[max(start, at - 4 * context) : at]).decode("utf-8", "ignore")
     after = bytes(shard.text[at + size : min(stop, at + size + 4 * context)]).decode("utf-8", "ignore")

@@ -24,7 +24,8 @@ def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
     of the offset. suffixes: the suffix array of `text`, int32. If the matches of several offsets end at the same byte
     of the query, the first match is the longest. Its length is always computed; for the other offsets, the result may
     be 0. The match of a later offset never ends before that of an earlier offset; so the next match that ends later is
-    searched in steps of doubling size. If `text` contains the whole query, a few comparisons are enough.
+    searched in steps of doubling size. If `text` contains the whole query, a few comparisons are enough. -1 is in the
+    result if a suffix that was read is outside of the text.
     """
     found = np.zeros(len(begins), np.int64)
     here = 0
@@ -38,7 +39,7 @@ def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
                 behind = probe
                 continue
             size = match_at(query, begins[probe], text, suffixes)
-            if begins[probe] + size > end:
+            if size < 0 or begins[probe] + size > end:
                 behind, found[probe] = probe, size
             else:
                 ends_there, step = probe, 2 * step
@@ -52,13 +53,15 @@ def match_at(query: U8, begin: Int, text: U8, suffixes: I32) -> Int:
 
     suffixes: the suffix array of `text`, int32. This is a binary search, which skips the bytes that both ends of its
     interval share with the query (Manber and Myers 1993). `text` must end with a byte that the query does not have, so
-    that no comparison runs past the end of `text`.
+    that no comparison runs past the end of `text`. Returns -1 if a suffix is outside of the text: its file is damaged.
     """
     left, right = np.int64(-1), np.int64(len(suffixes))
     shared_left, shared_right = np.int64(0), np.int64(0)
     while right - left > 1:
         middle = (left + right) // 2
         at, size = np.int64(suffixes[middle]), min(shared_left, shared_right)
+        if at < 0 or at + size >= len(text):
+            return -1
         while begin + size < len(query) and text[at + size] == query[begin + size]:
             size += 1
         if begin + size == len(query):

@@ -25,6 +25,7 @@ from dataprep.errors import CorruptShard, DataprepError, need
 from dataprep.store import files
 from dataprep.store.key import key as key_of
 
+TEXT, DOCS, SUFFIXES = KINDS = (".text", ".docs", ".sa")  # of a shard's files
 SHARDS = "shards"  # the folder of all shards' files
 SHARD_BYTES = 64 << 20  # sorting takes 5 bytes of memory per byte: 320 MB
 DOC = np.dtype([("id", "<u8"), ("start", "<i8"), ("source", "<i4")])
@@ -173,11 +174,17 @@ class Shard:
 
         def head(row: int) -> bytes:
             at = int(suffixes[row])
+            if not 0 <= at < len(text):
+                raise self.damaged(SUFFIXES)
             return bytes(text[at : at + size])
 
         rows = range(len(suffixes))
         first = bisect_left(rows, query, key=head)
         return first, bisect_right(rows, query, lo=first, key=head)
+
+    def damaged(self, kind: str) -> CorruptShard:
+        """Return the error for a file of the shard whose bytes cannot be those that were written; kind: its suffix."""
+        return CorruptShard(f"{self.url}{kind} is damaged; build the index again, which makes only the damaged files")
 
     def places(self, first: int, last: int, limit: int) -> list[int]:
         """Return the `limit` smallest text offsets in rows first to last - 1 of the suffix array, ascending."""
@@ -199,4 +206,7 @@ class Shard:
         row = int(np.searchsorted(self.starts, at, "right")) - 1
         stop = int(self.starts[row + 1]) if row + 1 < len(self.starts) else len(self.text)
         doc = self.docs[row]
+        known = 0 <= int(doc["source"]) < len(self.sources)
+        if row < 0 or not known or not doc["start"] <= at < stop <= len(self.text):
+            raise self.damaged(DOCS)
         return int(doc["id"]), self.sources[int(doc["source"])], int(doc["start"]), stop - 1

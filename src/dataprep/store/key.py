@@ -64,7 +64,7 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
     if isinstance(value, type):
         return ["class", class_name(value)]
     if hasattr(value, "recipe"):  # a stage that defines its key: the content of its files, not their paths
-        return [class_name(type(value)), _plain(value.recipe(), seen)]
+        return [*_named(type(value)), _plain(value.recipe(), seen)]
     if dataclasses.is_dataclass(value):
         fields = {f.name: _plain(getattr(value, f.name), seen) for f in dataclasses.fields(value) if f.compare}
         return [class_name(type(value)), getattr(value, "VERSION", 1), fields]
@@ -79,6 +79,16 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
         "make it a frozen dataclass, or use simple values"
     )
     raise PlanError(msg)
+
+
+def _named(kind: type) -> list[Any]:
+    """Return the class in the key of an object that defines its key, and its VERSION if a user's class increased it.
+
+    The classes of dataprep have theirs in their keys already.
+    """
+    version = getattr(kind, "VERSION", 1)
+    ours = kind.__module__.partition(".")[0] == "dataprep"
+    return [class_name(kind)] if ours or version == 1 else [class_name(kind), version]
 
 
 def class_name(kind: type) -> str:

@@ -29,6 +29,7 @@ from .model.gpt import GPT
 from .model.rules import Rule
 from .schedule import FIELDS as SCHEDULE
 from .schedule import flat_until, same_past
+from .size import check_size
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -228,16 +229,21 @@ def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> 
 
     The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. The
     updates of a LoRA run are added to the model's weights, unless `merge` is False. Raises PlanError if there is no
-    checkpoint, CorruptShard if none can be read.
+    checkpoint or it needs more memory than there is, CorruptShard if none can be read.
     """
     on = pick_device(device)
     content = load_newest(path)
     config = TrainConfig.from_dict(content["config"])
+    check_size(config.model, content["vocab_size"], sum(t.numel() for t in content["model"].values()), path)
     model = GPT(config.model, content["vocab_size"])
     model.rule = Rule.of(config, content["eot"])
     if config.lora:
         lora.add(model, config)
-    model.load_state_dict(content.pop("model"))
+    try:
+        model.load_state_dict(content.pop("model"))
+    except RuntimeError as e:
+        msg = f"{path}: its weights are not those of its config ({str(e).splitlines()[-1].strip()}); train again"
+        raise CorruptShard(msg) from e
     if config.lora and merge:
         lora.merge(model)
     with model_memory_named(on, "end other programs that use it"):

@@ -16,6 +16,7 @@ from dataprep.tokens.vocabulary.special import EOT
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import GPT, TrainConfig, load_model
 from dataprep.train.device import pick_device
+from dataprep.train.size import check_size
 from dataprep.train.start import Loaded
 
 from . import llama
@@ -58,8 +59,10 @@ def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
             "tokenizer there"
         )
         raise PlanError(msg)
+    tensors = _tensors(folder)
+    check_size(shape, n_ids, sum(t.numel() for t in tensors.values()), folder)
     model = GPT(shape, n_ids)
-    llama.fill(model, _tensors(folder), str(folder))
+    llama.fill(model, tensors, str(folder))
     saved = {
         "path": str(folder), "step": 0, "config": TrainConfig(model=shape, lr=1e-4).to_dict(), "vocab_size": n_ids,
         "eot": eot, "stop": sorted({eot, *ends}), "tokenizer": "" if tok is None else tok.hash, "chat": _chat(folder),
