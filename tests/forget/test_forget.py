@@ -383,6 +383,29 @@ def test_a_message_takes_its_conversation(tmp_path):
     assert texts(again.url) == ["m0 m1 m2", "m3 m5", "m6 m7 m8"]
 
 
+def test_joined_datasets_number_their_documents_anew(tmp_path):
+    """An id means the document of the Dataset that it is `of`; it goes from all, and no other one of the same id."""
+    run, made = tmp_path / "run", []
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        docs = laws.dataset_of(tmp_path / name, [f"{name}{n}" for n in range(4)], parts=2)
+        made.append(dp.Pipeline().run(docs, str(run / name)).url)
+    made.append(dp.Pipeline().run(dp.read(made), str(run / "both")).url)
+
+    def id_of(text, url):
+        table = dp.open_dataset(url).table(["id", "text"])
+        return table["id"][table["text"].to_pylist().index(text)].as_py()
+
+    with pytest.raises(PlanError, match="number documents differently"):
+        forget(str(run), [id_of("b1", made[2])])
+    for text, of in (("b1", "both"), ("b2", "b"), ("a0", "a")):
+        forget(str(run), [id_of(text, str(run / of))], of=of)
+    left = [["a1", "a2", "a3"], ["b0", "b3"]]
+    assert [texts(url) for url in made] == [*left, left[0] + left[1]]
+    again = dp.Pipeline().run(dp.read(made[:2]), str(tmp_path / "again"))
+    assert texts(again.url) == left[0] + left[1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Joins(Stage):
     """Joins three messages, as Conversations does by time."""

@@ -8,7 +8,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 import dataprep as dp
 from dataprep.core import runner
-from dataprep.errors import PlanError
+from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
 
 NAMES = ("articles.jsonl", "news.jsonl.zst", "guide.parquet")
@@ -21,6 +21,8 @@ class Flaky(MemoryFileSystem):
     store: ClassVar[dict] = {}
     pseudo_dirs: ClassVar[list] = [""]
     failures = 0
+    writes = 0  # files that were opened to be written
+    fails_at = (0, "")  # number of such a file, and what fails: "open", "write" or "commit"
 
     @classmethod
     def _strip_protocol(cls, path):
@@ -31,7 +33,19 @@ class Flaky(MemoryFileSystem):
             Flaky.failures -= 1
             msg = "reset by peer"
             raise ConnectionResetError(msg)
-        return super()._open(path, mode, **kwargs)
+        file = super()._open(path, mode, **kwargs)
+        if mode == "wb":
+            Flaky.writes += 1
+            if Flaky.fails_at[0] == Flaky.writes:
+                if Flaky.fails_at[1] == "open":
+                    _full()
+                setattr(file, Flaky.fails_at[1], _full)
+        return file
+
+
+def _full(*_, **__):
+    msg = "the bucket is full"
+    raise OSError(msg)
 
 
 @pytest.fixture
@@ -40,6 +54,7 @@ def bucket(samples, monkeypatch):
     fsspec.register_implementation("flaky", Flaky, clobber=True)
     monkeypatch.setattr(Flaky, "store", {})
     monkeypatch.setattr(Flaky, "failures", 0)
+    monkeypatch.setattr(Flaky, "fails_at", (0, ""))
     monkeypatch.setattr(runner.time, "sleep", lambda _: None)
     for name in NAMES:
         with files.open_raw(f"{samples}/{name}") as f:
@@ -70,6 +85,30 @@ def test_a_reset_connection_is_tried_again(bucket):
     Flaky.failures = 2
     assert dp.Pipeline().run(docs, f"{bucket}/one").count == 40
     assert Flaky.failures == 0
+
+
+def test_a_write_that_fails_leaves_a_run_that_resumes(bucket):
+    """At any file, as it is opened, written or put: nothing looks finished, and the next run has the same content."""
+    job = dp.Pipeline(dp.Filter(short), dp.Exact())
+    docs = dp.read(f"{bucket}/in/articles.jsonl")
+    Flaky.writes = 0
+    content, n_writes = job.run(docs, f"{bucket}/out").manifest["content"], Flaky.writes
+    assert n_writes > 5
+    for number in range(1, n_writes + 1):
+        out = f"{bucket}/{number}"
+        Flaky.writes, Flaky.fails_at = 0, (number, ("open", "write", "commit")[number % 3])
+        with pytest.raises((OSError, DataprepError), match="the bucket is full"):
+            job.run(docs, out)
+        Flaky.fails_at = (0, "")
+        assert not files.exists(f"{out}/manifest.json")
+        again = job.run(docs, out)
+        assert again.manifest["content"] == content
+        assert not any(dp.verify(out).values())
+
+
+def short(text):
+    """Drop some documents."""
+    return len(text) > 900
 
 
 def test_unknown_storage_is_one_sentence():

@@ -94,3 +94,34 @@ def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
             pass
         assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_threads_delay_ctrl_c_each_for_itself() -> None:
+    """A thread that ends its block while another is in its own unblocks nothing but itself, and not the main thread."""
+    seen, inside, go_on = {}, threading.Barrier(3), threading.Event()
+
+    def blocked() -> bool:
+        return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+    def work(*, first: bool) -> None:
+        with no_ctrl_c():
+            inside.wait()
+            if not first:
+                go_on.wait()
+            seen[first] = [blocked()]
+        seen[first].append(blocked())
+        if first:
+            go_on.set()
+
+    threads = [threading.Thread(target=work, kwargs={"first": first}) for first in (True, False)]
+    for thread in threads:
+        thread.start()
+    inside.wait()
+    assert not blocked()  # of the main thread, which a terminal's Ctrl-C reaches
+    with no_ctrl_c():
+        go_on.wait()
+        assert blocked()
+    for thread in threads:
+        thread.join()
+    assert seen == {True: [True, False], False: [True, False]}
+    assert not blocked()
