@@ -37,9 +37,17 @@ def ccnet_lines(text: str) -> str:
     return "\n".join(map(ccnet_normal, text.split("\n")))
 
 
+class _Table(dict[int, str]):
+    """Normal forms by code point; other code points are added as they are met, since `translate` is slow without."""
+
+    def __missing__(self, point: int) -> str:
+        self[point] = chr(point)
+        return self[point]
+
+
 @cache
-def _table() -> dict[int, str]:
-    """Return {code point: its normal form} for the code points that change; characters are decomposed one by one."""
+def _table() -> _Table:
+    """Return the normal forms of the code points that change; characters are decomposed one by one."""
     table = dict.fromkeys([*range(32), *range(127, 160)], "")
     table |= {ord(mark): plain for mark, plain in MARKS.items()}
     table |= dict.fromkeys(np.flatnonzero(classes() & DECIMAL).tolist(), "0")
@@ -48,7 +56,7 @@ def _table() -> dict[int, str]:
     small = lowered() & np.uint32(POINT)
     capitals = np.flatnonzero(small != np.arange(len(small)))
     lower = {c: table.get(s, chr(s)) for c, s in zip(capitals.tolist(), small[capitals].tolist(), strict=True)}
-    return table | lower
+    return _Table(table | lower)
 
 
 _SIGMA, _FINAL_SIGMA = "\u03a3", "\u03c2"

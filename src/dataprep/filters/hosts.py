@@ -136,7 +136,10 @@ def _listed(host: str, domains: frozenset[str]) -> bool:
     """Return whether a host or, unless it is an IP address, a domain above it is in a list."""
     if host in domains or _is_ip(host):
         return host in domains
-    return any(host[i + 1 :] in domains for i, c in enumerate(host) if c == ".")
+    dot = host.find(".")
+    while dot >= 0 and host[dot + 1 :] not in domains:
+        dot = host.find(".", dot + 1)
+    return dot >= 0
 
 
 def _site(host: str) -> str:

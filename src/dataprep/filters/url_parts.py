@@ -25,6 +25,7 @@ PARTS = (
 )
 IGNORED = r"^[\x00-\x20]+|[\x00-\x20]+$|[\t\n\r]"  # what the standard removes from a URL before it reads it
 SPECIAL = re.compile(r"[\x00-\x20#/<>?@\[\]\\^|%:\x7f\ufffd]")  # not in host names, once escapes are decoded
+PLAIN = re.compile(r"(?:[a-z0-9-]+\.)+[a-z][a-z0-9-]*")  # a host that is in its form
 HIDDEN = re.compile(r"[\x00-\x1f\x7f]")
 LABEL_ENDS = re.compile("[.\u3002\uff0e\uff61]")
 UNSEEN = re.compile("[\xad\u034f\u200b\u2060\u2064\ufeff\u180b-\u180d\u180f\ufe00-\ufe0f]")  # that UTS 46 removes
@@ -60,7 +61,7 @@ def addresses(batch: Batch, column: str, who: str) -> Addresses:
     values = values.cast(pa.string()) if pa.types.is_null(kind) else values
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     urls = _cleaned(coded.dictionary.cast(pa.string()))
-    names, paths = split(urls)
+    names, paths = _divided(urls)
     hosts = names.dictionary_encode()
     rows = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)
     known = [host_name(host) or host.lower() for host in hosts.dictionary.to_pylist()]
@@ -69,9 +70,13 @@ def addresses(batch: Batch, column: str, who: str) -> Addresses:
 
 def split(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
     """Return two arrays: the hosts of URLs as they are written ("" if there is none), and the parts after the hosts."""
+    return _divided(_cleaned(urls))
+
+
+def _divided(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
     if not len(urls):
         return urls, urls
-    parts = pc.extract_regex(_cleaned(urls), PARTS)
+    parts = pc.extract_regex(urls, PARTS)
     host, bare, path = (pc.fill_null(parts.field(name), "") for name in ("host", "bare", "path"))
     return pc.if_else(pc.equal(host, ""), bare, host), path
 
@@ -93,6 +98,8 @@ def host_name(host: str) -> str:
     >>> host_name("WWW.Exämple.ORG."), host_name("0x7f.1"), host_name("[0:0::1]")
     ('www.xn--exmple-cua.org', '127.0.0.1', '[::1]')
     """
+    if PLAIN.fullmatch(host):
+        return host
     host = HIDDEN.sub("", unquote(host) if "%" in host else host)
     if host.startswith("["):
         return _ipv6(host)

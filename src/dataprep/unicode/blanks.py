@@ -20,6 +20,8 @@ def blank(c: Int) -> bool:
 
 def words(text: str) -> list[str]:
     """Return the words of a text, separated by spaces, tabs, carriage returns, NULs and line feeds."""
-    for c in "\0\t\n\r":
-        text = text.replace(c, " ")
-    return [word for word in text.split(" ") if word]
+    if not text.isprintable():  # it may have one of these
+        for c in "\0\t\n\r":
+            text = text.replace(c, " ")
+    found = text.split(" ")
+    return [word for word in found if word] if "" in found else found
