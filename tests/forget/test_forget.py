@@ -454,7 +454,7 @@ def test_ids_that_cannot_be(home, dataprep):
     assert len(listed(str(run / "clean"))) == 0
     (home / "ids.txt").write_text(f"77:3\n{known}\n")
     code, out, _ = dataprep("forget", run, "--ids", home / "ids.txt", "--of", "clean", "--missing-ok")
-    assert (code, "1 ids are unknown: 77:3" in out) == (0, True)
+    assert (code, "1 id is unknown: 77:3" in out) == (0, True)
     with pytest.raises(PlanError, match="there is no folder x"):
         forget(str(run), [known], of="x")
     with pytest.raises(PlanError, match="has no Dataset and no token shards"):

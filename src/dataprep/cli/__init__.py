@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from dataprep import __version__
 from dataprep.core.folder import Folder
-from dataprep.errors import InUse, Transient, WorkerDied, shown
+from dataprep.errors import InUse, Transient, WorkerDied, counted, shown
 from dataprep.store.stopping import CODES, clean_end, stopped_in
 from dataprep.train.ranks import is_first_here
 
@@ -42,8 +43,32 @@ from .init import init
 from .quiet import may_be_quiet
 from .wording import check_paths, in_options, is_network, sentence_of, warn_in_options
 
+
+class _Command(TyperCommand):
+    """A command whose help shows no type beside flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, with the help option."""
+        return _without_types(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    """The command `dataprep` itself, whose help shows no type beside flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, with the help option."""
+        return _without_types(super().get_params(ctx))
+
+
+def _without_types(params: list[Any]) -> list[Any]:
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""  # else typer prints <bool>
+    return params
+
+
 app = typer.Typer(
-    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    cls=_Group, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
     help="Raw text to a trained language model: read, filter, deduplicate, tokenize, train.",
 )  # fmt: skip
 
@@ -104,7 +129,7 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 for _panel, _commands in PANELS.items():
     for _command in _commands:
         _run = _stoppable(_command)
-        app.command(rich_help_panel=_panel)(_run if _command in PRINTS else may_be_quiet(_run))
+        app.command(cls=_Command, rich_help_panel=_panel)(_run if _command in PRINTS else may_be_quiet(_run))
 
 
 TRY_AGAIN = 75  # EX_TEMPFAIL
@@ -139,5 +164,5 @@ def _stopped() -> str:
     if folder is None:
         return "stopped; nothing was saved"
     n = len(Folder(folder).receipts())
-    parts = f" ({n:,} {'part' if n == 1 else 'parts'})" if n else ""
+    parts = f" ({counted(n, 'part')})" if n else ""
     return f"stopped; finished work is kept in {folder}{parts}, and the same command resumes"

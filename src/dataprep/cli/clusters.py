@@ -12,6 +12,7 @@ from rich.table import Table
 from dataprep.core.batch import show_id
 from dataprep.core.dataset import open_dataset
 from dataprep.core.tables import Drop
+from dataprep.core.terminal import table_of
 from dataprep.errors import require
 from dataprep.history import why
 from dataprep.history.centroids import semantic_clusters
@@ -19,7 +20,7 @@ from dataprep.history.clusters import Cluster, Clusters, find_clusters, least_si
 from dataprep.history.cuts import RepeatedCut, most_repeated_cuts
 from dataprep.unicode.valid import printable
 
-from .options import RunFolder, Screen, table_of
+from .options import RunFolder, Screen
 from .why import text_pair
 
 DEFAULT = 5

@@ -10,10 +10,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from dataprep.core.batch import show_id
+from dataprep.core.terminal import table_of
 from dataprep.history.comparison import Comparison, OneSided, TokenAmount, compare
 from dataprep.unicode.valid import printable
 
-from .options import Screen, one_line, table_of
+from .options import Screen, one_line
+
+MOST_NAME = 30  # letters of a source's name that are shown in one line
 
 
 def diff(
@@ -42,6 +45,7 @@ def _table(found: Comparison) -> Table:
     table = table_of(*titles)
     columns = (found.both, found.lost.sources, found.gained.sources, found.changed)
     names = sorted({name for column in columns for name in column})
+    table.columns[0].min_width = min(MOST_NAME, max(map(len, ("source", *names))))
     for name in names:
         amounts = [column.get(name, TokenAmount()) for column in columns]
         table.add_row(escape(one_line(name)), *_cells(amounts, tokens=found.has_tokens))

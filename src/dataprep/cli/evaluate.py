@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from dataprep.core.terminal import table_of
 from dataprep.errors import PlanError
 
 from .as_json import Json, print_json
 from .chat import Device, ModelFolder
-from .options import Screen, one_line, say, table_of
+from .options import Screen, one_line, say
 
 SHOWN = 30  # groups
 LABEL_CHARS = 60

@@ -8,7 +8,9 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from .options import Screen, table_of
+from dataprep.core.terminal import table_of
+
+from .options import Screen
 
 Format = Annotated[
     str | None, typer.Option("--format", help="Format of the files, as in dp.read: jsonl, lines, paragraphs ...")

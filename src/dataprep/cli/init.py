@@ -17,10 +17,11 @@ from rich.markup import escape
 
 from dataprep.core import pipeline_file
 from dataprep.core.dataset import Dataset
-from dataprep.errors import PlanError
+from dataprep.core.terminal import table_of
+from dataprep.errors import PlanError, counted
 from dataprep.store import files
 
-from .options import Screen, one_line, table_of
+from .options import Screen, one_line
 from .trial import dry_run
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ CLEAN = '''
 def filter(ingest, out, run):
     """Drop documents by rules, each with its reason; rules that would drop most of them are comments.
 
-    Each share is of the documents that reach the rule, in a sample of {n:,} documents. {languages}
+{about}
     """
     stages = [
 {stages}    ]
@@ -168,7 +169,7 @@ def init(
     with tempfile.TemporaryDirectory(prefix="dataprep-init-") as place:
         trial = files.join(place, files.name_of(out))
         files.write_bytes(trial, text.encode("utf-8", "backslashreplace"))
-        dry_run(pipeline_file.load(trial), None, SAMPLE_BYTES, 0)
+        dry_run(pipeline_file.load(trial), None, SAMPLE_BYTES, 0, end="its results are removed")
     files.write_bytes(out, text.encode("utf-8", "backslashreplace"))
     console.print(f"wrote {escape(out)}; read it, change it, then: dataprep run {escape(out)}", soft_wrap=True)
 
@@ -177,8 +178,8 @@ def _print_found(console: Screen, found: FolderContents) -> None:
     """Print a row per format, and how many files are left out, and why."""
     table = table_of("found", "text in", "files", "stored", left=2)
     for group in found.groups:
-        for n, (name, count) in enumerate(sorted(group.formats.items())):
-            stored = decimal(group.n_bytes) if n == 0 else ""
+        for name, count in sorted(group.formats.items()):
+            stored = decimal(group.stored[name])
             table.add_row(name, "messages" if group.chats else escape(group.text), f"{count:,}", stored)
     console.print(table)
     for reason, n in sorted(Counter(found.left_out.values()).items()):
@@ -264,7 +265,9 @@ def _cleaning(documents: Sequence[FileGroup]) -> str:
         lines.append(f"        {'' if is_on else '# '}{code},  # {about}; drops {share:.0%}\n")
         samples, left = (kept, n_kept) if is_on else (samples, left)
     lines.append("        # dp.PII(),  # replaces e-mail addresses, telephone numbers and the like\n")
-    return CLEAN.format(n=n, languages=languages, stages="".join(lines))
+    about = f"Each share is of the documents that reach the rule, in a sample of {counted(n, 'document')}. {languages}"
+    about = textwrap.fill(about, 110, initial_indent=" " * 4, subsequent_indent=" " * 4)
+    return CLEAN.format(about=about, stages="".join(lines))
 
 
 def _count(docs: Dataset) -> int:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 import typer
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
@@ -15,14 +16,16 @@ from dataprep.core.batch import show_id
 from dataprep.core.dataset import open_dataset
 from dataprep.core.folder import REPORT, datasets
 from dataprep.core.stats import Amount, StageStats
+from dataprep.core.terminal import table_of, unit_of
 from dataprep.core.unread import by_kind, rows_of
+from dataprep.errors import counted
 from dataprep.history.message_figures import LENGTHS, TITLES, WEEKDAYS, NameRow, length_rows, most_frequent
 from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, months_of, of_family
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
 from .as_json import SCHEMA, Json, of_dataset, print_json
-from .options import RunFolder, Screen, one_line, say, table_of
+from .options import RunFolder, Screen, one_line, say
 
 SHADES = " ░▒▓█"
 BAR_CHARS = 40
@@ -51,7 +54,7 @@ def inspect(
     for docs in opened:
         manifest = docs.manifest
         console.rule(f"[bold]{escape(str(docs.url))}", align="left", style="dim")
-        console.print(f"{manifest['docs']:,} documents, {manifest['bytes'] / 1e6:,.2f} MB of text", highlight=False)
+        console.print(f"{counted(manifest['docs'], 'document')}, {decimal(manifest['bytes'])} of text", highlight=False)
         for stage in docs.stats:
             if stage.name.startswith(STAGE):
                 print_messages(console, stage)
@@ -76,8 +79,9 @@ def _print_fits(console: Console, fits: list[dict[str, Any]]) -> None:
 
 def _print_unread(console: Console, unread: pa.Table, n: int) -> None:
     """Print the numbers of unread files by reason and suffix, each with examples."""
-    if len(unread):
-        console.print(f"{len(unread):,} files were not read, or not to their end:", highlight=False)
+    if n_files := len(unread):
+        were = "was" if n_files == 1 else "were"
+        console.print(f"{counted(n_files, 'file')} {were} not read, or not to the end:", highlight=False)
     for (reason, suffix), rows in by_kind(rows_of(unread)).items():
         console.print(f"  [cyan]{escape(printable(f'{reason} {suffix}'))}[/] {len(rows):,}", highlight=False)
         for row in rows[:n]:
@@ -117,7 +121,8 @@ def _print_model(console: Console, folder: str) -> None:
 
 def _stage_table(stage: StageStats, only: str | None) -> Table:
     """Return a row per source, each followed by a row per drop reason."""
-    table = table_of("source", "in", "kept", "dropped", "MB in", "MB kept")
+    unit = unit_of(max((amount.bytes for side in (stage.into, stage.out) for amount in side.values()), default=0))
+    table = table_of("source", "in", "kept", "dropped", f"{unit.name} in", f"{unit.name} kept")
     table.title, table.title_justify = escape(stage.name), "left"
     table.columns[0].min_width = 28 if stage.docs_in < ALIGNED else None  # longer numbers need the space
     none = Amount()
@@ -125,7 +130,7 @@ def _stage_table(stage: StageStats, only: str | None) -> Table:
         if only in (None, name):
             read, kept = stage.into[name], stage.out.get(name, none)
             row = (f"{read.docs:,}", f"{kept.docs:,}", f"{read.docs - kept.docs:,}")
-            table.add_row(escape(one_line(name)), *row, f"{read.bytes / 1e6:,.2f}", f"{kept.bytes / 1e6:,.2f}")
+            table.add_row(escape(one_line(name)), *row, unit.show(read.bytes), unit.show(kept.bytes))
             for reason, sources in sorted(stage.dropped.items()):
                 if name in sources:
                     table.add_row(f"  {escape(reason)}", "", "", f"{sources[name].docs:,}", style="dim")

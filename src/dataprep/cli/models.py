@@ -10,11 +10,12 @@ from rich.markup import escape
 from rich.text import Text
 
 from dataprep.core.batch import show_id
-from dataprep.errors import PlanError
+from dataprep.core.terminal import table_of
+from dataprep.errors import PlanError, counted
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from .options import Screen, numbers, say, table_of
+from .options import Screen, numbers, say
 
 Out = Annotated[str, typer.Option(help="The model to write, NAME.bin; NAME.bin.json describes it.")]
 Format = Annotated[
@@ -208,7 +209,7 @@ def perplexity(
     for language, found in bounds.items():
         low, high = ("-" if found[name] is None else f"{found[name]:,.1f}" for name in ("low", "high"))
         console.print(
-            f"[bold]{escape(language)}[/]: {found['scores']:,} scores, {low} <= perplexity < {high} is kept: "
+            f"[bold]{escape(language)}[/]: {counted(found['scores'], 'score')}, {low} <= perplexity < {high} is kept: "
             f"{found['lost']:,} are dropped, those nearest to the cut first",
             soft_wrap=True,
         )

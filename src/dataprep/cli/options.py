@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
-from rich.table import Table
 
 from dataprep.core.ray_runner import Ray
 from dataprep.core.runner import Local, Runner, Serial
@@ -79,14 +78,3 @@ def numbers(option: str, given: str, like: str) -> tuple[float, ...]:
     except ValueError as e:
         msg = f"{option} {given!r} must be {like}"
         raise PlanError(msg) from e
-
-
-def table_of(*titles: str, left: int = 1) -> Table:
-    """Return a table with these column titles and no rows; all but the first `left` columns align at the right.
-
-    What does not fit is continued in the next line of its cell; nothing is cut.
-    """
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for n, title in enumerate(titles):
-        table.add_column(title, justify="left" if n < left else "right", overflow="fold")
-    return table

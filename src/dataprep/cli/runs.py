@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
 
 from dataprep.core import owned, pipeline_file
 from dataprep.core.batch import show_id
 from dataprep.core.folder import STEPS, Folder
 from dataprep.core.runner import Runner
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, counted
 from dataprep.store import files, lease
 
 from .options import Memory, RunFolder, Screen, Timeout, Workers, runner, say
@@ -48,7 +49,7 @@ def run(
 
     for done in pipeline_file.execute(steps, out, runner(workers, memory, ray=ray, timeout=timeout), to, starting):
         _print_result(console, done.result)
-        console.print(f"[dim]{done.seconds:.1f} s[/]")
+        console.print(f"[dim]{done.seconds:.1f} s{', done before' if done.before else ''}[/]")
     console.print(f"\n[dim]details:[/] dataprep inspect {escape(out)}", highlight=False)
 
 
@@ -79,16 +80,16 @@ def clean(
     if all_:
         lease.check_free([folder, *owned.homes(folder)] if files.is_local(folder) else [])
         freed, kept = owned.remove_all(folder)
-        say(f"removed what dataprep wrote into {folder}, {freed / 1e6:.1f} MB")
+        say(f"removed what dataprep wrote into {folder}, {decimal(freed)}")
     else:
         inside = (folder, *(files.join(folder, name) for name in files.listdir(folder)))
         found = [home for home in map(Folder, inside) if home.is_of_a_run and files.exists(home.path(STEPS))]
         lease.check_free(home.url for home in found)
         freed = sum(owned.remove(home.url, [STEPS]) for home in found)
         kept = [home.path(name) for home in found for name in owned.foreign(home.url, [STEPS])]
-        say(f"removed {len(found)} folders of steps, {freed / 1e6:.1f} MB")
+        say(f"removed {counted(len(found), 'folder')} of steps, {decimal(freed)}")
     if kept:
-        more = f" and {len(kept) - 1:,} more files" if len(kept) > 1 else ""
+        more = f" and {counted(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
         say(f"kept {kept[0]}{more}, which dataprep did not write")
 
 
@@ -114,9 +115,9 @@ def forget(
         if n:
             console.print(f"removed {n:,} from {escape(url)}")
     console.print(f"[bold]{done}[/]")
-    if len(done.unknown):
+    if n := len(done.unknown):
         shown = ", ".join(show_id(i) for i in done.unknown[:SHOWN].tolist())
-        console.print(f"[yellow]{len(done.unknown):,} ids are unknown:[/] {shown}")
+        console.print(f"[yellow]{counted(n, 'id')} {'is' if n == 1 else 'are'} unknown:[/] {shown}")
     _print_copies(console, done.copies, with_copies=with_copies)
     _print_files(console, "cleared", done.cleared)
     _print_files(console, "[yellow]may still hold the text, or what was learned from it[/]", done.elsewhere)
@@ -126,7 +127,7 @@ def _print_copies(console: Console, copies: Any, *, with_copies: bool) -> None:
     if not copies:
         return
     tail = "forgotten too" if with_copies else "not forgotten; use --with-copies to forget them"
-    console.print(f"[yellow]{len(copies):,} documents may carry the same text ({tail}):[/]")
+    console.print(f"[yellow]{counted(len(copies), 'document')} may carry the same text ({tail}):[/]")
     for copy in copies[:SHOWN]:
         similarity = "" if copy.similarity is None else f", similarity {copy.similarity:.3f}"
         relation = "was kept for" if copy.is_kept else "was dropped for"

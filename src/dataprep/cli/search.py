@@ -16,12 +16,13 @@ from dataprep.core.batch import show_id
 from dataprep.core.dataset import open_dataset
 from dataprep.core.folder import INDEX as INDEX_FOLDER
 from dataprep.core.folder import Folder, datasets
+from dataprep.core.terminal import table_of
 from dataprep.errors import PlanError
 from dataprep.search.index import DISK, INDEX, Hit, SuffixIndex
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from .options import Screen, Workers, runner, table_of
+from .options import Screen, Workers, runner
 
 MATCH_CHARS = 200  # shown of a match
 CELL_CHARS = 60  # shown of a match in a table

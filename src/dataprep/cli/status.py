@@ -7,14 +7,17 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
 
+from dataprep.core.terminal import table_of
+from dataprep.errors import counted
 from dataprep.history.status import DONE, MODEL, NOT_BEGUN, FolderStatus
 from dataprep.history.status import status as state_of
 from dataprep.unicode.valid import printable
 
 from .as_json import SCHEMA, Json, print_json
-from .options import Screen, table_of
+from .options import Screen
 
 COLOURS = {DONE: "green", NOT_BEGUN: "dim"}
 
@@ -52,7 +55,7 @@ def _figures(one: FolderStatus) -> dict[str, Any]:
 def _amounts(one: FolderStatus) -> str:
     if one.documents is not None:
         tokens = "" if one.tokens is None else f", {one.tokens:,} tokens"
-        return f", {one.documents:,} documents{tokens}, {(one.bytes or 0) / 1e6:,.2f} MB"
+        return f", {counted(one.documents, 'document')}{tokens}, {decimal(one.bytes or 0)}"
     if one.done is None:
         return ""
     of = "" if one.of is None else f" of {one.of:,}"

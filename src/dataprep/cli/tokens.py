@@ -14,12 +14,13 @@ from rich.text import Text
 from dataprep.core import pipeline_file
 from dataprep.core.batch import parse_id, show_id
 from dataprep.core.folder import Folder
-from dataprep.errors import PlanError
+from dataprep.core.terminal import table_of
+from dataprep.errors import PlanError, counted
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
 from .as_json import SCHEMA, Json, of_folder, only_json, print_json
-from .options import Screen, Workers, runner, say, table_of
+from .options import Screen, Workers, runner, say
 
 ShardFolder = Annotated[str, typer.Argument(help="A folder of token shards.")]
 COLOURS = ("on blue", "on dark_green", "on dark_red", "on purple4", "on grey30")  # of tokens, in turn
@@ -77,7 +78,7 @@ def _print_problems(found: dict[str, Any]) -> None:
             console.print(f"[green]good[/] {escape(url)}: {amounts}{root}", soft_wrap=True)
     n = sum(map(len, found.values()))
     if n:
-        console.print(f"[bold red]{n:,} {'problem' if n == 1 else 'problems'}[/]")
+        console.print(f"[bold red]{counted(n, 'problem')}[/]")
 
 
 def show(

@@ -14,6 +14,7 @@ from rich.table import Table
 from dataprep.core import pipeline_file
 from dataprep.core.batch import show_id
 from dataprep.core.runner import WORKER_BYTES, machine_memory, parse_bytes
+from dataprep.core.terminal import table_of
 from dataprep.errors import PlanError
 from dataprep.history.trials import StageChanges, estimate, rehearse
 from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
@@ -21,7 +22,7 @@ from dataprep.unicode.valid import printable
 
 from .as_json import Json, of_estimate, only_json, print_json
 from .look import print_messages
-from .options import Memory, Screen, Workers, one_line, table_of
+from .options import Memory, Screen, Workers, one_line
 
 CONTEXT_CHARS = 30  # shown before the first difference
 VALUES_SHOWN = 6  # of a column that a stage adds
@@ -79,12 +80,13 @@ def _reading(inputs: list[str]) -> pipeline_file.Step:
 
 
 def dry_run(
-    steps: list[pipeline_file.Step], to: str | None = None, sample_bytes: int = 16 << 20, examples: int = 3
-) -> None:
+    steps: list[pipeline_file.Step], to: str | None = None, sample_bytes: int = 16 << 20, examples: int = 3,
+    *, end: str = "nothing is written, and the temporary folder is removed",
+) -> None:  # fmt: skip
     """Run the steps of a pipeline file on a sample; print a table and examples of each stage's drops and changes.
 
     to: the step to run, with the steps that it needs; None: all steps. sample_bytes: size of the sample's text.
-    examples: documents to show per reason and change.
+    examples: documents to show per reason and change. end: the end of the last line.
     """
     console = Screen()
     with console.status("running a sample"):
@@ -99,8 +101,7 @@ def dry_run(
                 print_messages(console, changes.stats)
             _print_examples(console, changes)
     console.print(
-        f"\n[dim]dry run on {tried / 1e6:,.1f} MB of text: nothing is written, and the temporary folder is removed[/]",
-        highlight=False,
+        f"\n[dim]dry run on {decimal(tried)} of text: {end}[/]", highlight=False
     )
 
 

@@ -15,6 +15,7 @@ import contextlib
 import difflib
 import importlib.util
 import inspect
+import os
 import re
 import sys
 import time
@@ -48,12 +49,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Done:
-    """A finished step: its name, folder, result, and duration in seconds."""
+    """A finished step: its name, folder, result, duration in seconds, and whether it wrote nothing (`before`)."""
 
     name: str
     out: str
     result: Any
     seconds: float
+    before: bool
 
 
 def load(path: str) -> list[Step]:
@@ -107,7 +109,7 @@ def execute(
     for step in chosen:
         starting(step.name)
         given = {"out": files.join(out, step.name), "run": run, **results}
-        began = time.perf_counter()
+        began, there = time.perf_counter(), _stamps(given["out"])
         with _noted(out, step.name), _calling(step.fn.__code__.co_filename):
             try:
                 results[step.name] = step.fn(**{name: given[name] for name in step.takes})
@@ -115,7 +117,22 @@ def execute(
                 if is_new and not results:
                     files.remove(record)
                 raise
-        yield Done(step.name, given["out"], results[step.name], time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        before = bool(there) and there == _stamps(given["out"])
+        yield Done(step.name, given["out"], results[step.name], seconds, before)
+
+
+def _stamps(url: str) -> dict[str, tuple[int, int]]:
+    """Return the size and time of each file in a local folder, but for hidden ones; {} for a remote folder."""
+    found: dict[str, tuple[int, int]] = {}
+    for at, folders, names in os.walk(files.path_of(url)) if files.is_local(url) else ():
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not name.startswith("."):
+                with contextlib.suppress(FileNotFoundError):
+                    stat = os.lstat(os.path.join(at, name))
+                    found[os.path.join(at, name)] = stat.st_size, stat.st_mtime_ns
+    return found
 
 
 def _noted(out: str, step: str) -> contextlib.AbstractContextManager[None]:

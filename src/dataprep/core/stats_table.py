@@ -8,20 +8,18 @@ from typing import Any
 
 from rich.console import Console, Group
 from rich.markup import escape
-from rich.table import Table
 
 from .notebook import html_table, text
+from .terminal import Unit, table_of, unit_of
 
-TITLES = ("stage", "documents", "of input", "MB", "bytes cut")
 COUNTS_SHOWN = 40  # per stage, the largest; manifests have all
 
 
 def for_terminal(stats: Any) -> Group:
     """Return the table of the `Stats` of a run for `rich`, followed by the alarms."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in TITLES:
-        table.add_column(title, justify="left" if title == TITLES[0] else "right", overflow="fold")
-    for row in _rows(stats):
+    unit = _unit(stats)
+    table = table_of(*_titles(unit))
+    for row in _rows(stats, unit):
         table.add_row(*map(escape, row), style="dim" if row[0].startswith("  ") else None)
     return Group(table, *(f"[bold red]alarm:[/] {escape(alarm)}" for alarm in stats.alarms()))
 
@@ -35,19 +33,30 @@ def as_text(stats: Any) -> str:
 
 def as_html(stats: Any) -> str:
     """Return the table of the `Stats` of a run as HTML, followed by the alarms."""
-    cells = ([text(cell).replace("  ", "&emsp;", 1) for cell in row] for row in _rows(stats))
-    return html_table(TITLES, cells) + "".join(f"<p><b>alarm:</b> {text(alarm, 1_000)}</p>" for alarm in stats.alarms())
+    unit = unit_of(1e6)  # MB: the notebooks of docs/ have these tables
+    cells = ([text(cell).replace("  ", "&emsp;", 1) for cell in row] for row in _rows(stats, unit))
+    alarms = (f"<p><b>alarm:</b> {text(alarm, 1_000)}</p>" for alarm in stats.alarms())
+    return html_table(_titles(unit), cells) + "".join(alarms)
 
 
-def _rows(stats: Any) -> Iterator[tuple[str, ...]]:
+def _unit(stats: Any) -> Unit:
+    """Return the unit of all sizes of the table: what the largest stage received or returned decides."""
+    return unit_of(max((stage.total(side).bytes for stage in stats for side in (stage.into, stage.out)), default=0))
+
+
+def _titles(unit: Unit) -> tuple[str, ...]:
+    return "stage", "documents", "of input", unit.name, "bytes cut"
+
+
+def _rows(stats: Any, unit: Unit) -> Iterator[tuple[str, ...]]:
     """Yield a row per stage, each followed by a row per reason and per count, which two spaces indent."""
     for stage in stats:
         kept = stage.total(stage.out)
         share = f"{kept.docs / stage.docs_in:.1%}" if stage.docs_in else ""
-        yield stage.name, f"{kept.docs:,}", share, f"{kept.bytes / 1e6:,.2f}", f"{stage.cut:,}"
+        yield stage.name, f"{kept.docs:,}", share, unit.show(kept.bytes), f"{stage.cut:,}"
         for reason, n in stage.reasons.items():
-            mb = stage.total(stage.dropped[reason]).bytes / 1e6
-            yield f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{mb:,.2f}", ""
+            size = unit.show(stage.total(stage.dropped[reason]).bytes)
+            yield f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{size}", ""
         for name, n in sorted(stage.counts.most_common(COUNTS_SHOWN)):
             yield f"  . {name}", f"{n:,}", "", "", ""
         if len(stage.counts) > COUNTS_SHOWN:

@@ -19,7 +19,7 @@ from dataprep.core.folder import DATASET, TOKENS
 from dataprep.core.forget_list import listed, noted
 from dataprep.core.notebook import block
 from dataprep.core.runner import Runner
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, counted
 from dataprep.store import files, lease
 
 from .copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
@@ -52,8 +52,9 @@ class Forgotten:
     _repr_html_ = block
 
     def __str__(self) -> str:
-        n, folders = sum(self.removed.values()), sum(map(bool, self.removed.values()))
-        return f"{len(self.ids):,} ids on the list, {n:,} rows removed from {folders} folders"
+        rows = counted(sum(self.removed.values()), "row")
+        folders = counted(sum(map(bool, self.removed.values())), "folder")
+        return f"{counted(len(self.ids), 'id')} on the list, {rows} removed from {folders}"
 
 
 def forget(

@@ -6,6 +6,7 @@ The items of a list are dicts; those of a generator are dicts or texts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -64,10 +65,23 @@ def _tables(data: Any, source: str) -> Iterator[pa.Table]:
             msg = f"the rows are not a table ({e}); each row must be a text, or a dict with values of the same types"
             raise ReadError(msg, source) from e
         return
+    _check_names(data, source)
     for batch in _batches(data, source):
         table = pa.Table.from_batches([batch])
         table = table.select([name for name in table.column_names if not name.startswith("__index_level_")])
         yield from (table.slice(start, SLICE) for start in range(0, len(table), SLICE))
+
+
+def _check_names(data: Any, source: str) -> None:
+    """Raise ReadError if two columns of a table have the same name."""
+    if isinstance(data, pa.RecordBatchReader):
+        names = data.schema.names
+    else:
+        names = getattr(data, "column_names", getattr(data, "columns", ()))
+    twice = next((name for name, n in Counter(names).items() if n > 1), None)
+    if twice is not None:
+        msg = f"the table has several columns named {twice!r}; a name must occur once: rename or drop the others"
+        raise ReadError(msg, source)
 
 
 def _batches(data: Any, source: str) -> Iterator[pa.RecordBatch]:

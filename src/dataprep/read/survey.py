@@ -37,14 +37,19 @@ class FileGroup:
     """Files that one call of `dp.read` reads.
 
     chats: whether they are exports of chats. text: the field that has the text. paths: files, folders and globs that
-    name exactly these files. formats: number of files per format. n_bytes: their size as stored.
+    name exactly these files. formats: number of files per format. stored: their bytes as stored, per format.
     """
 
     chats: bool
     text: str
     paths: list[str] = field(default_factory=list)
     formats: Counter[str] = field(default_factory=Counter)
-    n_bytes: int = 0
+    stored: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all files as stored."""
+        return self.stored.total()
 
     @property
     def pages(self) -> bool:
@@ -80,9 +85,10 @@ def survey(folder: str) -> FolderContents:
 def _of_dataset(folder: str) -> FileGroup:
     """Return the group of a sealed Dataset, or of a folder of `save_to_disk`."""
     if hf.is_saved(folder):
-        return FileGroup(chats=False, text="text", paths=[folder], formats=Counter({"hf": 1}))
+        stored = Counter({"hf": sum(map(files.size, files.expand(folder)))})
+        return FileGroup(chats=False, text="text", paths=[folder], formats=Counter({"hf": 1}), stored=stored)
     docs = open_dataset(folder)
-    return FileGroup(False, "text", [folder], Counter({"Dataset": len(docs.parts)}), docs.n_bytes)
+    return FileGroup(False, "text", [folder], Counter({"Dataset": len(docs.parts)}), Counter({"Dataset": docs.n_bytes}))
 
 
 def _of_files(folder: str) -> FolderContents:
@@ -106,7 +112,7 @@ def _of_files(folder: str) -> FolderContents:
         group = groups.setdefault(key, FileGroup(*key))
         keys[url] = key
         group.formats[kind.name] += 1
-        group.n_bytes += files.size(url)
+        group.stored[kind.name] += files.size(url)
     if not groups:
         url, reason = next(iter(left_out.items()))
         msg = f"{folder} has no text: {url} is left out ({reason}); give a folder with documents or chats"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.errors import CorruptShard, PlanError
+from dataprep.errors import CorruptShard, PlanError, counted
 from dataprep.store.atomic import read_bytes
 from dataprep.tokens.shard_format import (
     AGAIN,
@@ -102,7 +102,7 @@ class Shards:
 
     def __repr__(self) -> str:
         side = "" if self.split_name is None else f", split={self.split_name!r}"
-        return f"<Shards {str(self.path)!r}{side}: {len(self):,} documents, {self.n_tokens:,} tokens>"
+        return f"<Shards {str(self.path)!r}{side}: {counted(len(self), 'document')}, {counted(self.n_tokens, 'token')}>"
 
     def __reduce__(self) -> tuple[Any, ...]:  # a memmap would travel as a copy of its bytes
         return Shards, (self.path, self.manifest, self.split_name)

@@ -17,6 +17,7 @@ from rich.text import Text
 from dataprep.core import owned
 from dataprep.core.export import check_file_apart
 from dataprep.core.notebook import block
+from dataprep.core.terminal import Unit, table_of, unit_of
 from dataprep.store import files
 
 if TYPE_CHECKING:
@@ -187,27 +188,25 @@ def _list(tokens: list[str]) -> str:
 
 
 def _texts(report: TokenizerReport) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
     by_language = any(row.language for row in report.rows)
-    for title in ("source", "language") if by_language else ("source",):
-        table.add_column(title, overflow="fold")
+    names = ("source", "language") if by_language else ("source",)
+    unit = unit_of(report.total.n_bytes)
     more = ["fallback"] + (["unknown"] if report.total.unknown else [])
-    titles = ["documents", "MB", "bytes/tok", "chars/tok", *more]
+    titles = ["documents", unit.name, "bytes/tok", "chars/tok", *more]
     titles += [f"{report.compared} bytes/tok", f"tokens / {report.compared}"] if report.compared else []
-    for title in titles:
-        table.add_column(title, justify="right", overflow="fold")
+    table = table_of(*names, *titles, left=len(names))
     shown = report.rows[:SHOWN]
     for row in [*shown, report.total]:
-        names = [Text(row.source), *([Text(row.language)] if by_language else [])]
-        table.add_row(*names, *_figures(row, unknown="unknown" in more))
+        cells = [Text(row.source), *([Text(row.language)] if by_language else [])]
+        table.add_row(*cells, *_figures(row, unit, unknown="unknown" in more))
     if len(report.rows) > SHOWN:
         table.caption = f"and {len(report.rows) - SHOWN} more, in the JSON"
     return table
 
 
-def _figures(row: Row, *, unknown: bool) -> list[str]:
+def _figures(row: Row, unit: Unit, *, unknown: bool) -> list[str]:
     tokens = max(1, row.tokens)
-    figures = [f"{row.documents:,}", f"{row.n_bytes / 1e6:,.2f}", f"{row.bytes_per_token:.3f}"]
+    figures = [f"{row.documents:,}", unit.show(row.n_bytes), f"{row.bytes_per_token:.3f}"]
     figures += [f"{row.characters / tokens:.3f}", f"{row.fallback / tokens:.2%}"]
     figures += [f"{row.unknown / tokens:.2%}"] if unknown else []
     if row.compared is not None:
@@ -216,11 +215,11 @@ def _figures(row: Row, *, unknown: bool) -> list[str]:
 
 
 def _samples(report: TokenizerReport) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, title="what the sample costs", title_justify="left")
-    for title in ("sample", "MB", "bytes/tok", "tokens more than the largest"):
-        table.add_column(title, justify="right", overflow="fold")
+    unit = unit_of(max(one.n_bytes for one in report.samples))
+    titles = "sample", unit.name, "bytes/tok", "tokens more than the largest"
+    table = table_of(*titles, left=0, title="what the sample costs", title_justify="left")
     best = report.samples[-1].bytes_per_token
     for one in report.samples:
         costs = f"{best / one.bytes_per_token - 1:+.2%}"
-        table.add_row(f"{one.share:.2%}", f"{one.n_bytes / 1e6:,.2f}", f"{one.bytes_per_token:.3f}", costs)
+        table.add_row(f"{one.share:.2%}", unit.show(one.n_bytes), f"{one.bytes_per_token:.3f}", costs)
     return table
