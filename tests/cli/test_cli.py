@@ -96,9 +96,12 @@ def test_two_workers_write_the_same_bytes(dataprep, pipeline, finished, tmp_path
 
 
 def test_second_run_does_nothing_again(dataprep, pipeline, finished):
-    """With valid receipts no file is written again."""
+    """With valid receipts no file is written again, and each step says so; a report is always written."""
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")}
-    assert dataprep("run", pipeline, "--out", finished)[0] == 0
+    code, said, _ = dataprep("run", pipeline, "--out", finished)
+    assert code == 0
+    times = re.findall(r"^[\d.]+ s(.*)$", said, re.MULTILINE)
+    assert times == [", done before"] * len(times) != []
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")} == before
 
 
@@ -350,3 +353,10 @@ def test_clean_leaves_a_folder_in_use_alone(dataprep, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
     assert dataprep("clean", tmp_path / "run", "--all")[0] == 0
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"]])
+def test_flags_have_no_type_in_help(dataprep, words):
+    """Options that take a value name its type; flags take none."""
+    code, said, _ = dataprep(*words)
+    assert (code, "<bool>" in said, "--help" in said) == (0, False, True)

@@ -63,6 +63,8 @@ def test_the_file_for_a_folder_runs(kind, tmp_path, samples, dataprep, monkeypat
     code, out, err = dataprep("init", "data", "--out", "mine.py")
     assert code == 0, err
     assert "wrote mine.py" in out
+    assert "nothing is written" not in out, "it writes the file"
+    assert max(map(len, (tmp_path / "mine.py").read_text().split("\n"))) <= 120
     text = (tmp_path / "mine.py").read_text()
     assert expected in text
     assert [p.name for p in tmp_path.iterdir() if p.name != "data"] == ["mine.py"], "nothing else is written"

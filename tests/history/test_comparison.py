@@ -220,13 +220,15 @@ def diff(monkeypatch, capsys):
     return call
 
 
-def test_the_command_shows_sources_reasons_and_examples(pair, diff):
+def test_the_command_shows_sources_reasons_and_examples(pair, diff, monkeypatch):
     """`diff A B` has a row a source, the reasons with their numbers, and ids that can be typed into `why`."""
     one, two = pair
     found = comparison.compare(str(one.url), str(two.url), 1)
     said = diff(one.url, str(two.url).removesuffix("/clean"), "-n", 1)
     for word in ("articles", "letters", "news", "all", "lost: in A, not in B", "gained: in B, not in A"):
         assert word in said, word
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "articles" in diff(one.url, two.url), "a name stays whole"
     for side in (found.lost, found.gained):
         for (stage, reason), n in side.reasons.items():
             assert f"{n:>9,} {stage}: {reason}" in said

@@ -197,3 +197,15 @@ def test_a_series_is_a_column_of_texts(kind):
     assert [row["text"] for row in dp.read(library.Series(["a", "b"]))] == ["a", "b"]
     with pytest.raises(ReadError, match="values of type int64; it must have texts"):
         dp.read(library.Series([1, 2]))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "table", "batch", "reader"])
+def test_equal_column_names_are_one_sentence(kind):
+    """Which of them is meant, nobody can say."""
+    table = pa.table([["a"], ["b"], ["c"]], names=["text", "n", "n"])
+    made = {"table": lambda: table, "batch": lambda: table.to_batches()[0], "reader": table.to_reader}
+    if kind == "pandas":
+        pandas = pytest.importorskip("pandas")
+        made["pandas"] = lambda: pandas.DataFrame([["a", 1, 2]], columns=["text", "n", "n"])
+    with pytest.raises(ReadError, match="several columns named 'n'; a name must occur once"):
+        dp.read(made[kind](), key="rows").table(["text"])

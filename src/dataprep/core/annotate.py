@@ -65,7 +65,7 @@ def annotated(
     if isinstance(verdict, CutSpans):
         return AnnotateSpans(spans=verdict.spans, prefix=prefix, **given)
     url = files.join(verdict.verdicts.rpartition("/")[0], "clusters.parquet")
-    with files.open_raw(verdict.verdicts) as f:
+    with files.open_arrow(verdict.verdicts) as f:
         write_rows(url, CLUSTERS, [clusters_of(pq.read_table(f))])
     return AnnotateClusters(clusters=url, centroids=centroids, sized=sized, prefix=prefix, **given)
 

@@ -166,7 +166,7 @@ def json_strings(data: bytes) -> Iterator[str]:
 
 
 def _parquet(url: str) -> Iterator[Strings]:
-    with files.open_raw(url) as f:
+    with files.open_arrow(url) as f:
         file = pq.ParquetFile(f)
         yield Strings("the schema", CELL, [*file.schema_arrow.names, str(file.schema_arrow.metadata or "")])
         first = 0

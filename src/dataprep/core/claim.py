@@ -178,7 +178,7 @@ def _unread_files(out: str) -> set[str]:
     for home in (Folder(out), *(step.input for step in Folder(out).steps)):
         url = home.path(UNREAD)
         if files.exists(url):
-            with files.open_raw(url) as f:
+            with files.open_arrow(url) as f:
                 rows = pq.read_table(f).to_pylist()
             found |= {row["file"] for row in rows if row["reason"] in NOT_WHOLE}
     return found

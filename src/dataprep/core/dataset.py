@@ -206,7 +206,7 @@ class Dataset(Documents):
         tables = [schema.empty_table()]
         home = Folder(str(self.url))
         for url in (url for one in (*home.saved, home) for url in one.tables(kind)):
-            with files.open_raw(url) as f:
+            with files.open_arrow(url) as f:
                 tables.append(pq.read_table(f))
         return shown_in_notebooks(pa.concat_tables(tables))
 

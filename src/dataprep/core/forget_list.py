@@ -32,7 +32,7 @@ def listed(folder: str) -> Ids:
     list_url = files.join(folder, FORGET_LIST)
     if not files.exists(list_url):
         return np.zeros(0, np.uint64)
-    with files.open_raw(list_url) as f:
+    with files.open_arrow(list_url) as f:
         return np.asarray(pq.read_table(f, columns=["id"])["id"].to_numpy(), np.uint64)
 
 

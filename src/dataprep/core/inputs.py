@@ -80,7 +80,7 @@ def _read(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | Non
     if sealed:  # the numbers of its files were shifted
         if files.size(row["url"]) != row["size"]:
             return None
-        with files.open_raw(row["url"]) as f:
+        with files.open_arrow(row["url"]) as f:
             rows = pq.read_table(f, filters=[("id", "=", id_ - (row["file"] << B.POSITION_BITS))]).to_pylist()
         return {**rows[0], "id": id_} if rows else None
     if hashes.fingerprint(row["url"]) != row["fingerprint"]:

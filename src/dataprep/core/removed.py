@@ -37,7 +37,7 @@ def tables_of(folders: Sequence[Folder], kind: str) -> tuple[IdTable, ...]:
     """Return the tables of dropped documents (DROPS) or of cut spans (CUTS) of the folders that have rows."""
     found = []
     for url in (url for folder in folders for url in folder.tables(kind)):
-        with files.open_raw(url) as f:
+        with files.open_arrow(url) as f:
             ids = pq.read_table(f, columns=["id"])["id"]
         if len(ids):
             found.append(IdTable(url, pc.min(ids).as_py(), pc.max(ids).as_py()))
@@ -105,7 +105,7 @@ class Removed(Reader):
                 yield from self._chosen(batch, pa.concat_tables(rows))
 
     def _rows(self, url: str, low: int, high: int) -> pa.Table:
-        with files.open_raw(url) as f:
+        with files.open_arrow(url) as f:
             return pq.read_table(f, filters=[("id", ">=", low), ("id", "<=", high)])
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:

@@ -202,7 +202,7 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
     schema = {"drops": DROPS, "cuts": CUTS}[kind]
     encoded = [field.name for field in schema if field.type == pa.string()]
     for table in Folder(url).tables(kind):
-        with checked(table), files.open_raw(table) as f:
+        with checked(table), files.open_arrow(table) as f:
             _check_columns(pq.read_schema(f), schema)
             parquet = pq.ParquetFile(f, read_dictionary=encoded, page_checksum_verification=True)
             yield from parquet.iter_batches(1 << 16, columns=None if columns is None else list(columns))
@@ -213,7 +213,7 @@ def rows_of_id(url: str, id_: int) -> list[dict[str, Any]]:
 
     Raises CorruptShard if the file is missing or damaged.
     """
-    with checked(url), files.open_raw(url) as f:
+    with checked(url), files.open_arrow(url) as f:
         return list(pq.read_table(f, filters=[("id", "=", id_)]).to_pylist())
 
 
@@ -226,7 +226,7 @@ class RangeReader:
     def __init__(self, url: str, schema: pa.Schema) -> None:
         self.url, self.schema = url, schema
         with self._checked(), contextlib.ExitStack() as opened:
-            opened_file = opened.enter_context(files.open_raw(url))
+            opened_file = opened.enter_context(files.open_arrow(url))
             self.file = pq.ParquetFile(opened_file, page_checksum_verification=True)
             _check_columns(self.file.schema_arrow, schema)
             self.opened = opened.pop_all()

@@ -143,7 +143,7 @@ def _measure(part: Part, limit: int) -> tuple[float, int]:
 def _read_share(piece: Slice, position: int, rows: int) -> float:
     """Return the fraction of a slice that precedes a position, from 0 to 1."""
     if files.suffix(piece.url) == ".parquet":
-        with files.open_raw(piece.url) as f:
+        with files.open_arrow(piece.url) as f:
             return min(1.0, rows / max(1, int(pq.ParquetFile(f).metadata.num_rows)))
     whole: float = files.size(piece.url) if piece.stop is None else piece.stop
     if piece.stop is None and files.is_compressed(piece.url):  # measure decompressed bytes per stored byte at the head

@@ -143,7 +143,7 @@ def read_unread(out: str) -> pa.Table:
     if stated is None:
         return UNREAD.empty_table()
     url = Folder(out).path(stated["name"])
-    with checked(url), files.open_raw(url) as f:
+    with checked(url), files.open_arrow(url) as f:
         return pq.read_table(f).cast(UNREAD)
 
 

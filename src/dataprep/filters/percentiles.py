@@ -217,7 +217,7 @@ class _WriteScores(Pass[Part]):
 
 
 def _read(url: str) -> pa.Table:
-    with files.open_raw(url) as f:
+    with files.open_arrow(url) as f:
         return pq.read_table(f)
 
 

@@ -55,7 +55,7 @@ def windows_of_same(node: Relative, ids: Ids) -> Ids:
     """
     rows = []  # ids and conversations of a Dataset that `Turns` made, per shard
     for shard in node.manifest.get("shards", []):
-        with files.open_raw(node.folder.path(shard["name"])) as f:
+        with files.open_arrow(node.folder.path(shard["name"])) as f:
             parquet = pq.ParquetFile(f)
             if CONVERSATION in parquet.schema_arrow.names:
                 rows.append(parquet.read(["id", CONVERSATION]))

@@ -84,7 +84,7 @@ def _hits(url: str, shard: dict[str, Any], ids: Ids) -> Ids:
 
 def ids_in_file(url: str, ids: Ids) -> Ids:
     """Return those of `ids` (ascending) that occur in a Parquet file; only row groups that may contain one are read."""
-    with files.open_raw(url) as f:
+    with files.open_arrow(url) as f:
         parquet = pq.ParquetFile(f)
         column = parquet.schema_arrow.names.index("id")
         found = []
@@ -101,7 +101,7 @@ def _rewritten(url: str, shard: dict[str, Any], ids: Ids, generation: int, remov
     """Write a shard without the documents, under the name of its generation; return its entry for the manifest."""
     name = re.sub(r"(\.g\d+)?\.parquet$", f".g{generation}.parquet", shard["name"])
     old, new = files.join(url, shard["name"]), files.join(url, name)
-    with files.open_raw(old) as f:
+    with files.open_arrow(old) as f:
         parquet = pq.ParquetFile(f)
         group = parquet.metadata.row_group(0)
         codec = "zstd" if group.column(0).compression == "ZSTD" else "lz4"
@@ -130,7 +130,7 @@ def _kept(batches: Iterator[Batch], ids: Ids, removed: Removed) -> Iterator[Batc
 def _add_drops(folder: Folder, shard_name: str, ids: Ids) -> None:
     """Add the documents to the drop table of their part, unless they are in it."""
     url = folder.path(DROPS, f"{part_of(shard_name)}.parquet")
-    with files.open_raw(url) as f:
+    with files.open_arrow(url) as f:
         table = pq.read_table(f, schema=tables.DROPS)
     new = np.setdiff1d(ids, table.filter(pc.equal(table["stage"], FORGET))["id"].to_numpy())
     if not len(new):

@@ -129,7 +129,7 @@ def read_ids(path: str) -> Ids:
     Raises PlanError if the file has no ids, or if an id is not valid.
     """
     if path.endswith(".parquet"):
-        with files.open_raw(path) as f:
+        with files.open_arrow(path) as f:
             table = pq.read_table(f)
         if "id" not in table.column_names:
             msg = f"{path} has no column id; the columns are {', '.join(table.column_names)}; rename one to id"

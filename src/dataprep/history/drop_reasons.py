@@ -72,7 +72,7 @@ class _RowGroup:
     def lookup(self, ids: B.Ids) -> tuple[npt.NDArray[np.int64], list[Reason]]:
         """Return the positions of the ids that are in the row group, and the stage and reason of each."""
         if self.rows is None:
-            with checked(self.url), files.open_raw(self.url) as f:
+            with checked(self.url), files.open_arrow(self.url) as f:
                 self.rows = pq.ParquetFile(f).read_row_group(self.number, ["id", "stage", "reason"])
         mine = self.rows.column("id").to_numpy() + np.uint64(self.shift)
         hits = np.flatnonzero(np.isin(mine, ids))
@@ -112,7 +112,7 @@ class DropReasons:
 
 
 def _row_groups(url: str, shift: int) -> Iterator[_RowGroup]:
-    with checked(url), files.open_raw(url) as f:
+    with checked(url), files.open_arrow(url) as f:
         metadata = pq.ParquetFile(f).metadata
     for number in range(metadata.num_row_groups):
         ids = metadata.row_group(number).column(0).statistics

@@ -129,7 +129,7 @@ def _check(item: _StoredFile) -> list[Problem]:
 
 def _rows(url: str, docs: int) -> Iterator[str]:
     """Yield the problems with the ids of a shard."""
-    with files.open_raw(url) as f:
+    with files.open_arrow(url) as f:
         try:
             ids = pq.read_table(f, columns=["id"])["id"].to_numpy()
         except pa.ArrowException as e:

@@ -190,7 +190,7 @@ def _compare(out: str, url: str, n_parts: int, _: int) -> int:
     """Compare all rows that were gathered, in one process; write the verdicts to `url` and return their number."""
     tables = [ROWS.empty_table()]
     for number in range(n_parts):
-        with files.open_raw(_GatherRows.url(out, number)) as f:
+        with files.open_arrow(_GatherRows.url(out, number)) as f:
             tables.append(pq.read_table(f).cast(ROWS))  # Parquet has no seconds
     rows = pa.concat_tables(tables)
     ids = rows["id"].to_numpy()

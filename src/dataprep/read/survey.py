@@ -207,7 +207,7 @@ def _of_json(url: str) -> dict[str, int]:
 
 def _of_parquet(url: str) -> dict[str, int]:
     """Return the characters that each text column has in the first rows of a Parquet file."""
-    with files.open_raw(url) as stream:
+    with files.open_arrow(url) as stream:
         parquet = pq.ParquetFile(stream)
         names = [f.name for f in parquet.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
         batch = next(parquet.iter_batches(RECORDS, columns=names), None) if names else None

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, cast
 
 import fsspec
 import orjson
+import pyarrow as pa
 import xxhash
 from fsspec.utils import glob_translate
 
@@ -209,6 +210,21 @@ def open_raw(url: str) -> BinaryIO:
     except (FileNotFoundError, IsADirectoryError, PermissionError) as e:
         msg = f"cannot be opened ({e.strerror or e}); check the path"
         raise ReadError(msg, url) from e
+
+
+@contextlib.contextmanager
+def open_arrow(url: str) -> Iterator[Any]:
+    """Yield a file for pyarrow to read in threads of its own; of a local file, it is one that is no Python object.
+
+    A thread of pyarrow that releases a Python object while the interpreter ends aborts the process (SIGABRT, "terminate
+    called without an active exception"), although all work is done. Raises ReadError if the file cannot be opened.
+    """
+    with open_raw(url) as f:
+        if not is_local(url):
+            yield f
+            return
+    with pa.OSFile(os.fsencode(path_of(url))) as own:
+        yield own
 
 
 def open_read(url: str) -> BinaryIO:

@@ -41,7 +41,7 @@ NEEDS = ("chat", "author", "kind")
 
 def read_people(url: str) -> pa.Table:
     """Return the table of names, with the columns kind, chat and name, in the Parquet file `url`."""
-    with files.open_raw(url) as f:
+    with files.open_arrow(url) as f:
         return pq.read_table(f)
 
 

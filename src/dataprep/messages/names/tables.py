@@ -69,7 +69,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
 
     min_chars, common: as in `Pseudonyms`.
     """
-    with files.open_raw(url) as f:
+    with files.open_arrow(url) as f:
         rows = pq.read_table(f).to_pylist()
     weak = common_words(common)
     people = [r for r in rows if r["kind"] in T.NAMING]

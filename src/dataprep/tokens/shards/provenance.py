@@ -61,7 +61,7 @@ def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Tabl
     """
     url = files.join(path, f"{name}.docs.parquet")
     try:
-        with files.open_raw(url) as f:
+        with files.open_arrow(url) as f:
             return pq.read_table(f, columns=list(columns))
     except (DataprepError, pa.ArrowException, OSError) as e:
         msg = f"{url} is not the table that was written ({str(e).splitlines()[0]}); {AGAIN}"
