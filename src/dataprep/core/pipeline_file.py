@@ -184,6 +184,9 @@ def _importing(path: str) -> Iterator[None]:
         msg = f"{e.filename or path}{'' if e.lineno is None else f':{e.lineno}'}: {e.msg}"
         raise PlanError(msg) from e
     except Exception as e:
+        if isinstance(e, ValueError) and "null bytes" in str(e):  # later Pythons raise SyntaxError
+            msg = f"{path}: {e}"
+            raise PlanError(msg) from e
         raise PlanError(_sentence(path, e)) from e
 
 

@@ -30,7 +30,8 @@ def is_in_memory(data: Any, key: str | None) -> bool:
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return bool(data) and all(isinstance(row, Mapping) for row in data)
     is_rows = key is not None and isinstance(data, Iterator)
-    return not isinstance(data, Dataset) and (hasattr(data, "__arrow_c_stream__") or _is_lazy(data) or is_rows)
+    is_table = hasattr(data, "__arrow_c_stream__") or _is_lazy(data) or _is_old_series(data)
+    return not isinstance(data, Dataset) and (is_table or is_rows)
 
 
 def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
@@ -40,6 +41,7 @@ def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
     iterator.
     """
     data = data.collect() if _is_lazy(data) else data
+    data = pa.chunked_array([pa.array(data, from_pandas=True)]) if _is_old_series(data) else data
     once = isinstance(data, (Iterator, pa.RecordBatchReader))
     if once and key is None:
         msg = (
@@ -54,6 +56,12 @@ def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
 
 def _is_lazy(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] == "polars" and type(data).__name__ == "LazyFrame"
+
+
+def _is_old_series(data: Any) -> bool:
+    """Return whether `data` is a series of pandas before version 3, which does not export an Arrow stream."""
+    named = type(data).__module__.partition(".")[0] == "pandas" and type(data).__name__ == "Series"
+    return named and not hasattr(data, "__arrow_c_stream__")
 
 
 def _tables(data: Any, source: str) -> Iterator[pa.Table]:
