@@ -19,8 +19,8 @@ import twins.text
 from dataprep.core.runner import Serial
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
-from dataprep.dedup.near import bands, compare, components, gather, keys, search, sketch, verify
-from dataprep.dedup.near.compare import MOST
+from dataprep.dedup.near import bands, components, gather, keys, search, similarity, sketch, verify
+from dataprep.dedup.near.kept_index import FEWEST, LATER, MOST, allowance
 from dataprep.errors import PlanError
 from twins.minhash import contained, jaccard, near_duplicates
 
@@ -213,6 +213,33 @@ def test_template_letters_are_linear(tmp_path, dataset) -> None:
     assert len(found) >= 0.97 * n / 10
 
 
+@pytest.mark.parametrize("first", [0, 1, 500, MOST])
+def test_many_indexes_read_little_more(first) -> None:
+    """Of all indexes, a document reads MOST entries, at most 2 * LATER more, and then FEWEST of each further one."""
+    looked, read = first, []
+    while looked < MOST or read[-1:] != [FEWEST]:
+        read.append(int(allowance(looked)))
+        looked += read[-1]
+    assert all(int(allowance(n)) == FEWEST for n in range(looked, looked + 500))
+    assert MOST + LATER < looked <= MOST + 2 * LATER
+    assert read[:2] == [MOST - first, LATER] if first < MOST else read[0] == LATER
+
+
+def test_copies_are_found_in_late_indexes(drops, monkeypatch) -> None:
+    """With 130 indexes of letters from one template, which read few entries each, copies are found by rare keys."""
+    rng, n, n_copies, texts = random.Random(8), 2000, 40, []
+    for number in range(n):
+        letter = [f"t{i}" for i in range(60)]
+        for slot in (20, 40):
+            letter[slot] = f"v{number}-{slot}"
+        texts.append(" ".join(letter))
+    origins = [rng.randrange(n // 2, n) for _ in range(n_copies)]
+    texts += [f"c{number} {texts[origin]}" for number, origin in enumerate(origins)]
+    monkeypatch.setattr(verify, "BUDGET", 15 * 32 * 26)
+    found = drops(MinHash(), texts)
+    assert {d: kept for d, (kept, _) in found.items()} == {n + i: origin for i, origin in enumerate(origins)}
+
+
 def test_comparisons_are_counted(tmp_path, dataset) -> None:
     """The receipt tells documents, candidates, and a comparison a copy."""
     from dataprep.core.runner import Serial
@@ -318,7 +345,7 @@ def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
 def test_the_least_intersection_is_exact(m, n, threshold, contained) -> None:
     """The smallest intersection that reaches the threshold, by trying all; -1 where none does."""
     reach = [i for i in range(min(m, n) + 1) if i / (m if contained else m + n - i) >= threshold]
-    assert compare.needed(compare.MatchRule(threshold, contained), m, n) == (reach[0] if reach else -1)
+    assert similarity.needed(similarity.MatchRule(threshold, contained), m, n) == (reach[0] if reach else -1)
 
 
 @given(st.sets(st.integers(0, 400), min_size=1), st.sets(st.integers(0, 400), min_size=1), st.integers(0, 20))
@@ -327,12 +354,12 @@ def test_bitmaps_lose_no_pair(mine, theirs, most) -> None:
     hashes = np.random.default_rng(1).integers(0, 2**64, 401, np.uint64)
     maps = []
     for members in (mine, theirs):
-        maps.append(np.empty(compare.n_words(len(members)), np.uint64))
-        compare.draw(hashes[sorted(members)], maps[-1])
+        maps.append(np.empty(similarity.n_words(len(members)), np.uint64))
+        similarity.draw(hashes[sorted(members)], maps[-1])
     lacking = len(mine - theirs)
-    assert not compare.lack(*maps, lacking)
-    assert compare.lack(*maps, most) <= (lacking > most)
-    assert compare.lack(*maps, lacking // 4 - 1) or len(mine) > 4 * len(theirs) or lacking < 4
+    assert not similarity.lack(*maps, lacking)
+    assert similarity.lack(*maps, most) <= (lacking > most)
+    assert similarity.lack(*maps, lacking // 4 - 1) or len(mine) > 4 * len(theirs) or lacking < 4
 
 
 def test_bands_are_chosen_for_the_threshold() -> None:

@@ -17,7 +17,7 @@ from dataprep.core.runner import Runner
 from dataprep.core.verdict import Verdict
 from dataprep.dedup.near.bands import RECALL, BandSettings, resolve
 from dataprep.dedup.near.chosen import ChosenShingles, check_pattern, columns_of, extra_columns, without
-from dataprep.dedup.near.compare import MOST
+from dataprep.dedup.near.kept_index import LIMITS
 from dataprep.dedup.near.reuse import check
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
@@ -210,7 +210,7 @@ class MinHash(Deduplication):
         short: list[Any] = [self.min_shingles] if self.min_shingles > 1 else []
         short += ["annotate", self.annotate] if self.annotate else []
         short += [["of", self.columns, self.ignore_pattern]] if self.columns or self.ignore_pattern else []
-        return (self.VERSION, MOST, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
+        return (self.VERSION, LIMITS, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
 
     def _settings_text(self) -> str:
         made = self.settings

@@ -32,11 +32,12 @@ from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
 from dataprep.store.spill import all_sections
 
-from .compare import MOST, MatchRule
 from .components import FindComponents, MatchKeys, key_ranges
 from .gather import GatherCandidates, n_partitions
+from .kept_index import MOST
 from .keys import KEYS, HashDocuments, PartKeys, PartToHash, key_url
 from .reuse import parts_to_hash, sibling_steps
+from .similarity import MatchRule
 from .sketch import Sketch
 from .verify import VERDICT, VerifyPartition
 

@@ -5,7 +5,7 @@ otherwise it is kept, and later candidates are compared with it. Dropped documen
 candidates; so the work grows linearly with their number, and a dropped document never causes another one to be dropped.
 If a partition exceeds memory, there are several rounds: documents are compared with as many kept documents as fit into
 memory, and those still undecided are compared with further kept ones in the next round. The result is the same, unless
-a document shares keys with more kept ones than the limit in `compare.py`.
+a document shares keys with more kept ones than the limits in `kept_index.py`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from dataprep.core.tables import NOBODY
 from dataprep.store.spill import SpilledRows, write_spill
 from dataprep.unicode.text import I64
 
-from .compare import DROPPED, OPEN, KeptIndex, MatchRule, Outcome, Undecided, decide_block
+from .compare import DROPPED, OPEN, Outcome, Undecided, decide_block
 from .gather import HEADER, PARTITION_BYTES, GatherCandidates
+from .kept_index import KeptIndex
+from .similarity import MatchRule
 
 VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4"), ("origin", "<u2")])
 BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of kept documents

@@ -18,11 +18,13 @@ from dataprep.dedup.older import Joined
 from dataprep.store.spill import Spill, SpillWriter, spill_to
 from dataprep.unicode.text import I64, U8, U64
 
-from .compare import FULL, RecordBlock, WindowTable, by_groups, by_table, clear, scratch_for, table_for
+from .block import RecordBlock, scratch_for
+from .compare import by_groups
 from .cut import by_group, group_firsts
 from .minimizers import MAX_WINDOWS, rule_of
 from .passes import HEADER, CountHashes, GatherRecords, HashWindows, Partitions, bucket_ranges, shared_bytes
 from .repeats import COLUMNS, sorted_by
+from .window_table import FULL, WindowTable, by_table, clear, table_for
 
 TABLE_WINDOWS = 1 << 20  # distinct windows of one hash at once
 POOL_BYTES = 32 << 20  # and their bytes

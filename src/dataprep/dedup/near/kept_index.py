@@ -1,0 +1,143 @@
+"""The kernels of the index of kept documents: which kept documents share a key with a document.
+
+The index has an entry for each key (hash of a band) of each kept document. To compare a document, a limited number of
+entries with its keys is read (see `allowance`), so that the work grows linearly if a million documents share a template
+but little more. Entries of the rarest keys are read first, since documents that share more than the template share rare
+keys; for one key, the newest entries are read first. The entries that are not read are counted as skipped.
+
+Slow reference for the tests: tests/twins/minhash.py
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U64, Int
+
+from .similarity import I32, MatchRule, needed
+
+MOST = 1024  # entries that a document reads, of the first index
+LATER, FEWEST = 128, 8  # of the second index; each later one half as many, but at least so many
+LIMITS = (MOST, LATER, FEWEST)
+
+
+class KeptIndex(NamedTuple):
+    """An index that finds kept documents by key (hash of a band): a hash table with a linked list of entries per key.
+
+    An entry represents a kept document; entry number `kept * bands + band` is kept document number `kept`, under the
+    key of its band number `band`. key, last, entries: for each slot of the table, its key, its newest entry (-1: the
+    slot is free), and its number of entries. before: for each entry, the next older one in its list. row: for each kept
+    document, its row in the partition. pool, ends: the contents of all kept documents, and the offsets at which they
+    begin and end. bits: the bitmaps of all kept documents. drawn: the offset of each bitmap in `bits`. fill: the number
+    of kept documents, and 1 if the index is full.
+    """
+
+    key: U64  # of every slot
+    last: I32  # the newest entry of every slot; -1: the slot is free
+    entries: I32  # the number of entries of every slot
+    before: I32  # per entry, the one before it in its list
+    ends: I64  # the offset of the contents of each kept document in the pool, and their end
+    row: I64  # of each kept document
+    pool: U64
+    drawn: I64  # the offset of the bitmap of each kept document
+    bits: U64
+    fill: I64  # the number of kept documents; 1 if the index is full
+
+
+@kernel
+def allowance(looked: Int) -> Int:
+    """Return how many entries of the next index of kept documents a document may read.
+
+    looked: the number of entries that it has read of earlier indexes. Of all indexes that together have enough entries,
+    it reads MOST; then of each further one half as many as of the one before, so at most 2 * LATER in all; and always
+    FEWEST, so that a near copy in the last of many indexes is found by a rare key.
+    """
+    return max(MOST - looked, (MOST + 2 * LATER - looked) // 2, FEWEST)
+
+
+@kernel
+def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
+    """Write the hash-table slot of each key of a document to `slots`; return the number of entries of all these slots.
+
+    An entry is a kept document that has the key. keys: uint64[bands]. If there are more than `most` entries, the slots
+    with the fewest entries come first.
+    """
+    total = np.int64(0)
+    for k in range(len(keys)):
+        slots[k] = slot_of(index, keys[k])
+        total += index.entries[slots[k]]
+    if total > most:
+        for k in range(1, len(keys)):
+            slot, j = slots[k], k
+            while j and index.entries[slots[j - 1]] > index.entries[slot]:
+                slots[j] = slots[j - 1]
+                j -= 1
+            slots[j] = slot
+    return total
+
+
+@kernel
+def slot_of(index: KeptIndex, key: Int) -> Int:
+    """Return the slot of `key` in the index's hash table of keys, or the free slot for it if it is not there."""
+    mask = np.uint64(len(index.key) - 1)
+    slot = key & mask
+    while index.last[slot] >= 0 and index.key[slot] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@kernel
+def candidates(
+    index: KeptIndex, slots: I64, size: Int, rule: MatchRule, most: Int, stamps: I64, stamp: Int, found: I64
+) -> int:
+    """Write the numbers of the kept documents to compare with a document to `found`; return how many there are.
+
+    The kept documents to compare share a key with the document, and have a size at which a match by `rule` is possible.
+    slots: int64[bands], the slots of the document's keys. most: the largest number of entries of these slots to read,
+    in order. size: the number of shingles (or words) of the document. stamps: int64, one per kept document. stamp: the
+    document's number, which is written to the entry of each kept document examined, so that none is examined twice.
+    """
+    n_found = 0
+    for slot in slots:
+        entry = np.int64(index.last[slot])
+        while entry >= 0 and most > 0:
+            most -= 1
+            other = entry // len(slots)
+            if stamps[other] != stamp:
+                stamps[other] = stamp
+                if needed(rule, size, index.ends[other + 1] - index.ends[other]) >= 0:
+                    found[n_found] = other
+                    n_found += 1
+            entry = np.int64(index.before[entry])
+    return n_found
+
+
+@kernel
+def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
+    """Enter a document into the index of kept documents; return False, without entering it, if the index is full.
+
+    keys: uint64[bands]. own: the document's contents; bits: their bitmap. row: the document's row in the partition. If
+    a document did not fit, no later document is entered either; these documents are decided in the next round, with an
+    empty index.
+    """
+    n = index.fill[0]
+    if index.fill[1] or n == len(index.row) or index.ends[n] + len(own) > len(index.pool):
+        index.fill[1] = 1
+        return False
+    for j in range(len(own)):  # not a slice assignment: Numba takes seconds to compile one
+        index.pool[index.ends[n] + j] = own[j]
+    for j in range(len(bits)):
+        index.bits[index.drawn[n] + j] = bits[j]
+    index.ends[n + 1], index.drawn[n + 1] = index.ends[n] + len(own), index.drawn[n] + len(bits)
+    index.row[n] = row
+    for band in range(len(keys)):
+        slot = slot_of(index, keys[band])
+        index.key[slot] = keys[band]
+        index.before[n * len(keys) + band] = index.last[slot]
+        index.last[slot] = n * len(keys) + band
+        index.entries[slot] += 1
+    index.fill[0] = n + 1
+    return True
