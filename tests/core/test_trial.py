@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,11 +12,12 @@ import pytest
 
 import dataprep as dp
 import laws
+from dataprep.core.batch import text_bytes
 from dataprep.core.dataset import Dataset
 from dataprep.core.part import Part
 from dataprep.core.reader import Slice
 from dataprep.core.runner import WORKER_BYTES
-from dataprep.core.trial import Reserved, Sampled, Trial, _read_share, current, reserve
+from dataprep.core.trial import Reserved, Sampled, Trial, _read_share, current, reserve, sees_all
 from dataprep.errors import PlanError
 from dataprep.store import hashes
 
@@ -35,6 +38,25 @@ def test_the_text_of_the_input_is_estimated(tmp_path, sample_bytes, parts) -> No
     assert found.stored == docs.n_bytes == 200
     assert found.text == pytest.approx(20_000, rel=0.1)
     assert min(sample_bytes, 20_000) <= found.sample <= sample_bytes + parts * 300
+
+
+def test_small_inputs_are_read_completely(tmp_path) -> None:
+    """Of many small files, compressed or not, everything; of many large ones, beginnings of some."""
+    for number in range(20):
+        lines = "\n".join(json.dumps({"text": f"{'t' * 50} {number} {k}"}) for k in range(10 * number + 1))
+        (tmp_path / f"{number}.jsonl").write_text(lines)
+        if number % 2:
+            (tmp_path / f"{number}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    docs = dp.read(str(tmp_path))
+    with Trial("/nowhere", 1 << 20) as trial:
+        assert trial.sample(docs).count == docs.count
+        assert trial.share == 1.0
+        assert sees_all()
+    assert trial.inputs[0].text == trial.inputs[0].sample == sum(map(text_bytes, docs.batches()))
+    with Trial("/nowhere", 20_000) as trial:
+        assert trial.sample(docs).count < docs.count
+        assert trial.share < 1
+        assert not sees_all()
 
 
 @pytest.mark.parametrize(("n", "share"), [(1, 0.03), (10, 0.12), (39, 0.39), (40, 0.42), (60, 0.60), (90, 0.90)])

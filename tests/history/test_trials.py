@@ -65,7 +65,7 @@ def test_a_dry_run_shows_and_writes_nothing(dataprep, pipeline, tmp_path, monkey
 
 def test_to_stops_a_dry_run(pipeline):
     """Only the steps up to `to` are tried; without examples none are kept."""
-    found, tried = rehearse(load(str(pipeline)), "ingest", examples=0)
+    found, tried, _ = rehearse(load(str(pipeline)), "ingest", examples=0)
     assert [one.step for one in found] == ["ingest"]
     by_name = {changes.stats.name: changes for changes in found[0].stages}
     assert by_name["short"].stats.reasons == {"too_short": 8}

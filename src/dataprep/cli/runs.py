@@ -191,7 +191,7 @@ def persona(
     replay: Annotated[float, typer.Option(help="With --train: share of plain chats among the answers.")] = 0.25,
     workers: Workers = 1,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show on 16 MB of text what would be dropped or changed; write nothing.")
+        bool, typer.Option("--dry-run", help="Show on up to 16 MB what would be dropped or changed; write nothing.")
     ] = False,
 ) -> None:
     """Make a fine-tuning set from chats, to teach a model to answer like one person; --train makes the model, too."""

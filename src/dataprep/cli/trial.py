@@ -90,7 +90,7 @@ def dry_run(
     """
     console = Screen()
     with console.status("running a sample"):
-        found, tried = rehearse(steps, to, sample_bytes=sample_bytes, examples=examples)
+        found, tried, whole = rehearse(steps, to, sample_bytes=sample_bytes, examples=examples)
     for one in found:
         if not one.stages:
             continue
@@ -100,9 +100,8 @@ def dry_run(
             if changes.stats.name.startswith(STAGE):
                 print_messages(console, changes.stats)
             _print_examples(console, changes)
-    console.print(
-        f"\n[dim]dry run on {decimal(tried)} of text: {end}[/]", highlight=False
-    )
+    read = f"all {decimal(tried)}" if tried >= whole else f"{decimal(tried)} of about {decimal(whole)}"
+    console.print(f"\n[dim]dry run on {read} of text: {end}[/]", highlight=False)
 
 
 def _table(stages: Sequence[StageChanges]) -> Table:

@@ -104,9 +104,13 @@ class Dataset(Documents):
 
     def sample(self, max_bytes: int) -> Dataset:
         """Return a Dataset of about `max_bytes` of text: the beginnings of up to 8 evenly spread parts."""
-        n = len(self.parts)
-        chosen = self.parts if n <= SPREAD else [self.parts[i * n // SPREAD] for i in range(SPREAD)]
+        chosen = self.spread()
         return self.of(part.then(Head(max_bytes=max_bytes // len(chosen))) for part in chosen)
+
+    def spread(self) -> Sequence[Part]:
+        """Return up to 8 evenly spread parts."""
+        n = len(self.parts)
+        return self.parts if n <= SPREAD else [self.parts[i * n // SPREAD] for i in range(SPREAD)]
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Yield all documents in batches, after the pending stages; columns: names of the columns to read (None: all).

@@ -25,6 +25,10 @@ from .ledger import Ledger
 from .part import Part, Sealed
 from .reader import Slice
 from .runner import WORKER_BYTES, Runner, memory_of
+from .stage import Head
+
+PACKED = (".zip", ".parquet")  # files that are compressed inside
+MOST_PACKED = 20  # bytes of text in a byte of a compressed file; seldom more
 
 _CURRENT: ContextVar[Trial | None] = ContextVar("dataprep_trial", default=None)
 
@@ -33,8 +37,8 @@ _CURRENT: ContextVar[Trial | None] = ContextVar("dataprep_trial", default=None)
 class Sampled:
     """The size of one input of a trial in bytes.
 
-    stored: size of the files as stored. text: estimated size of all text in the files. sample: size of the text that
-    was sampled.
+    stored: size of the files as stored. text: estimated size of all text in the files; exact if all was read. sample:
+    size of the text that was sampled.
     """
 
     stored: int
@@ -57,6 +61,8 @@ class Reserved:
 @dataclass
 class Trial:
     """Context manager in which pipelines read only a sample of about `sample_bytes` of text of each input.
+
+    An input that is certainly smaller is read completely; of others, the beginnings of up to 8 parts are read.
 
     Files inside the folder `out`, which earlier steps of the trial wrote, are read whole. ledgers: called for each Part
     (one task's input) in place of `Part.ledgers`. inputs: the inputs that were sampled so far. reserved: the memory
@@ -87,10 +93,15 @@ class Trial:
         """Return a sample of `docs`, or `docs` itself if an earlier step of the trial made it."""
         if all(piece.url.startswith(self.out) for part in docs.parts for piece in part.slices):
             return docs
-        sample = docs.sample(self.sample_bytes)
-        found = [_measure(part, self.sample_bytes // len(sample.parts)) for part in sample.parts]
+        fits = sum(map(_most_text, docs.parts)) <= self.sample_bytes
+        chosen = docs.parts if fits else docs.spread()
+        most = max(1, sum(map(_most_text, chosen)))
+        limits = [self.sample_bytes * _most_text(part) // most for part in chosen]
+        sample = docs.of(part.then(Head(max_bytes=limit)) for part, limit in zip(chosen, limits, strict=True))
+        found = [_measure(part, limit) for part, limit in zip(sample.parts, limits, strict=True)]
         stored, text = sum(s for s, _ in found), sum(t for _, t in found)
-        self.inputs.append(Sampled(docs.n_bytes, docs.n_bytes * text / max(1.0, stored), text))
+        whole = text if stored == docs.n_bytes else docs.n_bytes * text / max(1.0, stored)
+        self.inputs.append(Sampled(docs.n_bytes, whole, text))
         parts = tuple(replace(part, slices=tuple(map(_by_ends, part.slices))) for part in sample.parts)
         return replace(sample, parts=parts)  # a sample does not read the whole input for its key
 
@@ -102,6 +113,12 @@ def _by_ends(piece: Slice) -> Slice:
 def current() -> Trial | None:
     """Return the `Trial` (run on a sample of the input) that is active in this process, or None."""
     return _CURRENT.get()
+
+
+def sees_all() -> bool:
+    """Return whether pipelines read their whole input: outside of trials, and in one whose samples are complete."""
+    trial = current()
+    return trial is None or trial.share == 1.0
 
 
 def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
@@ -120,6 +137,12 @@ def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool =
             f"of a worker, but only {decimal(memory_of(run))} are allowed; {instead}"
         )
         raise PlanError(msg)
+
+
+def _most_text(part: Part) -> int:
+    """Return the largest size that the text of a part may have, by the size of its files, in bytes."""
+    packed = (piece for piece in part.slices if files.is_compressed(piece.url) or files.suffix(piece.url) in PACKED)
+    return part.n_bytes + (MOST_PACKED - 1) * sum(piece.n_bytes for piece in packed)
 
 
 def _measure(part: Part, limit: int) -> tuple[float, int]:

@@ -276,12 +276,13 @@ class StepRehearsal:
 
 def rehearse(
     steps: Sequence[pipeline_file.Step], to: str | None = None, *, sample_bytes: int = SAMPLE_BYTES, examples: int = 3
-) -> tuple[list[StepRehearsal], int]:
+) -> tuple[list[StepRehearsal], int, int]:
     """Run the steps of a pipeline file on a sample, in a temporary folder; return the changes that they made.
 
     to: the step to run, with the steps that it needs; None: all steps. sample_bytes: size of the sample's text.
-    examples: number of example documents per reason and per changed column. Returns (a list with an entry per step, the
-    number of bytes of text read). Steps named train, finetune and report are left out.
+    examples: number of example documents per reason and per changed column. Returns (a list with an entry per step,
+    the number of bytes of text read, the estimated number of bytes of all text of the inputs). Steps named train,
+    finetune and report are left out.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     found = []
@@ -291,4 +292,4 @@ def rehearse(
             for done in pipeline_file.execute(tried, files.join(folder, "out"), CountingRunner(), to):
                 found.append(StepRehearsal(done.name, [c for c in ledgers.changes if c.stats.name != "Head"]))
                 ledgers.changes.clear()
-    return found, sum(one.sample for one in trial.inputs)
+    return found, sum(one.sample for one in trial.inputs), round(sum(one.text for one in trial.inputs))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.core import batch as B
+from dataprep.core.trial import Trial
 from dataprep.errors import PlanError
 from dataprep.messages.names import kernel as K
 from dataprep.messages.names.matching import folded, identity, words
@@ -302,6 +303,24 @@ def test_a_listed_name_that_is_nobodys_stops_the_run(tmp_path, listed, nearest, 
             run(which, **{which: ("zoe amrani", listed)})
         assert not (tmp_path / which / "out" / "manifest.json").exists()
     run("loose", allowed=("zoe amrani", listed), strict=False)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_dry_run_says_which_listed_names_are_nobodys(tmp_path, caplog, inside):
+    """An error if it reads everything, as a run would raise; of a sample, a warning."""
+    rows = [("a", "Zoé Amrani", f"a long text {k}") for k in range(200)]
+    given = Consent(refused=("Zoe Amrany",))
+    rows = [{"text": text, "chat": chat, "author": author, "kind": "text"} for chat, author, text in rows]
+    docs = laws.dataset_of(tmp_path, rows, parts=2, strings=("chat", "author", "kind"))
+    stage = Pseudonyms(consent=given) if inside else given
+    for limit in (1 << 20, 100):
+        with Trial(str(tmp_path / str(limit)), limit):
+            if limit == 1 << 20:
+                with pytest.raises(PlanError, match="1 of 1 names .* not authors: 'Zoe Amrany'"):
+                    dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"))
+            else:
+                dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"))
+    assert "not authors in the sample: 'Zoe Amrany'" in caplog.text
 
 
 def test_consent_inside_pseudonyms_learns_the_names_first(tmp_path):

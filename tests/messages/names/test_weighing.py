@@ -42,6 +42,7 @@ def test_a_dry_run_shows_what_costs_most_first(tmp_path, dataprep):
     """Words of names by their ordinary uses, then by all uses; a word that is always a name comes last."""
     said = [("Rose Dufour", f"a rose and a rose {k}") for k in range(5)]
     said += [("Baker Sol", f"the baker came, hi @Rose {k}") for k in range(3)]
+    said += [("+49 176 4441 0293", "mine is +4917644410293")] * 4  # numbers are no words
     said += [*[("Tom", "ask Ilse, or Ilse, or Ilse")] * 9, ("Ilse", "me")]
     now = dt.datetime(2024, 3, 1, 9)
     lines = [f"{now + dt.timedelta(minutes=k):%d/%m/%Y, %H:%M} - {who}: {text}" for k, (who, text) in enumerate(said)]

@@ -17,7 +17,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.part import Part
 from dataprep.core.runner import Runner
 from dataprep.core.stage import Stage, drop_rows
-from dataprep.core.trial import current
+from dataprep.core.trial import sees_all
 from dataprep.errors import PlanError, ReadError
 from dataprep.messages.people.people_file import people_of
 from dataprep.store import files
@@ -103,24 +103,26 @@ class Consent(Estimator):
     def check(self, people: Iterable[str]) -> None:
         """Raise PlanError if a listed name is not among `people`, or a national number may be that of several of them.
 
-        The message shows the nearest names; if `strict` is False, it is only logged. people: names of authors.
+        The message shows the nearest names; if `strict` is False, or only a sample of the input is read, it is only
+        logged. people: names of authors.
         """
         present = sorted(set(people))
-        for name in self.given if not current() else ():
+        for name in self.given if sees_all() else ():
             fits = {phone(one): one for one in present if is_abroad(one) and same_number(name, one)}
             if len(fits) > 1 and not is_abroad(name):
                 msg = f"the number {name!r} given to Consent may be {' or '.join(map(repr, sorted(fits.values())))}; "
                 msg += "write it with + and the country's code"
                 raise PlanError(msg)
         missing = [name for name in self.given if not self._meets(name, present)]
-        if not missing or current():  # a sample has not everybody
+        if not missing:
             return
         nearest = [one for name in missing[:3] for one in _nearest(name, present)]
         shown = ", ".join(map(repr, missing[:10]))
-        msg = f"{len(missing)} of {len(self.given)} names given to Consent are not authors: {shown}"
+        where = "" if sees_all() else " in the sample"  # which has not everybody
+        msg = f"{len(missing)} of {len(self.given)} names given to Consent are not authors{where}: {shown}"
         msg += f"; the nearest authors are {', '.join(map(repr, dict.fromkeys(nearest)))}" if nearest else ""
-        if self.strict:
-            msg += "; write the names as the export does, or give strict=False"
+        if self.strict and sees_all():
+            msg += "; write the names as the export does, or remove them from the list"
             raise PlanError(msg)
         log.warning("%s", msg)
 

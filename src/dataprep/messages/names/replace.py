@@ -34,7 +34,7 @@ from .phones import Phones
 from .tables import NameTables, name_tables
 from .terms import CHAT, NAMING, is_group_name, one_word
 from .trie import build
-from .weighing import uses_as_name
+from .weighing import listed_words, uses_as_name
 
 NEEDS = ("chat", "author", "kind")
 
@@ -153,7 +153,8 @@ def _count_words(offsets: I64, data: U8, hits: I64, terms: Sequence[str], stats:
     name, unclear = uses_as_name(offsets, data, hits)
     for family, which in ((WORD, hits), (ORDINARY, hits[~name & ~unclear])):
         for term, n in zip(*np.unique(which[:, 3], return_counts=True), strict=True):
-            if " " not in terms[term]:
+            word = terms[term]
+            if word.isalpha() and (family == WORD or word.isascii() or word in listed_words()):
                 stats.count(f"{family}.{terms[term]}", int(n), private=True)
 
 

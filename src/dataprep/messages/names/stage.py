@@ -27,7 +27,7 @@ from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
 from dataprep.core.stage import Stage
-from dataprep.core.trial import current
+from dataprep.core.trial import current, sees_all
 from dataprep.errors import PlanError
 from dataprep.messages.people.identities import Identities
 from dataprep.messages.people.people_file import people_of
@@ -200,7 +200,7 @@ class Pseudonyms(Estimator):
         if self.consent is not None:
             wrote = {name for kind, _, name in found if kind not in (HANDLE, STATED)}
             replace(self.consent, people=known).check(wrote)
-        if not current():  # a sample has not everybody
+        if sees_all():
             self.people.check(named)
         secret = self.secret or secrets.token_bytes(32)
         common = sorted(common_words(self.common))
