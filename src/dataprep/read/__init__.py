@@ -212,6 +212,8 @@ def _readers(
     loaded = {f: f.load() for f in urls}
     names = {field.name for kind in loaded.values() if isinstance(kind, type) for field in dataclasses.fields(kind)}
     known = names - {"text", "columns"}
+    if any(f.is_chat for f in loaded):
+        known |= {"me"}  # most exports name their owner, and do not need it
     unknown = sorted(set(options) - known)
     if unknown:
         of = " and ".join(f.name for f in loaded)

@@ -79,16 +79,19 @@ META = re.compile(KEY % b"(sender_name|senderName)")
 META_TIME = re.compile(KEY % b"(timestamp_ms|timestamp)" + rb"\d{12,}")
 CSV = re.compile(rb'"?AuthorID"?,"?Author"?,"?Date"?,"?Content"?')
 PAGE = re.compile(rb'<div class="(history|page_body chat_page)">')
-SIGNAL = {  # of signal-export (chat.md, data.json) and signalbackup-tools; sigtop's text looks like any log
+SIGNAL = {  # of signal-export (chat.md, data.json) and signalbackup-tools, and sigtop's long text
     ".md": re.compile(rb"\s*\[\d{4}-\d\d-\d\d,? \d\d:\d\d(:\d\d)?\] [^\n]{1,200}?:[ \n]"),
-    ".txt": re.compile(rb"\s*\[[A-Z][a-z]{2} \d\d, \d{4} \d\d:\d\d:\d\d\] (<|\*\*\*)"),
+    ".txt": re.compile(
+        rb"\s*\[[A-Z][a-z]{2} \d\d, \d{4} \d\d:\d\d:\d\d\] (<|\*\*\*)"
+        rb"|Conversation: [^\n]+\n\r?\n(From: [^\n]+\n)?Type: [\w-]+\r?\n"
+    ),
     ".json": re.compile(rb'\s*\{(?=[^\n]*"date":)(?=[^\n]*"sender":)(?=[^\n]*"body":)[^\n]*\}[ \t\r]*(\n|\Z)'),
 }
 INSTAGRAM = re.compile(rb"(?i)instagram")
 
 
 def is_signal(head: bytes, url: str) -> bool:
-    """Return whether a file begins like Signal chats as signal-export or signalbackup-tools write them.
+    """Return whether a file begins like Signal chats of signal-export or signalbackup-tools, or sigtop's long text.
 
     head: the file's first bytes.
     """

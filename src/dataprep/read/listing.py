@@ -60,6 +60,8 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
             listing.found.append(_measured(file, skip=skip))
     if is_dir and wanted is None:
         _leave_chats_only(listing)
+    read_beside = _companions(listing)
+    listing.left_out = [row for row in listing.left_out if row.file not in read_beside]
     _warn(path, [*listing.left_out, *(file.unread for file in listing.found if file.unread)])
     if is_dir:
         listing.left_out += [Unread(url, "hidden") for url in files.hidden(path)]
@@ -118,6 +120,15 @@ def _leave_chats_only(listing: Listing) -> None:
     others = {f.url: f for f in built_in if f.format.name == formats.WHOLE_FILE or formats.may_be_chat(f.url)}
     listing.found = [f for f in listing.found if f.url not in others]
     listing.left_out += [Unread(url, "not_a_chat") if f.n_bytes else _empty(url) for url, f in sorted(others.items())]
+
+
+def _companions(listing: Listing) -> set[str]:
+    """Return the files that are read with those of chats, such as names of people, if files are left out."""
+    if not listing.left_out:
+        return set()
+    chats = {f.format for f in listing.found if f.format.is_chat and isinstance(f.format.reader, str)}
+    readers = {form: form.load()() for form in chats}
+    return {url for f in listing.found if f.format in chats for url in readers[f.format].companions(f.url)}
 
 
 def _warn(path: str, rows: list[Unread]) -> None:

@@ -42,6 +42,8 @@ def platform_of(url: str) -> str | None:
         ("chat.md", "[2024-05-03 09:12] Ilse: hello\n", "signal"),
         ("data.json", '{"date": "2024-05-03", "sender": "A", "body": "x"}\n{"date"', "signal"),
         ("c.txt", "[May 03, 2024 09:12:05] <Ilse> hello\n", "signal"),
+        ("c.txt", "Conversation: Ilse (+15550100)\n\nFrom: You\nType: outgoing\n", "signal"),
+        ("c.txt", "Conversation: a talk\n\nOnce upon a time\n", None),
         ("a.jsonl", CHAT, None),
         ("a.md", "[2024-05-03 09:12] Ilse: hello\n", None),
         ("a.txt", "2024-05-03 09:12 ERROR: full\n", None),

@@ -1,4 +1,4 @@
-"""Read the accounts and contacts that exports state: of Telegram, Discord, Slack and Apple, contacts, and vCards."""
+"""Read the accounts and contacts that exports state: of Telegram, Discord, Slack, Signal, Apple, phones, and vCards."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dataprep.read.chats.discord_package import is_package
 from dataprep.read.chats.imessage.reader import IMessage
 from dataprep.read.chats.json_export import sort_out
 from dataprep.read.chats.packs import DAMAGED_ZIP, Pack, folder_of, opened_zip, state_of
+from dataprep.read.chats.signal import Signal
 from dataprep.read.chats.slack.names import USERS
 from dataprep.read.chats.slack.reader import Slack
 from dataprep.read.chats.sms.reader import Sms, contact_names
@@ -77,9 +78,9 @@ def stated_by(source: tuple[str, Any]) -> Stated:
         return _of_accounts("imessage", apple_accounts(url, reader.me))
     if isinstance(reader, Slack):
         return _slack_folder(folder_of(url, 2), state_of(reader.companions(url)))
-    if isinstance(reader, Sms):
-        named = ((name, phone(number)) for number, name in contact_names(url).items())
-        return Stated(cards={(name, digits) for name, digits in named if digits})
+    if isinstance(reader, (Sms, Signal)):
+        named = reader.numbers(url) if isinstance(reader, Signal) else {(n, k) for k, n in contact_names(url).items()}
+        return Stated(cards={(name, digits) for name, number in named if (digits := phone(number))})
     return _accounts(url, reader) if isinstance(reader, (Telegram, Discord)) else Stated()
 
 

@@ -20,7 +20,7 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
-from dataprep.read.text import Lines, open_at
+from dataprep.read.text import Lines, Record, open_at
 from dataprep.read.trust import Trust
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
@@ -143,9 +143,7 @@ class Headed(ChatReader, Lines):
                 head, rest, position, n_bytes = found, [], line.position, 0
             elif not head:
                 if line.data is None or line.data.strip():
-                    first = functools.partial("no message begins with {!r}".format, (line.data or b"")[:60])
-                    trust.count([], [line.position], first)
-                    stats.drop([doc_id(piece.file, line.position)], "no_header", n_bytes=[line.n_bytes])
+                    refuse(line, piece, stats, trust)
                 continue
             elif rest is not None and line.data is not None:
                 rest.append(line.data)
@@ -154,6 +152,12 @@ class Headed(ChatReader, Lines):
                 rest = None
         if head:
             yield Held(position, head, rest, n_bytes, last=True)
+
+
+def refuse(line: Record, piece: Slice, stats: Ledger, trust: Trust) -> None:
+    """Drop a line before the first message of the file of `piece` as `no_header`."""
+    trust.count([], [line.position], functools.partial("no message begins with {!r}".format, (line.data or b"")[:60]))
+    stats.drop([doc_id(piece.file, line.position)], "no_header", n_bytes=[line.n_bytes])
 
 
 class Columns:

@@ -3,10 +3,11 @@
 - signal-export (sigexport), `chat.md`: `[2024-05-03 09:12:05] Ilse: hello`, older with a comma or without seconds; a
   quote as `> ` lines before the text, reactions as `(- Ilse: X -)`, stickers as `(( X ))`, files as links to `media/`;
 - signal-export, `data.json`: one JSON object per line;
-- sigtop's short text: `2024-05-03 09:12 Ilse: [reply to Bee on 2024-05-03 09:10, edited, 1 attachment] hello`;
+- sigtop's short text: `2024-05-03 09:12 Ilse: [reply to Bee on 2024-05-03 09:10, edited, 1 attachment] hello`; and its
+  long text (`sigtop.py`);
 - signalbackup-tools `--exporttxt`: `[May 03, 2024 09:12:05] <Ilse> hello`, files and events after `***`.
 
-Not read: their HTML, CSV and XML, and sigtop's long text. Quotes, reactions and edit marks move from the text to meta:
+Not read: their HTML, CSV and XML. Quotes, reactions and edit marks move from the text to meta:
 {"quote": TEXT, "reactions": {X: COUNT}, "edited": true, "file": NAME}; the author of a quote is unknown, so reply_to is
 null.
 """
@@ -16,12 +17,19 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .headed import FirstLine, Headed, MessageContent, since_1970
+from dataprep.core.ledger import Ledger
+from dataprep.core.reader import Slice
+from dataprep.errors import PlanError
+from dataprep.read.text import BOM
+from dataprep.read.trust import Trust
+
+from . import sigtop
+from .headed import FirstLine, Headed, Held, MessageContent, refuse, since_1970
 from .messages import files_of, kind_of_file
 from .plain import month_of
 
@@ -42,12 +50,45 @@ DETAILS = re.compile(
     r"\[((?:reply to [^\n]{1,250}? on (?:[\d-]{10} [\d:]{5}|unknown)|edited|\d+ attachments?|, )+)\](?: |\Z)"
 )
 OWN = re.compile(r"\[([\w-]+) message\]\Z")
+OWNER = ("Me", "You")  # of signal-export and sigtop
+TITLE_BYTES = 1024
 POLL = re.compile(r"Poll: .*(\n\s+\[\d+\] .*)+\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Signal(Headed):
-    """Reads chats from signal-export, sigtop and signalbackup-tools."""
+    """Reads chats from signal-export, sigtop and signalbackup-tools; me: the owner's name, in place of Me and You."""
+
+    me: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.me is not None and not self.me.strip():
+            msg = f"me={self.me!r} must be the name of the owner, or None for Me and You, as the tools write"
+            raise PlanError(msg)
+
+    def chat(self, piece: Slice) -> str:
+        """Return the name of the chat that the long text of sigtop states, or else that of the file."""
+        return self._title(piece) or super().chat(piece)
+
+    def _title(self, piece: Slice) -> str | None:
+        with self.opened(piece) as stream:
+            return sigtop.title_of(stream.read(TITLE_BYTES).removeprefix(BOM).partition(b"\n")[0])
+
+    def _messages(self, piece: Slice, stats: Ledger, trust: Trust) -> Iterator[Held]:
+        if self._title(piece) is None:
+            yield from super()._messages(piece, stats, trust)
+            return
+        for message in sigtop.messages(self._lines(piece), self.max_doc_bytes):
+            if isinstance(message, Held):
+                yield message
+            else:
+                refuse(message, piece, stats, trust)
+
+    def numbers(self, url: str) -> set[tuple[str, str]]:
+        """Return (name, phone number as written) of the people whose numbers the file at `url` states."""
+        piece = Slice(url, 0)
+        return set() if self._title(piece) is None else sigtop.numbers_in(self._lines(piece))
 
     def begin(self) -> Callable[[str], FirstLine | None]:
         """Return a function that parses a line as the first line of a message: a FirstLine, or None if it is not one.
@@ -69,8 +110,9 @@ class Signal(Headed):
     def expected(self) -> str:
         """Return the forms of a message's first line in words, for the error about a file without such lines."""
         return (
-            "a chat.md or data.json of signal-export ([2024-05-03 09:12] Ilse: hello), sigtop's short text "
-            "(2024-05-03 09:12 Ilse: hello), or text of signalbackup-tools ([May 03, 2024 09:12:05] <Ilse> hello)"
+            "a chat.md or data.json of signal-export ([2024-05-03 09:12] Ilse: hello), sigtop's short or long text "
+            "(2024-05-03 09:12 Ilse: hello; Conversation: Ilse), or text of signalbackup-tools "
+            "([May 03, 2024 09:12:05] <Ilse> hello)"
         )
 
     def row(self, head: FirstLine, text: str) -> MessageContent:
@@ -78,10 +120,11 @@ class Signal(Headed):
 
         head: the parsed first line. text: the whole text.
         """
+        author = self.me if self.me and head.author in OWNER else head.author
         if not head.kind:
-            return _row(head.author, text, head.meta or {})
+            return _row(author, text, head.meta or {})
         poll = head.kind == "text" and text.startswith("Poll: ") and POLL.match(text)
-        return MessageContent(head.author, text, "poll" if poll else head.kind, head.meta or {})
+        return MessageContent(author, text, "poll" if poll else head.kind, head.meta or {})
 
 
 def _row(author: str | None, text: str, meta: dict[str, Any]) -> MessageContent:
