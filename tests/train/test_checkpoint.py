@@ -48,6 +48,26 @@ def test_a_new_run_keeps_files_of_others(make_shards, config, tmp_path, name):
     assert (tmp_path / name).read_text() == "mine"
 
 
+def test_starting_over_without_a_journal_keeps_files_of_others(make_shards, config, tmp_path):
+    """A file with the name of a checkpoint, which dataprep cannot have written, makes nothing beside it ours."""
+    shards, out = make_shards(tmp_path / "shards"), tmp_path / "out"
+    out.mkdir()
+    for name in ("step-00000007.pt", "metrics.jsonl"):
+        (out / name).write_text("mine")
+    for resume in (True, False, False):
+        with pytest.raises((CorruptShard, PlanError), match="damaged" if resume else "was not written by this run"):
+            train(shards, out=out, config=config, resume=resume, quiet=True)
+    assert [(out / name).read_text() for name in ("step-00000007.pt", "metrics.jsonl")] == ["mine", "mine"]
+
+
+def test_copied_checkpoints_without_a_journal_are_ours(shards, config, run):
+    """The run goes on and deletes its old checkpoints; a file of others among them is kept."""
+    (run / ".dataprep-journal").unlink()
+    (run / "step-00000001.pt").write_text("mine")
+    train(shards, out=run, config=config, quiet=True)
+    assert [p.name for p in checkpoint.found(run)] == [f"step-{n:08d}.pt" for n in (1, 16, 20)]
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(shards, config, run, damage, caplog):
     """One sentence names the file and the one used instead; with none left, it ends the run. Loading does the same."""

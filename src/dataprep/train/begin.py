@@ -89,6 +89,7 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
             path.unlink()
     checkpoints = checkpoint.found(run.out)
     if resume and checkpoints:
+        _journal(run.out)
         return checkpoints
     stale = [path for path in [*checkpoints, run.out / "metrics.jsonl"] if path.exists()]
     tokenizer, data = run.shards.path / "tokenizer.json", b""
@@ -108,17 +109,26 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
     return []
 
 
-def _remove(out: Path, paths: list[Path]) -> None:
-    """Delete the files of an earlier run that dataprep created, by the journal (list of created files) of its folder.
+def _journal(out: Path) -> str:
+    """Return the path of the journal (list of created files) of the folder `out`; begin it if there is none.
 
-    In a folder without a journal, files next to checkpoints count as created by an earlier version. Raises PlanError if
-    one is somebody else's.
+    In a folder without a journal, as earlier versions wrote it, checkpoints that can be read are entered and, if there
+    is one, the metrics and the tokenizer next to it.
     """
     journal = journal_of(str(out))
     if journal is None:
-        begin_journal(str(out), [path.name for path in paths] if checkpoint.found(out) else [])
+        ours = [path.name for path in checkpoint.found(out) if checkpoint.is_ours(path)]
+        begin_journal(str(out), [*ours, "metrics.jsonl", "tokenizer.json"] if ours else [])
         journal = str(out / JOURNAL)
-    created = journaled(journal)
+    return journal
+
+
+def _remove(out: Path, paths: list[Path]) -> None:
+    """Delete the files of an earlier run that dataprep created, by the journal (list of created files) of its folder.
+
+    Raises PlanError if one is somebody else's.
+    """
+    created = journaled(_journal(out))
     foreign = next((path for path in paths if os.path.abspath(path) not in created), None)
     if foreign is not None:
         msg = f"{foreign} was not written by this run, so it is not removed; move it, or choose another output folder"
