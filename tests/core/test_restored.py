@@ -69,6 +69,33 @@ def test_only_its_part_is_made_again(folder, tmp_path) -> None:
     assert {name for name in before if before[name] != after[name]} == {"part-00001-000.parquet"}
 
 
+@pytest.mark.parametrize("gone", ["deleted", "a folder"])
+def test_a_file_that_is_gone_after_it_was_listed(tmp_path, monkeypatch, gone) -> None:
+    """A file that vanishes between dp.read and run is a row; when it is back, only its part is made again."""
+    monkeypatch.setattr(parts, "PART_BYTES", 1)
+    home, out = tmp_path / "in", tmp_path / "out"
+    home.mkdir()
+    for name in "abc":
+        (home / f"{name}.jsonl.gz").write_bytes(WHOLE)
+    docs, strict, lost = read(home), dp.read(str(home)), home / "b.jsonl.gz"
+    lost.unlink()
+    if gone == "a folder":
+        lost.mkdir()
+    with pytest.raises(ReadError, match=r"b\.jsonl\.gz"):
+        dp.Pipeline().run(strict, out=str(out))
+    done = dp.Pipeline().run(docs, out=str(out))
+    assert [(row["file"], row["reason"]) for row in done.unread().to_pylist()] == [(str(lost), "bad")]
+    assert done.count == 4_000
+    if gone == "a folder":
+        lost.rmdir()
+    lost.write_bytes(WHOLE)
+    before = {path.name: path.stat().st_ino for path in (out / "data").iterdir()}
+    again = dp.Pipeline().run(read(home), out=str(out))
+    after = {path.name: path.stat().st_ino for path in (out / "data").iterdir()}
+    assert (again.count, len(again.unread())) == (6_000, 0)
+    assert {name for name in after if before.get(name) != after[name]} == {"part-00001-000.parquet"}
+
+
 def test_another_change_is_stale(folder, tmp_path) -> None:
     """A file that had been read, another recipe and another set of files still need replace=True."""
     out = str(tmp_path / "out")

@@ -54,11 +54,15 @@ class Dataset(Documents):
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """The hash of each input file's content, as {URL: hash}."""
-        known = {piece.url: piece.fingerprint for part in self.parts for piece in part.slices}
-        unread = {piece.url for part in self.parts for piece in part.slices if piece.unread is not None}
-        hashed = hashes.fingerprints(url for url, found in known.items() if not found and url not in unread)
-        return known | hashed | {url: _unread_fingerprint(url) for url in unread if not known[url]}
+        """The hash of each input file's content, as {URL: hash}; a word for a file that will be listed as unread."""
+        pieces = [(piece, part.skips_bad) for part in self.parts for piece in part.slices]
+        known = {piece.url: piece.fingerprint for piece, _ in pieces}
+        may_fail = {piece.url for piece, skips_bad in pieces if skips_bad or piece.unread is not None}
+
+        def hash_of(url: str) -> str:
+            return _unread_fingerprint(url) if url in may_fail else hashes.fingerprint(url)
+
+        return known | hashes.fingerprints((url for url, found in known.items() if not found), hash_of)
 
     @cached_property
     def part_keys(self) -> list[str]:
@@ -242,7 +246,7 @@ class Dataset(Documents):
 
 
 def _unread_fingerprint(url: str) -> str:
-    """Return the fingerprint of a file that is not read; a word if it cannot be opened."""
+    """Return the fingerprint of a file that may be listed as unread; a word if it cannot be opened."""
     try:
         return hashes.fingerprint(url)
     except ReadError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import xxhash
@@ -44,11 +44,11 @@ def fingerprint(url: str) -> str:
     return _KNOWN[state]
 
 
-def fingerprints(urls: Iterable[str]) -> dict[str, str]:
-    """Return the fingerprint of each URL as {url: hash}; the files are hashed in threads."""
+def fingerprints(urls: Iterable[str], hash_of: Callable[[str], str] = fingerprint) -> dict[str, str]:
+    """Return the fingerprint of each URL as {url: hash}; `hash_of` hashes one file, several at once in threads."""
     urls = list(dict.fromkeys(urls))
     with ThreadPoolExecutor(min(len(urls), os.cpu_count() or 1, 8) or 1) as threads:
-        return dict(zip(urls, threads.map(fingerprint, urls), strict=True))
+        return dict(zip(urls, threads.map(hash_of, urls), strict=True))
 
 
 def load(folder: str) -> None:
