@@ -250,7 +250,7 @@ def persona(
     def count() -> dict[str, Any]:
         return {"files": [], "words": learned_words(docs, own, messages, windows, runner).rows()}
 
-    words = receipts.once(f"{folder}/learned.json", key([2, docs.key, windows.key]), count)["words"]
+    words = receipts.once(f"{folder}/learned.json", key([3, docs.key, windows.key]), count)["words"]
     more = [given for given in (names, refused, known.all_strings()) if given]
     mine = tuple(dict.fromkeys((*own, *(one for name in names_of_person for one in known.strings_of(name)))))
     of_all = made.transcripts.manifest["recipe"] if made.transcripts else None

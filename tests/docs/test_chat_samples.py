@@ -17,7 +17,7 @@ from dataprep.messages.read import read_messages
 from dataprep.read.formats import PLATFORMS, sniffed
 
 LINE = "[{time:%d.%m.%Y %H:%M}] <{author}> {text}"
-NO_SAMPLE = ("line", "sms", "imessage", "slack")  # their samples are in tests/read/chats
+NO_SAMPLE = ("line", "kakaotalk", "sms", "imessage", "slack")  # their samples are in tests/read/chats
 PRIVATE = (
     "Nadia", "Karim", "Samira", "Youness", "Ilse", "Tomas", "Noor", "Greta", "Marek", "Oriel", "نادية", "يونس",
     "@example.org", "0639981234", "06 39 98", "sample_data",

@@ -46,6 +46,7 @@ def clean(text, **how):
     [
         ("look at https://x.org/a?b=c please", "look at please"),
         ("(see https://en.example.org/wiki/A_(b)), ok", "(see), ok"),
+        ("a site (https://x.example.org), [b](www.x.org) and (a@x.org", "a site, [b] and ("),
         ("youtu.be/abc و www.site.ma/x, شوفhttps://a.b/c", "و, شوف"),
         ("on example.com.ma or example.org.", "on or."),
         ("écris à jean.info@site.fr !", "écris à !"),

@@ -132,3 +132,14 @@ def test_an_account_of_telegram_is_told_by_what_its_lists_begin_with() -> None:
     assert formats.is_telegram(b'{"about": "", "chats": {\n "about": "All chats", "list": []}}', "a.json")
     assert formats.is_telegram(b'{"personal_information": {"user_id": 7}}', "a.json")
     assert not formats.is_telegram(b'{"c4": {}, "chats": {"Cycling club": {"messages": 48}}}', "a.json")
+
+
+def test_a_reader_knows_its_format(table):
+    """By the name of `format=`, also a registered one; a Reader without a name has that of its class."""
+    for name, form in table.items():
+        kind = form.load()
+        if isinstance(kind, type) and name != "arc":  # read as warc
+            assert formats.name_of(kind()) == name
+    assert formats.name_of(Halves()) == "Halves"
+    dp.register("halves", Halves(mark="-"), suffixes=(".half",))
+    assert formats.name_of(Halves(mark="-")) == "halves"

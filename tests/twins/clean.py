@@ -71,10 +71,16 @@ def replaced(text: str, spans, new: str) -> tuple[str, int]:
     """The text with `new` for each span, and their number; with "" for it, the white space of what is gone goes too."""
     spans = list(spans)
     out, at = "", 0
-    for start, end in spans if new else widened(text, spans):
+    for start, end in spans if new else widened(text, [in_brackets(text, *span) for span in spans]):
         glued = not new and text[max(0, start - 1) : start].isalnum() and text[end : end + 1].isalnum()
         out, at = out + text[at:start] + (" " if glued else new), end
     return out + text[at:], len(spans)
+
+
+def in_brackets(text: str, start: int, end: int) -> tuple[int, int]:
+    """A span with the brackets directly around it."""
+    around = text[max(0, start - 1) : start] + text[end : end + 1] in ("()", "[]", "{}", "<>")
+    return start - around, end + around
 
 
 def widened(text: str, spans):

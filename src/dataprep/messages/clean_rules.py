@@ -26,6 +26,8 @@ from .emoji import emoji_spans
 HIDDEN, BETWEEN = b"\x1d", b"\x1e"  # represents a link that is kept; between two messages that are searched together
 RESERVED = HIDDEN + BETWEEN  # removed from all messages
 Span: TypeAlias = tuple[int, int]
+_CLOSES = np.full(256, 255, np.uint8)  # the bracket that closes a byte; 255 is in no text
+_CLOSES[list(b"([{<")] = list(b")]}>")
 
 
 class Texts(NamedTuple):
@@ -41,13 +43,21 @@ class Texts(NamedTuple):
         return self._spliced(spans, ends, np.frombuffer(b"".join(news), np.uint8))
 
     def without(self, spans: I64) -> Texts:
-        """Return the texts without the spans, and without the white space that would be left double."""
-        spans, glue = C.widened(*self, spans, classes())
+        """Return the texts without the spans, without brackets around them, and without white space left double."""
+        spans, glue = C.widened(*self, self._with_brackets(spans), classes())
         return self._spliced(spans, glue, np.frombuffer(b" " * int(glue[-1]), np.uint8))
 
     def _spliced(self, spans: I64, ends: I64, news: U8) -> Texts:
         ends.flags.writeable = False  # as those of a column: the kernel is compiled once
         return Texts(*B.buffers(B.strings(*C.spliced(*self, spans, ends, news))))
+
+    def _with_brackets(self, spans: I64) -> I64:
+        """Return the spans with the brackets directly around them, such as those of "site (https://example.org)"."""
+        low, high = spans.T
+        rows = np.searchsorted(self.offsets, low, side="right") - 1
+        before, after = self.data[np.maximum(low - 1, 0)], self.data[np.minimum(high, len(self.data) - 1)]
+        inside = (low > self.offsets[rows]) & (high < self.offsets[rows + 1]) & (_CLOSES[before] == after)
+        return np.stack((low - inside, high + inside), 1)
 
     def with_rows(self, rows: I64, new: pa.LargeStringArray) -> pa.LargeStringArray:
         """Return the texts as a column, with those of `rows`, int64 and ascending, replaced by `new`."""

@@ -21,6 +21,7 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.ledger import Ledger
 from dataprep.core.part import Part
 from dataprep.core.runner import Runner
+from dataprep.read.formats import name_of
 
 from .conversations.cap import CAPPED
 from .conversations.turns import ANSWERS
@@ -136,7 +137,7 @@ def _written(people: tuple[str, ...], part: Part) -> pa.Table:
     for batch in labelled:
         words = pc.if_else(pc.equal(batch.column("kind"), "text"), _words(batch.column("text")), 0)
         table = {"id": batch.column("id"), "words": words.cast(pa.int64()), "language": batch.column("language")}
-        found.append(pa.table({**table, "platform": pa.repeat(type(part.reader).__name__.lower(), batch.num_rows)}))
+        found.append(pa.table({**table, "platform": pa.repeat(name_of(part.reader), batch.num_rows)}))
     empty = {"id": pa.uint64(), "words": pa.int64(), "language": pa.string(), "platform": pa.string()}
     return pa.concat_tables([pa.schema(empty).empty_table(), *found])
 

@@ -41,8 +41,8 @@ def read_messages(
     """Return the messages of chats as a table, one row per message.
 
     path: a file, a folder, a glob, or a list of them; platforms may be mixed.
-    platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "line", "sms", "imessage", "slack",
-    "chat"; None: detected per file.
+    platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "line", "kakaotalk", "sms",
+    "imessage", "slack", "chat"; None: detected per file.
     date_order: "dmy", "mdy" or "ymd", for files whose dates could be read in several orders.
     merge: if two exports of one chat contain the same message, keep it once (`match_exports.py`, `overlaps.py`).
     people: a people file (`dataprep people`): authors, and chats of two people, get the name of the person, so that a

@@ -57,10 +57,10 @@ def read(
     format: the name of a format; None detects the format of each file. These formats are detected by suffix: jsonl
     (.jsonl .ndjson .json), parquet, text (.txt .md .rst, one document per file), wet, warc, arc and wat; .gz, .zst or
     .xz may follow the suffix. These are detected by the first bytes of a .txt, .json, .html, .csv, .xml, .db or .zip
-    file (.json only if it is on this machine): whatsapp, telegram, discord, messenger, instagram, signal, line, sms,
-    imessage and slack. These are never detected, so give their names: paragraphs, lines, chat (any `time - author:
-    text`, see `line=`) and hf. To read files of your own format, give a `Reader` or its class; `dp.register` adds it
-    under a name.
+    file (.json only if it is on this machine): whatsapp, telegram, discord, messenger, instagram, signal, line,
+    kakaotalk, sms, imessage and slack. These are never detected, so give their names: paragraphs, lines, chat (any
+    `time - author: text`, see `line=`) and hf. To read files of your own format, give a `Reader` or its class;
+    `dp.register` adds it under a name.
 
     text: the field that holds the text; in JSON Lines and Parquet also "OUTER.INNER", a field inside another.
     columns: fields of the input that become columns instead of metadata: a list, such as ["url"], whose types are found

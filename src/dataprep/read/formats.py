@@ -156,6 +156,7 @@ FORMATS: dict[str, Format] = {
                "chats.whatsapp.archives:sniff_whatsapp", is_chat=True),
         Format("signal", "chats.signal:Signal", _SIGNAL_FILES, is_signal, is_chat=True),
         Format("line", "chats.line.reader:LineChat", (".txt",), "chats.line.reader:is_line", is_chat=True),
+        Format("kakaotalk", "chats.kakao:KakaoTalk", (".txt", ".csv"), "chats.kakao:is_kakao", is_chat=True),
         Format("imessage", "chats.imessage.reader:IMessage", (".db", ".txt"), "chats.imessage.reader:is_imessage",
                is_chat=True),
         Format("slack", "chats.slack.reader:Slack", (".json", ".zip"), "chats.slack.reader:is_slack", is_chat=True),
@@ -226,6 +227,13 @@ def named(name: str | Reader | type[Reader]) -> Format:
         msg = f"there is no format {name!r}; the formats are {', '.join(FORMATS)}, hf"
         raise PlanError(msg)
     return FORMATS[name]
+
+
+def name_of(reader: Reader) -> str:
+    """Return the name of the format that `reader` reads; for a Reader that has none, that of its class."""
+    kind = type(reader)
+    of = (f.name for f in FORMATS.values() if f.reader in (reader, kind) or str(f.reader).endswith(f":{kind.__name__}"))
+    return next(of, kind.__name__)
 
 
 def format_of(url: str) -> Format | None:

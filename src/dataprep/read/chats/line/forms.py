@@ -18,9 +18,9 @@ from .words import AFTER_NOON, BEFORE_NOON
 
 WEEKDAY = r"[^\W\d_]\w{0,14}\.?"
 DATE = re.compile(
-    rf"(?:(?P<before>{WEEKDAY}),? )?(?P<a>\d{{1,4}})(?:[./-]|\s?[年년]\s?)(?P<b>\d{{1,2}})(?:[./-]|\s?[月월]\s?)"
+    rf"(?:(?P<before>{WEEKDAY}),? )?(?P<a>\d{{1,4}})(?:[./-] ?|\s?[年년]\s?)(?P<b>\d{{1,2}})(?:[./-] ?|\s?[月월]\s?)"
     r"(?P<c>\d{1,4})(?:\s?[日일]|\.)?"
-    r"(?: ?[(\uff08](?P<inside>[^)\uff09]{1,15})[)\uff09]|,? (?P<after>\S{1,15}))?\s*\Z"
+    r"(?: ?[(\uff08](?P<inside>[^)\uff09]{1,15})[)\uff09]|(?:,? |(?<=[日일]))(?P<after>\S{1,15}))?\s*\Z"
 )
 HALVES = "|".join((*BEFORE_NOON, *AFTER_NOON))
 CLOCK = re.compile(
