@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core.stage import Stage, describe, labels_of, numbered, spelled
+from dataprep.core.describe import describe, labels_of, numbered, spelled
+from dataprep.core.stage import Stage
 from laws import dataset_of
 
 
@@ -33,7 +34,7 @@ def test_fields_are_stated_and_spelled():
     """Class, version, fields and promise are stated; people read the call."""
     stated = describe(dp.Exact(unit="line"))
     assert {k: stated[k] for k in ("class", "version", "only_drops")} == {
-        "class": "Exact", "version": 2, "only_drops": False,
+        "class": "Exact", "version": dp.Exact.VERSION, "only_drops": False,
     }  # fmt: skip
     assert stated["fields"]["unit"] == "line"
     assert spelled(stated).startswith("Exact(unit='line', ")

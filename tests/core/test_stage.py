@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dataprep.core.stage import Filter, Map, describe, spelled, stated
+from dataprep.core.describe import describe, spelled, stated
+from dataprep.core.stage import Filter, Map
 from dataprep.core.tables import write_verdicts
 from dataprep.core.verdict import DropIds
 from dataprep.dedup.exact import Exact

@@ -18,11 +18,12 @@ from dataprep.store.key import key
 
 from . import batch as B
 from .dataset import Dataset
+from .describe import READ
 from .folder import ORIGIN, Folder
 from .ledger import Ledger
 from .part import Sealed
 from .reader import Reader, Slice, reader_of, recorded
-from .stage import READ, n_hidden
+from .stage import n_hidden
 
 MAX_SCAN_BYTES = 64 << 20  # stored; a larger file is not read from its beginning, which takes seconds
 

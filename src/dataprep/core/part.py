@@ -18,9 +18,10 @@ from dataprep.store.key import key
 from . import batch as B
 from . import blame
 from .batch import Batch, Ids
+from .describe import FORGET, READ, numbered
 from .ledger import Ledger, watch
 from .reader import Reader, Slice
-from .stage import FORGET, READ, Stage, numbered
+from .stage import Stage
 from .tables import checked
 from .unread import BAD, stopped_at, unread_of
 from .verdict import CutSpans, DropIds, Verdict

@@ -24,12 +24,13 @@ from .audit import Search
 from .batch import Ids
 from .claim import check_apart, claim, is_finished, take_over_restored
 from .dataset import Dataset, check_dataset
+from .describe import describe, labels_of, stated
 from .estimator import Estimator
 from .folder import DATASET, STEPS, Folder, folder_url
 from .runner import Runner, runner_of
 from .seal import seal
 from .sources import sources_in, sources_of, warn_of_absent
-from .stage import Filter, Stage, describe, labels_of, n_hidden, stated
+from .stage import Filter, Stage, n_hidden
 from .stats import Stats
 from .trial import current
 from .unread import Unread, rows_of, without_names

@@ -24,11 +24,12 @@ from .audit import CELL, Search, Strings, audit, json_strings
 from .batch import Batch
 from .claim import remove_parts_of_others
 from .dataset import Dataset, open_dataset
+from .describe import READ
 from .folder import CUTS, DROPS, MANIFEST, Folder
 from .ledger import Ledger
 from .part import Part, Sealed, ShardWriter
 from .runner import Runner
-from .stage import READ, n_hidden
+from .stage import n_hidden
 from .stats import HIDDEN, StageStats, Stats
 from .trial import current
 from .unread import Unread, check_unread, unread_of, without_names, write_unread

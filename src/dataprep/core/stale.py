@@ -8,8 +8,8 @@ from typing import Any
 from dataprep.errors import redacted
 
 from .dataset import Dataset
+from .describe import spelled
 from .folder import Folder
-from .stage import spelled
 
 UNKNOWN = "its input or its code is another"
 LONGEST = 60  # characters of a value that are shown

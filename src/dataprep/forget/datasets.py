@@ -19,12 +19,12 @@ import xxhash
 from dataprep.core import batch as B
 from dataprep.core import owned, tables
 from dataprep.core.batch import Batch, Ids
+from dataprep.core.describe import FORGET
 from dataprep.core.folder import DATA, DROPS, MANIFEST, PART_FILES, RECIPE, Folder, part_of
 from dataprep.core.forget_list import REASON, noted, write_list
 from dataprep.core.part import Sealed
 from dataprep.core.reader import Slice
 from dataprep.core.seal import write_shard
-from dataprep.core.stage import FORGET
 from dataprep.core.stats import Amount, StageStats
 from dataprep.store import files, receipts
 

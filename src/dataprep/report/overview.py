@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dataprep.core.describe import READ
 from dataprep.core.notebook import text
-from dataprep.core.stage import READ
 from dataprep.core.stats import Amount, StageStats
 from dataprep.core.unread import by_kind
 from dataprep.history.run_summary import RunSummary, totals

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.tokens.mix.mix import Mix
-from dataprep.tokens.mix.write_mixture import MixSource, sources_of, write_mixture
+from dataprep.tokens.mix.sources import MixSource, sources_of
+from dataprep.tokens.mix.write_mixture import write_mixture
 from dataprep.tokens.shards.claim import finished
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.writer import Writer, arrange, save, write_manifest

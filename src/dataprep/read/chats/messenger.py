@@ -28,10 +28,10 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
-from dataprep.read.json.grammar import I64
 from dataprep.read.json.stream import GROUP, Group, JsonStream, warm
 from dataprep.read.trust import Trust
 from dataprep.store import files
+from dataprep.unicode.text import I64
 
 from .json_export import MessageRow, batch_of, refuse, sort_out
 from .messages import ChatReader, files_of, kind_of_file, names_of, utc_text

@@ -9,18 +9,15 @@ Slow reference for the tests: tests/twins/json_lines.py
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
 from dataprep.unicode.kernel import kernel
-
-U8: TypeAlias = npt.NDArray[np.uint8]
-I64: TypeAlias = npt.NDArray[np.int64]
+from dataprep.unicode.text import U8, put
 
 ONES, HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 QUOTES, SLASHES, SPACES = np.uint64(0x22) * ONES, np.uint64(0x5C) * ONES, np.uint64(0x20) * ONES
@@ -128,28 +125,6 @@ def string_end(data: U8, i: int) -> int:
 
 
 @kernel
-def put_utf8(out: U8, o: int, code: int) -> int:
-    """Write the code point `code` as UTF-8 to `out`, from the index `o` on; return the index after it."""
-    if code < 0x80:
-        out[o] = code
-        return o + 1
-    if code < 0x800:
-        out[o] = 0xC0 | code >> 6
-        out[o + 1] = 0x80 | code & 0x3F
-        return o + 2
-    if code < 0x10000:
-        out[o] = 0xE0 | code >> 12
-        out[o + 1] = 0x80 | code >> 6 & 0x3F
-        out[o + 2] = 0x80 | code & 0x3F
-        return o + 3
-    out[o] = 0xF0 | code >> 18
-    out[o + 1] = 0x80 | code >> 12 & 0x3F
-    out[o + 2] = 0x80 | code >> 6 & 0x3F
-    out[o + 3] = 0x80 | code & 0x3F
-    return o + 4
-
-
-@kernel
 def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
     """Copy data[i:j] to out[o:], eight bytes at a time; return the index in `out` after the copy.
 
@@ -202,7 +177,7 @@ def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
             if 0xD800 <= code <= 0xDFFF:
                 lone = True
             else:
-                o = put_utf8(out, o, code)
+                o = put(out, o, code)
             continue
         if c == 110:
             c = 10

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8
 
-from .grammar import I64, U8, copy_string, next_special, skip_space, value_end
+from .grammar import copy_string, next_special, skip_space, value_end
 
 
 class Inner(NamedTuple):

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8
 
-from .grammar import I64, U8, copy, copy_string, next_special, skip_space, value_end
+from .grammar import copy, copy_string, next_special, skip_space, value_end
 from .inner import Inner, find_inner, read_key
 
 ROW, BLANK, NOT_JSON, NOT_OBJECT, NO_TEXT, INVALID_UTF8, TOO_LONG = range(7)

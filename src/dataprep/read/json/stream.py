@@ -22,8 +22,9 @@ import orjson
 from dataprep.errors import ReadError
 from dataprep.read.text import BLOCK, BOM, PADDING
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8
 
-from .grammar import I64, U8, next_special
+from .grammar import next_special
 
 NAME = np.frombuffer(b"messages", np.uint8)
 GROUP = 512  # messages parsed at once; with 4,096, Python's garbage collection halves the speed

@@ -21,9 +21,10 @@ from dataprep.read.json.columns import KINDS
 from dataprep.read.text import Record, documents
 from dataprep.read.trust import LimitedReader, Trust
 
+from .archive import Entry
 from .digests import is_wrong
 from .members import has_no_checksum
-from .records import Entry, read_records
+from .records import read_records
 from .response import Refused, refuse
 from .segments import NUMBER, Segments
 

@@ -22,8 +22,8 @@ import orjson
 
 from dataprep.core.ledger import Ledger
 
+from .archive import Entry
 from .crawl import Crawl
-from .records import Entry
 from .response import refuse
 
 KEPT = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from dataprep.core.unread import SEGMENTED
 
-from .records import Entry
+from .archive import Entry
 
 NUMBER, ORIGIN, TOTAL = "warc-segment-number", "warc-segment-origin-id", "warc-segment-total-length"
 OF_A_PART = {NUMBER, TOTAL, "warc-block-digest", "content-length"}  # headers that are not true of the whole record

@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 from dataprep.core.ledger import Ledger
 from dataprep.errors import PlanError
 
+from .archive import Entry
 from .crawl import Crawl
 from .extract import EXTRAS, check
 from .page import HTML, text_of
-from .records import Entry
 from .response import STATUS, Response, charset, decoded, media_type, parse, refuse
 
 MAX_PAGE_BYTES = 16 << 20  # of a page, unpacked: parsing takes up to 25 times its size in memory

@@ -21,7 +21,8 @@ from dataprep.store import files
 from dataprep.tokens.shard_format import SHARD_TOKENS
 from dataprep.tokens.shards.shard import Shards
 
-from .write_mixture import MixSource, sources_of, write_mixture
+from .sources import MixSource, sources_of
+from .write_mixture import write_mixture
 
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner

@@ -7,10 +7,8 @@ shards of the sources; all sources are read from start to end.
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.ledger import mix
 from dataprep.core.runner import runner_of
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files, lease
@@ -39,104 +36,14 @@ from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.encoder import size_in_bytes
 from dataprep.tokens.vocabulary.place import TOKENIZER, write_folder
 
+from .sources import MixSource, Numbers, lengths_of
+
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner
 
 VERSION = 2  # increased if the same mixture has other bytes
 BLOCK_TOKENS = 1 << 20  # copied at a time, with 40 bytes of offsets per token
 DOCUMENT = np.dtype([("stream", "<u2"), ("doc", "<i8")])
-_PARTIAL = 0x4D495845  # second seed of the hashes that choose the documents of a partial epoch
-Numbers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class MixSource:
-    """One source of a mixture, called `name`: the documents in the folder of token shards `path`.
-
-    only: the source name of the documents to take; None: all documents of the folder.
-    """
-
-    name: str
-    path: str
-    only: str | None = None
-
-    @cached_property
-    def shards(self) -> Shards:
-        """All token shards of the folder."""
-        return Shards.open(self.path)
-
-    @cached_property
-    def train(self) -> Shards:
-        """The token shards of the folder's training split."""
-        return self.shards.split("train")
-
-    @cached_property
-    def docs(self) -> Numbers:
-        """The indexes of the source's documents among all documents of the training split, int64[n]."""
-        if self.only is None:
-            return np.arange(len(self.train))
-        return np.flatnonzero(pc.equal(_column(self.train, "source"), self.only).to_numpy())
-
-    @cached_property
-    def lengths(self) -> Numbers:
-        """The number of tokens of each of the source's training documents, separators included, int64[n]."""
-        return _lengths(self.train)[self.docs]
-
-    @cached_property
-    def tokens(self) -> int:
-        """The number of training tokens of the source."""
-        return int(self.lengths.sum())
-
-    def placed(self, wanted: int, seed: int) -> tuple[Numbers, npt.NDArray[np.float64]]:
-        """Choose documents with about `wanted` tokens in total, repeats included, spread evenly over the mixture.
-
-        Returns (the documents' numbers, int64[m]; their positions in the mixture, from 0 to 1, float64[m]). If the last
-        epoch is partial, it has the documents with the smallest hash(seed, id).
-        """
-        epochs, rest = divmod(wanted, self.tokens)
-        chosen = np.zeros(len(self.docs), bool)
-        if rest:
-            ids = _column(self.train, "id").to_numpy()[self.docs]
-            order = np.argsort(mix(mix(ids, seed), _PARTIAL), kind="stable")
-            among = self.lengths[order]
-            chosen[order[np.cumsum(among) - among / 2 <= rest]] = True  # by their middles: `rest` tokens on average
-        rows = np.concatenate([np.tile(np.arange(len(self.docs)), epochs), np.flatnonzero(chosen)])
-        ends, lengths = np.cumsum(self.lengths[rows]), self.lengths[rows]
-        return self.docs[rows], (ends - lengths / 2) / max(1, wanted)
-
-
-def sources_of(sources: Any) -> list[MixSource]:
-    """Return a MixSource for each source to mix.
-
-    sources: {name: folder of token shards}, or one folder of token shards, whose documents name their sources. Raises
-    PlanError if there are no sources, or if they were encoded with different tokenizers or types of ids.
-    """
-    if isinstance(sources, Mapping):
-        streams = [MixSource(str(name), _path(folder)) for name, folder in sources.items()]
-    else:
-        path = _path(sources)
-        names = _column(Shards.open(path).split("train"), "source").unique().to_pylist()
-        streams = [MixSource(name, path, name) for name in sorted(names)]
-    if not streams:
-        msg = "there are no sources to mix; give {name: folder of token shards}"
-        raise PlanError(msg)
-    first = streams[0]
-    for other in streams[1:]:
-        if other.shards.dtype != first.shards.dtype:
-            msg = (
-                f"{first.name} has ids of {first.shards.dtype} and {other.name} of {other.shards.dtype}; "
-                f"encode one of them again with the other's dtype="
-            )
-            raise PlanError(msg)
-        ours, theirs = ({"tokenizer": {}} | s.shards.manifest for s in (first, other))
-        same_sizes = all(ours[name] == theirs[name] for name in ("vocab_size", "eot"))
-        if not same_sizes or ours["tokenizer"].get("hash") != theirs["tokenizer"].get("hash"):
-            msg = (
-                f"{first.name} and {other.name} were encoded with different tokenizers, so one id means different "
-                f"tokens; encode {other.name} again with {first.path}/tokenizer.json"
-            )
-            raise PlanError(msg)
-    return streams
 
 
 def write_mixture(
@@ -337,31 +244,15 @@ def _order(streams: list[MixSource], got: Mapping[str, int], seed: int) -> tuple
     lengths = np.empty(len(documents), np.int64)
     for i, s in enumerate(streams):
         mine = documents["stream"] == i
-        lengths[mine] = _lengths(s.train)[documents["doc"][mine]]
+        lengths[mine] = lengths_of(s.train)[documents["doc"][mine]]
     return documents, lengths
 
 
 def _held_out(streams: list[MixSource], side: str) -> tuple[npt.NDArray[Any], Numbers]:
     """Return the documents of a held-out split of every folder, once, and their numbers of tokens."""
     folders = {s.path: i for i, s in reversed(list(enumerate(streams)))}
-    lengths = {i: _lengths(streams[i].shards.split(side)) for i in sorted(folders.values())}
+    lengths = {i: lengths_of(streams[i].shards.split(side)) for i in sorted(folders.values())}
     documents = np.zeros(sum(map(len, lengths.values())), DOCUMENT)
     documents["stream"] = np.repeat(list(lengths), [len(n) for n in lengths.values()])
     documents["doc"] = np.concatenate([np.arange(len(n)) for n in lengths.values()])
     return documents, np.concatenate(list(lengths.values()))
-
-
-def _lengths(side: Shards) -> Numbers:
-    """Return the number of tokens of each document, separators included."""
-    ends = [np.asarray(side.ends(i)).astype(np.int64) for i in range(len(side.shards))]
-    return np.concatenate([np.zeros(0, np.int64), *(np.diff(e, prepend=0) for e in ends)])
-
-
-def _column(side: Shards, name: str) -> pa.ChunkedArray:
-    """Return the column "id" or "source" of all documents of a split."""
-    none = pa.table({name: pa.array([], {"id": pa.uint64(), "source": pa.string()}[name])})
-    return pa.concat_tables([none, *(read_docs(str(side.path), s["name"], [name]) for s in side.shards)])[name]
-
-
-def _path(source: Any) -> str:
-    return os.fspath(source.path if isinstance(source, Shards) else source)
