@@ -20,7 +20,7 @@ import laws
 import twins.semantic
 from dataprep.core import batch as B
 from dataprep.core.estimator import Estimator
-from dataprep.dedup.embeddings import decide, kmeans, vectors, word_vectors
+from dataprep.dedup.embeddings import decide, kmeans, learn_words, vectors, word_vectors
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.errors import FunctionFailed, PlanError
 from dataprep.store.key import key
@@ -398,7 +398,7 @@ def test_words_of_one_subject_are_near() -> None:
     """The training learns: a subject's words are nearer to each other than to those of another."""
     pytest.importorskip("fasttext")
     vocabulary = sorted({w for t in TOPICS for w in t.split()} | set(PLAIN))
-    made = word_vectors.spread(word_vectors.train(stories(1500), vocabulary, 16, 0))
+    made = learn_words.spread(learn_words.train(stories(1500), vocabulary, 16, 0))
     at = [[vocabulary.index(w) for w in t.split()] for t in TOPICS]
     cosines = made @ made.T
     for subject in at:
@@ -457,10 +457,10 @@ def test_word_vectors_are_centred_and_of_one_length() -> None:
     """Of few words, nothing else is taken from them; none stay none."""
     few = np.random.RandomState(1).rand(9, 4) + 5
     plain = few - few.mean(0)
-    made = word_vectors.spread(few)
+    made = learn_words.spread(few)
     assert np.allclose(made, plain / np.sqrt((plain**2).sum(1))[:, None])
-    assert word_vectors.spread(few[:0]).shape == (0, 4)
-    assert np.allclose(word_vectors.spread(few[[0, 0]]), 0)
-    many = np.random.RandomState(2).rand(word_vectors.COMMON_WORDS, 4)
+    assert learn_words.spread(few[:0]).shape == (0, 4)
+    assert np.allclose(learn_words.spread(few[[0, 0]]), 0)
+    many = np.random.RandomState(2).rand(learn_words.COMMON_WORDS, 4)
     plain = many - many.mean(0)
-    assert not np.allclose(word_vectors.spread(many), plain / np.sqrt((plain**2).sum(1))[:, None])
+    assert not np.allclose(learn_words.spread(many), plain / np.sqrt((plain**2).sum(1))[:, None])

@@ -17,8 +17,9 @@ from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.tables import NOBODY, VERDICTS, write_rows, write_verdicts
 from dataprep.core.verdict import DropIds, Verdict
+from dataprep.dedup.embeddings.learn_words import LearnWords, SampleTexts, sample_bytes
 from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, common_dim
-from dataprep.dedup.embeddings.word_vectors import LearnWords, SampleTexts, WordVectors, sample_bytes
+from dataprep.dedup.embeddings.word_vectors import WordVectors
 from dataprep.errors import need, require, require_integer
 from dataprep.store import files
 from dataprep.store.key import key

@@ -1,18 +1,14 @@
-"""Document vectors from the corpus itself: fastText word vectors, trained on a sample, as weighted sums.
+"""Document vectors as sums of the vectors of words: the table of words, and the compiled loop that adds them.
 
-A document's vector is the sum of the unit vectors of its words. The vector of a word of probability p is weighted by a
-/ (a + p) (SIF; Arora, Liang and Ma 2017), and the directions that most documents share are removed (Mu and Viswanath
-2018, All-but-the-Top). A word too rare to be learnt has a random vector, chosen by the hash of the word. Without this,
-documents that differ only in rare words, such as names, would have equal vectors.
+A word that is not in the table has a random vector, chosen by the hash of the word. Without this, documents that differ
+only in rare words, such as names, would have equal vectors. The directions that most documents share are removed (Mu
+and Viswanath 2018, All-but-the-Top).
 
 Slow reference for the tests: tests/twins/semantic.py
 """
 
 from __future__ import annotations
 
-import heapq
-import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,73 +16,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
-from dataprep.core.ledger import mix
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.errors import need
-from dataprep.store import files
-from dataprep.store.spill import Spill, write_spill
+from dataprep.store.spill import Spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64
-from dataprep.unicode.words import word_texts, words
+from dataprep.unicode.words import words
 
 from .kmeans import I32
 from .vectors import F64, I16, LENGTH, to_grid
 
-SAMPLE_BYTES = 16 << 20  # of text: 12 s of training, measured; more changes little
-LEAST_BYTES = 1 << 20  # of a part's own sample
-MAX_CHARS = 100_000  # of a document of the sample
-TRAINED_BYTES = 64 << 20  # a small sample is read more often, up to MAX_EPOCHS times
-MIN_EPOCHS, MAX_EPOCHS = 5, 30
-MIN_COUNT = 5  # of a word, to be learnt
-MAX_WORDS = 1 << 16
 RARE = 4096  # random vectors for the other words
-SIF = 1e-3  # the weight's a
 COMMON = 2  # directions removed, of words and again of documents
-COMMON_WORDS, COMMON_DOCS = 100, 1000  # fewer do not show what most share
-
-
-@dataclass(frozen=True)
-class SampleTexts(Pass[Part]):
-    """Choose the documents with the smallest hash(seed, id) of an input part as a sample of up to `most` characters."""
-
-    folder = "sample"
-
-    seed: int
-    most: int
-
-    def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the sample of the input part `item` to the file `url`, in three sections; return {}.
-
-        The sections are the documents' hashes, the sizes of their texts in bytes, and the texts, reduced to their words
-        with one space between them.
-        """
-        chosen = self._choose(item)
-        texts = pa.array([text for _, text in chosen], pa.large_string())
-        offsets, data = word_texts(*B.buffers(texts))
-        write_spill(url, [np.array([rank for rank, _ in chosen], np.uint64), np.diff(offsets), data])
-        return {}
-
-    def _choose(self, part: Part) -> list[tuple[int, str]]:
-        """Return the chosen (hash, text), in order of hashes."""
-        held: list[tuple[int, str]] = []  # a heap: the largest hash first
-        size, cut = 0, 1 << 64
-        for batch in part.batches(["id", "text"]):
-            ranks = mix(B.ids(batch), self.seed)
-            rows = np.flatnonzero(ranks < np.uint64(cut - 1))
-            texts = pc.utf8_slice_codeunits(batch.column("text").take(pa.array(rows)), 0, MAX_CHARS).to_pylist()
-            for rank, text in zip(ranks[rows].tolist(), texts, strict=True):
-                if rank < cut:
-                    heapq.heappush(held, (-rank, text))
-                    size += len(text)
-                while size > self.most and len(held) > 1:
-                    largest, removed = heapq.heappop(held)
-                    cut, size = -largest, size - len(removed)
-        return sorted((-rank, text) for rank, text in held)
+COMMON_DOCS = 1000  # fewer do not show what most share
 
 
 class WordTable(NamedTuple):
@@ -102,98 +45,6 @@ class WordTable(NamedTuple):
     vectors: I16
 
 
-@dataclass(frozen=True)
-class LearnWords(Pass[int]):
-    """Train word vectors on the sample of all `n_parts` input parts, in one task.
-
-    dim: numbers per vector. The receipt (the task's record) states the characters in the sample ("sample_bytes") and
-    the number of words learnt ("words").
-    """
-
-    folder = "words"
-    noun = ""
-
-    dim: int
-    seed: int
-    n_parts: int
-
-    def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Train the word vectors, and write the arrays of a WordTable to the file `url`.
-
-        item: unused, since there is one task. Returns {"sample_bytes": characters in the sample, "words": learnt
-        words}.
-        """
-        texts = self._texts()
-        counts: Counter[str] = Counter()
-        for text in texts:
-            counts.update(text.split())
-        often = sorted((-n, word) for word, n in counts.items() if n >= MIN_COUNT)[:MAX_WORDS]
-        vocabulary = [word for _, word in often]
-        learnt = train(texts, vocabulary, self.dim, self.seed)
-        share = np.array([-n for n, _ in often], np.float64) / max(1, counts.total())
-        table = build(vocabulary, spread(learnt) * (SIF / (SIF + share))[:, None], texts, self.seed)
-        write_spill(url, table)
-        return {"sample_bytes": sum(map(len, texts)), "words": len(vocabulary)}
-
-    def _texts(self) -> list[str]:
-        """Return the sample in order of its hashes, which shuffles it."""
-        found: list[tuple[int, int, int, int]] = []
-        for number in range(self.n_parts):
-            with Spill(SampleTexts.url(self.out, number)) as spill:
-                ranks, sizes = spill.read(0, 0, dtype=np.uint64), spill.read(0, 1, dtype=np.int64)
-            ends = np.cumsum(sizes)
-            found += zip(ranks.tolist(), [number] * len(ranks), (ends - sizes).tolist(), ends.tolist(), strict=True)
-        found.sort()
-        total = np.cumsum([stop - start for _, _, start, stop in found])
-        chosen = found[: max(1, int(np.searchsorted(total, SAMPLE_BYTES)))]
-        return [self._text(*where) for _, *where in chosen]
-
-    def _text(self, number: int, start: int, stop: int) -> str:
-        with Spill(SampleTexts.url(self.out, number)) as spill:
-            first, _ = spill.where(0, 2)
-            return spill.bytes(first + start, first + stop).tobytes().decode()
-
-
-def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) -> F64:
-    """Return a vector for each word of `vocabulary`, float64[words, dim], trained by fastText's CBOW.
-
-    texts: the sample, words separated by spaces. seed: decides the initial vectors. Training uses one thread, so that
-    every run returns the same bytes. With one thread, fastText 0.9.3 initialises only a tenth of its input matrix, and
-    the rest may lead to NaN; so the initial vectors are passed in.
-    """
-    if not vocabulary:
-        return np.zeros((0, dim))
-    fasttext = need("fasttext", extra="langid")
-    known = set(vocabulary)
-    with tempfile.TemporaryDirectory() as folder:
-        lines, start = files.join(folder, "sample"), files.join(folder, "start")
-        n_bytes = 0
-        with files.atomic(lines) as f:
-            for text in texts:
-                n_bytes += f.write((" ".join(w for w in text.split() if w in known) + "\n").encode())
-        _write_start(start, [*vocabulary, "</s>"], dim, seed)
-        epochs = min(MAX_EPOCHS, max(MIN_EPOCHS, TRAINED_BYTES // max(1, n_bytes)))
-        model = fasttext.train_unsupervised(
-            lines, model="cbow", dim=dim, epoch=epochs, lr=0.1, minCount=1, minn=0, maxn=0, bucket=1, thread=1,
-            verbose=0, label="\x01", pretrainedVectors=start,
-        )  # fmt: skip
-    return np.array([model.get_word_vector(word) for word in vocabulary], np.float64)
-
-
-def spread(learnt: F64) -> F64:
-    """Return the word vectors `learnt`, centred, without the directions that most share, and scaled to length 1.
-
-    learnt, and the result: float64[words, dim]. Training moves the vectors of rare words in one direction: with 300
-    documents of random words, all cosines of documents were above 0.99 without this step, and none with it.
-    """
-    if not len(learnt):
-        return learnt
-    centred = learnt - learnt.mean(0)
-    if len(learnt) >= COMMON_WORDS:
-        centred = without_common(centred, to_grid(centred))
-    return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9))
-
-
 def without_common(vectors: F64, sample: I16) -> F64:
     """Return `vectors` without their components along the two main directions of the vectors `sample`, int16[n, dim].
 
@@ -202,15 +53,6 @@ def without_common(vectors: F64, sample: I16) -> F64:
     exact = sample.astype(np.float64)  # sums of products of whole numbers: the same for every BLAS
     common = np.linalg.eigh(exact.T @ exact)[1][:, -COMMON:]
     return np.asarray(vectors - vectors @ common @ common.T)
-
-
-def _write_start(url: str, names: Sequence[str], dim: int, seed: int) -> None:
-    """Write the first vectors in fastText's text form: uniform in +-1/dim, as its own are."""
-    start = np.random.RandomState(seed).uniform(-1.0 / dim, 1.0 / dim, (len(names), dim))
-    with files.atomic(url) as f:
-        f.write(f"{len(names)} {dim}\n".encode())
-        for name, row in zip(names, start.tolist(), strict=True):
-            f.write((name + " " + " ".join(f"{x:.6f}" for x in row) + "\n").encode())
 
 
 def _sums(texts: tuple[I64, U8], table: WordTable) -> Any:
@@ -315,8 +157,3 @@ def _table(url: str, key: str, dim: int) -> WordTable:  # noqa: ARG001 - the key
     with Spill(url) as spill:
         keys, rows = spill.read(0, 0, dtype=np.uint64), spill.read(0, 1, dtype=np.int32)
         return WordTable(keys, rows, spill.read(0, 2, dtype=np.int16).reshape(-1, dim))
-
-
-def sample_bytes(n_parts: int) -> int:
-    """Return how many characters to sample from each input part, if there are `n_parts` parts."""
-    return min(SAMPLE_BYTES, max(LEAST_BYTES, 2 * SAMPLE_BYTES // max(1, n_parts)))

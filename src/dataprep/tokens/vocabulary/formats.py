@@ -8,11 +8,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from tokenizers import Regex, models, pre_tokenizers
+from tokenizers import Regex, pre_tokenizers
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
@@ -21,6 +21,7 @@ from .patterns import PATTERNS
 from .special import EOT, UNKNOWN
 
 Pair = tuple[bytes, bytes]
+PAIRS_OF_FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2 was published, and since
 # Settings that transformers needs in addition to tokenizer.json; it must not clean up decoded text.
 CONFIG = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
 ROLES = {"bos_token": "<|startoftext|>", "eos_token": EOT, "unk_token": UNKNOWN, "pad_token": "<|padding|>"}
@@ -82,6 +83,26 @@ def parts_of_json(value: dict[str, Any], url: str) -> tuple[dict[bytes, int], li
     pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
     vocab = {to_bytes(t): i for t, i in model["vocab"].items() if t not in special}
     return vocab, [(to_bytes(a), to_bytes(b)) for a, b in pairs], special, pattern
+
+
+def pair_in(folder: str) -> tuple[str, str] | None:
+    """Return the URLs of the two files of a vocabulary, as GPT-2 has them, in a folder; None if it has no such pair."""
+    pairs = ((files.join(folder, vocab), files.join(folder, merges)) for vocab, merges in PAIRS_OF_FILES)
+    return next((pair for pair in pairs if all(map(files.exists, pair))), None)
+
+
+def parts_of_pair(vocab: str, merges: str) -> tuple[dict[bytes, int], list[Pair], dict[str, int]]:
+    """Return ({token: id}, merges, {special token: id}) of two files as GPT-2 has them: the arguments of `Tokenizer`.
+
+    vocab, merges: the files' URLs.
+    """
+    ids: dict[str, int] = files.read_json(vocab)
+    with files.open_read(merges) as f:
+        lines = f.read().decode("utf-8").splitlines()
+    pairs = [line.split(" ") for line in lines if line and not line.startswith("#version")]
+    special = {t: i for t, i in ids.items() if t == EOT or not BYTE_OF.keys() >= set(t)}
+    tokens = {to_bytes(t): i for t, i in ids.items() if t not in special}
+    return tokens, [(to_bytes(a), to_bytes(b)) for a, b in pairs], special
 
 
 def pre_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
@@ -153,17 +174,6 @@ def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[P
             raise PlanError(msg)
         found.append((pieces[0], pieces[1]))
     return found
-
-
-def unreachable(vocab: Mapping[bytes, int], merges: Sequence[Pair]) -> list[bytes]:
-    """Return the tokens, as bytes, whose bytes become several tokens if they are encoded alone.
-
-    With such tokens, the libraries `tiktoken` and `tokenizers` would encode some texts differently from each other.
-    vocab: {bytes of a token: id}. merges: pairs (left, right) of tokens, as bytes, in order.
-    """
-    chars = {to_chars(t): i for t, i in vocab.items()}
-    model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
-    return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
 
 
 def _before_last(token: bytes, ranks: Mapping[bytes, int]) -> list[bytes]:

@@ -1,11 +1,7 @@
 """`Tokenizer`: a byte-level BPE vocabulary with equal ids in two engines, `tokenizers` and `tiktoken`.
 
-`tokenizers` merges by the rank of a *rule* (left, right), `tiktoken` by the rank of the merged *bytes*. They agree on
-every text exactly if (1) no two rules make the same bytes, (2) ids ascend in the order of the rules, and (3) each
-token's bytes, encoded alone, become that token. This suffices, because a span of bytes that no merge crosses is merged
-as if it were alone, and the last merge of a span joins a unique pair; so tiktoken never meets a pair that it would
-merge without a rule. `_check` tests these three conditions and rejects any other vocabulary. The kernels of
-`encoder.py` encode batches, with the same ids.
+`engines.py` rejects vocabularies on which the two could differ. The kernels of `encoder.py` encode batches, with the
+same ids.
 """
 
 from __future__ import annotations
@@ -24,14 +20,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import tiktoken
 import tokenizers
-from tokenizers import decoders, models
 
 from dataprep.core import batch as B
 from dataprep.errors import PlanError, require
 from dataprep.store import files
 
 from . import formats
-from .formats import to_bytes, to_chars
+from .engines import check_agreement, encode_by_tiktoken, engine_of
 from .patterns import PATTERNS, regex_of
 from .place import CONFIG, TOKENIZER, check_out, write_folder
 from .special import EOT, special_names
@@ -43,7 +38,6 @@ if TYPE_CHECKING:
     from .report import TokenizerReport
 
 LONG = 100_000  # characters; `tiktoken`'s regex engine overflows its stack on a million spaces
-PAIRS_OF_FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2 was published, and since
 Merges = Sequence[tuple[bytes, bytes]]
 
 
@@ -91,13 +85,7 @@ class Tokenizer:
         vocab: path of `encoder.json` or `vocab.json`. merges: path of `vocab.bpe` or `merges.txt`. pattern: regular
         expression that cuts text into words.
         """
-        ids: dict[str, int] = files.read_json(vocab)
-        with files.open_read(merges) as f:
-            lines = f.read().decode("utf-8").splitlines()
-        pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
-        special = {t: i for t, i in ids.items() if t == EOT or not formats.BYTE_OF.keys() >= set(t)}
-        tokens = {to_bytes(t): i for t, i in ids.items() if t not in special}
-        return cls(tokens, [(to_bytes(a), to_bytes(b)) for a, b in pairs], special, pattern)
+        return cls(*formats.parts_of_pair(vocab, merges), pattern)
 
     @classmethod
     def from_tiktoken(
@@ -225,12 +213,7 @@ class Tokenizer:
     @cached_property
     def engine(self) -> tokenizers.Tokenizer:
         """The vocabulary as a `tokenizers.Tokenizer`."""
-        vocab = {to_chars(t): i for t, i in self.vocab.items()} | self.special  # else they would get new ids
-        tok = tokenizers.Tokenizer(models.BPE(vocab, [(to_chars(a), to_chars(b)) for a, b in self.merges]))
-        tok.pre_tokenizer = formats.pre_tokenizer(self.pattern)
-        tok.decoder = decoders.ByteLevel()
-        tok.add_special_tokens([name for name, _ in sorted(self.special.items(), key=lambda item: item[1])])
-        return tok
+        return engine_of(self.vocab, self.merges, self.special, self.pattern)
 
     @cached_property
     def _tiktoken(self) -> tiktoken.Encoding:
@@ -278,22 +261,10 @@ class Tokenizer:
         """
         if self._encoder is None:
             chosen_texts = texts if rows is None else texts.filter(pa.array(rows))
-            return self._encode_by_tiktoken(chosen_texts.to_pylist(), dtype)
+            return encode_by_tiktoken(self._tiktoken, chosen_texts.to_pylist(), self.eot, dtype)
         offsets, data = B.buffers(texts)
         chosen = slice(None) if rows is None else np.flatnonzero(rows)
         return self._encoder.encode(offsets[:-1][chosen], offsets[1:][chosen], data, dtype)
-
-    def _encode_by_tiktoken(
-        self, texts: Sequence[str], dtype: npt.DTypeLike
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
-        """Encode all texts in one call, joined by the separator, or one by one if a text contains it."""
-        joined = EOT.join([*texts, ""])
-        if joined.count(EOT) > len(texts):
-            found = [[*self.encode(text), self.eot] for text in texts]
-            tokens = np.concatenate([np.array(ids, dtype) for ids in found])
-            return tokens, np.cumsum([len(ids) for ids in found], dtype=np.uint64)
-        tokens = self._tiktoken.encode_to_numpy(joined, allowed_special={EOT}, disallowed_special=())
-        return tokens.astype(dtype), np.flatnonzero(tokens == self.eot).astype(np.uint64) + np.uint64(1)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text that ids represent; bytes that are not UTF-8 (half a character) become U+FFFD."""
@@ -323,53 +294,20 @@ class Tokenizer:
         return measure(self, docs, compare=None if compare is None else _named(compare), **options)
 
     def _check(self) -> None:
-        """Raise PlanError if the two engines could differ on the vocabulary; see the module's docstring."""
-        missing = [b for b in range(256) if bytes([b]) not in self.vocab]
-        if missing:
-            msg = (
-                f"the vocabulary is not byte-level: it lacks {len(missing)} of the 256 bytes, first {missing[0]:#04x}; "
-                "give a byte-level BPE, or train one with dp.train_bpe"
-            )
-            raise PlanError(msg)
-        if EOT not in self.special:
-            msg = f"the vocabulary has no {EOT}, which separates documents; add it as a special token"
-            raise PlanError(msg)
-        words = self.special.keys() & {to_chars(t) for t in self.vocab}
-        words |= {name for name in self.special if name.encode() in self.vocab}
-        if words:
-            msg = f"the special token {min(words)!r} is also an ordinary token; give it another name, like <|name|>"
-            raise PlanError(msg)
-        made = [left + right for left, right in self.merges]
-        ids = [self.vocab.get(token, -1) for token in made]
-        if len(set(made)) < len(made) or len(self.vocab) != 256 + len(made) or ids != sorted(ids) or -1 in ids[:1]:
-            msg = (
-                "the merges must make each token once, in the order of the ids, as tiktoken requires; "
-                "sort them by the ids of their tokens, or train a vocabulary with dp.train_bpe"
-            )
-            raise PlanError(msg)
-        alone = formats.unreachable(self.vocab, self.merges)
-        if alone:
-            msg = (
-                f"{len(alone)} of the merges cannot be reached by merging in order (first: {alone[0]!r}), "
-                "so the libraries `tokenizers` and `tiktoken` would encode differently; remove these merges, or "
-                "train a vocabulary with dp.train_bpe"
-            )
-            raise PlanError(msg)
+        """Raise PlanError if the two engines could differ on the vocabulary."""
+        check_agreement(self.vocab, self.merges, self.special)
 
 
 def _named(given: Tokenizer | str | os.PathLike[str]) -> tuple[str, Tokenizer]:
     """Return a vocabulary and its name in a report; GPT-2's is recognised by its size and pattern."""
-    tok = given if isinstance(given, Tokenizer) else _opened(os.fspath(given))
-    if tok.vocab_size == 50_257 and tok.pattern == PATTERNS["gpt2"]:
-        return "GPT-2", tok
-    return tok.hash[:8] if isinstance(given, Tokenizer) else files.name_of(os.fspath(given).rstrip("/")), tok
-
-
-def _opened(url: str) -> Tokenizer:
-    for vocab, merges in PAIRS_OF_FILES:
-        if files.exists(files.join(url, vocab)) and files.exists(files.join(url, merges)):
-            return Tokenizer.from_files(files.join(url, vocab), files.join(url, merges))
-    return Tokenizer.load(url)
+    if isinstance(given, Tokenizer):
+        name, tok = given.hash[:8], given
+    else:
+        url = os.fspath(given)
+        pair = formats.pair_in(url)
+        name = files.name_of(url.rstrip("/"))
+        tok = Tokenizer.load(url) if pair is None else Tokenizer.from_files(*pair)
+    return "GPT-2" if tok.vocab_size == 50_257 and tok.pattern == PATTERNS["gpt2"] else name, tok
 
 
 # Functions that open another kind of vocabulary, by the model type in its tokenizer.json.

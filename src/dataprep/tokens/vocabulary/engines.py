@@ -1,0 +1,102 @@
+"""The two engines of a vocabulary, `tokenizers` and `tiktoken`, and a check that they give every text the same ids.
+
+`tokenizers` merges by the rank of a *rule* (left, right), `tiktoken` by the rank of the merged *bytes*. They agree on
+every text exactly if (1) no two rules make the same bytes, (2) ids ascend in the order of the rules, and (3) each
+token's bytes, encoded alone, become that token. This suffices, because a span of bytes that no merge crosses is merged
+as if it were alone, and the last merge of a span joins a unique pair; so tiktoken never meets a pair that it would
+merge without a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tiktoken
+import tokenizers
+from tokenizers import decoders, models
+
+from dataprep.errors import PlanError
+
+from .formats import Pair, pre_tokenizer, to_chars
+from .special import EOT
+
+
+def check_agreement(vocab: Mapping[bytes, int], merges: Sequence[Pair], special: Mapping[str, int]) -> None:
+    """Raise PlanError if `tokenizers` and `tiktoken` could give a text different ids.
+
+    vocab: {bytes of a token: id}. merges: pairs (left, right) of tokens, as bytes, in order. special: {special token:
+    id}.
+    """
+    missing = [b for b in range(256) if bytes([b]) not in vocab]
+    if missing:
+        msg = (
+            f"the vocabulary is not byte-level: it lacks {len(missing)} of the 256 bytes, first {missing[0]:#04x}; "
+            "give a byte-level BPE, or train one with dp.train_bpe"
+        )
+        raise PlanError(msg)
+    if EOT not in special:
+        msg = f"the vocabulary has no {EOT}, which separates documents; add it as a special token"
+        raise PlanError(msg)
+    words = special.keys() & {to_chars(t) for t in vocab}
+    words |= {name for name in special if name.encode() in vocab}
+    if words:
+        msg = f"the special token {min(words)!r} is also an ordinary token; give it another name, like <|name|>"
+        raise PlanError(msg)
+    made = [left + right for left, right in merges]
+    ids = [vocab.get(token, -1) for token in made]
+    if len(set(made)) < len(made) or len(vocab) != 256 + len(made) or ids != sorted(ids) or -1 in ids[:1]:
+        msg = (
+            "the merges must make each token once, in the order of the ids, as tiktoken requires; "
+            "sort them by the ids of their tokens, or train a vocabulary with dp.train_bpe"
+        )
+        raise PlanError(msg)
+    alone = _unreachable(vocab, merges)
+    if alone:
+        msg = (
+            f"{len(alone)} of the merges cannot be reached by merging in order (first: {alone[0]!r}), "
+            "so the libraries `tokenizers` and `tiktoken` would encode differently; remove these merges, or "
+            "train a vocabulary with dp.train_bpe"
+        )
+        raise PlanError(msg)
+
+
+def _unreachable(vocab: Mapping[bytes, int], merges: Sequence[Pair]) -> list[bytes]:
+    """Return the tokens, as bytes, whose bytes become several tokens if they are encoded alone.
+
+    With such tokens, `tiktoken` and `tokenizers` would encode some texts differently from each other.
+    """
+    chars = {to_chars(t): i for t, i in vocab.items()}
+    model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
+    return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
+
+
+def engine_of(
+    vocab: Mapping[bytes, int], merges: Sequence[Pair], special: Mapping[str, int], pattern: str
+) -> tokenizers.Tokenizer:
+    """Return a vocabulary as a `tokenizers.Tokenizer`; the parameters are those of `Tokenizer`."""
+    ids = {to_chars(t): i for t, i in vocab.items()} | dict(special)  # else they would get new ids
+    tok = tokenizers.Tokenizer(models.BPE(ids, [(to_chars(a), to_chars(b)) for a, b in merges]))
+    tok.pre_tokenizer = pre_tokenizer(pattern)
+    tok.decoder = decoders.ByteLevel()
+    tok.add_special_tokens([name for name, _ in sorted(special.items(), key=lambda item: item[1])])
+    return tok
+
+
+def encode_by_tiktoken(
+    engine: tiktoken.Encoding, texts: Sequence[str], eot: int, dtype: npt.DTypeLike
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
+    """Encode all texts in one call, joined by the separator, or one by one if a text contains it.
+
+    eot: id of the separator. Returns (ids of all texts, each followed by the separator; index after each text's last
+    id, uint64[n]).
+    """
+    joined = EOT.join([*texts, ""])
+    if joined.count(EOT) > len(texts):
+        found = [[*engine.encode_ordinary(text), eot] for text in texts]
+        tokens = np.concatenate([np.array(ids, dtype) for ids in found])
+        return tokens, np.cumsum([len(ids) for ids in found], dtype=np.uint64)
+    tokens = engine.encode_to_numpy(joined, allowed_special={EOT}, disallowed_special=())
+    return tokens.astype(dtype), np.flatnonzero(tokens == eot).astype(np.uint64) + np.uint64(1)
