@@ -55,7 +55,8 @@ class Ledger:
     stage: the stage's name. seed: selects the dropped documents that are kept as examples. record: counts and
     histograms so far. drops, cuts: rows of dropped documents and cut spans. unread: files that a reader could not read.
     source: for the ledger of a reader, the source name of its documents; None for a stage. quiet: if True, nothing is
-    recorded. same_text: if True, FunctionFailed is raised if a returned text differs from the text that was received.
+    recorded, since an earlier pass over the same documents did. same_text: if True, FunctionFailed is raised if a
+    returned text differs from the text that was received (a user's Stage that promises `only_drops`).
     """
 
     stage: str
@@ -63,10 +64,10 @@ class Ledger:
     record: StageStats = field(init=False)
     drops: list[pa.RecordBatch] = field(default_factory=list)
     cuts: list[pa.RecordBatch] = field(default_factory=list)
-    unread: list[Unread] = field(default_factory=list)  # of a Reader's input
-    source: str | None = None  # of a Reader's input; what a Reader drops was never a row
-    quiet: bool = False  # record nothing: an earlier pass over the same documents did
-    same_text: bool = False  # of a user's Stage that promises only_drops
+    unread: list[Unread] = field(default_factory=list)
+    source: str | None = None
+    quiet: bool = False
+    same_text: bool = False
     _flight: list[_InFlight] = field(default_factory=list)
     _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the id that was returned last, if any
 

@@ -1,7 +1,6 @@
 """Counts for Gopher's rules as in the code of datatrove, Dolma and DCLM, whose details differ from the paper's.
 
-A document is split into units (words, lines, paragraphs). Each has a hash and a length in code points; repeats are
-counted by these hashes, as in kernel.py.
+Characters, words and lines are counted here; what repeats is counted in published_repeats.py.
 
 Slow reference for the tests: tests/twins/gopher_published.py
 """
@@ -13,15 +12,25 @@ from typing import NamedTuple
 import numpy as np
 
 from dataprep.filters.packed_strings import Packed, ends_with_one, starts_with_one
-from dataprep.filters.repeats import STEP, HashCounts, count_hash, hash_counts, slots_mask
+from dataprep.filters.repeats import STEP, hash_counts
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import ALPHA, I64, LINE, POINT, SPACE, U8, U16, U32, U64, WORD, Int, code_point
 from dataprep.unicode.text import strip as strip_text
 
-from .kernel import FACTOR
+from .published_repeats import (
+    DATATROVE,
+    DCLM,
+    DOLMA,
+    GRAM_CHARS,
+    GRAM_WORDS,
+    Buffers,
+    count_grams,
+    hash_units,
+    hash_words,
+    repeated,
+)
 
-DATATROVE, DOLMA, DCLM = range(3)
 COUNTS = (
     "words", "counted_words", "counted_chars", "alphabetic", "symbol_words", "stop_words", "median",
     "chars", "hashes", "ellipses", "lines", "bullets", "trailing",
@@ -32,7 +41,7 @@ COUNTS = (
 N_COUNTS = len(COUNTS)
 WORDS, COUNTED, COUNTED_CHARS, ALPHABETIC, SYMBOL_WORDS, STOP_WORDS, MEDIAN = range(7)
 CHARS, HASHES, ELLIPSES, LINES, BULLETS, TRAILING = range(7, 13)
-UNITS, PARAGRAPHS, GRAM_WORDS, GRAM_CHARS, GRAM_2, OF_GRAM_2 = 13, 17, 21, 22, 23, 32
+UNITS, PARAGRAPHS = 13, 17  # the columns of n-grams are in published_repeats.py
 
 
 class Published(NamedTuple):
@@ -53,21 +62,6 @@ class Published(NamedTuple):
     symbols: U8
     classes: U16
     lower: U32
-
-
-class Buffers(NamedTuple):
-    """Work buffers for one document; a unit is a word, line or paragraph.
-
-    hashes: hash of each unit. chars: length of each unit. grams: hash of each n-gram. slots: slot in `counts` of each
-    unit or n-gram. counts: a table that counts hashes. stopped: how often each stop word occurs.
-    """
-
-    hashes: U64
-    chars: I64  # characters of the units before each unit
-    grams: U64
-    slots: I64  # of the units or grams in `counts`
-    counts: HashCounts
-    stopped: I64  # [keys]: how often each stop word occurs
 
 
 @kernel
@@ -97,9 +91,9 @@ def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Publi
         if rules.code == DOLMA and row[WORDS]:
             lengths = np.sort(b.chars[1 : row[WORDS] + 1])
             row[MEDIAN] = lengths[(row[WORDS] - 1) // 2] + lengths[row[WORDS] // 2]  # twice the median
-        row[GRAM_WORDS] = _words(gram_data, gram_offsets[d], gram_offsets[d + 1], rules.classes, b)
+        row[GRAM_WORDS] = hash_words(gram_data, gram_offsets[d], gram_offsets[d + 1], rules.classes, b)
         row[GRAM_CHARS] = b.chars[row[GRAM_WORDS]]
-        _count_grams(rules.code, b, row)
+        count_grams(rules.code, b, row)
     return out
 
 
@@ -153,80 +147,11 @@ def _count_units(data: U8, a: int, b: int, rules: Published, buffers: Buffers, r
         if least == 2 and rules.code == DOLMA:
             return
         p, q = strip_text(data, a, b, rules.classes) if runs and least == 2 else (a, b)
-        n = _units(data, p, q, least, runs, rules.classes if tidy else rules.classes[:0], buffers)
+        n = hash_units(data, p, q, least, runs, rules.classes if tidy else rules.classes[:0], buffers)
         row[at], row[at + 1] = n, buffers.chars[n]
-        row[at + 2], row[at + 3] = _repeated(buffers, n, 1 - runs)
+        row[at + 2], row[at + 3] = repeated(buffers, n, 1 - runs)
         if tidy and n == 1:
             row[at + 2] = row[at + 3] = 0
-
-
-@kernel(_nrt=False)
-def _units(data: U8, a: int, b: int, least: int, runs: int, classes: U16, buffers: Buffers) -> int:
-    r"""Write the hashes and lengths of the parts between `least` or more `\n` to `buffers`; return their number.
-
-    runs: 1 if all further `\n` belong to the separator. classes: if it is not empty, parts are stripped and blank ones
-    left out.
-    """
-    n, first, i = 0, a, a
-    while i <= b:
-        k = 0
-        while i + k < b and data[i + k] == 0x0A and (runs or k < least):
-            k += 1
-        if i < b and k < least:
-            i += max(k, 1)
-            continue
-        p, q = strip_text(data, first, i, classes) if len(classes) else (first, i)
-        if p < q or not len(classes):
-            h, chars = np.uint64(0), 0
-            while p < q:
-                c, size = code_point(data, p)
-                h, chars, p = (h ^ np.uint64(c + 1)) * STEP, chars + 1, p + size
-                h ^= h >> np.uint64(32)
-            buffers.hashes[n], buffers.chars[n + 1] = mix64(h), buffers.chars[n] + chars
-            n += 1
-        if i == b:
-            break
-        i += k
-        first = i
-    return n
-
-
-@kernel(_nrt=False)
-def _repeated(buffers: Buffers, n: int, every: int) -> tuple[int, int]:
-    """Return the number and the characters of the units that repeat another; every: 1 counts the first ones, too."""
-    counts, units, chars = buffers.counts, 0, 0
-    counts.stamp[0] += 1
-    stamp, mask = counts.stamp[0], slots_mask(n)
-    for k in range(n):
-        buffers.slots[k] = count_hash(counts, mask, buffers.hashes[k], stamp)
-        if counts.state[buffers.slots[k]] & 0xFFFFFFFF > 1 and not every:
-            units, chars = units + 1, chars + buffers.chars[k + 1] - buffers.chars[k]
-    for k in range(n if every else 0):
-        if counts.state[buffers.slots[k]] & 0xFFFFFFFF > 1:
-            units, chars = units + 1, chars + buffers.chars[k + 1] - buffers.chars[k]
-    return units, chars
-
-
-@kernel(_nrt=False)
-def _words(data: U8, a: int, b: int, classes: U16, buffers: Buffers) -> int:
-    """Write the hashes of the words between white space, and their characters, to `buffers`; return their number."""
-    n, chars, i, h, inside = 0, 0, a, np.uint64(0), False
-    while i <= b:
-        c: Int = np.int64(0x20)
-        size = 1
-        if i < b:
-            c, size = code_point(data, i)
-        if classes[c] & SPACE:
-            if inside:
-                buffers.hashes[n] = mix64(h)
-                n += 1
-                buffers.chars[n], inside = chars, False
-        else:
-            if not inside:
-                inside, h = True, np.uint64(0)
-            h, chars = (h ^ np.uint64(c + 1)) * STEP, chars + 1
-        i += size
-    return n
 
 
 @kernel
@@ -295,62 +220,3 @@ def _stop_words(rules: Published, buffers: Buffers) -> int:
                 n += min(buffers.stopped[i], 1) if rules.code == DATATROVE else buffers.stopped[i]
         most = max(most, n)
     return most
-
-
-@kernel(_nrt=False)
-def _count_grams(code: int, buffers: Buffers, row: I64) -> None:
-    """Count the characters of the most frequent n-gram, n = 2 to 4, and those in repeated n-grams, n = 5 to 10."""
-    words, counts, chars, grams = row[GRAM_WORDS], buffers.counts, buffers.chars, buffers.grams
-    for j in range(words):
-        grams[j] = buffers.hashes[j]
-    for n in range(2, 11):
-        counts.stamp[0] += 1
-        stamp, mask = counts.stamp[0], slots_mask(words)
-        for j in range(words - n + 1):
-            grams[j] = grams[j] * FACTOR + buffers.hashes[j + n - 1]
-        if n < 5:
-            row[GRAM_2 + n - 2] = _top(code, n, buffers, words, mask)
-        elif code == DATATROVE:
-            j = 0
-            while j + n <= words:
-                again = counts.state[count_hash(counts, mask, mix64(grams[j]), stamp)] & 0xFFFFFFFF > 1
-                row[GRAM_2 + n - 2] += chars[j + n] - chars[j] if again else 0
-                j += n if again else 1
-        else:
-            row[GRAM_2 + n - 2], row[OF_GRAM_2 + n - 2] = _dups(code, n, buffers, words, mask)
-
-
-@kernel(_nrt=False)
-def _top(code: int, n: int, buffers: Buffers, words: int, mask: Int) -> int:
-    """Return the characters of the most frequent n-gram, times its occurrences, as each code counts them.
-
-    datatrove: with the spaces between its words; DCLM: the longest of the most frequent ones, if they occur twice.
-    """
-    counts, chars, slots = buffers.counts, buffers.chars, buffers.slots
-    most, size = 0, 0
-    for j in range(words - n + 1):
-        slots[j] = count_hash(counts, mask, mix64(buffers.grams[j]), counts.stamp[0])
-    for j in range(words - n + 1):
-        times = counts.state[slots[j]] & 0xFFFFFFFF
-        length = chars[j + n] - chars[j] + (n - 1 if code == DATATROVE else 0)
-        if times > most or (times == most and code == DCLM and length > size):
-            most, size = times, length
-    return int(0 if code == DCLM and most == 1 else most * size)
-
-
-@kernel(_nrt=False)
-def _dups(code: int, n: int, buffers: Buffers, words: int, mask: Int) -> tuple[int, int]:
-    """Return the characters in n-grams that occur twice, first occurrences too, and the characters of all n-grams.
-
-    DCLM counts a character inside several n-grams once, Dolma counts it for each.
-    """
-    counts, chars, slots = buffers.counts, buffers.chars, buffers.slots
-    found, every, covered = 0, 0, 0
-    for j in range(words - n + 1):
-        slots[j] = count_hash(counts, mask, mix64(buffers.grams[j]), counts.stamp[0])
-    for j in range(words - n + 1):
-        every += chars[j + n] - chars[j]
-        if counts.state[slots[j]] & 0xFFFFFFFF > 1:
-            found += chars[j + n] - chars[j if code == DOLMA else max(j, covered)]
-            covered = j + n
-    return found, every

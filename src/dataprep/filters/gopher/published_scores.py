@@ -15,8 +15,9 @@ from dataprep.unicode.spaced import spaced
 from dataprep.unicode.text import I64, SENTENCE, U8, U64, classes, lowered
 
 from . import published as K
+from .published_repeats import DATATROVE, DCLM, DOLMA
 
-CODES = {"datatrove": K.DATATROVE, "dolma": K.DOLMA, "dclm": K.DCLM}
+CODES = {"datatrove": DATATROVE, "dolma": DOLMA, "dclm": DCLM}
 ENDINGS = {"datatrove": ("...", "…"), "dolma": ("…",), "dclm": ("...", ". . .", "…")}
 GRAM_WORDS = {"datatrove": "punctuation", "dolma": "blanks", "dclm": "unicode"}
 
@@ -37,21 +38,21 @@ def published_scores(
     n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
     words, lines = n["words"], n["lines"]
     none = np.zeros(len(words), np.int64)
-    chars = n["chars"] if code == K.DATATROVE else n["gram_chars"]
+    chars = n["chars"] if code == DATATROVE else n["gram_chars"]
     line_chars, paragraph_chars = {
-        K.DATATROVE: (chars, chars), K.DOLMA: (chars, none), K.DCLM: (n["unit_chars"], n["paragraph_chars"]),
+        DATATROVE: (chars, chars), DOLMA: (chars, none), DCLM: (n["unit_chars"], n["paragraph_chars"]),
     }[code]  # fmt: skip
     mean = {
-        K.DATATROVE: share(n["counted_chars"], n["counted_words"]),
-        K.DOLMA: pa.array(n["median"] / 2),
-        K.DCLM: share(n["counted_chars"], words),
+        DATATROVE: share(n["counted_chars"], n["counted_words"]),
+        DOLMA: pa.array(n["median"] / 2),
+        DCLM: share(n["counted_chars"], words),
     }[code]
-    signs = {K.DATATROVE: n["hashes"], K.DOLMA: n["symbol_words"], K.DCLM: n["hashes"] + n["ellipses"]}[code]
+    signs = {DATATROVE: n["hashes"], DOLMA: n["symbol_words"], DCLM: n["hashes"] + n["ellipses"]}[code]
     return {
-        "gopher_words": pa.array(words if code == K.DOLMA else n["counted_words"]),
+        "gopher_words": pa.array(words if code == DOLMA else n["counted_words"]),
         "gopher_mean_word_chars": mean,
         "gopher_hashes": share(signs, words),
-        "gopher_ellipses": share(n["ellipses"] if code == K.DATATROVE else none, words),
+        "gopher_ellipses": share(n["ellipses"] if code == DATATROVE else none, words),
         "gopher_bullet_lines": share(n["bullets"], lines),
         "gopher_ellipsis_lines": share(n["trailing"], lines),
         "gopher_alphabetic": share(n["alphabetic"], words),
@@ -62,7 +63,7 @@ def published_scores(
         "gopher_dup_paragraph_chars": share(n["dup_paragraph_chars"], paragraph_chars),
         **{f"gopher_top_{k}gram": share(n[f"gram_{k}"], chars) for k in (2, 3, 4)},
         **{
-            f"gopher_dup_{k}gram": share(n[f"gram_{k}"], n[f"of_gram_{k}"] if code == K.DOLMA else chars)
+            f"gopher_dup_{k}gram": share(n[f"gram_{k}"], n[f"of_gram_{k}"] if code == DOLMA else chars)
             for k in range(5, 11)
         },
     }
