@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
+import re
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -18,7 +20,7 @@ from dataprep.read.chats.whatsapp import headers
 from dataprep.read.chats.whatsapp import scan as S
 from dataprep.read.chats.whatsapp.dates import days_of
 from dataprep.read.chats.whatsapp.headers import find_in, words
-from dataprep.read.chats.whatsapp.reader import WhatsApp
+from dataprep.read.chats.whatsapp.reader import WhatsApp, _moved
 
 DIGITS = {"ascii": "0123456789", "arabic": "٠١٢٣٤٥٦٧٨٩", "persian": "۰۱۲۳۴۵۶۷۸۹", "thai": "๐๑๒๓๔๕๖๗๘๙"}
 HALVES = [("AM", "PM"), ("am", "pm"), ("a. m.", "p. m."), ("a.\u00a0m.", "p.\u00a0m."), ("ص", "م"), ("午前", "午後"),
@@ -200,6 +202,42 @@ def test_kernel_and_twin_agree(form, parts, at, cut, seed) -> None:
             a, b, c = row[[S.A, S.B, S.C]].tolist()
             got = (len(text.encode()[: row[S.BODY]].decode()), (a, b, c), int(row[S.SECONDS]))
         assert got == twins.whatsapp_headers.whatsapp_header(text), ascii(text)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [Form(), Form(layout="bracket", seconds=True, halves=("AM", "PM"), padded=False), Form(time_first=True),
+     Form(time_first=True, seconds=True, layout="semicolon"), Form(calendar="era after"), Form(digits="arabic"),
+     Form(halves=("下午", "晚上"), half_first=True)],
+    ids=["dash", "bracket", "time first", "seconds first", "era", "arabic", "half first"],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["", " ", "  "], ids=len)
+def test_the_header_before_changes_nothing(form, end) -> None:
+    """A header, changed in any place, has the same numbers after another one of its form as it has alone."""
+    lines = []
+    for at in range(len(form.header(datetime(2019, 5, 1))) + 2):
+        for new in [*"069:;x ", "\u200e", ""]:
+            first, second = (form.header(datetime(2019, 5, 1, 14, 22, 8) + timedelta(days=n)) for n in (3, at * 17))
+            lines += [f"{first.strip()}{end}A: b\n".encode(), f"{second[:at]}{new}{second[at + 1 :]}A: b\n".encode()]
+    starts = np.cumsum([0, *map(len, lines)])
+    want = [_moved(find_in(line), at) for line, at in zip(lines, starts, strict=False)]
+    found, want = find_in(b"".join(lines)), np.concatenate(want)
+    want[want[:, S.SAID] == -1, S.NAME_STOP] = -1  # no colon
+    assert found.tolist() == want.tolist()
+
+
+@settings(max_examples=60)
+@given(texts=st.lists(st.text("a\r\n\u200e\u200fé\u2014", max_size=30), max_size=6))
+def test_copies_and_marks(texts) -> None:
+    """Texts are copied without carriage returns at ends of lines, and marks are found only in the given ones."""
+    data = "\u200e".join(["", *texts, ""]).encode()
+    sizes = np.array([len(t.encode()) for t in texts], np.int64)
+    starts = np.cumsum(sizes + 3) - sizes
+    padded = np.frombuffer(data + bytes(8), np.uint8)[: len(data)]
+    offsets, out = S.gather(padded, starts, starts + sizes)
+    got = [out[a:b].tobytes().decode() for a, b in itertools.pairwise(offsets.tolist())]
+    assert got == [re.sub(r"\r(?=\n|\Z)", "", t) for t in texts]
+    assert S.marked(padded, starts, starts + sizes) == any(mark in t for t in texts for mark in "\u200e\u200f")
 
 
 def test_orders_of_one_form_after_another(tmp_path) -> None:

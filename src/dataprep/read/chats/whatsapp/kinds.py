@@ -25,7 +25,7 @@ from dataprep.unicode.assigned import normalized
 
 from . import events as E
 from . import placeholders as P
-from .kinds_kernel import MARKED, MAYBE, TRIM, look, table_of
+from .kinds_kernel import MARKED, MAYBE, TRIM, beginnings_of, look, table_of
 
 MARKS_OF_TEXT = {"\u200e", "\u200f"}  # before everything that iOS writes itself
 EDGES = "\ufeff\u200e\u200f\n\r"  # taken off a text at both ends
@@ -109,7 +109,7 @@ def recognise(
     itself writes; None: decide from these messages. edit_marks: further edit marks, as `bare` returns them.
     """
     offsets, data = B.buffers(said)
-    flags = look(offsets, data, _table())
+    flags = look(offsets, data, *_tables())
     marked = bool((flags & MARKED).any()) if marked is None else marked
     texts = said
     if (flags & TRIM).any():
@@ -265,7 +265,11 @@ def bare(phrase: str) -> str:
 
 
 @functools.cache
-def _table() -> npt.NDArray[np.uint64]:
-    """Return the hashes of all possible first lines, their beginnings up to a colon or comma, and ends in brackets."""
+def _tables() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """Return the hashes of all possible first lines, their beginnings up to a colon or comma, and ends in brackets.
+
+    The second table is that of `beginnings_of`.
+    """
     wanted = {p for table in (ANYWHERE, ON_IOS, BEGINS) for p in table} | ATTACHED | CALLS
-    return table_of(wanted | {f"{c} at " for c in CALLS})
+    wanted |= {f"{c} at " for c in CALLS}
+    return table_of(wanted), beginnings_of(wanted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.read.json.grammar import HIGH, ONES, first_byte, load64
 from dataprep.unicode.kernel import kernel
 
 MAYBE = 1  # the first line may be a placeholder, or the last one may end with an edit mark
@@ -18,6 +19,9 @@ SEED, PRIME = np.uint64(14_695_981_039_346_656_037), np.uint64(1_099_511_628_211
 SLOTS = 1 << 13  # slots of the table of hashes; 0 is empty
 LONGEST = 160  # bytes of a first line that are hashed; no phrase is longer
 SKIPPED = b" <>.\r\t"  # bytes a hash leaves out, in addition to direction marks
+BEGINNINGS = (4, 12)  # bytes of a phrase, of those that are hashed, after which a text without that beginning is left
+FEEDS, FIRST_OF_MARKS = np.uint64(10) * ONES, np.uint64(0xE2) * ONES
+TOP = np.uint64(48)  # shift of a hash to its 16 high bits
 _MULTIPLIER, _MASK = 1_099_511_628_211, (1 << 64) - 1
 
 
@@ -33,6 +37,19 @@ def fold_hash(phrase: bytes) -> int:
     return h or 1
 
 
+def beginnings_of(phrases: set[str]) -> npt.NDArray[np.bool_]:
+    """Return for the 16 high bits of a hash whether a phrase's beginning has them, bool[65536].
+
+    The beginnings are the first 4 and the first 12 bytes that are hashed, of all phrases that are so long.
+    """
+    found = np.zeros(1 << 16, np.bool_)
+    for phrase in phrases:
+        hashed = bytes(c for c in phrase.encode() if c not in SKIPPED)
+        for n in BEGINNINGS:
+            found[fold_hash(hashed[:n]) >> int(TOP)] |= len(hashed) >= n
+    return found
+
+
 def table_of(phrases: set[str]) -> npt.NDArray[np.uint64]:
     """Return a hash table of the phrases, uint64[SLOTS]: their hashes, 0 for empty slots."""
     table = np.zeros(SLOTS, np.uint64)
@@ -46,18 +63,20 @@ def table_of(phrases: set[str]) -> npt.NDArray[np.uint64]:
 
 @kernel
 def look(
-    offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], table: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.uint8]:
+    offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], table: npt.NDArray[np.uint64],
+    beginnings: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.uint8]:  # fmt: skip
     """Return flags (bits) for each text, uint8[n], which state whether WhatsApp may have written it.
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. table: hashes of phrases (`table_of`). Bits: MAYBE: the
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. table: hashes of phrases (`table_of`).
+    beginnings: hashes of their beginnings (`beginnings_of`). Bits: MAYBE: the
     text must be examined. TRIM: marks or line breaks are at its ends. MARKED: its first line has a direction mark.
     """
     out = np.zeros(len(offsets) - 1, np.uint8)
     for row in range(len(out)):
         start, stop = offsets[row], offsets[row + 1]
         if start < stop:
-            end, flags = _first_line(data, start, stop, table)
+            end, flags = _first_line(data, start, stop, table, beginnings)
             if _first_end(data, start, end, stop, table) or _closes(data, start, _back(data, start, stop)):
                 flags |= MAYBE
             edge = data[start] in (10, 13) or data[stop - 1] in (10, 13)
@@ -68,9 +87,12 @@ def look(
 
 
 @kernel
-def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.NDArray[np.uint64]) -> tuple[int, int]:
+def _first_line(
+    data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.NDArray[np.uint64],
+    beginnings: npt.NDArray[np.bool_],
+) -> tuple[int, int]:  # fmt: skip
     """Return the end of the first line, and flags: MAYBE if a hash of it, or up to a space, sign or digit, is known."""
-    flags, h, i = 0, SEED, start
+    flags, h, i, n = 0, SEED, start, 0
     while i < stop and data[i] != 10:
         mark = _mark(data, i, stop)
         if mark:
@@ -84,14 +106,39 @@ def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.N
         if data[i] == 0xE3 and i + 2 < stop and data[i + 1] == 0x80 and data[i + 2] == 0x82:
             i += 3
             continue
-        if i - start < LONGEST:
-            c = data[i]
-            if (c in (32, 44, 46, 58) or 48 <= c <= 57) and _has(table, h):
-                flags |= MAYBE
-            h = _fold(h, c)
+        c = data[i]
+        if i - start >= LONGEST:
+            return _rest(data, i, stop, flags)
+        if (c in (32, 44, 46, 58) or 48 <= c <= 57) and _has(table, h):
+            flags |= MAYBE
         i += 1
+        if c not in (32, 60, 62, 46, 13, 9):
+            h = _fold(h, c)
+            n += 1
+            if n in BEGINNINGS and not beginnings[h >> TOP]:
+                return _rest(data, i, stop, flags)
     if i - start <= LONGEST and _has(table, h):
         flags |= MAYBE
+    return i, flags
+
+
+@kernel
+def _rest(data: npt.NDArray[np.uint8], i: int, stop: int, flags: int) -> tuple[int, int]:
+    """Return the end of the line that i is in, and flags, with MARKED and MAYBE if there is a mark before that end."""
+    while i < stop:
+        if i + 8 <= stop:
+            word: np.uint64 = load64(data, i)  # type: ignore[call-arg]
+            feed, mark = word ^ FEEDS, word ^ FIRST_OF_MARKS
+            hit = (((feed - ONES) & ~feed) | ((mark - ONES) & ~mark)) & HIGH
+            if not hit:
+                i += 8
+                continue
+            i += int(first_byte(hit))
+        if data[i] == 10:
+            return i, flags
+        if _mark(data, i, stop) == 2:
+            flags |= MARKED | MAYBE
+        i += 1
     return i, flags
 
 

@@ -187,9 +187,7 @@ class _Chat:
         begin = np.where(spaced, found[:, S.SAID], found[:, S.BODY])
         self.recurring.add(data, found, begin, names, codes)
         self.edits.add(data, found, begin, names, codes)
-        if not self.marked:
-            said = S.gather(data, begin, found[:, S.LINE_STOP])[1].tobytes()
-            self.marked = any(mark.encode() in said for mark in "\u200e\u200f")
+        self.marked = self.marked or S.marked(data, begin, found[:, S.LINE_STOP])
 
     def _state(self, plan: DateOrders) -> None:
         """Log and count how dates are read."""

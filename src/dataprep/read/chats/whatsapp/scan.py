@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from dataprep.read.json.grammar import HIGH, ONES, first_byte, load64, store64
 from dataprep.unicode.kernel import kernel
 
 from .fields import ERA, NEUTRAL, UNKNOWN, Bytes, Ints, Keys, read_date, read_hour, read_time, read_word, skip
+from .same_form import FORM_OF, LENGTH, ROWS, WORDS, Words, read_same, remember
 
 # Columns of `scan`'s result, int64 each.
 START, BODY, FORM, A, B, C, SECONDS, NAME, NAME_STOP, SAID, LINE_STOP = range(11)
@@ -26,11 +28,12 @@ YEAR = 7  # shift of 2 bits: 0 in two digits, 1 first, 2 last
 END = 9  # shift of 2 bits: ] - : ;
 
 MAX_NAME = 400  # bytes of an author's name
+FEEDS, RETURNS, FIRST_OF_MARKS = np.uint64(10) * ONES, np.uint64(13) * ONES, np.uint64(0xE2) * ONES
 
 
 @kernel
-def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> int:  # noqa: PLR0911
-    """Write the numbers of the header at i to `out`; return its end (-1: there is none)."""
+def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> tuple[int, int]:  # noqa: PLR0911
+    """Write the numbers of the header at i to `out`; return its end (-1: there is none) and its half of the day."""
     i = skip(data, i)
     bracket = data[i] == 91
     i = skip(data, i + 1) if bracket else i
@@ -46,14 +49,14 @@ def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> int:  # 
         early = max(early, half) if min(early, half) >= 0 else UNKNOWN
         stop, hour, rest, seconds = read_time(data, i)
         if stop < 0:
-            return -1
+            return -1, NEUTRAL
         late, i = read_word(data, stop, keys, codes)
     else:
         time_first = True
         early, i = read_word(data, i, keys, codes)
         stop, hour, rest, seconds = read_time(data, i)
         if stop < 0:
-            return -1
+            return -1, NEUTRAL
         late, i = read_word(data, stop, keys, codes)
         if late >= ERA:  # of the date: 9:12 R6/5/3
             late, i = NEUTRAL, stop
@@ -63,23 +66,43 @@ def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> int:  # 
             i += 2
         stop, a, b, c, separator, year = read_date(data, skip(data, i), keys, codes)
         if stop < 0:
-            return -1
+            return -1, NEUTRAL
         neutral, i = read_word(data, stop, keys, codes)
         if neutral != NEUTRAL:
-            return -1
+            return -1, NEUTRAL
     half = max(early, late)
     if min(early, late) < 0 or half >= ERA or read_hour(hour, half) < 0:
-        return -1
+        return -1, NEUTRAL
     end, i = _end(data, i, bracket)
     if end < 0:
-        return -1
+        return -1, NEUTRAL
     out[FORM] = (
         BRACKET * bracket | TIME_FIRST * time_first | WITH_SECONDS * seconds | WITH_HALF * (half > 0)
         | separator << SEPARATOR | year << YEAR | end << END
     )  # fmt: skip
     out[A], out[B], out[C] = a, b, c
     out[SECONDS] = read_hour(hour, half) * 3_600 + rest
-    return i
+    return i, half
+
+
+@kernel
+def _read(data: Bytes, start: int, keys: Keys, codes: Ints, out: Ints, form: Words, places: Ints) -> int:
+    """Write the numbers of the header at `start` to `out`; return its end (-1: there is none).
+
+    form, places: the form of the header before, as `remember` writes it.
+    """
+    stop, a, b, c, seconds = read_same(data, start, form, places)
+    if stop >= 0:
+        out[FORM], out[A], out[B], out[C], out[SECONDS] = places[FORM_OF, 0], a, b, c, seconds
+        return stop
+    stop, half = _header(data, start, keys, codes, out)
+    if stop >= 0:
+        remember(data, (start, stop), half, 0 if out[FORM] & TIME_FIRST else 3, form, places)
+        places[FORM_OF, 0] = out[FORM]
+        same, a, b, c, seconds = read_same(data, start, form, places)
+        if same != stop or a != out[A] or b != out[B] or c != out[C] or seconds != out[SECONDS]:  # of an era
+            places[LENGTH, 0] = 0
+    return stop
 
 
 @kernel
@@ -122,6 +145,17 @@ def _name(data: Bytes, out: Ints) -> None:
 
 
 @kernel
+def line_end(data: Bytes, i: int) -> int:
+    """Return the position of the first line feed from i on; eight bytes at a time, also beyond the line feed."""
+    while True:
+        word = load64(data, i) ^ FEEDS  # type: ignore[call-arg]
+        hit = (word - ONES) & ~word & HIGH
+        if hit:
+            return i + int(first_byte(hit))
+        i += 8
+
+
+@kernel
 def _may_be_header(data: Bytes, i: int) -> bool:
     """Return whether a line that begins with an ASCII letter has a digit soon, which most other lines do not."""
     c = data[i]
@@ -140,23 +174,21 @@ def scan(data: Bytes, stop: int, keys: Keys, codes: Ints) -> Ints:
     """Return the lines of data[:stop] that look like message headers (date and time), int64[n, FIELDS].
 
     The FIELDS columns are the constants START to LINE_STOP of this module. Every line must end with a line feed, and
-    `data` must be a few bytes longer than `stop`. keys, codes: the table of words (`headers.words`).
+    `data` must be at least 8 bytes longer than `stop`. keys, codes: the table of words (`headers.words`).
     """
     capacity = 1_024
     out = np.empty((capacity, FIELDS), np.int64)
+    form, places = np.zeros((2, WORDS), np.uint64), np.zeros((ROWS, 2), np.int64)
     n = start = 0
     while start < stop:
-        i = start
         body = -1
         if _may_be_header(data, start):
             if n == capacity:
                 more = np.empty((2 * capacity, FIELDS), np.int64)
                 more[:capacity] = out
                 out, capacity = more, 2 * capacity
-            body = _header(data, i, keys, codes, out[n])
-        i = max(body, i)
-        while data[i] != 10:
-            i += 1
+            body = _read(data, start, keys, codes, out[n], form, places)
+        i = line_end(data, max(body, start))
         if body >= 0:
             row = out[n]
             row[START], row[BODY], row[NAME], row[LINE_STOP] = start, body, body, i
@@ -181,12 +213,50 @@ def gather(
     out = np.empty(size, np.uint8)
     n = 0
     for row in range(len(starts)):
-        stop = stops[row]
-        for i in range(starts[row], stop):
-            c = data[i]
-            if c == 13 and (i + 1 == stop or data[i + 1] == 10):
-                continue
-            out[n] = c
-            n += 1
+        n = _copied(data, starts[row], stops[row], out, n)
         offsets[row + 1] = n
     return offsets, out[:n]
+
+
+@kernel
+def _copied(data: Bytes, start: int, stop: int, out: Bytes, n: int) -> int:
+    """Copy data[start:stop] to `out` from n on, without carriage returns at line ends; return where it ends there."""
+    size = stop - start
+    returns = np.uint64(size < 8)
+    if size >= 8:
+        for k in range(0, size - 7, 8):
+            returns |= _copy8(data, start + k, out, n + k)
+        returns |= _copy8(data, stop - 8, out, n + size - 8)
+    if returns:
+        for i in range(start, stop):
+            c = data[i]
+            if c != 13 or not (i + 1 == stop or data[i + 1] == 10):
+                out[n] = c
+                n += 1
+        return n
+    return n + size
+
+
+@kernel
+def _copy8(data: Bytes, i: int, out: Bytes, n: int) -> np.uint64:
+    """Copy the eight bytes at i; return whether there is a carriage return among them, as bits."""
+    word: np.uint64 = load64(data, i)  # type: ignore[call-arg]
+    store64(out, n, word)
+    word ^= RETURNS
+    return (word - ONES) & ~word & HIGH
+
+
+@kernel
+def marked(data: Bytes, starts: Ints, stops: Ints) -> bool:
+    """Return whether one of the texts data[starts[k]:stops[k]] has U+200E or U+200F; `data` is 8 bytes longer."""
+    for row in range(len(starts)):
+        i, stop = starts[row], stops[row] - 2
+        while i < stop:
+            word = load64(data, i) ^ FIRST_OF_MARKS  # type: ignore[call-arg]
+            hit = (word - ONES) & ~word & HIGH
+            i += int(first_byte(hit)) if hit else 8
+            if hit:
+                if i < stop and data[i + 1] == 0x80 and data[i + 2] in (0x8E, 0x8F):
+                    return True
+                i += 1
+    return False
