@@ -38,6 +38,18 @@ SCRIPTS = {
         "\u0964 ",
         " ",
     ),
+    "tamil": (
+        "\u0b95\u0b99\u0b9a\u0b9f\u0ba3\u0ba4\u0ba8\u0baa\u0bae\u0baf\u0bb0\u0bb2\u0bb5\u0bb3",
+        "\u0bbe\u0bbf\u0bc0\u0bc1\u0bc6\u0bc7\u0bca\u0bcd",
+        ". ",
+        " ",
+    ),
+    "burmese": (
+        "\u1000\u1001\u1002\u1005\u1010\u1014\u1015\u1019\u101a\u101b\u101c\u101e\u101f",
+        "\u102c\u102d\u102f\u1030\u1031\u103a\u103b\u103d",
+        "\u104b ",
+        "",
+    ),
     "thai": (
         "\u0e01\u0e02\u0e04\u0e07\u0e08\u0e14\u0e15\u0e17\u0e19\u0e1b\u0e21\u0e23\u0e25",
         "\u0e31\u0e34\u0e35\u0e38\u0e48\u0e32\u0e30",

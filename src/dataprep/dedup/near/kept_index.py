@@ -20,7 +20,7 @@ from dataprep.unicode.text import I64, U64, Int
 from .similarity import I32, MatchRule, needed
 
 MOST = 1024  # entries that a document reads, of the first index
-LATER, FEWEST = 128, 8  # of the second index; each later one half as many, but at least so many
+LATER, FEWEST = 64, 4  # of the second index; each later one half as many, but at least so many
 LIMITS = (MOST, LATER, FEWEST)
 
 
