@@ -43,6 +43,8 @@ def test_need_imports_what_is_there():
         ("https://ada:hunter2@host/a.jsonl", "hunter2"), ("https://ghp_hunter2@host/a.jsonl", "hunter2"),
         ("https://host/a.jsonl?X-Amz-Signature=hunter2&X-Amz-Date=1", "hunter2"),
         ("s3://AKIA:hun/ter2@bucket/a", "ter2"), ("abfs://box@account/a?sv=1&sig=hunter2", "hunter2"),
+        ("https://ada:hun@ter2@host/a", "ter2"), ("https://host/it's.jsonl?sig=hunter2", "hunter2"),
+        ("https://host/a(1).jsonl?sig=a)b<hunter2", "hunter2"), ("https://host/a?sig='hunter2", "hunter2"),
         ("simplecache::https://ada:hunter2@host/a?b=hunter2", "hunter2"), ("ftp://u:hunter2@h:21/x y", "hunter2"),
     ],
 )  # fmt: skip
@@ -56,6 +58,8 @@ def test_no_secret_of_a_url_is_printed(url, secret, caplog):
     assert errors.redacted("https://host:80/a/b.jsonl, s3://bucket/part-?.jsonl") == (
         "https://host:80/a/b.jsonl, s3://bucket/part-?.jsonl"
     )
+    kept = "{'url': 'https://host/@a?b=1', 'c': 'd'} (https://host/?b=1) ends"
+    assert errors.redacted(kept) == kept.replace("b=1", "***")
 
 
 def test_no_control_character_is_printed(caplog):

@@ -26,8 +26,9 @@ from typing import Any
 
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINES = re.compile(r"\s*\n\s*")
-_USER = re.compile(r"(\w://)([^\s'\"@/:]*:[^\s'\"@]*|[^\s'\"@/]*)@")
-_QUERY = re.compile(r"(\w://[^\s'\"?]*)\?[^\s'\"=]*=[^\s'\"<>)]*")
+_USER = re.compile(r"(\w://)([^\s'\"@/:]*:[^\s'\"@]*|[^\s'\"@/]*)@([^\s'\"@/]*@)*")
+_IN = r"['\"<>)](?=[\w%&=+/-])"  # inside a URL if it goes on after it; else the sentence around the URL
+_QUERY = re.compile(rf"(\w://(?:[^\s'\"?]|{_IN})*)\?[^\s'\"=]{{0,4096}}=(?:[^\s'\"<>)]|{_IN})*")
 
 
 def redacted(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 
 import pytest
@@ -241,3 +242,13 @@ def test_the_table_has_no_secrets_and_one_order() -> None:
     assert rows_of(table)[0] == rows[2]
     assert without_names(rows[:1]) == [Unread("hidden", "bad", 7)]
     assert list(by_kind(rows)) == [("bad", ""), ("bad", ".jsonl"), ("empty", "")]
+
+
+def test_names_that_are_not_utf8_are_stored_as_escapes(tmp_path):
+    """A bad file of such a name does not end the run."""
+    for name, data in {b"good.jsonl": LINE, b"b\xff.jsonl": "no json\n", b"c\xfe.gz.jsonl.gz": "no gzip"}.items():
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / os.fsdecode(name)).write_text(data)
+    docs = dp.read(str(tmp_path / "in"), on_bad_file="skip", max_bad_files=2)
+    made = dp.Pipeline().run(docs, str(tmp_path / "out"))
+    assert [row[0].rpartition("/")[2] for row in rows(made)] == ["b\\udcff.jsonl", "c\\udcfe.gz.jsonl.gz"]

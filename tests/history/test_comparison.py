@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 
@@ -135,11 +136,12 @@ def test_tokens_of_what_was_lost(pair, tmp_path):
     tok = dp.train_bpe(pair[0], vocab_size=400, val=0.1)
     urls = []
     for name, docs in zip("ab", pair, strict=True):
-        shutil.copytree(str(docs.url), tmp_path / name / "clean")
-        urls.append(str(tmp_path / name / "clean"))
+        home = tmp_path / os.fsdecode(name.encode() + b"\xff")  # no UTF-8
+        shutil.copytree(str(docs.url), home / "clean")
+        urls.append(str(home / "clean"))
         if name == "b":
             assert not comparison.compare(*([urls[0], str(pair[1].url)])).has_tokens
-        dp.encode(dp.open_dataset(urls[-1]), tok, out=str(tmp_path / name / "encode"), val=0.1)
+        dp.encode(dp.open_dataset(urls[-1]), tok, out=str(home / "encode"), val=0.1)
     found, a, b = comparison.compare(*urls), *map(rows, pair)
     assert found.has_tokens
     for side, gone in (

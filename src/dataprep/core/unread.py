@@ -98,11 +98,18 @@ def _detail(row: Unread) -> str:
 
 
 def unread_table(rows: Iterable[Unread]) -> pa.Table:
-    """Return `rows` as an Arrow table, sorted by file, offset, reason and detail."""
-    rows = (replace(row, file=redacted(row.file), detail=row.detail and redacted(row.detail)) for row in rows)
+    """Return `rows` as an Arrow table, sorted by file, offset, reason and detail.
+
+    Bytes in file names that are not UTF-8 are written as escapes.
+    """
+    rows = (replace(row, file=_stored(row.file), detail=row.detail and _stored(row.detail)) for row in rows)
     ordered = sorted(map(astuple, rows), key=lambda row: (row[0], row[2] or 0, row[1], row[3] or ""))
     columns = zip(*ordered, strict=True) if ordered else ([] for _ in UNREAD.names)
     return pa.table(dict(zip(UNREAD.names, columns, strict=True)), schema=UNREAD)
+
+
+def _stored(text: str) -> str:
+    return redacted(text).encode("utf-8", "backslashreplace").decode()
 
 
 def by_kind(rows: Iterable[Unread]) -> dict[tuple[str, str], list[Unread]]:

@@ -229,7 +229,7 @@ def _shards_of(docs: Dataset) -> Shards | None:
 def _token_rows(shards: Shards, split: str) -> Iterator[B.Batch]:
     """Yield id, source and number of tokens of every document of a split."""
     for shard in shards.split(split).shards:
-        with pq.ParquetFile(shards.path / f"{shard['name']}.docs.parquet") as parquet:
+        with files.open_arrow(str(shards.path / f"{shard['name']}.docs.parquet")) as f, pq.ParquetFile(f) as parquet:
             for batch in parquet.iter_batches():
                 n = pc.add(pc.subtract(batch.column("stop"), batch.column("start")), 1).cast(pa.int64())
                 columns = {"id": batch.column("id"), "source": batch.column("source"), "tokens": n}
