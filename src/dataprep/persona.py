@@ -254,7 +254,7 @@ def persona(
     more = [given for given in (names, refused, known.all_strings()) if given]
     mine = tuple(dict.fromkeys((*own, *(one for name in names_of_person for one in known.strings_of(name)))))
     of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
-    work = key([4, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, mine])
+    work = key([5, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, mine])
     receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, mine, written, usual))
     return replace_(made, words=LearnedWords.of_rows(words))
 

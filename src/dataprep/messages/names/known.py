@@ -26,6 +26,7 @@ from dataprep.core.audit import BYTES, CELL, FRAGMENT, TEXT, Finding, Strings
 from dataprep.unicode import tables
 from dataprep.unicode.assigned import normalized, over_assigned, without_newer
 
+from .encoded import may_be_coded, plain
 from .finder import Finder, folded_letters
 from .matching import SAME, signs_in, spellings, words
 from .phones import Phones, phone
@@ -34,6 +35,7 @@ from .unspaced import is_hangul, is_unspaced
 
 BETWEEN = "\x1e"
 _GAP = "[ \t\u00a0\u2007\u2009\u202f_.'\u2019\u2010-\u2015-]{1,4}"
+_LINES = _GAP.replace("[", "[\r\n", 1)
 _WORD = re.compile(r"[^\W_]+")
 _PSEUDONYM = re.compile("-[b-df-hj-np-t]{2,}(?![^\\W_])")  # "Person-hsjb" is nobody called Person
 _OWN_CHARS = 200  # of a value that the program wrote
@@ -107,7 +109,17 @@ class KnownPeople:
     prefixes: str | None = None
 
     def __call__(self, strings: Strings) -> Iterator[Finding]:
-        """Yield a Finding for each name or number in `strings`; in bytes of other files, names only."""
+        r"""Yield a Finding for each name or number in `strings`, also in codes (%41, &#65;, \u0041).
+
+        In bytes of other files, only names are searched.
+        """
+        yield from self._plain(strings)
+        rows = [row for row, value in enumerate(strings.values) if may_be_coded(value) and not _NO_TEXT.search(value)]
+        read = [(row, new) for row in rows if (new := plain(strings.values[row])) != strings.values[row]]
+        for one in self._plain(strings._replace(values=[new for _, new in read])) if read else ():
+            yield one._replace(row=read[one.row][0])
+
+    def _plain(self, strings: Strings) -> Iterator[Finding]:
         known = _tables(self)
         raw = BETWEEN.join(strings.values)
         text = folded_text(raw)
@@ -204,7 +216,8 @@ def _tables(people: KnownPeople) -> _Tables:
                 anywhere[found] = _Name("".join(found), pattern, frozenset())
             spelled = " ".join(found)
             if all(spelled != other.spelled for other in by_word[found[0]]):
-                pattern = _whole(_GAP.join(map(re.escape, found)))
+                is_common = all(word in people.stay or len(word) < _LETTERS for word in found)  # "I will / may be"
+                pattern = _whole((_GAP if is_common else _LINES).join(map(re.escape, found)))
                 by_word[found[0]].append(_Name(spelled, pattern, frozenset(found)))
     numbers = {number for name in people.names if (number := phone(name))}
     begins = re.compile(_begins(anywhere)) if anywhere else None

@@ -41,7 +41,7 @@ def with_numbers(offsets: I64, data: U8, names: I64, phones: tuple[Phones, dict[
             hidden = [*_inside(line, names), *_inside(line, known_spans)]
             for a, b, kind in _personal(line.text, hidden):
                 found.append((line.row, *line.in_bytes(a, b), first_kind + KINDS.index(kind)))
-    return _united(names, found) if found else names
+    return united(names, found) if found else names
 
 
 def _people(offsets: I64, data: U8, known: Phones, words: dict[str, int]) -> Iterator[Span]:
@@ -74,7 +74,7 @@ def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
     return "".join(chars)
 
 
-def _united(names: I64, found: list[Span]) -> I64:
+def united(names: I64, found: list[Span]) -> I64:
     """Return all spans in order, those that overlap as one."""
     spans: list[list[int]] = []
     for row, start, end, word in sorted([*map(tuple, names.tolist()), *found], key=lambda s: (s[1], -s[2])):

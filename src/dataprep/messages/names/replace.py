@@ -25,11 +25,12 @@ from dataprep.unicode.text import I64, U8
 
 from . import kernel as K
 from .consent import Consent
+from .encoded import coded_spans
 from .finder import folded_letters
 from .glued import GluedNames
 from .known import KnownPeople
 from .matching import common_words, folded, words
-from .numbers import with_numbers
+from .numbers import united, with_numbers
 from .phones import Phones
 from .tables import NameTables, name_tables
 from .terms import CHAT, NAMING, is_group_name, one_word
@@ -103,16 +104,17 @@ class Pseudonymised(Stage):
         """Return the batch with names in its texts replaced, and texts of the kinds in `blank` blanked."""
         batch = self._blanked(batch, stats)
         offsets, data = B.buffers(batch)
-        hits = known.finder.hits(offsets, data, folded_letters(self.prefixes))
-        left = known.finder.weak[hits[:, 3]] & (hits[:, 4] == 0)
-        stats.count("names.common_left", int(left.sum()))
-        hits = hits[~left]
         chats = pc.index_in(pc.fill_null(batch["chat"].cast(pa.string()), ""), pa.array(list(known.chats), pa.string()))
-        which = known.meant(hits, np.asarray(pc.fill_null(chats, -1).to_numpy(zero_copy_only=False), np.int64))
-        stats.count("names.shared", int((known.is_shared[hits[:, 3]] & (which == known.target[hits[:, 3]])).sum()))
+        of_chat = np.asarray(pc.fill_null(chats, -1).to_numpy(zero_copy_only=False), np.int64)
         first_kind = len(known.words) - len(KINDS)
-        spans = np.column_stack([hits[:, :3], which])
-        spans = with_numbers(offsets, data, spans, known.phones, first_kind if self.pii else -1)
+        spans, hits = self._spans(offsets, data, of_chat, known, stats)
+        unseen = Ledger(self.name)  # in decoded texts, what is found in the text itself is found again
+
+        def inside(low: I64, read: U8, rows: I64) -> I64:
+            return self._spans(low, read, of_chat[rows], known, unseen)[0]
+
+        coded = coded_spans(batch["text"], offsets, inside)
+        spans = united(spans, coded) if coded else spans
         if not len(spans):
             return batch
         if current():
@@ -122,6 +124,20 @@ class Pseudonymised(Stage):
             stats.count(name, n)
         texts = B.strings(*K.splice(offsets, data, spans, *B.buffers(known.words)))
         return B.with_column(batch, "text", texts)
+
+    def _spans(
+        self, offsets: I64, data: U8, chats: I64, known: NameTables, stats: Ledger
+    ) -> tuple[I64, I64]:
+        """Return the spans of texts to replace, int64[n, 4], and the names among them; chats: the chat of each text."""
+        hits = known.finder.hits(offsets, data, folded_letters(self.prefixes))
+        left = known.finder.weak[hits[:, 3]] & (hits[:, 4] == 0)
+        stats.count("names.common_left", int(left.sum()))
+        hits = hits[~left]
+        which = known.meant(hits, chats)
+        stats.count("names.shared", int((known.is_shared[hits[:, 3]] & (which == known.target[hits[:, 3]])).sum()))
+        first_kind = len(known.words) - len(KINDS) if self.pii else -1
+        spans = np.column_stack([hits[:, :3], which])
+        return with_numbers(offsets, data, spans, known.phones, first_kind), hits
 
     def _blanked(self, batch: Batch, stats: Ledger) -> Batch:
         kinds = batch["kind"].cast(pa.large_string())
