@@ -53,7 +53,7 @@ from .messages.names.known import parts
 from .messages.names.stage import Consent, Pseudonyms, known_people
 from .messages.names.weighing import listed_words
 from .messages.overlaps import Overlaps
-from .messages.people.authors import names_of_author
+from .messages.people.authors import names_of_author, not_written
 from .messages.people.people_file import people_of
 from .read import read
 from .store import files, lease, receipts
@@ -176,6 +176,8 @@ def persona(
     names_of_person = (person,) if isinstance(person, str) else tuple(person)
     known = people_of(people).joined(names_of_person) if names_of_person else people_of(people)
     own = names_of_author(docs, names_of_person, known)
+    if odd := not_written(names_of_person, own, people_of(people)):
+        log.warning("nobody wrote as %s; check the spelling of person=%r", ", ".join(map(repr, odd)), odd[0])
 
     def answers(author: str | None) -> dict[str, bool]:
         return {ANSWERS: author in own}

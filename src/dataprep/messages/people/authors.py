@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dataprep.core.dataset import Dataset
 from dataprep.errors import PlanError
+from dataprep.messages.names.matching import identity
 
 from .identities import Identities
 
@@ -39,6 +40,15 @@ def names_of_author(docs: Dataset, given: Sequence[str], known: Identities) -> t
             raise PlanError(msg)
     mine = {known.find(name) for name in given} - {None}
     return tuple(name for name, _ in wrote.most_common() if name in given or people[name] in mine)
+
+
+def not_written(given: Sequence[str], own: Sequence[str], stated: Identities) -> tuple[str, ...]:
+    """Return those of the names given for a person under which nobody wrote, and which no people file states.
+
+    own: the names under which the person wrote. stated: the people file.
+    """
+    wrote = set(map(identity, own))
+    return tuple(name for name in given if identity(name) not in wrote and stated.find(name) is None)
 
 
 def _authors(wrote: Counter[str]) -> str:
