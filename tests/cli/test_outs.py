@@ -63,10 +63,10 @@ def tree(home):
     return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("[!.]*") if path.is_file()}
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """A folder with input of each kind, results, and files of somebody else's under names that dataprep uses."""
-    monkeypatch.chdir(tmp_path)
+    tmp_path = tmp_path_factory.mktemp("place")
     for name in ("texts", "chats", "mine", "run", "bins"):
         (tmp_path / name).mkdir()
     rows = "".join(f'{{"text": "one text {k}", "lang": "{"ab"[k % 2]}"}}\n' for k in range(9))
@@ -84,6 +84,13 @@ def place(tmp_path, monkeypatch):
     save(tmp_path / "shards", {"train": [[1, 2, 3]] * 400, "val": [[1, 2]] * 90}, vocab_size=257, eot=256)
     Tokenizer.of_bytes().save(tmp_path / "shards")
     return tmp_path
+
+
+@pytest.fixture
+def place(made, monkeypatch):
+    """The folder as the working directory; nothing in it may change, so that one is enough."""
+    monkeypatch.chdir(made)
+    return made
 
 
 @pytest.mark.parametrize("case", CASES)

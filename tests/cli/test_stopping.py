@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import psutil
@@ -14,27 +15,25 @@ import pytest
 
 import dataprep as dp
 from dataprep import cli
+from dataprep.read import parts
 from dataprep.store import stopping
 from laws import dataset_of
 
 PIPELINE = """
-import os, time
+import os, signal, time
 import dataprep as dp
 from dataprep.read import parts
 
-parts.PART_BYTES = 200_000  # a part per file
+parts.PART_BYTES = 2_300  # a part per file
 
 def slow(text):
     if "part 0" not in text:
-        open({marks!r} + "/" + str(os.getpid()), "w").close()
-        time.sleep(600)
+        {stop}
     return text
 
 def ingest(out, run):
     return dp.Pipeline(dp.Map(slow, version="1")).run(dp.read({texts!r}), out, run)
 """
-
-
 # A job in the background is started without Ctrl-C.
 START = """
 import signal
@@ -42,67 +41,74 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from dataprep.__main__ import main
 main()
 """
+KEPT = r"dataprep: stopped; finished work is kept in out/ingest( \(1 part\))?, and the same command resumes\n"
 
 
 @pytest.fixture
-def started(tmp_path):
-    """Start `dataprep run` on four files, the first of which is quick; return when a task of another began."""
+def pipe(tmp_path, monkeypatch):
+    """Write a pipeline of four files, the first of which is quick; at any other it does what `stop` says."""
+    monkeypatch.setattr(parts, "PART_BYTES", parts.PART_BYTES)
     for name in ("marks", "texts", "tmp"):
         (tmp_path / name).mkdir()
     for n in range(4):
-        (tmp_path / "texts" / f"{n}.jsonl").write_text(f'{{"text": "of part {n}"}}\n' * 9000)
-    marks, texts = str(tmp_path / "marks"), str(tmp_path / "texts")
-    (tmp_path / "pipe.py").write_text(PIPELINE.format(marks=marks, texts=texts))
-    processes = []
+        (tmp_path / "texts" / f"{n}.jsonl").write_text(f'{{"text": "of part {n}"}}\n' * 100)
 
-    def start(*options):
-        command = [sys.executable, "-c", START, "run", "pipe.py", "--out", "out", *options]
-        environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
-        process = subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-            start_new_session=True,
-        )  # fmt: skip
-        processes.append(process)
-        while not os.listdir(marks):
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.05)
-        return process
+    def write(stop):
+        (tmp_path / "pipe.py").write_text(PIPELINE.format(stop=stop, texts=str(tmp_path / "texts")))
 
-    yield start
-    for process in processes:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+    return write
 
 
 @pytest.mark.parametrize(
-    ("number", "workers", "group"),
-    [(signal.SIGINT, 1, True), (signal.SIGINT, 2, True), (signal.SIGTERM, 2, False), (signal.SIGTERM, 1, True)],
-    ids=["ctrl-c", "ctrl-c-workers", "sigterm-parent", "sigterm-group"],
+    ("number", "group"), [(signal.SIGINT, True), (signal.SIGTERM, False)], ids=["ctrl-c-group", "sigterm-parent"]
 )
-def test_a_stopped_run_says_what_is_kept(started, tmp_path, number, workers, group):
+def test_a_stopped_run_says_what_is_kept(pipe, tmp_path, number, group):
     """One sentence, whoever was signalled; the exit code of the signal; workers end, and no lease stays."""
-    process = started("--workers", str(workers))
-    children = psutil.Process(process.pid).children(recursive=True)
-    assert (len(children) >= workers) == (workers > 1)
-    (os.killpg if group else os.kill)(process.pid, number)
-    _, said = process.communicate(timeout=60)
+    marks = str(tmp_path / "marks")
+    pipe(f'open({marks!r} + "/" + str(os.getpid()), "w").close(); time.sleep(600)')
+    command = [sys.executable, "-c", START, "run", "pipe.py", "--out", "out", "--workers", "2"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
+    )
+    try:
+        while not os.listdir(marks):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert len(children) >= 2
+        (os.killpg if group else os.kill)(process.pid, number)
+        _, said = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 128 + number, said
-    kept = r"dataprep: stopped; finished work is kept in out/ingest( \(1 part\))?, and the same command resumes\n"
-    assert re.fullmatch(kept, said)
+    assert re.fullmatch(KEPT, said)
     assert psutil.wait_procs(children, timeout=30)[1] == []
     assert not (tmp_path / "out" / "ingest" / ".dataprep-lease").exists()
 
 
-def test_a_dry_run_leaves_no_temporary_folder(started, tmp_path):
-    """SIGTERM removes what Ctrl-C does."""
-    process = started("--dry-run")
-    assert [name for name in os.listdir(tmp_path / "tmp") if name.startswith("dataprep-dry-run")]
-    process.terminate()
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGTERM
-    assert said.startswith("dataprep: stopped; ")
-    assert said.count("\n") == 1
-    assert not [name for name in os.listdir(tmp_path / "tmp") if name.startswith("dataprep-dry-run")]
+@pytest.mark.parametrize(
+    ("stop", "ends"),
+    [("raise KeyboardInterrupt", 130), ("signal.raise_signal(signal.SIGTERM)", 143)],
+    ids=["ctrl-c", "sigterm"],
+)
+def test_a_run_without_workers_stops_the_same_way(pipe, tmp_path, monkeypatch, dataprep, stop, ends):
+    """The signal meets the function of the user, in the process of the command; a dry run leaves no folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(stopping, "_folders", [])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    temporary = f"any('dry-run' in name for name in os.listdir({str(tmp_path / 'tmp')!r}))"
+    pipe(f"import sys; assert {temporary} == ('--dry-run' in sys.argv); {stop}")
+    code, _, said = dataprep("run", "pipe.py", "--out", "out", "--dry-run")
+    assert code == ends
+    assert said == "dataprep: stopped; nothing was saved\n"
+    assert os.listdir(tmp_path / "tmp") == []
+    monkeypatch.setattr(stopping, "_folders", [])
+    code, _, said = dataprep("run", "pipe.py", "--out", "out")
+    assert code == ends
+    assert re.fullmatch(KEPT, said)
+    assert "(1 part)" in said
+    assert not (tmp_path / "out" / "ingest" / ".dataprep-lease").exists()
 
 
 def test_the_finished_parts_are_counted(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from dataprep import __version__
 from dataprep.core.folder import Folder
 from dataprep.errors import InUse, Transient, WorkerDied, counted, shown
+from dataprep.store import files
 from dataprep.store.stopping import CODES, clean_end, stopped_in
 from dataprep.train.ranks import is_first_here
 
@@ -161,7 +162,7 @@ def _complain(sentence: str) -> None:
 def _stopped() -> str:
     """Return what Ctrl-C or SIGTERM left, and how to go on."""
     folder = stopped_in()
-    if folder is None:
+    if folder is None or not files.is_dir(folder):  # as of a dry run
         return "stopped; nothing was saved"
     n = len(Folder(folder).receipts())
     parts = f" ({counted(n, 'part')})" if n else ""
