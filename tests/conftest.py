@@ -10,6 +10,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# For torch and NumPy, which are loaded later, and processes that tests start: small models are faster on one thread, of
+# which many would wait for each other while tests run beside others.
+os.environ["OMP_NUM_THREADS"] = "1"
 pytest.register_assert_rewrite("laws", "twins")
 pytest_plugins = [f"fixtures.{name}" for name in ("chats", "dedup", "demo", "runs", "tokens", "voices")]
 
@@ -32,6 +35,18 @@ def pytest_collection_modifyitems(items):
         if f"{homes[item]}::{item.originalname}" in SLOW:
             item.add_marker("slow")
     items.sort(key=lambda item: -SLOW_OF[homes[item]])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _workers_stay():
+    """A run that a test interrupts would end the worker processes, and the next test would wait for new ones."""
+    from dataprep.core import workers  # noqa: F401 - has registered what ends them
+    from dataprep.store import stopping
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(stopping, "_WORK", [])
+    yield
+    patch.undo()
 
 
 @pytest.fixture(scope="session")

@@ -52,16 +52,7 @@ def rows() -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def one_thread():
-    """Small models are faster on one thread: on two beside other tests, these took 28 s of CPU instead of 10."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module")
-def done(root, tmp_path_factory, one_thread):
+def done(root, tmp_path_factory):
     """The results of all steps by name."""
     place = tmp_path_factory.mktemp("atlaset")
     datasets.Dataset.from_list(rows()).save_to_disk(str(place / "set"))

@@ -15,15 +15,6 @@ VOCAB, EOT = 97, 96
 TOKEN_BYTES = np.array([1 + i % 5 for i in range(EOT)] + [0])
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread():
-    """Small models are faster on one thread, and tests run beside others."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def documents(n, seed=0):
     """Texts with something to learn: each id is mostly the one before plus a step that the document keeps."""
     rng = np.random.default_rng(seed)

@@ -61,9 +61,8 @@ def test_a_finished_run_is_not_done_again(shards, config, whole):
 
 
 SCRIPT = """
-import time, torch
+import time
 from dataprep.train import TrainConfig, loop, train
-torch.set_num_threads(1)
 rate = loop.lr_at
 loop.lr_at = lambda *given: time.sleep(0.1) or rate(*given)  # so that the run is not over before it is killed
 config = TrainConfig.from_dict({config!r})

@@ -24,7 +24,6 @@ from runs import assert_same_run, curve, weights  # noqa: E402
 PAIR = """
 import contextlib, json, math, os, sys
 import torch
-torch.set_num_threads(1)
 from dataclasses import replace
 from pathlib import Path
 from dataprep.errors import DataprepError
@@ -216,14 +215,13 @@ def test_an_error_in_one_process_is_said_by_all(pair):
 
 def test_torchrun_starts_the_command_and_stops_it(masked, packed, tmp_path):
     """`torchrun -m dataprep train`: SIGTERM saves one checkpoint of the step at which both stop, and says so once."""
-    config = replace(packed, steps=100_000, save_every=50, eval_every=100_000, eval_blocks=1, keep=1)
+    config = replace(packed, steps=100_000, save_every=5, eval_every=100_000, eval_blocks=1, keep=1)
     settings = {**asdict(config), **{f"model.{n}": v for n, v in asdict(config.model).items()}}
     del settings["model"]
     given = [f"--set={name}={value}" for name, value in settings.items()]
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "dataprep",
                "train", str(masked.path), "--out", str(tmp_path / "run"), *given]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not checkpoint.found(tmp_path / "run"):
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)

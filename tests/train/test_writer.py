@@ -134,7 +134,6 @@ def test_an_error_of_training_is_not_hidden(shards, config, tmp_path, monkeypatc
 KILLED = """
 import sys, time, threading, torch
 from dataprep.train import TrainConfig, train
-torch.set_num_threads(1)
 real = torch.save
 def save(content, f):
     if content["step"] < 16:
