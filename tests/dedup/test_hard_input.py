@@ -23,20 +23,20 @@ def test_one_document_and_only_copies(drops) -> None:
     assert found == dict.fromkeys(range(1, 1000), (0, 1.0))
 
 
-def test_a_million_empty_documents_cost_nothing(tmp_path) -> None:
+def test_many_empty_documents_cost_nothing(tmp_path) -> None:
     """Texts without words have no keys: nobody is compared with them, they stay, and nothing is written of them."""
-    (tmp_path / "in.jsonl").write_bytes(b'{"text":""}\n' * 500_000 + b'{"text":"..."}\n' * 500_000)
+    (tmp_path / "in.jsonl").write_bytes(b'{"text":""}\n' * 50_000 + b'{"text":"..."}\n' * 50_000)
     stage = MinHash().fit(dp.read(str(tmp_path / "in.jsonl")), dp.Serial(), str(tmp_path / "fit"))
-    assert stage.facts["documents"] == 1_000_000
+    assert stage.facts["documents"] == 100_000
     assert stage.facts["candidates"] == stage.facts["edges"] == stage.facts["dropped"] == 0
     (keys,) = (p for p in (tmp_path / "fit" / "keys").iterdir() if p.suffix != ".json")
-    assert keys.stat().st_size < 6_000_000  # their sizes
+    assert keys.stat().st_size < 600_000  # their sizes
 
 
 def test_a_huge_document(tmp_path) -> None:
-    """Two texts of 20 MB and an edit of them among small ones are told apart from the rest, and found."""
+    """Two texts of 9 MB, more than a batch, and an edit of them are found, and told apart from small ones."""
     rng = random.Random(0)
-    words = [f"w{rng.randrange(10**7)}" for _ in range(2_200_000)]
+    words = [f"w{rng.randrange(10**7)}" for _ in range(1_000_000)]
     other = [f"x{i}" if i % 100 == 0 else w for i, w in enumerate(words)]
     texts = [" ".join(words), "a small page of some words here", " ".join(other), " ".join(words)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
