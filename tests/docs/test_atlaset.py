@@ -15,7 +15,7 @@ from dataprep.history.comparison import compare
 
 duckdb, datasets = pytest.importorskip("duckdb"), pytest.importorskip("datasets")
 pytest.importorskip("py3langid")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
 ARABIC = (
     "هاد ديال اللي واش غير كان مشيت السوق الدار الناس بزاف كيديرو خدمة نهار الصباح العشية مزيان شوية القهوة الحليب "
