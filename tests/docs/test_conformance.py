@@ -65,16 +65,17 @@ def test_lines_that_end_with_an_apostrophe():
 
 
 def test_white_space_of_texts_stays():
-    """RefinedWeb leaves white space at both ends of a text and lines of it; DCLM removes them."""
+    """RefinedWeb leaves white space at both ends of a text and lines of it; with DCLM's preset it removes them."""
     text = f"\n{LINE} \t \n{LINE}\n"
-    assert kept(dp.RefinedWeb(preset="dclm"), text) == text
+    assert kept(dp.RefinedWeb(), text) == text
+    assert kept(dp.RefinedWeb(preset="dclm"), text) == f"{LINE}{LINE.strip()}"
 
 
 def test_all_words_count_as_removed():
-    """RefinedWeb counts every word of a removed line; DCLM only words that begin with a letter or digit."""
+    """RefinedWeb counts every word of a removed line; DCLM's preset only those that begin with a letter or digit."""
     text = LINE * 8 + "— — — ★ ★ 3 4 5 6 7\nREAD ★ ★ ★ ★ ★ ALL ALL ALL ALL ALL\n"
-    assert kept(dp.RefinedWeb(preset="dclm"), text) is None
-    assert kept(dp.RefinedWeb(preset="dclm", max_removed_words=0.2), text) is not None
+    assert kept(dp.RefinedWeb(max_removed_words=0.1), text) is None
+    assert kept(dp.RefinedWeb(preset="dclm", max_removed_words=0.1), text) is not None
 
 
 def test_recipe_of_dclm_removes_urls(tmp_path):

@@ -15,12 +15,14 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
     seen, left, before, after = Counter(), [], 0, 0
     inf = float("inf")
     most_numeric = inf if rule.max_numeric is None else rule.max_numeric
-    for raw in text.splitlines(keepends=True):
-        line, ending = raw.splitlines()[0], raw[len(raw.splitlines()[0]) :]
-        words, chars = kinds_of_words(line, rule.words), line if rule.preset == "dclm" else "".join(line.split())
-        before += len(words)
+    dclm = rule.preset == "dclm"
+    for raw in re.findall(r"[^\n]*\n|[^\n]+", text) if dclm else text.splitlines(keepends=True):
+        line = raw.removesuffix("\n") if dclm else raw.splitlines()[0]
+        ending = raw[len(line) :]
+        words, chars = kinds_of_words(line, rule.words), line if dclm else "".join(line.split())
+        before += counted(line, words, dclm)
         if not line.strip():
-            left.append(raw)
+            left.append("" if dclm and line else raw)
             continue
         what, edited = "valid", None
         if sum(c in points("UPPER") for c in chars) > (inf if rule.max_upper is None else rule.max_upper) * len(chars):
@@ -37,13 +39,19 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
         seen[what] += 1
         if what == "valid":
             left.append(raw)
-            after += len(words)
+            after += counted(line, words, dclm)
         elif what == "edited" and (remain := kinds_of_words(edited, rule.words)):
             left.append(edited.strip() + ending)
-            after += len(remain)
+            after += counted(edited.strip(), remain, dclm)
     if before - after > (inf if rule.max_removed_words is None else rule.max_removed_words) * before:
         return "removed_words", "", seen
-    return ("empty", "", seen) if after == 0 else (None, "".join(left), seen)
+    left = "".join(left).strip() if dclm else "".join(left)
+    return ("empty", "", seen) if after == 0 else (None, left, seen)
+
+
+def counted(line: str, words: list[str], dclm: bool) -> int:
+    """The number of words in the share of removed words; DCLM's are between ASCII white space."""
+    return sum(w[0].isalnum() for w in re.split(r"[ \t-\r]+", line) if w) if dclm else len(words)
 
 
 def is_counter(line: str, counters: tuple[str, ...]) -> bool:

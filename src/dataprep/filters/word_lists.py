@@ -56,6 +56,10 @@ CODE_MORE = (0x17D6, 0x17D9, 0x17DA, 0x11F43, 0x11F44)
 CODE_LESS = (0x2024, 0x2CF9, 0x2CFA, 0x2CFB, 0xFE12, 0xFE15, 0xFE16)
 
 # Counters of a page ("3 likes"): the line is a number and one of these.
+DCLM_COUNTERS = (
+    "likes", "shares", "comments", "retweets", "reposts", "quotes", "bookmarks", "upvotes", "downvotes", "downloads",
+    "views", "followers",
+)  # fmt: skip
 COUNTERS = (
     "like", "likes", "share", "shares", "comment", "comments", "reply", "replies", "retweet", "retweets", "repost",
     "reposts", "quote", "quotes", "bookmark", "bookmarks", "upvote", "upvotes", "downvote", "downvotes", "download",

@@ -34,12 +34,12 @@ class PackedPhrases(NamedTuple):
 class RefinedWebRules(NamedTuple):
     """The parameters of `RefinedWeb` in the form that the kernels read.
 
-    whole_line: True if white space counts among a line's characters. max_upper, max_numeric, max_removed: shares, 0 to
-    1. marks: the kind of words, as in `spaced.marks_of`. words: the table of word boundaries. classes: the class bits
-    of each code point. lower: the lower case of each code point.
+    as_dclm: True if lines, characters and words are those of DCLM's code. max_upper, max_numeric, max_removed: shares,
+    0 to 1. marks: the kind of words, as in `spaced.marks_of`. words: the table of word boundaries. classes: the class
+    bits of each code point. lower: the lower case of each code point.
     """
 
-    whole_line: bool  # white space counts as characters in the shares of a line
+    as_dclm: bool  # lines, their white space and their words as in DCLM's code
     max_upper: float
     max_numeric: float
     counters: PackedPhrases
@@ -91,25 +91,28 @@ def _document(
     data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, counts: I64
 ) -> tuple[int, int, int]:
     """Write a corrected document to `out[w:]`; return its end, and its words before and after."""
-    before, after, a = 0, 0, start
+    before, after, a, begin = 0, 0, start, w
     while a < stop:
         b, words, chars, upper, numeric, shown = _count_line(data, a, stop, rules)
-        after_line = _after_break(data, b, stop)
-        left = words
+        after_line = _after_break(data, b, stop, rules)
+        counted = left = _counted(data, a, b, words, rules)
         if shown:
             what = _judge(data, a, b, words, chars, upper, numeric, rules)
             if what == KEEP and words <= rules.max_edit_words:
                 edited, remain = _edit(data, a, b, rules, out, w)
                 if edited >= 0:
-                    what, left, w, a = EDITED, remain, edited if remain else w, b if remain else after_line
+                    left = _counted(out, w, edited, remain, rules)
+                    what, w, a = EDITED, edited if remain else w, b if remain else after_line
             elif what != KEEP:
                 left, a = 0, after_line
             counts[what] += 1
+        elif rules.as_dclm and a < b:
+            a = after_line
         for i in range(a, after_line):
             out[w + i - a] = data[i]
         w, a = w + after_line - a, after_line
-        before, after = before + words, after + left
-    return w, before, after
+        before, after = before + counted, after + left
+    return (_stripped(out, begin, w, rules.classes) if rules.as_dclm else w), before, after
 
 
 @kernel(_nrt=False)
@@ -119,13 +122,13 @@ def _count_line(data: U8, a: int, stop: int, rules: RefinedWebRules) -> tuple[in
     while i < stop:
         c, size = T.code_point(data, i)
         bits = int(rules.classes[c])
-        if bits & T.LINE:
+        if c == 0x0A or (bits & T.LINE and not rules.as_dclm):
             break
         i += size
         space = bits & T.SPACE != 0
         words += not space and not inside
         inside = not space
-        chars += rules.whole_line or not space
+        chars += rules.as_dclm or not space
         upper += bits & T.UPPER != 0
         numeric += bits & T.NUMERIC != 0
     shown = words > 0
@@ -135,11 +138,28 @@ def _count_line(data: U8, a: int, stop: int, rules: RefinedWebRules) -> tuple[in
 
 
 @kernel(_nrt=False)
-def _after_break(data: U8, b: int, stop: int) -> int:
-    r"""Return the offset after the line break at `b`; `\r\n` is one."""
+def _counted(data: U8, a: int, b: int, words: int, rules: RefinedWebRules) -> int:
+    """Return the words of data[a:b] that count in the share of removed words: `words`, the number of all, or DCLM's.
+
+    DCLM counts runs of characters between ASCII white space that begin with a letter or digit.
+    """
+    if not rules.as_dclm:
+        return words
+    n, outside, i = 0, True, a
+    while i < b:
+        c, size = T.code_point(data, i)
+        space = c == 0x20 or 9 <= c <= 13
+        n += outside and c != 0x5F and rules.classes[c] & T.WORD != 0
+        outside, i = space, i + size
+    return n
+
+
+@kernel(_nrt=False)
+def _after_break(data: U8, b: int, stop: int, rules: RefinedWebRules) -> int:
+    r"""Return the offset after the line break at `b`; `\r\n` is one, but not in DCLM's code."""
     if b >= stop:
         return stop
-    if data[b] == 0x0D and b + 1 < stop and data[b + 1] == 0x0A:
+    if not rules.as_dclm and data[b] == 0x0D and b + 1 < stop and data[b + 1] == 0x0A:
         return b + 2
     return b + T.code_size(data[b])
 
@@ -241,8 +261,14 @@ def _edit(data: U8, a: int, b: int, rules: RefinedWebRules, out: U8, w: int) -> 
         w, i = w + 1, i + 1
     if not edited:
         return -1, 0
-    shown, end = T.strip(out, begin, w, rules.classes)
+    end = _stripped(out, begin, w, rules.classes)
+    return end, _count_line(out, begin, end, rules)[1]
+
+
+@kernel(_nrt=False)
+def _stripped(out: U8, begin: int, w: int, classes: U16) -> int:
+    """Strip the text out[begin:w], which still begins at `begin`; return its end."""
+    shown, end = T.strip(out, begin, w, classes)
     for i in range(shown, end):
         out[begin + i - shown] = out[i]
-    end -= shown - begin
-    return end, _count_line(out, begin, end, rules)[1]
+    return int(end - (shown - begin))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dataprep.core.batch import Batch
@@ -11,8 +11,8 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.filters.line_rules import rewritten
-from dataprep.filters.thresholds import check_numbers, check_preset, check_words
-from dataprep.filters.word_lists import COUNTERS
+from dataprep.filters.thresholds import PRESET, check_numbers, check_words, take_preset
+from dataprep.filters.word_lists import COUNTERS, DCLM_COUNTERS
 from dataprep.unicode.spaced import marks_of
 from dataprep.unicode.text import LINE, SPACE, classes, lowered
 from dataprep.unicode.words import word_table
@@ -20,7 +20,7 @@ from dataprep.unicode.words import word_table
 from . import kernel as K
 
 NUMBERS = ("max_upper", "max_numeric", "min_line_words", "max_edit_words", "max_removed_words")
-PRESETS = ("paper", "dclm")
+PRESETS: dict[str, dict[str, Any]] = {"paper": {"counters": COUNTERS}, "dclm": {"counters": DCLM_COUNTERS}}
 PHRASES = ("counters", "prefixes", "suffixes", "anywhere")
 
 
@@ -30,7 +30,7 @@ class RefinedWeb(Stage):
 
     >>> RefinedWeb()
     >>> RefinedWeb(suffixes=("read more...", "lire la suite", "اقرأ المزيد"))
-    >>> RefinedWeb(preset="dclm")                       # shares of a line as in DCLM's code
+    >>> RefinedWeb(preset="dclm")                       # lines, words and counters of DCLM's code
     >>> RefinedWeb(max_removed_words=None)              # corrects, and drops only pages that are then empty
 
     | parameter | rule | counted as |
@@ -51,17 +51,22 @@ class RefinedWeb(Stage):
     example each; these examples are the defaults. The default `counters` are English, French and Arabic words. To
     filter for quality and repetition as both papers do, use `Gopher`.
 
+    preset: "paper", or "dclm" for these rules of DCLM's code: lines end at line feeds only, their white space counts
+    among their characters, lines of white space are dropped, texts are stripped, words count in `max_removed_words` if
+    they begin with a letter or digit, and `counters` are twelve English words.
+
     Raises PlanError for an unknown preset or kind of words, a number below 0, or a phrase that cannot occur in a
     stripped line.
     """
 
     compiled: ClassVar[bool] = True
+    VERSION: ClassVar[int] = 2
 
     preset: str = "paper"
     words: str = "blanks"
     max_upper: float | None = 0.5
     max_numeric: float | None = 0.999999
-    counters: tuple[str, ...] = COUNTERS
+    counters: tuple[str, ...] = field(default=PRESET, repr=False)
     min_line_words: int | None = 2
     max_edit_words: int | None = 10
     prefixes: tuple[str, ...] = ("sign-in",)
@@ -70,7 +75,7 @@ class RefinedWeb(Stage):
     max_removed_words: float | None = 0.05
 
     def __post_init__(self) -> None:
-        check_preset(self, PRESETS)
+        take_preset(self, PRESETS)
         check_words(self)
         check_numbers(self, NUMBERS)
         for name in PHRASES:
@@ -87,7 +92,7 @@ class RefinedWeb(Stage):
             return float("inf") if value is None else float(value)
 
         return K.RefinedWebRules(
-            whole_line=self.preset == "dclm",
+            as_dclm=self.preset == "dclm",
             max_upper=limit(self.max_upper),
             max_numeric=limit(self.max_numeric),
             counters=K.pack_phrases(self.counters),
