@@ -120,9 +120,9 @@ def _merged(rows: pa.Table, people: Identities, *, merge: bool) -> tuple[pa.Tabl
     """Return the rows without repeated ones, and for each the row it answers, int64[n], -1: none."""
     ids = rows["id"].to_numpy()
     repeated = kept = np.zeros(0, np.int64)
-    if merge:
+    numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)
+    if merge and (numbers[1:] != numbers[:-1]).any():  # of several files
         rows = _renamed(rows, people)
-        numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)
         repeated, kept = find_repeated(numbers, people.mentioning(rows))
     if len(repeated):
         log.warning("%d messages are in two exports of one chat; each is kept once", len(repeated))
@@ -134,7 +134,7 @@ def _merged(rows: pa.Table, people: Identities, *, merge: bool) -> tuple[pa.Tabl
     at, there = B.find_sorted(ids, wanted)
     answered = pc.is_valid(rows["reply_to"]).to_numpy() & there
     answers = np.where(answered, (np.cumsum(keep) - 1)[kept_row[at]], -1)
-    return rows.filter(pa.array(keep)), answers[keep]
+    return (rows.filter(pa.array(keep)) if len(repeated) else rows), answers[keep]
 
 
 def _renamed(rows: pa.Table, people: Identities) -> pa.Table:
@@ -158,12 +158,17 @@ def _in_order(rows: pa.Table, answers: npt.NDArray[np.int64]) -> pa.Table:
         own = np.flatnonzero(chats == chat)
         stamps = rows["time"].take(pa.array(own)).cast(pa.int64())
         times[own] = pc.fill_null_forward(stamps).fill_null(np.iinfo(np.int64).min).to_numpy()
-    order = np.lexsort((np.arange(len(rows)), times, chats))
-    row_of = np.empty(len(rows), np.int64)
-    row_of[order] = np.arange(len(rows))
-    answered = answers[order]
-    reply_to = pa.array(row_of[answered], mask=answered < 0)
-    columns = {name: rows[name].take(pa.array(order)) for name in TABLE[:-1]}
+    step = np.diff(chats)
+    if bool(((step > 0) | ((step == 0) & (times[1:] >= times[:-1]))).all()):  # as in most exports
+        reply_to = pa.array(answers, mask=answers < 0)
+        columns = {name: rows[name].combine_chunks() for name in TABLE[:-1]}
+    else:
+        order = np.lexsort((np.arange(len(rows)), times, chats))
+        row_of = np.empty(len(rows), np.int64)
+        row_of[order] = np.arange(len(rows))
+        answered = answers[order]
+        reply_to = pa.array(row_of[answered], mask=answered < 0)
+        columns = {name: rows[name].take(pa.array(order)) for name in TABLE[:-1]}
     if columns["text"].nbytes < 1 << 31:
         columns["text"] = columns["text"].cast(pa.string())
     return pa.table({**columns, "reply_to": reply_to})
