@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dataprep.pii.labels import AFTER_LABEL, AFTER_PHONE, NOT_PERSONAL, PHONE, is_labelled, is_phone_label, words
+from dataprep.pii.label_words import AFTER_LABEL, AFTER_PHONE, NOT_PERSONAL, PHONE
+from dataprep.pii.labels import is_labelled, is_phone_label, words
 from dataprep.pii.rules import find
 
 

@@ -148,7 +148,7 @@ ATOMS = [
 texts = st.lists(st.one_of(st.sampled_from(ATOMS), st.text(max_size=3)), max_size=12).map("".join)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.lists(texts, max_size=5), st.sets(st.sampled_from(KINDS), min_size=1), st.integers(0, 2))
 def test_it_equals_the_twin(some, kinds, first):
     """Text and counts are those of a search character by character, in lines that the kernel passes over too."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import unicodedata
 
-from dataprep.pii.labels import AFTER_LABEL, AFTER_PHONE, NOT_PERSONAL, PARAMETERS, PHONE, words
+from dataprep.pii.label_words import AFTER_LABEL, AFTER_PHONE, AND, NOT_PERSONAL, PHONE
+from dataprep.pii.labels import PARAMETERS, words
 
 VALUES = {c: str(unicodedata.decimal(c)) for c in map(chr, range(0x1FBFA)) if c.isdecimal()}
-WIDE = dict(zip("（）＋－．／\u3000", "()+-./ ", strict=True))
+DASHES = "\u2212\u301c\u3030\u30a0" + "".join(c for c in map(chr, range(0x110000)) if unicodedata.category(c) == "Pd")
+WIDE = {c: " " for c in map(chr, range(0x110000)) if unicodedata.category(c) == "Zs"} | dict.fromkeys(DASHES, "-")
+WIDE |= dict(zip("（）＋．／", "()+./", strict=True))
 INVISIBLE = "\u00ad\ufeff" + "".join(map(chr, (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A))))
 LINKS = ("wa.me/", "phone=", "phone=%2B", "phone=%2b")
-BLANKS, SIGNS = [" ", "\u00a0", "\u202f"], ["-", ".", "\u2010", "\u2011"]
+BLANKS, SIGNS = [" "], ["-", "."]
 LABELS, PHONES = tuple(words(NOT_PERSONAL)), tuple(words(PHONE))
 MORE = ("", *(a + b for a in " _" for b in AFTER_LABEL.split("|")))
 PARAMETER = tuple(a + b + "=" for a in "?&" for b in PARAMETERS.split("|"))
@@ -26,9 +29,14 @@ PLANS = [  # N: 3, 4, 8 or 9; M: 3 to 9; d: any digit
 KINDS = {**{c: c for c in "0189 ()-"}, "N": "3489", "M": "3456789", "d": "0123456789"}
 
 
+def plain(line: str) -> str:
+    """A line with the digits and signs of ASCII instead of those of other scripts."""
+    return "".join(WIDE.get(c) or VALUES.get(c, c) for c in line)
+
+
 def phones(line: str):
     """Spans of phone numbers; digits are read as Western ones, and characters hidden in a number are left out."""
-    line = "".join(WIDE.get(c) or VALUES.get(c, c) for c in line)
+    line = plain(line)
     inside, kept, i = {*"0123456789/()+", *BLANKS, *SIGNS}, [], 0
     while i < len(line):
         end = i
@@ -49,13 +57,26 @@ def plain_phones(line: str):
         run, at = Run(groups), 0
         if not run or run[-1][1] - run[0][0] < 8:
             continue
-        phone = is_phone(line, run[0][0]) or (phone and in_list(line, end, run[0][0]))
+        first = run[0][0]
+        phone = is_phone(line, first) or (phone and (in_list(line, end, first) or with_and(line, end, first)))
         run.called = 0 if phone else None
         while at < len(run):
             other = in_date(line, run[at][0]) or in_isbn(line, run[at][0])
             last = None if other else last_group(line, run, at, end)
+            mine, rest = at == run.called, last
             if last is not None and phone:
                 run.called = last + 1
+            while last is not None and goes_on(line, run, at, rest, last, mine):
+                if phone:
+                    run.called = last + 1
+                if last_group(line, run, last + 1, run[rest][1]) is not None:
+                    break
+                last += 1
+            if last is not None and phone:
+                run.called = last + 1
+            if last is not None and any(is_labelled(line, i) for i in (run[at][0], row_start(line, run, at))):
+                at = last + 1
+                continue
             if last is not None:
                 start, end = run[at][0], run[last][1]
                 rest = line[run[at][1] : end]
@@ -68,6 +89,40 @@ class Run(list):
     """Groups of digits; `called`: the index of one that a label calls a phone."""
 
     called: int | None = None
+
+
+def row_start(line: str, run, at: int) -> int:
+    """Where the groups begin that are as long as a group and stand before it, with one space between."""
+    least = max(0, at - 8)
+    while at > least and len(run[at - 1][2]) == len(run[at][2]) and line[run[at - 1][1] : run[at][0]] == " ":
+        at -= 1
+    return run[at][0]
+
+
+def with_and(line: str, end: int, start: int) -> bool:
+    """Whether a number follows the phone that ends at `end` and a word such as "or"."""
+    between = line[max(end, 0) : start].lower()
+    between = between[: len(between) - between.endswith(("(", "+"))]
+    words = [(a, b) for a in AND.split("|") for b in ("", *(f"{w} " for w in AFTER_PHONE.split("|")))]
+    for a, b in words if end >= 0 and start - end <= 12 else ():
+        middle = between.removesuffix(b) if between.endswith(b) else None
+        if middle is not None and middle.strip(" ,") == a:
+            return True
+    return False
+
+
+def goes_on(line: str, run, at: int, last: int, k: int, mine: bool) -> bool:
+    """Whether the group after group k is in one run with groups `at` to `last`."""
+    if k + 1 >= len(run):
+        return False
+    sign, inner = line[run[k][1] : run[k + 1][0]], line[run[last - 1][1] : run[last][0]] if last > at else ""
+    end = run[k + 1][1]
+    after, digit = line[end : end + 1], line[end + 1 : end + 2] in VALUES
+    alone = not (after in tuple("$%_£¥°€") or (after < "\u0250" and after.isalnum()))
+    alone = alone and not (after in (*SIGNS, ",", "/", ":") and digit)
+    if len(sign) == 1 and sign == inner:
+        return alone or after == sign
+    return mine and alone and sign == "-" and len(run[k + 1][2]) <= 4
 
 
 def in_list(line: str, end: int, start: int) -> bool:
@@ -140,8 +195,8 @@ def is_labelled(line: str, start: int) -> bool:
     before = line[max(0, start - 40) : start].lower()
     if before.endswith(PARAMETER):
         return True
-    for n in range(4):
-        if n > len(before) or not set(before[len(before) - n :]) <= set(" \t_.:：=#°№"):
+    for n in range(5):
+        if n > len(before) or not set(before[len(before) - n :]) <= set(" \t_.:：=#°№\"'"):
             break
         for tail in (more + edition for edition in ("", "-10", "-13") for more in MORE):
             head = before[: len(before) - n]
@@ -155,7 +210,7 @@ def is_phone(line: str, start: int) -> bool:
     before = line[max(0, start - 40) : start].lower()
     heads = {before}
     for _ in range(4):
-        heads |= {head[:-1] for head in heads if head[-1:] and head[-1] in " \t_.:：=፦(（+"}
+        heads |= {head[:-1] for head in heads if head[-1:] and head[-1] in " \t_.:：=፦(（+\"'"}
     for _ in range(4):
         if any(ends_with(head, PHONES) for head in heads):
             return True
@@ -168,7 +223,7 @@ def ends_with(text: str, labels: tuple[str, ...]) -> bool:
     """Whether a text ends with a label, which begins a word unless its script joins words."""
     for label in labels if text.endswith(labels) else ():
         before = text.removesuffix(label)[-1:]
-        begins = not (before.isalnum() or before == "_") or joins(before)
+        begins = not before.isalnum() or joins(before)
         if text.endswith(label) and (begins or joins(label[0])):
             return True
     return False
@@ -185,14 +240,34 @@ def last_group(line: str, run, at: int, end: int) -> int | None:
     start = run[at][0]
     follows = in_list(line, end, start)
     lengths = possible(line, run, at)
-    if not lengths or is_labelled(line, start) or not (follows or may_begin(line, start)):
+    if not lengths or not (follows or (may_begin(line, start) and not is_inner(line, run, at))):
         return None
     for last in sorted(lengths, reverse=True):
         takes_next = any(one > last for k in range(at + 1, last + 1) for one in possible(line, run, k))
         row = kind(line, run, at) in ("national", "called") and not follows and in_row(line, run, at, last)
-        if not takes_next and not row and may_end(line, run, at, last):
-            return last
+        whole = None if takes_next or row else to_end(line, run, at, last)
+        if whole is not None and may_end(line, run, at, whole):
+            return whole
     return None
+
+
+def is_inner(line: str, run, at: int) -> bool:
+    """Whether a group of the same size precedes, with a slash on both sides of group `at`."""
+    if not 0 < at < len(run) - 1:
+        return False
+    gaps = [line[run[k][1] : run[k + 1][0]] for k in (at - 1, at)]
+    return gaps == ["/", "/"] and len({len(group[2]) for group in run[at - 1 : at + 2]}) == 1
+
+
+def to_end(line: str, run, at: int, last: int) -> int | None:
+    """The last group of the run of a number, before the next phone; None if it is a row of figures."""
+    k, mine = last, at == run.called
+    while goes_on(line, run, at, last, k, mine) and not possible(line, run, k + 1):
+        k += 1
+    digits = [group[2] for group in run[at : k + 1]]
+    rising = len(set(map(len, digits))) == 1 and digits == sorted(digits)
+    plus = line[: run[at][0]].endswith("+")
+    return None if k > last and not mine and (rising or (k - last > 2 and not plus)) else k
 
 
 def kind(line: str, run, at: int) -> str | None:
@@ -202,7 +277,8 @@ def kind(line: str, run, at: int) -> str | None:
     if before.endswith("+") and digits != "0":
         exponent = before[-2:-1] in ("e", "E") and before[-3:-2] in tuple("0123456789.")
         point = before[-2:-1] == "U" and not (before[-3:-2].isalnum() or before[-3:-2] == "_")
-        return None if exponent or point else "world"
+        word = len(digits) == 1 and digits not in ("1", "7") and (before[-2:-1].isalnum() or before[-2:-1] == "_")
+        return None if exponent or point or word else "world"
     if digits.startswith("0") and len(digits) > 1 and digits[1] != "0":
         return "national"
     if digits.startswith("00") and len(digits) > 2 and digits[2] != "0":
@@ -210,7 +286,7 @@ def kind(line: str, run, at: int) -> str | None:
     at_sign = before.endswith("@") and not (before[-2:-1].isalnum() or before[-2:-1] == "_")
     if (at_sign or before.endswith(LINKS)) and 10 <= len(digits) <= 15 and digits[0] != "0":
         return "mention"
-    if american(line, run, at) or plan(line, run, at):
+    if american(line, run, at) or plan(line, run, at) or chinese(line, run, at):
         return "whole"
     return "called" if at == run.called and not digits.startswith("00") else None
 
@@ -248,7 +324,8 @@ def possible(line: str, run, at: int) -> list[int]:
     if form in (None, "mention"):
         return [at] if form else []
     if form == "whole":
-        return [american(line, run, at) or plan(line, run, at)]
+        return [american(line, run, at) or plan(line, run, at) or at]
+    mine = at == run.called
     whole = argentine(line, run, at) if form == "national" else None
     if whole is not None:
         return [whole]
@@ -259,14 +336,27 @@ def possible(line: str, run, at: int) -> list[int]:
             inside = len(gap) <= 3 and not set(gap) & {"+"}
             if form != "world":
                 inside = gap in (*SIGNS, *BLANKS, "/", ")", *(")" + c for c in (*SIGNS, *BLANKS)))
+            wide = mine and form == "national" and k == at + 1 and gap in (" / ", " - ")
+            middle = 2 <= len(run[k][2]) <= 4 and line[run[k][1] :].startswith(")")
+            inside |= gap == "(" and form == "national" and middle
+            inside |= wide and sizes[0] <= 5 and run[k][2][0] != "0"
             if not inside or sizes[-1] >= 9:
                 break
         total += len(run[k][2])
         n = total - 2 * run[at][2].startswith("00")
-        fewest, most = {"national": (9, 11 + (at == run.called)), "world": (8, 15), "called": (8, 12)}[form]
+        fewest, most = {"national": (9 - mine, 11 + mine), "world": (8, 15), "called": (8, 12)}[form]
         if fewest <= n <= most:
             found.append(k)
     return found
+
+
+def chinese(line: str, run, at: int) -> bool:
+    """Whether a group is 11 digits from 13 to 19, alone: a mobile phone of China."""
+    start, end, digits = run[at]
+    before, after = line[max(0, start - 1) : start], line[end : end + 1]
+    latin = any(c < "\u0250" and c.isalnum() for c in (before, after))
+    right = len(digits) == 11 and digits[0] == "1" and digits[1] > "2" and not digits.endswith("000")
+    return right and not latin and before not in tuple("#$+-./=_") and after not in tuple("%€_")
 
 
 def argentine(line: str, run, at: int) -> int | None:
@@ -324,9 +414,9 @@ def may_end(line: str, run, at: int, last: int) -> bool:
         return False
     digits = [group[2] for group in run[at : last + 1]]
     steps = {int(b) - int(a) for a, b in itertools.pairwise(digits)}
-    counted = len(digits) > 3 and len(steps) == 1 and steps != {0} and digits[0][0] == "0"
+    counted = len(digits) > 3 and len(steps) == 1 and digits[0][0] == "0" and at != run.called
     bits = len(digits) > 1 and all(len(d) == 8 and set(d) <= {"0", "1"} for d in digits)
-    called_day = kind(line, run, at) == "called" and is_day(line[start:end])
+    called_day = at == run.called and is_day(line[start:end])
     post_code = list(map(len, digits)) == [5, 4] and line[run[at][1]] == "-"
     number = "".join(digits)
     isbn = line[:start].endswith("/") and len(number) == 10

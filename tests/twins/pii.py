@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 from collections import Counter
 
-from twins.phones import is_labelled, phones
+from twins.phones import WIDE, is_labelled, phones
 
 # Characters of an account number by country (ISO 13616).
 LENGTHS = {
@@ -27,7 +28,8 @@ def pii(text: str, stage) -> tuple[str, Counter]:
     for kind, find in (("email", emails), ("ip", ips), ("iban", ibans), ("card", cards), ("phone", phones)):
         new, at = [], 0
         for line in text.split("\n"):
-            new += [(at + a, at + b, kind) for a, b in find(line)] if kind in stage.kinds else []
+            read = signs(line) if kind in ("iban", "card") else line
+            new += [(at + a, at + b, kind) for a, b in find(read)] if kind in stage.kinds else []
             at += len(line) + 1
         for one in sorted(new):
             if all(one[1] <= a or one[0] >= b for a, b, _ in found):
@@ -36,6 +38,11 @@ def pii(text: str, stage) -> tuple[str, Counter]:
     for start, end, kind in sorted(found):
         out, at = out + text[at:start] + stage.replace.replace("{kind}", kind), end
     return out + text[at:], Counter(kind for _, _, kind in found)
+
+
+def signs(line: str) -> str:
+    """A line with the dashes and spaces of ASCII instead of those of other scripts."""
+    return "".join(WIDE[c] if WIDE.get(c) in (" ", "-") else c for c in line)
 
 
 def is_word(c: str) -> bool:
@@ -167,7 +174,7 @@ def ibans(line: str):
             continue
         number, end = number + line[end : end + 2], end + 2
         while len(number) < lengths[number[:2]]:
-            end += line[end : end + 1] in (" ", "\u00a0", "-")
+            end += line[end : end + 1] in (" ", "-")
             c = line[end : end + 1]
             if not (c.isascii() and (c.isdecimal() or c.isupper())):
                 break
@@ -187,7 +194,9 @@ def cards(line: str):
         found = next((end for shape in SHAPES if (end := card_end(line, start, *shape))), None)
         if found:
             number = "".join(c for c in line[start:found] if c.isdecimal())
-            if issuer(number) and luhn(number):
+            groups = [int(group) for group in line[start:found].replace("-", " ").split()]
+            steps = {b - a for a, b in itertools.pairwise(groups)} or {0}
+            if issuer(number) and luhn(number) and (len(steps) > 1 or steps == {0}):
                 yield start, found
         start = found or start + 1
 

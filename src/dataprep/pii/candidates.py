@@ -1,7 +1,8 @@
 """Runs of digits that may have phones, and the phones in a run: the compiled part of `numbers.py`.
 
 What needs words or patterns, the labels and dates, is decided there. `digit_groups.py` has the parts of a line,
-`phone_forms.py` and `number_plans.py` the forms of numbers, `no_phones.py` what else digits may be.
+`phone_forms.py` and `number_plans.py` the forms of numbers, `no_phones.py` what else digits may be, `whole_runs.py`
+where a number ends.
 
 Slow reference for the tests: tests/twins/phones.py
 """
@@ -16,6 +17,7 @@ from dataprep.unicode.text import I64, U8, U16, U32, WORD, Int
 from .digit_groups import at_or_0, groups_of, is_digit, is_sign, part, run_end
 from .no_phones import is_day, is_row, is_something_else
 from .phone_forms import CALLED, NATIONAL, NONE, ends, form, is_link
+from .whole_runs import goes_on, is_inner, row_start, to_end
 
 FEWEST = 8  # digits of a phone; characters of a run
 GLUED_LETTERS = 3  # before a number without a space: tel0612345678, but not X0123456789
@@ -62,9 +64,9 @@ def may_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: 
     more = (is_sign(after) or after == 58) and is_digit(at_or_0(points, groups[last, 1] + 1))
     if more and (last + 1 == len(groups) or ends(points, classes, groups, last + 1, called)[1] < 0):
         return False
-    if at == called and form(points, classes, groups, at, called) == CALLED and is_day(points, groups, at, last):
+    if at == called and is_day(points, groups, at, last):
         return False
-    return not is_something_else(points, groups, at, last)
+    return not is_something_else(points, groups, at, last, called)
 
 
 @kernel
@@ -91,7 +93,7 @@ def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end
     if high < 0:
         return -1
     in_list = is_list(points, end, groups[at, 0])
-    if not (in_list or may_begin(points, classes, groups[at, 0])):
+    if not in_list and (is_inner(points, groups, at) or not may_begin(points, classes, groups[at, 0])):
         return -1
     kind = form(points, classes, groups, at, called)
     may_be_row = not in_list and kind in (NATIONAL, CALLED)
@@ -99,9 +101,11 @@ def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end
         apart = True
         for k in range(at + 1, last + 1):  # it must not take the beginning of the next number
             apart = apart and ends(points, classes, groups, k, called)[1] <= last
-        row = apart and may_be_row and is_row(points, classes, groups, at, last, called)
-        if apart and not row and may_end(points, classes, groups, at, last, called):
-            return last
+        if not apart or (may_be_row and is_row(points, classes, groups, at, last, called)):
+            continue
+        whole = to_end(points, classes, groups, at, last, called)
+        if whole >= 0 and may_end(points, classes, groups, at, whole, called):
+            return whole
     return -1
 
 
@@ -141,20 +145,27 @@ def scan(points: U32, classes: U16, labels: U8) -> I64:
 
 @kernel
 def resolve(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: Int) -> I64:
-    """Return the next phones of a run from group `at` on, int64[m, 5], as if none had a label or date.
+    """Return the next phones of a run from group `at` on, int64[m, 6], as if none had a label or date.
 
     Their number is at most AHEAD; there are more only if it is AHEAD. called: as for `form`. end: where the last phone
     before them ends; -1 if there is none. A row of the result is (start, end, first group, the group after the phone,
-    `called` when it was found).
+    `called` when it was found, where the groups begin that are as long as the first and stand before it).
     """
-    out, m = np.empty((AHEAD, 5), np.int64), 0
+    out, m = np.empty((AHEAD, 6), np.int64), 0
     while at < len(groups) and m < AHEAD:
         last = last_group(points, classes, groups, at, called, end)
         if last < 0:
             at += 1
             continue
-        end = groups[last, 1]
+        k, next_called = last, last + 1 if called >= 0 else -1
+        while (  # what the next number would have begun with is part of this one, if it is none
+            goes_on(points, classes, groups, at, last, k, called)
+            and last_group(points, classes, groups, k + 1, next_called, groups[last, 1]) < 0
+        ):
+            k += 1
+        last, end = k, groups[k, 1]
         out[m, 0], out[m, 1], out[m, 2], out[m, 3], out[m, 4] = groups[at, 0], end, at, last + 1, called
+        out[m, 5] = row_start(points, groups, at)
         m, at = m + 1, last + 1
         called = at if called >= 0 else -1
     return out[:m]

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
+
+from .signs import APART
 
 
 def cards(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each payment card number in a line of text, as offsets in characters.
 
-    A card number has a prefix and a length that networks issue, and a correct check digit (Luhn).
+    A card number has a prefix and a length that networks issue, and a correct check digit (Luhn). Groups that count up
+    (5180 5200 5220 5240) are a table's.
     """
     for m in _CARD.finditer(text):
         digits = re.sub(r"\D", "", m[0])
-        if issued(digits) and luhn(digits):
+        if issued(digits) and luhn(digits) and not _counts_up(m[0]):
             yield m.span()
+
+
+def _counts_up(text: str) -> bool:
+    """Return whether the groups of digits in a text increase or decrease by the same step, which is not 0."""
+    groups = re.findall("[0-9]+", text)
+    steps = {int(b) - int(a) for a, b in itertools.pairwise(groups)}
+    return len(steps) == 1 and steps != {0}
 
 
 # Digits in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between groups; not a
 # part of a table of such groups.
 _CARD = re.compile(  # what precedes is tried after the first digit, which makes the search fast
     r"[2-6](?<![0-9A-Za-z_][2-6])(?<![0-9][.-][2-6])(?<!\b[0-9]{4} [0-9]{4} [2-6])"
-    r"(?:[0-9]{3}([ -]?)[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?"
-    r"|(?<=3)[0-9]{3}([ -]?)[0-9]{6}\2[0-9]{4,5})(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4} [0-9]{4}\b)"
+    rf"(?:[0-9]{{3}}([{APART}]?)[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?:\1[0-9]{{3}})?"
+    rf"|(?<=3)[0-9]{{3}}([{APART}]?)[0-9]{{6}}\2[0-9]{{4,5}})"
+    r"(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4} [0-9]{4}\b)"
 )
 
 

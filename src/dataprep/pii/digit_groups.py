@@ -1,6 +1,7 @@
 """Groups of digits in a line, and the signs between them: what the compiled search for phones is built of.
 
-The line is an array of code points in which all digits are Western and no invisible character is left (`numbers.py`).
+The line is an array of code points; its digits, dashes and spaces are of ASCII, and it has no invisible characters
+(`numbers.py`).
 A run is groups of digits with one to four separators between two groups. `groups` is int64[n, 2]: where each group of a
 run begins and ends.
 
@@ -27,15 +28,9 @@ def is_digit(c: Int) -> bool:
 
 
 @part
-def is_space(c: Int) -> bool:
-    """Return whether a code point is a space between groups of digits."""
-    return bool(c in (32, 0xA0, 0x202F))
-
-
-@part
 def is_sign(c: Int) -> bool:
     """Return whether a code point is a hyphen or a full stop."""
-    return bool(c in (45, 46, 0x2010, 0x2011))
+    return bool(c in (45, 46))
 
 
 @part
@@ -53,7 +48,7 @@ def run_end(points: U32, i: Int) -> Int:
         k = i
         while k < len(points) and k <= i + LONGEST_GAP:
             c = points[k]
-            if not (is_sign(c) or is_space(c) or c in (40, 41, 43, 47)):  # ( ) + /
+            if not (is_sign(c) or c in (32, 40, 41, 43, 47)):  # ( ) + /
                 break
             k += 1
         if k == i or k > i + LONGEST_GAP or k == len(points) or not is_digit(points[k]):

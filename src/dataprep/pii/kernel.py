@@ -14,14 +14,16 @@ import numpy as np
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import DECIMAL, I64, U8, Int, classes, code_point
 
+from .signs import BETWEEN
+
 EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # candidates in a line; NUMBER: a phone or a card
 MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
 
 # Kinds of bytes: those that begin a candidate, and those between the digits of one number.
 PLAIN, NEWLINE, AT, COLON, DIGIT, LEAD, SEPARATOR, DOT = range(8)
 POINTS = 256  # where the code points begin in the table
-# Between the digits of a number: white space, hyphens, invisible characters, full-width signs.
-_BETWEEN = [0xA0, 0xAD, *range(0x2000, 0x2040), *range(0x2060, 0x206A), 0x3000, 0xFEFF, *map(ord, "（）＋－．／")]
+# Between the digits of a number: white space, dashes, invisible characters, full-width signs.
+_BETWEEN = [0xAD, *range(0x2000, 0x2040), *range(0x2060, 0x206A), 0xFEFF, *map(ord, BETWEEN)]
 
 
 @cache

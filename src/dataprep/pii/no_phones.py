@@ -45,7 +45,7 @@ def is_row(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: I
 
 @part
 def is_counting(points: U32, groups: I64, at: Int, last: Int) -> bool:
-    """Return whether all steps from one number to the next are equal, and not 0: 01 02 03 04 05, 06 12 18 24."""
+    """Return whether all steps from one number to the next are equal: 01 02 03 04 05, 06 12 18 24, 06 06 06 06."""
     step: Int = 0
     old: Int = 0
     for k in range(at, last + 1):
@@ -57,7 +57,7 @@ def is_counting(points: U32, groups: I64, at: Int, last: Int) -> bool:
         elif k > at and value - old != step:
             return False
         old = value
-    return bool(step != 0)
+    return True
 
 
 @part
@@ -87,8 +87,11 @@ def is_date(year: Int, month: Int, day: Int) -> bool:
 
 
 @part
-def is_something_else(points: U32, groups: I64, at: Int, last: Int) -> bool:
-    """Return whether groups `at` to `last` are bits, an American post code, an ISBN in a path, or numbers counted."""
+def is_something_else(points: U32, groups: I64, at: Int, last: Int, called: Int) -> bool:
+    """Return whether groups `at` to `last` are bits, an American post code, an ISBN in a path, or numbers counted.
+
+    called: the group that a label calls a phone.
+    """
     s, first = groups[at, 0], groups[at, 1] - groups[at, 0]
     total: Int = 0
     n, bits = 0, last > at
@@ -104,4 +107,4 @@ def is_something_else(points: U32, groups: I64, at: Int, last: Int) -> bool:
         second = groups[last, 1] - groups[last, 0]
         if first == 5 and second == 4 and groups[last, 0] - groups[at, 1] == 1 and points[groups[at, 1]] == 45:
             return True
-    return last >= at + 3 and points[s] == 48 and is_counting(points, groups, at, last)
+    return last >= at + 3 and points[s] == 48 and at != called and is_counting(points, groups, at, last)

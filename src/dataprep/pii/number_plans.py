@@ -5,10 +5,11 @@ Slow reference for the tests: tests/twins/phones.py
 
 from __future__ import annotations
 
-from dataprep.unicode.text import I64, U32, Int
+from dataprep.unicode.text import I64, U16, U32, WORD, Int
 
 from .digit_groups import at_or_0, eat, group_ending, is_digit, is_sign, part, skip
 
+CHINESE = 11  # digits of a mobile phone
 ARGENTINE = 13  # digits of a number with the 15 of mobile phones
 
 
@@ -82,6 +83,18 @@ def whole(points: U32, groups: I64, at: Int) -> Int:
         end = plan_end(points, groups[at, 0])
         last = group_ending(groups, at, end) if end >= 0 else -1
     return last
+
+
+@part
+def is_chinese(points: U32, classes: U16, groups: I64, at: Int) -> bool:
+    """Return whether group `at` is a mobile phone of China by itself, 13912345678: no letter or sign joins it."""
+    s, end = groups[at, 0], groups[at, 1]
+    if end - s != CHINESE or points[s] != 49 or not 51 <= points[s + 1] <= 57:
+        return False
+    before, after = at_or_0(points, s - 1), at_or_0(points, end)
+    zeros = points[end - 1] == 48 and points[end - 2] == 48 and points[end - 3] == 48
+    joined = before < 0x250 and (classes[before] & WORD != 0 or before in (35, 36, 43, 45, 46, 47, 61, 95))  # #$+-./=_
+    return not (joined or zeros or after in (37, 0x20AC) or (after < 0x250 and classes[after] & WORD != 0))
 
 
 @part

@@ -15,30 +15,29 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dataprep.unicode.digits import western
 from dataprep.unicode.text import I64, U32, classes
 
 from . import candidates as C
 from .digit_groups import groups_of
-from .labels import is_labelled, is_phone_label, label_ends
+from .labels import is_joined, is_labelled, is_phone_label, label_ends
 from .others import dates_and_books
+from .signs import plain
 
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-_INSIDE = r"[0-9\-.\u2010\u2011 \u00a0\u202f/()+]"  # of the text in which all scripts' digits are Western
+_INSIDE = r"[0-9\-. /()+]"  # of the text in which all scripts' digits and signs are those of ASCII
 _HIDDEN = re.compile(rf"[{_INVISIBLE}](?<={_INSIDE}[{_INVISIBLE}])[{_INVISIBLE}]*(?={_INSIDE})")
-_WIDE = ("（）＋－．／\u3000", "()+-./ ")  # full-width signs, and what they are read as
 
 
 def phones(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each phone number in a line of text, as offsets in characters."""
-    plain = text if text.isascii() else western(text, *_WIDE)
-    hidden = [] if plain.isascii() else [m.span() for m in _HIDDEN.finditer(plain)]
+    text = plain(text)
+    hidden = [] if text.isascii() else [m.span() for m in _HIDDEN.finditer(text)]
     if not hidden:
-        yield from _phones(plain)
+        yield from _phones(text)
         return
     skipped = [0, *itertools.accumulate(b - a for a, b in hidden)]
     cut = [a - n for (a, _), n in zip(hidden, skipped, strict=False)]
-    for start, end in _phones(_HIDDEN.sub("", plain)):
+    for start, end in _phones(_HIDDEN.sub("", text)):
         yield start + skipped[bisect_right(cut, start)], end + skipped[bisect_right(cut, end - 1)]
 
 
@@ -49,7 +48,9 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     end, called = -1, False  # of the last phone: its end, and whether a label called it a phone
     for start, stop, label, begins, other in C.scan(points, classes(), label_ends()).tolist():
-        called = bool(label and is_phone_label(text, start)) or (called and C.is_list(points, end, start))
+        if called:
+            called = C.is_list(points, end, start) or is_joined(text, end, start)
+        called = called or bool(label and is_phone_label(text, start))
         if called or begins:
             others = dates_and_books(text, start, stop) if other else []
             groups = groups_of(points, start, stop)
@@ -69,8 +70,11 @@ def _of_run(
     at = 0
     while True:
         some = C.resolve(points, classes(), groups, at, called, end).tolist()
-        for start, last, first, after, of in some:
-            if is_labelled(text, start) or _is_inside(others, start):
+        for start, last, first, after, of, row in some:
+            if is_labelled(text, start) or (row < start and is_labelled(text, row)):
+                at, called = after, of
+                break
+            if _is_inside(others, start):
                 at, called = first + 1, of
                 break
             yield _first(text, start, last), last

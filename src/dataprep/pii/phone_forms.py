@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataprep.unicode.text import I64, U16, U32, WORD, Int
 
-from .digit_groups import at_or_0, ends_with, is_digit, is_sign, is_space, part
-from .number_plans import argentine, whole
+from .digit_groups import at_or_0, ends_with, is_digit, is_sign, part
+from .number_plans import argentine, is_chinese, whole
 
 SHORT = 3  # digits of a group that begins a number without a sign or 0 in front of it
+AREA = 5  # digits of an area code, at most
 COMPACT = 9  # digits without a sign that are a whole number
 NONE, WORLD, NATIONAL, MENTION, WHOLE, CALLED = range(6)  # forms; WHOLE: of one country; CALLED: by a label
 WA, SEND, ENCODED = b"wa.me/", b"phone=", b"phone=%2"  # before an international number without a +
@@ -35,6 +36,12 @@ def is_exponent(points: U32, classes: U16, start: Int) -> bool:
 
 
 @part
+def is_zip(points: U32, classes: U16, start: Int, size: Int) -> bool:
+    """Return whether the group of `size` digits at `start` is the 4 of ZIP+4: no code of a country behind a word."""
+    return bool(size == 1 and points[start] not in (49, 55) and classes[at_or_0(points, start - 2)] & WORD != 0)
+
+
+@part
 def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
     """Return the form that a number beginning at group `at` has by its first digits; NONE if no phone begins so.
 
@@ -43,7 +50,7 @@ def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
     s, size = groups[at, 0], groups[at, 1] - groups[at, 0]
     before, zero = at_or_0(points, s - 1), points[s] == 48
     if before == 43 and (not zero or size > 1):  # +
-        return NONE if is_exponent(points, classes, s) else WORLD
+        return NONE if is_exponent(points, classes, s) or is_zip(points, classes, s, size) else WORLD
     if zero:
         if size > 1 and points[s + 1] != 48:
             return NATIONAL
@@ -53,7 +60,7 @@ def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
         (before == 64 and classes[at_or_0(points, s - 2)] & WORD == 0) or is_link(points, s)  # @
     ):
         return MENTION
-    if size <= SHORT and whole(points, groups, at) >= 0:
+    if (size <= SHORT and whole(points, groups, at) >= 0) or is_chinese(points, classes, groups, at):
         return WHOLE
     return CALLED if at == called and not (zero and size > 1 and points[s + 1] == 48) else NONE
 
@@ -67,12 +74,24 @@ def is_gap(points: U32, a: Int, b: Int, kind: Int) -> bool:
     if kind == WORLD:
         right = b - a <= 3
         for i in range(a, min(b, a + 3)):
-            right &= is_sign(points[i]) or is_space(points[i]) or points[i] in (40, 41, 47)
+            right &= is_sign(points[i]) or points[i] in (32, 40, 41, 47)
         return bool(right)
     c = points[a]
+    if b - a == 1 and c == 40 and kind == NATIONAL:  # 045(482)9173 in Japan
+        i = b
+        while is_digit(at_or_0(points, i)):
+            i += 1
+        return bool(b + 2 <= i <= b + 4 and at_or_0(points, i) == 41)
     if b - a == 1:
-        return bool(is_sign(c) or is_space(c) or c in (41, 47))
-    return bool(b - a == 2 and c == 41 and (is_sign(points[a + 1]) or is_space(points[a + 1])))
+        return bool(is_sign(c) or c in (32, 41, 47))
+    return bool(b - a == 2 and c == 41 and (is_sign(points[a + 1]) or points[a + 1] == 32))
+
+
+@part
+def is_wide(points: U32, s: Int, a: Int, b: Int) -> bool:
+    """Return whether points[a:b] are " / " or " - " between a short area code that begins at `s` and its number."""
+    signs = b - a == 3 and points[a] == 32 and points[a + 1] in (45, 47) and points[a + 2] == 32
+    return bool(signs and a - s <= AREA and points[b] != 48)
 
 
 @part
@@ -85,17 +104,21 @@ def ends(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> tuple[
     if kind in (NONE, MENTION):
         return at, at if kind == MENTION else -1
     if kind in (WHOLE, NATIONAL):
+        if kind == WHOLE and groups[at, 1] - groups[at, 0] > SHORT:
+            return at, at
         last = whole(points, groups, at) if kind == WHOLE else argentine(points, groups, at)
         if last >= 0:
             return last, last
     s = groups[at, 0]
-    least, most = (8, 15) if kind == WORLD else (9, 11 + (at == called)) if kind == NATIONAL else (8, 12)
+    mine = at == called
+    least, most = (8, 15) if kind == WORLD else (9 - mine, 11 + mine) if kind == NATIONAL else (8, 12)
     n = -2 if kind == WORLD and points[s] == 48 and groups[at, 1] - s > 1 and points[s + 1] == 48 else 0
     first, last = at, -1
     for k in range(at, len(groups)):
         if k > at:
             a, b = groups[k - 1, 1], groups[k, 0]
-            if a - groups[k - 1, 0] >= COMPACT or not is_gap(points, a, b, kind):
+            wide = mine and kind == NATIONAL and k == at + 1 and is_wide(points, s, a, b)
+            if a - groups[k - 1, 0] >= COMPACT or not (wide or is_gap(points, a, b, kind)):
                 break
         n += groups[k, 1] - groups[k, 0]
         if n > most:

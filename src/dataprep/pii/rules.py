@@ -13,6 +13,7 @@ from .cards import cards
 from .kinds import KINDS, PIIKind, mod97
 from .labels import is_labelled
 from .numbers import phones
+from .signs import APART
 
 
 class Match(NamedTuple):
@@ -60,7 +61,7 @@ LI21 LT20 LU20 LV21 LY25 MA28 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 
 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30
 """
 IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_LENGTHS.split()}
-_IBAN = re.compile(r"[A-Z](?<!\w[A-Z])[A-Z][0-9]{2}(?=[ \u00a0-]?[A-Z0-9])", re.ASCII)
+_IBAN = re.compile(rf"[A-Z](?<!\w[A-Z])[A-Z][0-9]{{2}}(?=[{APART}]?[A-Z0-9])", re.ASCII)
 
 
 def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[Match]:
@@ -123,13 +124,13 @@ def _is_global_v6(text: str) -> bool:
 def _ibans(text: str) -> Iterator[tuple[int, int]]:
     for start in _IBAN.finditer(text):
         m = _iban_of(start[0][:2]).match(text, start.start()) if start[0][:2] in IBAN_LENGTHS else None
-        if m and mod97(re.sub(r"[ \u00a0-]", "", m[0])):
+        if m and mod97(re.sub(f"[{APART}]", "", m[0])):
             yield m.span()
 
 
 @cache
 def _iban_of(country: str) -> re.Pattern[str]:
-    return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[ \u00a0-]?[A-Z0-9]){{{IBAN_LENGTHS[country] - 4}}}(?!\w)", re.ASCII)
+    return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[{APART}]?[A-Z0-9]){{{IBAN_LENGTHS[country] - 4}}}(?!\w)", re.ASCII)
 
 
 FINDERS: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {

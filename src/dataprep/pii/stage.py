@@ -59,9 +59,11 @@ class PII(Stage):
 
     Matches are counted in the statistics as pii.email, pii.phone and so on, also those in dropped documents. No match
     crosses a line break (\n).
-    A number is always replaced whole, also if letters, digits or other numbers are next to it. Version numbers, dates,
-    prices, ISBNs, numbers in the rows of a table, and numbers after the label of a company, order or invoice are not
-    taken for phone numbers; a national number without its 0 is not found. Names and postal addresses are not searched.
+    A number is always replaced whole, also if letters, digits or other numbers are next to it: of a run of groups of
+    digits with one sign between them, all or none. Version numbers, dates, prices, ISBNs, numbers in the rows of a
+    table, and numbers after the label of a company, order or invoice are not taken for phone numbers; a national
+    number without its 0 is found after a label ("tel."), or if it is a mobile phone of China (13912345678).
+    Names and postal addresses are not searched.
 
     Raises PlanError for an unknown kind or action, or a negative max_found.
     """
@@ -73,7 +75,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 7
+    VERSION: ClassVar[int] = 8
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, (str, PIIKind)) else tuple(self.kinds)

@@ -1,0 +1,81 @@
+"""Runs of groups of digits with one sign between them, of which all or none is hidden: no half of a number stays.
+
+Slow reference for the tests: tests/twins/phones.py
+"""
+
+from __future__ import annotations
+
+from dataprep.unicode.text import I64, U16, U32, WORD, Int
+
+from .digit_groups import at_or_0, is_digit, is_sign, part
+from .no_phones import ROW, joined
+from .phone_forms import ends
+
+IN_ROW = 8  # groups of figures before a number, at most, between a label and it
+EXTENSION = 4  # digits of an extension, at most
+
+
+@part
+def stands_alone(points: U32, classes: U16, end: Int) -> bool:
+    """Return whether digits that end at `end` are no part of a word, a price, a decimal, a time or a date."""
+    c = at_or_0(points, end)
+    if c in (36, 37, 95, 0xA3, 0xA5, 0xB0, 0x20AC) or (c < 0x250 and classes[c] & WORD != 0):  # $ % _ £ ¥ ° €
+        return False
+    return not ((is_sign(c) or c in (44, 47, 58)) and is_digit(at_or_0(points, end + 1)))
+
+
+@part
+def goes_on(points: U32, classes: U16, groups: I64, at: Int, last: Int, k: Int, called: Int) -> bool:
+    """Return whether group k + 1 is in the run of the number that is groups `at` to `last`, which goes on to group k.
+
+    called: the group that a label calls a phone.
+    """
+    if k + 1 >= len(groups) or groups[k + 1, 0] - groups[k, 1] != 1:
+        return False
+    c, end, inner = at_or_0(points, groups[k, 1]), groups[k + 1, 1], groups[last - 1, 1] if last > at else -1
+    alone = stands_alone(points, classes, end)
+    if inner >= 0 and groups[last, 0] - inner == 1 and at_or_0(points, inner) == c:
+        return alone or at_or_0(points, end) == c
+    return bool(at == called and alone and c == 45 and end - groups[k + 1, 0] <= EXTENSION)
+
+
+@part
+def to_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: Int) -> Int:
+    """Return the last group of the run in which groups `at` to `last` are a number; -1 if the run is no phone.
+
+    A run is groups with the same sign between any two of them. It is one number or none, so that nothing is half
+    hidden, except that another phone may begin in it. Behind a label, -15 is part of the number too.
+    """
+    k = last
+    while goes_on(points, classes, groups, at, last, k, called) and ends(points, classes, groups, k + 1, called)[1] < 0:
+        k += 1
+    if k == last or at == called:
+        return k
+    rising = True  # 04 12 23 34 41 49
+    for g in range(at, k):
+        i, j = groups[g, 0], groups[g + 1, 0]
+        rising &= groups[g, 1] - i == groups[g + 1, 1] - j
+        while rising and i + 1 < groups[g, 1] and points[i] == points[j]:
+            i, j = i + 1, j + 1
+        rising &= points[i] <= points[j]
+    return -1 if rising or (k - last > ROW and at_or_0(points, groups[at, 0] - 1) != 43) else k
+
+
+@part
+def row_start(points: U32, groups: I64, at: Int) -> Int:
+    """Return where the first of the groups begins that precede group `at`, are as long, and have a space between."""
+    k, size = at, groups[at, 1] - groups[at, 0]
+    while k > max(0, at - IN_ROW) and groups[k - 1, 1] - groups[k - 1, 0] == size:
+        if groups[k, 0] - groups[k - 1, 1] != 1 or points[groups[k - 1, 1]] != 32:
+            break
+        k -= 1
+    return groups[k, 0]
+
+
+@part
+def is_inner(points: U32, groups: I64, at: Int) -> bool:
+    """Return whether groups as long as group `at`, with a slash, precede and follow it: 12/06/12/34/56/78."""
+    if at == 0 or at + 1 >= len(groups):
+        return False
+    even = groups[at, 1] - groups[at, 0] == groups[at - 1, 1] - groups[at - 1, 0]
+    return bool(even and joined(points, groups, at - 1, at) and points[groups[at, 1]] == 47)
