@@ -100,13 +100,15 @@ class KnownPeople:
     they occur by themselves. own: names that are not an error, such as that of a person who trains a model on their own
     messages. Findings of both are only counted. prefixes: the letters that `Pseudonyms` took for joined to a name: what
     it replaces is also searched for by its own search (`finder.py`). None: names in texts were not replaced, so that
-    only whole words are searched for.
+    only whole words are searched for. groups: those of `names` that are names of groups, which are not searched over
+    line breaks, where their words ("reading circle") meet by chance.
     """
 
     names: tuple[str, ...]
     stay: frozenset[str] = frozenset()
     own: tuple[str, ...] = ()
     prefixes: str | None = None
+    groups: frozenset[str] = frozenset()
 
     def __call__(self, strings: Strings) -> Iterator[Finding]:
         r"""Yield a Finding for each name or number in `strings`, also in codes (%41, &#65;, \u0041).
@@ -217,7 +219,7 @@ def _tables(people: KnownPeople) -> _Tables:
             spelled = " ".join(found)
             if all(spelled != other.spelled for other in by_word[found[0]]):
                 is_common = all(word in people.stay or len(word) < _LETTERS for word in found)  # "I will / may be"
-                pattern = _whole((_GAP if is_common else _LINES).join(map(re.escape, found)))
+                pattern = _whole((_GAP if is_common or name in people.groups else _LINES).join(map(re.escape, found)))
                 by_word[found[0]].append(_Name(spelled, pattern, frozenset(found)))
     numbers = {number for name in people.names if (number := phone(name))}
     begins = re.compile(_begins(anywhere)) if anywhere else None

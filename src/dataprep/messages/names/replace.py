@@ -87,7 +87,8 @@ class Pseudonymised(Stage):
         names = {row["name"] for row in rows} | set(self.consent.names if self.consent and self.consent.refused else ())
         whole = one_word((row["kind"], row["chat"], row["name"]) for row in rows)
         stay = common_words(self.common) | set(_short(names, self.min_chars)) | whole
-        return KnownPeople(tuple(sorted(names)), frozenset(stay), prefixes=self.prefixes)
+        groups = frozenset(row["name"] for row in rows) - {row["name"] for row in rows if row["kind"] in NAMING}
+        return KnownPeople(tuple(sorted(names)), frozenset(stay), prefixes=self.prefixes, groups=groups)
 
     def warm(self) -> None:
         """Compile the kernels, before workers start."""

@@ -252,9 +252,9 @@ def known_people(
     """
     seen = set().union(*run.map(_names_in, docs.tasks, "names"))
     people = People(seen).found()
-    found = {name for _, _, name in people} | {n for k, _, n in seen if k == CHAT and is_group_name(n)}
-    found |= set(names_in("Pseudonyms", names) if names else ())
-    return KnownPeople(tuple(sorted(found)), COMMON | stay | one_word(people), tuple(own), PREFIXES)
+    found = {name for _, _, name in people} | set(names_in("Pseudonyms", names) if names else ())
+    groups = frozenset(n for k, _, n in seen if k == CHAT and is_group_name(n)) - found
+    return KnownPeople(tuple(sorted(found | groups)), COMMON | stay | one_word(people), tuple(own), PREFIXES, groups)
 
 
 def _names_in(part: Part) -> set[tuple[str, str, str]]:
