@@ -255,7 +255,7 @@ def test_comparisons_are_counted(tmp_path, dataset) -> None:
 def test_bands_meet_at_the_predicted_rate(n_bands, rows) -> None:
     """Of 10,000 independent pairs, each bin of similarity meets as the curve says, within four standard errors."""
     rng = np.random.default_rng(7)
-    n_pairs, size, seeds = 10_000, 60, 5
+    n_pairs, size, seeds = 10_000, 60, 20
     common = rng.integers(size // 3, size, n_pairs)  # similarities from 0.2 to 0.97
     a = rng.integers(0, 2**64, (n_pairs, size), np.uint64)
     b = np.where(np.arange(size) < common[:, None], a, rng.integers(0, 2**64, (n_pairs, size), np.uint64))
