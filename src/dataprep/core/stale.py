@@ -24,10 +24,10 @@ def changed(out: str, found: dict[str, Any], recipe: dict[str, Any], docs: Datas
 
 
 def changed_settings(out: str, found: Mapping[str, Any], settings: Mapping[str, Any], docs: Dataset | None) -> str:
-    """Return the first difference between the settings that made the folder `out` and others, as the end of a sentence.
+    """Return the first difference between the settings that made the folder `out` and new ones; the end of a sentence.
 
-    found: the folder's settings; names that are only in one of both are left out. docs: the input of this run, whose
-    files are compared if no setting differs; None if it is not a Dataset.
+    found, settings: the folder's settings, and those of this run; a name that only one of them has is not compared.
+    docs: the input of this run, whose files are compared if no setting differs; None if it is not a Dataset.
     """
     for name, now in settings.items():
         if name in found and found[name] != now:

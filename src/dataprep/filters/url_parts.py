@@ -154,7 +154,10 @@ def _ipv6(host: str) -> str:
 
 
 def over_hosts(found: Addresses, values: Any) -> Any:
-    """Return an array with one value per URL: that of its host; `values` has one value per distinct host."""
+    """Return an array with one value per distinct URL: that of its host.
+
+    values: one value per distinct host.
+    """
     return np.asarray(values)[found.host_of] if len(found.hosts) else np.zeros(0, np.asarray(values).dtype)
 
 

@@ -39,7 +39,7 @@ IN_WORDS = {
 
 @dataclass(frozen=True)
 class LearnedWords:
-    """How many of a person's words a model learns, and why it does not learn the others.
+    """Counts of a person's words: those that a model learns, and those that it does not learn, by reason.
 
     counts: number of words by (platform, language, outcome); the outcome is LEARNED, or the reason why not.
     """

@@ -71,7 +71,7 @@ def word_table(split: str = "unicode") -> U32:
 
 @cache
 def unspaced() -> npt.NDArray[np.bool_]:
-    """Return, for each code point, if it is a letter of a script without spaces, bool[0x110000]; False for signs."""
+    """Return for each code point whether it is a letter of a script without spaces, bool[0x110000]; False for signs."""
     table: npt.NDArray[np.bool_] = (word_table() >> KIND & 15 == ALONE) & (T.classes() & T.ALPHA != 0)
     table[list(ITERATIONS)] = True
     table.flags.writeable = False

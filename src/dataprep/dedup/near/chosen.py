@@ -38,7 +38,7 @@ def columns_of(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def extra_columns(columns: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns that not every document has, for `needs`."""
+    """Return those of `columns` that a stage must state in `needs`: all but id, text, source and meta."""
     return tuple(name for name in columns or () if name not in B.FIXED)
 
 

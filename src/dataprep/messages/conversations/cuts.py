@@ -32,7 +32,7 @@ class Places(NamedTuple):
 
 
 def cuts_of(messages: Dataset, turns: Turns, shares: Sequence[float]) -> tuple[int, ...]:
-    """Return the ids of the messages with which parts of the longest conversation are to begin; () if it has no place.
+    """Return the ids of the messages with which parts of the longest conversation are to begin; () if it cannot be cut.
 
     messages: the Dataset to which `turns` is applied, with the column `answers`. shares: of the person's letters in all
     messages; the conversation is cut so that a part of about each of these sizes is at its end. Of the places where the

@@ -77,8 +77,8 @@ def read_inner(
 ) -> tuple[int, int, int, int]:
     """Write the text inside the value at data[i] to out.text[first:]; return (code, end of text, gap, after).
 
-    data[gap:after] is the member that has the text, with a comma. If there is no text, the code and the end are those
-    given, `verdict` and `o`, and `after` is -1.
+    inner: the names that lead to the text. The code is ROW or INVALID_UTF8; data[gap:after] is the member that has the
+    text, with a comma. If there is no text, the result is (verdict, o, -1, -1).
     """
     value, gap, after = find_inner(data, i, inner, out.text, o, out.stack)
     if value < 0 or data[value] != 34:
