@@ -46,7 +46,8 @@ from .messages.clean import CleanMessages
 from .messages.conversations.cap import CapRepeats
 from .messages.conversations.cuts import cuts_of
 from .messages.conversations.stage import Conversations
-from .messages.conversations.turns import ANSWERS, MAX_BYTES, Turns
+from .messages.conversations.turns import MAX_BYTES, Turns
+from .messages.conversations.windows import ANSWERS
 from .messages.learned import LearnedWords, learned_words
 from .messages.names.consent import names_in
 from .messages.names.known import parts

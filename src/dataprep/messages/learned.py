@@ -24,7 +24,7 @@ from dataprep.core.runner import Runner
 from dataprep.read.formats import name_of
 
 from .conversations.cap import CAPPED
-from .conversations.turns import ANSWERS
+from .conversations.windows import ANSWERS
 from .language.stage import MessageLanguage
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"

@@ -27,7 +27,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.errors import PlanError, StaleOutput
-from dataprep.messages.conversations.turns import MESSAGES
+from dataprep.messages.conversations.windows import MESSAGES
 from dataprep.read import read
 from dataprep.store import files
 from dataprep.tokens.dialogue import COLUMN

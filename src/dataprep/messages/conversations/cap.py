@@ -30,7 +30,7 @@ from dataprep.core.tables import RangeReader
 from dataprep.core.verdict import Verdict
 from dataprep.store import files, receipts
 
-from .turns import MESSAGES
+from .windows import MESSAGES
 
 CAPPED = "capped"
 ROWS = pa.schema([pa.field("id", pa.uint64(), nullable=False), pa.field("turn", pa.int32(), nullable=False)])

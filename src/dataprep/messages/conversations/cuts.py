@@ -15,7 +15,8 @@ from dataprep.core.dataset import Dataset
 from dataprep.unicode.text import I64, U64
 
 from .grouping import finished_conversations, seconds_or_never
-from .turns import ANSWERS, Turns, rows_with_text
+from .turns import Turns
+from .windows import ANSWERS, rows_with_text
 
 
 class Places(NamedTuple):

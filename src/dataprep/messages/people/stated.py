@@ -13,7 +13,8 @@ import orjson
 
 from dataprep.errors import ReadError
 from dataprep.messages.names.phones import phone
-from dataprep.read.chats.discord import Discord, blocks
+from dataprep.read.chats.discord import Discord
+from dataprep.read.chats.discord_csv import blocks
 from dataprep.read.chats.discord_package import is_package
 from dataprep.read.chats.imessage.reader import IMessage
 from dataprep.read.chats.json_export import sort_out
