@@ -26,18 +26,46 @@ from typing import Any
 
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINES = re.compile(r"\s*\n\s*")
-_USER = re.compile(r"(\w://)([^\s'\"@/:]*:[^\s'\"@]*|[^\s'\"@/]*)@([^\s'\"@/]*@)*")
-_IN = r"['\"<>)](?=[\w%&=+/-])"  # inside a URL if it goes on after it; else the sentence around the URL
-_QUERY = re.compile(rf"(\w://(?:[^\s'\"?]|{_IN})*)\?[^\s'\"=]{{0,4096}}=(?:[^\s'\"<>)]|{_IN})*")
+_TOKEN = re.compile(r'[^\s"]+')
+_SCHEME = re.compile(r"(\w:(?:\\?/){2}|\w%3A%2F%2F)", re.IGNORECASE)  # also as JSON and percent-encoding write it
+_USER = re.compile(r"[^@/:%]*:[^@]*(?:@|%40)(?:[^?']*@)?|[^'@/%]*?(?:@|%40)(?:[^'@/]*@)*", re.IGNORECASE)
+_QUERY = re.compile(r"\?|%3F|[;#](?=[\w.%-]{1,64}=)", re.IGNORECASE)  # with an equals sign behind it
+_HTTP_QUERY = re.compile(r"(?:\?|%3F)(?=[\w%+/&-])", re.IGNORECASE)
+_END = re.compile(r"['<>)](?![\w%&=+/-])")  # of a query: a sign of the sentence around the URL, not one inside it
 
 
 def redacted(text: str) -> str:
     """Return the text with *** in place of the user and the query of each URL, which may contain secrets.
 
+    The query is what follows the question mark, or a parameter after a semicolon or a number sign. Without an equals
+    sign, only that of http and https is one, since question marks occur in patterns of file names.
+
     >>> redacted("https://ada:secret@host/a.jsonl?X-Amz-Signature=12ab is empty")
     'https://***@host/a.jsonl?*** is empty'
     """
-    return _QUERY.sub(r"\1?***", _USER.sub(r"\1***@", text)) if "://" in text else text
+    return _TOKEN.sub(_redacted_word, text) if _SCHEME.search(text) else text
+
+
+def _redacted_word(word: re.Match[str]) -> str:
+    """Return a word, in which several URLs may stand, without their users and queries."""
+    before, *rest = _SCHEME.split(word[0])
+    done, hidden = [before], False
+    for scheme, url in zip(rest[::2], rest[1::2], strict=True):
+        tail = url
+        if not hidden:
+            user = _USER.match(url)
+            named = f"***@{url[user.end() :]}" if user else url
+            query = _QUERY.search(named, 0, named.rfind("=") + 1)
+            if query is None and (done[-1] + scheme[:1]).lower().endswith(("http", "https")):
+                query = _HTTP_QUERY.search(named)
+            done.append(scheme + (named[: query.end()] + "***" if query else named))
+            if query is None:
+                continue
+            tail = named[query.end() :]
+        end = _END.search(tail)
+        hidden = end is None
+        done.append("" if end is None else tail[end.start() :])
+    return "".join(done)
 
 
 def shown(text: str) -> str:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import xxhash
 from fsspec.utils import glob_translate
 
-from dataprep.errors import CorruptShard, PlanError, ReadError, require
+from dataprep.errors import CorruptShard, PlanError, ReadError, redacted, require
 
 from . import compress
 from .atomic import is_attempt, regular, whole
@@ -59,7 +59,7 @@ def join(url: str, *names: str) -> str:
 def name_of(url: str) -> str:
     """Return the last part of a URL, its file name, without a query (as in signed URLs) after it."""
     if not is_local(url):
-        url = re.sub(r"\?[^=]*=.*", "", url, flags=re.DOTALL)
+        url = re.sub(r"[?;#]\*{3}.*", "", redacted(url), flags=re.DOTALL)
     return posixpath.basename(url.rstrip("/"))
 
 
