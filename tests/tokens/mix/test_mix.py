@@ -188,12 +188,22 @@ def test_temperature_makes_shares_more_even(two):
     assert plain.tokens == 10_000
 
 
+def test_a_source_of_weight_zero_is_left_out(two, tmp_path):
+    """It has no row in the plan, and no document in any split."""
+    mixed = Mix({"web": 1, "chat": 0}).write(two, tmp_path / "out", tokens=5_000)
+    alone = Mix({"web": 1}).write({"web": two["web"]}, tmp_path / "alone", tokens=5_000)
+    assert [s.source for s in Mix({"web": 1, "chat": 0}).plan(two).shares] == ["web"]
+    for split in ("train", "val"):
+        assert by_source(mixed.split(split)) == by_source(alone.split(split)) != []
+
+
 @pytest.mark.parametrize(
     ("mix", "tokens", "sentence"),
     [
         (lambda: Mix({"web": 1}), None, "'chat' has no weight"),
         (lambda: Mix({"web": 1, "chat": 1, "book": 1}), None, "there is no source 'book'"),
         (lambda: Mix({"web": 1, "chat": -1}), None, "the weight of 'chat' is -1"),
+        (lambda: Mix({"web": 0, "chat": 0.0}), None, "no source has a positive weight"),
         (Mix, None, "needs either weights"),
         (lambda: Mix({"web": 1}, temperature=1), None, "either weights, .* or temperature="),
         (lambda: Mix(temperature=0), None, "temperature=0 must be a positive number"),

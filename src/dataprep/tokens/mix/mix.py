@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +87,8 @@ class MixPlan:
 class Mix:
     """The shares of several sources in a training set.
 
-    weights: {source: weight}; shares are in proportion to the weights.
+    weights: {source: weight}; shares are in proportion to the weights. A source of weight 0 is left out, with its
+    validation and test splits.
     temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions of
     the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
     max_epochs: largest number of times to repeat a source. seed: chooses the documents of the last, partial epoch.
@@ -110,9 +111,12 @@ class Mix:
             msg = "Mix needs either weights, {source: share}, or temperature=; give one of them"
             raise PlanError(msg)
         for source, weight in (self.weights or {}).items():
-            if not (isinstance(weight, (int, float)) and 0 < weight < math.inf):
-                msg = f"the weight of {source!r} is {weight!r}; it must be a positive number, or leave the source out"
+            if not (isinstance(weight, (int, float)) and 0 <= weight < math.inf):
+                msg = f"the weight of {source!r} is {weight!r}; it must be a positive number, or 0 to leave it out"
                 raise PlanError(msg)
+        if self.weights is not None and not any(self.weights.values()):
+            msg = "no source has a positive weight; weights= must name one at least"
+            raise PlanError(msg)
         for name, value in (("temperature", self.temperature), ("max_epochs", self.max_epochs)):
             if value is not None and not 0 < value < math.inf:
                 msg = f"{name}={value!r} must be a positive number"
@@ -124,7 +128,7 @@ class Mix:
         sources: {name: folder of token shards}, or one such folder, whose documents name their sources. tokens: None:
         as many as the sources have.
         """
-        return self._plan(sources_of(sources), tokens)
+        return self._plan(self._chosen(sources), tokens)
 
     def write(
         self,
@@ -147,7 +151,7 @@ class Mix:
             PlanError: `max_epochs` allows too few tokens, or weights or tokenizers do not match the sources.
             StaleOutput: `out` has another mixture, and `replace` is False.
         """
-        streams = sources_of(sources)
+        streams = self._chosen(sources)
         plan = self._plan(streams, tokens)
         for share in plan.shares:
             if share.share < share.asked - UNMET:
@@ -179,6 +183,14 @@ class Mix:
             files.write_json(url, shards.manifest["mixture"])
         return shards
 
+    def _chosen(self, sources: Sources | Shards | str | os.PathLike[str]) -> list[MixSource]:
+        """Return the sources but those of weight 0; raise PlanError if the weights name others than there are."""
+        streams = sources_of(sources)
+        if self.weights is None:
+            return streams
+        _check_names([s.name for s in streams], self.weights)
+        return [s for s in streams if self.weights[s.name]]
+
     def _plan(self, streams: list[MixSource], tokens: int | None) -> MixPlan:
         available = {s.name: s.tokens for s in streams}
         asked = self._asked(available)
@@ -190,20 +202,19 @@ class Mix:
         if self.weights is None:
             raw = {name: n ** (1 / float(self.temperature or 1)) for name, n in available.items()}
         else:
-            _check_names(available, self.weights)
             raw = {name: float(self.weights[name]) for name in available}
         empty = [name for name, n in available.items() if not n]
         if empty:
-            msg = f"the source {empty[0]!r} has no training tokens; leave it out"
+            msg = f"the source {empty[0]!r} has no training tokens; give it the weight 0"
             raise PlanError(msg)
         return {name: weight / sum(raw.values()) for name, weight in raw.items()}
 
 
-def _check_names(available: Mapping[str, int], weights: Mapping[str, float]) -> None:
+def _check_names(available: Collection[str], weights: Mapping[str, float]) -> None:
     missing = sorted(set(available) - set(weights))
     unknown = sorted(set(weights) - set(available))
     if missing or unknown:
-        what = f"{missing[0]!r} has no weight" if missing else f"there is no source {unknown[0]!r}"
+        what = f"{missing[0]!r} has no weight, which may be 0" if missing else f"there is no source {unknown[0]!r}"
         msg = f"{what}; the sources are {', '.join(sorted(available))}; weights= names {', '.join(sorted(weights))}"
         raise PlanError(msg)
 
