@@ -163,6 +163,36 @@ def test_bytes_that_are_freed_are_counted(tmp_path):
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["data", "mine"]
 
 
+def test_empty_folders_of_others_are_kept(tmp_path):
+    """Deleting takes the folders that it emptied, and one in which a killed writer had named a file; no other."""
+    Pipeline(*STAGES).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "runs" / "one"))
+    mine = ("runs/mine", "runs/one/mine/deep", "runs/one/data/mine", "runs/one/steps/mine")
+    for name in (*mine, "runs/one/steps/begun"):
+        (tmp_path / name).mkdir(parents=True)
+    with (tmp_path / "runs" / "one" / JOURNAL).open("a") as f:
+        f.write('\n"steps/begun/part-00000"\n')
+    assert owned.remove(str(tmp_path / "runs" / "one"), ["steps"]) > 0
+    assert [p.name for p in (tmp_path / "runs/one/steps").iterdir()] == ["mine"]
+    assert owned.remove_all(str(tmp_path / "runs"))[1] == []
+    kept = sorted(str(p.relative_to(tmp_path)) for p in (tmp_path / "runs").rglob("*"))
+    assert kept == sorted([*mine, "runs/one", "runs/one/data", "runs/one/mine", "runs/one/steps"])
+
+
+def test_without_a_journal_names_of_others_among_the_steps_are_kept(tmp_path):
+    """In a copy without hidden files: the files of Estimators are ours, with a receipt or without; no others are."""
+    Pipeline(dp.NormalizeArabic(), dp.Exact()).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "run"))
+    shutil.copytree(tmp_path / "run", tmp_path / "copy", ignore=shutil.ignore_patterns(".*", "part-?????.json"))
+    names = [p.relative_to(tmp_path / "copy").as_posix() for p in (tmp_path / "copy/steps").rglob("*") if p.is_file()]
+    assert {name.split("/")[2] for name in names} > {"input", "rows", "keys", "verdicts.parquet"}
+    step = names[0].rpartition("/")[0].split("/")[1]
+    mine = [f"steps/{step}/{name}" for name in ("input/notes.txt", "photos/a.jpg", "photos/b/part-00000", "rows/x.md")]
+    for name in mine:
+        write(tmp_path / "copy" / name)
+    assert owned.foreign(str(tmp_path / "copy"), ["steps"]) == mine
+    owned.remove(str(tmp_path / "copy"), ["steps"])
+    assert sorted(name for name in everything(tmp_path / "copy") if name.startswith("steps/")) == mine
+
+
 FILE = {"name": "../data/odd", "size": 1, "hash": "h"}
 
 

@@ -1,9 +1,12 @@
 """Folders that are not for results: every function that writes a folder refuses them before any work."""
 
 import contextlib
+import gzip
 import os
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
@@ -203,6 +206,38 @@ def test_strange_files_of_state(tmp_path, name, kind):
         with contextlib.suppress(DataprepError):
             assert job()
     assert target.read_text() == '{"mine": 1}'
+
+
+OTHERS = {
+    "text": b"my thesis", "row": b'{"id": "a1", "text": "x"}\n', "list": b"[1]\n", "blank": b"\n{}", "cut": b'{"id": "',
+    "gzip": gzip.compress(b'{"text": "x"}\n'), "damaged": gzip.compress(b"x" * 99)[:20], "zstd": b"\x28\xb5\x2f\xfdx",
+    "parquet": b"PAR1 and no more", "bytes": b"\x00\xff\x1f",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet", "a"])
+def test_documents_replace_documents_only(tmp_path, name):
+    """What `write` wrote is replaced, also if it has no document; a file of somebody else is named, and stays."""
+    place = tmp_path / name
+    for _ in range(2):
+        docs(tmp_path).write(str(place))
+    whole = place.read_bytes()
+    dp.Pipeline(dp.Filter(_none)).run(docs(tmp_path), str(tmp_path / "out")).write(str(place))
+    assert place.read_bytes() != whole
+    docs(tmp_path).write(str(place))
+    assert place.read_bytes() == whole
+    for theirs in OTHERS.values():
+        place.write_bytes(theirs)
+        with pytest.raises(StaleOutput, match=f"{name} exists and does not hold documents that dataprep wrote"):
+            docs(tmp_path).write(str(place))
+        assert place.read_bytes() == theirs
+    pq.write_table(pa.table({"id": [1], "text": ["x"]}), place)
+    with pytest.raises(StaleOutput, match="exists and does not hold"):
+        docs(tmp_path).write(str(place))
+
+
+def _none(text):
+    return False
 
 
 def test_a_pipe_in_a_folder_of_input_is_left_out(tmp_path):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import dataprep as dp
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, TOKENS
 from dataprep.forget.family import Relative
 from dataprep.forget.leftovers import refill_filters, remaining_files, remove_work_files
+from dataprep.report import write as write_report
 from dataprep.store import atomic, files
 
 REPORT = "<html><title>run: report of a run</title>"
@@ -63,6 +65,31 @@ def test_reports_go_if_they_are_ours(node, tmp_path) -> None:
     put(run / "clean", "report.html", text="y" * (1 << 14) + REPORT)
     assert list(remove_work_files(node)) == []
     assert (run / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "goes"),
+    [("clean", "k1 k2", True), ("run", "k9", True), ("clean", "k9", False), ("clean", None, True)],
+)
+def test_reports_of_other_runs_stay(node, tmp_path, name, keys, goes) -> None:
+    """A report goes if it names a key of the Dataset, or the folder of the run, or is of an earlier version."""
+    place = tmp_path / "run" / "report.html"
+    page = f"<title>{name}: report of a run</title>"
+    put(place.parent, place.name, text=page + ("" if keys is None else f'<meta name="dataprep-keys" content="{keys}">'))
+    list(remove_work_files(Relative(node.url, DATASET, {"key": "k1"})))
+    assert place.exists() is not goes
+
+
+def test_a_report_names_its_run(tmp_path) -> None:
+    """By the keys of its Datasets, so that forgetting in another run, beside which it lies, leaves it."""
+    for name in ("one", "two"):
+        put(tmp_path, f"{name}.jsonl", text=f'{{"text": "a text of {name}"}}\n{{"text": "b"}}\n{{"text": "c"}}\n')
+        dp.Pipeline().run(dp.read(str(tmp_path / f"{name}.jsonl")), str(tmp_path / name / "clean"))
+    for name, goes in (("two", False), ("one", True)):
+        place = write_report(str(tmp_path / name / "clean"), str(tmp_path / "one" / "report.html"))
+        url = str(tmp_path / "one" / "clean")
+        dp.forget(url, [next(iter(dp.open_dataset(url)))["id"]])
+        assert files.exists(place) is not goes
 
 
 def test_what_is_left_is_named(tmp_path) -> None:

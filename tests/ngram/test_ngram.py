@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import twins.ngram
 from dataprep import cli
-from dataprep.errors import DataprepError, PlanError, ReadError
+from dataprep.errors import DataprepError, PlanError, ReadError, StaleOutput
 from dataprep.ngram import partition, train
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -197,6 +197,26 @@ def test_binary_needs_kenlms_tool(tmp_path, monkeypatch):
     model = train(str(tmp_path / "t.txt"), out=str(tmp_path / "t.arpa"), binary=True, discount_fallback=True, order=2)
     assert model.binary == str(tmp_path / "t.binary")
     assert (tmp_path / "t.binary").read_bytes() == (tmp_path / "t.arpa").read_bytes()
+
+
+def test_only_a_binary_of_kenlm_is_replaced(tmp_path, monkeypatch):
+    """Another file of its name is named before any work, a text of the input too; a `.tmp` beside it is not touched."""
+    tool = tmp_path / "build_binary"
+    tool.write_text('#!/bin/sh\necho mmap lm http://kheafield.com/code format version 5 > "$2"\n')
+    tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("t.txt", "t.binary", "t.binary.tmp", "u.binary"):
+        (tmp_path / name).write_text("one two\n")
+    how = {"binary": True, "discount_fallback": True, "order": 2}
+    with pytest.raises(StaleOutput, match=r"t\.binary exists and is not a KenLM binary"):
+        train(str(tmp_path / "t.txt"), out=str(tmp_path / "t.arpa"), **how)
+    with pytest.raises(PlanError, match=r"u\.binary is one of the texts"):
+        train(str(tmp_path / "u.binary"), out=str(tmp_path / "u.arpa"), **how)
+    assert not (tmp_path / "t.arpa").exists()
+    (tmp_path / "t.binary").unlink()
+    for _ in range(2):
+        assert train(str(tmp_path / "t.txt"), out=str(tmp_path / "t.arpa"), **how).binary
+    assert (tmp_path / "t.binary.tmp").read_text() == (tmp_path / "u.binary").read_text() == "one two\n"
 
 
 def test_the_command_takes_what_lmplz_takes(tmp_path, capsys, monkeypatch):

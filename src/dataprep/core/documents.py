@@ -97,10 +97,11 @@ class Documents:
         """Write all documents to one file.
 
         format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None: the format that the end of `path` names, or
-        `jsonl.zst` if it names none. Raises PlanError if `path` is one of the input files,
-        or would be read as one the next time.
+        `jsonl.zst` if it names none. A file that this method wrote is replaced. Raises PlanError if `path` is one of
+        the input files, or would be read as one the next time, StaleOutput if it is another file.
         """
         export.check_file_apart(self.parts, str(path))
+        export.check_file_ours(str(path))
         export.write(self.batches, str(path), format)
 
     def to_arrow(self, *, restore: bool = False) -> pa.Table:

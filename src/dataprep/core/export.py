@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, ReadError, StaleOutput
 from dataprep.store import compress, files
 
 from . import batch as B
@@ -16,6 +18,8 @@ from .folder import DATASET_FILES, home_of
 from .part import Part, ShardWriter
 
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
+MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # the first bytes of compressed files
+FIRST = 1 << 27  # bytes of the longest first line that is read
 
 
 def check_file_apart(parts: Iterable[Part], out: str) -> None:
@@ -28,6 +32,30 @@ def check_file_apart(parts: Iterable[Part], out: str) -> None:
     if read or any(files.would_list(url, out) for url in {piece.listed for piece in pieces if piece.listed}):
         msg = f"{out} is one of the input files, or the next run would read it as one; give another file as out"
         raise PlanError(msg)
+
+
+def check_file_ours(url: str) -> None:
+    """Raise StaleOutput if the file `url` is there and does not hold documents as `write` writes them."""
+    if files.exists(url) and not files.is_dir(url) and files.size(url):
+        try:
+            columns = _columns_of(url)
+        except (ReadError, OSError, ValueError, pa.ArrowException):  # damaged, or not of these formats
+            columns = []
+        if columns[: len(B.FIXED)] != list(B.FIXED):
+            msg = f"{url} exists and does not hold documents that dataprep wrote; give another file as out"
+            raise StaleOutput(msg)
+
+
+def _columns_of(url: str) -> list[str]:
+    """Return the columns of a file of documents; for JSON Lines, those of the first line, or all if there is none."""
+    with files.open_raw(url) as f:
+        head = f.read(4)
+        f.seek(0)
+        if head == b"PAR1":
+            return list(pq.read_schema(f).names)
+        line = compress.decompressed(f, MAGIC.get(head[:2], MAGIC.get(head, ""))).readline(FIRST)
+    found = orjson.loads(line) if line else dict(B.FIXED)
+    return list(found) if isinstance(found, dict) else []
 
 
 def write(batches: Callable[[], Iterator[Batch]], path: str, name: str | None) -> None:

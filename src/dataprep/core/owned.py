@@ -22,6 +22,7 @@ from .folder import (
     DATA,
     DATASET,
     DROPS,
+    INPUT,
     MANIFEST,
     ORIGIN,
     RECEIPTS,
@@ -37,11 +38,13 @@ BEGIN = 256  # bytes of a file that identify it
 KINDS = (DATASET, TOKENS, "suffix_index")
 SIZES_OF_IDS = "token_bytes.npy"
 _TOKENS = rf"/((train|val|test)-\d{{5}}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)|{re.escape(SIZES_OF_IDS)})"  # of shards
-# Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and folders of their work.
-_LAYOUT = (
-    rf"/({MANIFEST}|{RECIPE}|{ORIGIN}|{UNREAD}|{RECEIPTS}/part-\d{{5}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet"
-    rf"|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|[^/]+/.+))"
+# Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
+_PARTS = (
+    rf"{MANIFEST}|{RECIPE}|{ORIGIN}|{UNREAD}|{RECEIPTS}/part-\d{{5}}\.json"
+    rf"|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet"
 )
+_WORK = r"[^/]+/((part|partition|range|group)-\d{5}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
+_LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{INPUT}/({_PARTS})|{_WORK}))"
 
 
 def begin(out: str) -> None:
@@ -109,9 +112,10 @@ def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[s
 
 
 def remove(out: str, names: Iterable[str]) -> int:
-    """Delete files that dataprep created, and folders that are then empty; return the bytes freed.
+    """Delete files that dataprep created, and folders that become empty by it; return the bytes freed.
 
-    names: the files and folders in `out` in which files are deleted.
+    Other empty folders are kept, unless the journal names a file in them. names: the files and folders in `out` in
+    which files are deleted.
     """
     freed, names = 0, list(names)
     for url in _divided(out, names)[0]:
@@ -120,9 +124,13 @@ def remove(out: str, names: Iterable[str]) -> int:
             files.remove(url)
             continue
         os.unlink(url)
-    for name in names if files.is_local(out) else ():
-        for folder, _, _ in os.walk(files.path_of(files.join(out, name)), topdown=False):
-            files.remove_empty(folder, above=files.path_of(out))
+        files.remove_empty(os.path.dirname(url), above=files.path_of(out))
+    if files.is_local(out):
+        home = os.path.abspath(files.path_of(out))
+        inside = tuple(os.path.join(home, name, "") for name in names)
+        for folder in {os.path.dirname(path) for path in _journaled(home)}:  # a writer was killed before its first file
+            if os.path.join(folder, "").startswith(inside):
+                files.remove_empty(folder, above=home)
     return freed
 
 

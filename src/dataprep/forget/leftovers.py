@@ -11,6 +11,7 @@ from dataprep.core import owned
 from dataprep.core.batch import Ids
 from dataprep.core.dataset import Dataset, open_dataset
 from dataprep.core.folder import INDEX, INPUT, REPORT, SPANS, TOKENS, VERDICTS, Folder
+from dataprep.core.notebook import text
 from dataprep.core.runner import Runner, runner_of
 from dataprep.core.verdict import CutSpans, DropIds
 from dataprep.dedup.bloom import Bloom
@@ -36,8 +37,10 @@ def remove_work_files(node: Relative) -> Iterator[str]:
                 owned.remove(step.url, [name])
                 yield f"{url} (signatures and other work files of a deduplication)"
     run = node.folder.parent
-    for report in (node.folder.path(REPORT), run.path(REPORT), run.path("report", REPORT)):
-        if files.exists(report) and _quotes_texts(report):
+    key = node.manifest.get("key")
+    for home, place in ((node.folder, REPORT), (run, REPORT), (run, f"report/{REPORT}")):
+        report = home.path(place)
+        if files.exists(report) and _quotes_texts(report, home.name, key):
             files.remove(report)
             yield f"{report} (it quotes texts; `dataprep report` writes it again)"
     index = node.folder.path(INDEX)
@@ -45,10 +48,15 @@ def remove_work_files(node: Relative) -> Iterator[str]:
         yield f"{index} (an index of the texts)"
 
 
-def _quotes_texts(report: str) -> bool:
-    """Return whether an HTML file is a report of dataprep, and not a page of somebody else."""
+def _quotes_texts(report: str, name: str, key: str | None) -> bool:
+    """Return whether an HTML file is dataprep's report of a run, and not a page of somebody else or of another run.
+
+    A report names its run's folder and the keys of its Datasets; one of an earlier version, without keys, is the run's.
+    name: the folder of the run. key: the key of the Dataset.
+    """
     with files.open_raw(report) as f:
-        return b": report of a run</title>" in f.read(1 << 14)
+        found = _REPORT.search(f.read(1 << 14).decode("utf-8", "replace"))
+    return found is not None and (found["keys"] is None or key in found["keys"].split() or found["name"] == text(name))
 
 
 def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
@@ -137,6 +145,9 @@ def remaining_files(nodes: list[Relative], ids: dict[Relative, Ids], url: str) -
         yield "the tokenizer (its merges were learned from all texts; train it again to change that)"
 
 
+_REPORT = re.compile(
+    r'<title>(?P<name>.*): report of a run</title>(<meta name="dataprep-keys" content="(?P<keys>[^"]*)">)?'
+)
 _KINDS = {
     (".pt",): "a checkpoint trained on the text; it cannot resume on the new shards",
     (".jsonl", ".jsonl.gz", ".jsonl.zst", ".arpa", ".sa", ".text"): "made of the texts by a step; make it again",

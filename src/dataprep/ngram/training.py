@@ -114,16 +114,19 @@ def train(
         msg = f"{out} must be a local path; copy the model afterwards"
         raise PlanError(msg)
     path = files.path_of(out)
-    if isinstance(texts, Dataset):
-        check_file_apart(texts.parts, path)
-    elif any(_is_read(pattern, path) for pattern in ([texts] if isinstance(texts, str) else texts)):
-        msg = f"{out} is one of the texts, or the next run would read it as one; give another file as out"
-        raise PlanError(msg)
+    for made in (path, *([] if tool is None else [_binary_path(path)])):
+        if isinstance(texts, Dataset):
+            check_file_apart(texts.parts, made)
+        elif any(_is_read(pattern, made) for pattern in ([texts] if isinstance(texts, str) else texts)):
+            msg = f"{made} is one of the texts, or the next run would read it as one; give another file as out"
+            raise PlanError(msg)
     owned.check_file(path, "an ARPA model", "\\data\\")
+    if tool is not None:
+        owned.check_file(_binary_path(path), "a KenLM binary", "mmaplmhttp://kheafield.com")
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(path) or ".", prefix=".ngram-", suffix=".tmp") as folder:
         model = _Training(plan, folder).run(texts, path)
-    return model if tool is None else _binary(tool, model)
+        return model if tool is None else _binary(tool, model, os.path.join(folder, "binary"))
 
 
 def _is_read(pattern: str, path: str) -> bool:
@@ -253,12 +256,16 @@ def _file_blocks(url: str) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def _binary(tool: str, model: NgramModel) -> NgramModel:
-    """Write the model in KenLM's own format next to the ARPA file; return it."""
-    path = os.path.splitext(model.path)[0] + ".binary"
-    done = subprocess.run([tool, model.path, path + ".tmp"], capture_output=True, text=True, check=False)  # noqa: S603
+def _binary_path(path: str) -> str:
+    return os.path.splitext(path)[0] + ".binary"
+
+
+def _binary(tool: str, model: NgramModel, attempt: str) -> NgramModel:
+    """Write the model in KenLM's own format next to the ARPA file; return it. attempt: the file that becomes it."""
+    path = _binary_path(model.path)
+    done = subprocess.run([tool, model.path, attempt], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         msg = f"build_binary cannot read {model.path} ({done.stderr.strip()[-300:]}); leave binary out"
         raise DataprepError(msg)
-    os.replace(path + ".tmp", path)
+    os.replace(attempt, path)
     return NgramModel(**(vars(model) | {"binary": path}))

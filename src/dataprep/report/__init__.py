@@ -43,12 +43,14 @@ def render(summary: RunSummary) -> str:
         results.recipe(summary),
     ]
     name, body = text(summary.name), "".join(sections)
+    keys = " ".join(str(manifest.get("key")) for manifest in summary.manifests.values())  # `dataprep forget` reads them
     links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title in HEADING.findall(body))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{name}: report of a run</title><style>{style}</style></head><body>"
+        f'<title>{name}: report of a run</title><meta name="dataprep-keys" content="{keys}"><style>{style}</style>'
+        "</head><body>"
         f'<header><h1 dir="auto">{name}</h1><p>What this run read, what it removed and why, and what it made.'
         f'</p>{overview.alarms(summary)}{overview.tiles(summary)}<nav aria-label="Sections">{links}</nav></header>'
         f"<main>{body}</main><footer>dataprep {__version__} · <code>dataprep why DIR ID</code> explains any "

@@ -266,3 +266,17 @@ def test_another_tokenizer_beside_a_source(tok, tmp_path):
         Mix(temperature=1).write(tmp_path / "s", tmp_path / "out")
     with pytest.raises(CorruptShard, match="is not the tokenizer"):
         dp.export(tmp_path / "s", "nanogpt", tmp_path / "e")
+
+
+def test_another_lock_file_is_kept(two, tmp_path):
+    """A `mixture.lock.json` of somebody else is named before anything is written; a plan is written again."""
+    lock = tmp_path / "out" / "mixture.lock.json"
+    lock.parent.mkdir()
+    lock.write_text('{"mine": 1}')
+    with pytest.raises(StaleOutput, match="mixture.lock.json exists and is not the plan of a mixture"):
+        Mix({"web": 1, "chat": 1}).write(two, tmp_path / "out", tokens=500)
+    assert ([p.name for p in lock.parent.iterdir()], lock.read_text()) == ([lock.name], '{"mine": 1}')
+    lock.unlink()
+    for tokens in (500, 600):
+        Mix({"web": 1, "chat": 1}).write(two, tmp_path / "out", tokens=tokens, replace=True)
+    assert json.loads(lock.read_text())["asked"]["tokens"] == 600

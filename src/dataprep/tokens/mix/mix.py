@@ -15,10 +15,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from dataprep.core import owned
 from dataprep.core.notebook import block
 from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.tokens.shard_format import SHARD_TOKENS
+from dataprep.tokens.shards.claim import local_folder
 from dataprep.tokens.shards.shard import Shards
 
 from .sources import MixSource, sources_of
@@ -149,8 +151,9 @@ class Mix:
 
         Raises:
             PlanError: `max_epochs` allows too few tokens, or weights or tokenizers do not match the sources.
-            StaleOutput: `out` has another mixture, and `replace` is False.
+            StaleOutput: `out` has another mixture, and `replace` is False; or its `mixture.lock.json` is not a plan.
         """
+        owned.check_file(files.join(local_folder(out), LOCK), "the plan of a mixture", '{"asked"')
         streams = self._chosen(sources)
         plan = self._plan(streams, tokens)
         for share in plan.shares:
