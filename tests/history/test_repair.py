@@ -29,7 +29,9 @@ def shards(clean, out, run):
 """
 DAMAGED = ("clean/data/part-*.parquet", "clean/drops/part-*.parquet", "clean/steps/*/input/data/part-*.parquet",
            "shards/train-*.bin", "shards/val-*.idx", "shards/*.docs.parquet", "shards/tokenizer.json",
-           "shards/token_bytes.npy", "clean/manifest.json")  # fmt: skip
+           "shards/token_bytes.npy", "shards/manifest.json", "clean/manifest.json", "clean/recipe.json",
+           "clean/receipts/*.json", "clean/steps/*/verdicts.json", "clean/steps/*/rows/*[0-9]",
+           "clean/steps/*/verdicts.parquet", "clean/steps/*/input/recipe.json")  # fmt: skip
 
 
 @pytest.fixture
@@ -58,6 +60,22 @@ def test_a_damaged_file_is_made_again(run, pattern, dataprep):
     code, said, errors = dataprep("verify", str(run / "out"), "--repair", str(run / "pipe.py"))
     assert code == 0, said + errors
     assert not any(dp.verify(str(run / "out")).values())
+    same_bytes(run / "out", run / "same")
+
+
+def test_a_damaged_origin_is_named_and_made_again(run):
+    """No input is known then, so repair removes nothing; what verify advises makes the same bytes."""
+    home = run / "out" / "clean"
+    text = (home / "origin.json").read_bytes()
+    (home / "origin.json").write_bytes(text.replace(b'"file": 0', b'"file": 4', 1))
+    assert (home / "origin.json").read_bytes() != text
+    ((problem,),) = (found for found in dp.verify(str(home)).values() if found)
+    assert (problem.file, "remove it and manifest.json" in problem.do) == ("origin.json", True)
+    with pytest.raises(PlanError, match="does not state its input; nothing was removed"):
+        remove_damaged(str(home))
+    (home / "origin.json").unlink()
+    (home / "manifest.json").unlink()
+    list(pipeline_file.execute(pipeline_file.load(str(run / "pipe.py")), str(run / "out"), Serial()))
     same_bytes(run / "out", run / "same")
 
 

@@ -83,7 +83,7 @@ def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: 
         return
     if _only_unread_changed(out, docs, stages):
         owned.remove(out, [MANIFEST, REPORT, UNREAD, STEPS])
-        files.write_json(Folder(out).path(RECIPE), recipe)
+        files.write_state(Folder(out).path(RECIPE), recipe)
 
 
 def claim(
@@ -114,7 +114,7 @@ def claim(
         except (CorruptShard, ReadError) as e:
             log.warning("%s", f"{e}; making what is missing again")
             files.remove(folder.path(MANIFEST))  # first, so that a folder that is being mended does not look complete
-        files.write_json(folder.path(RECIPE), written)
+        files.write_state(folder.path(RECIPE), written)
         if journal:
             owned.begin(out)
         return None
@@ -134,7 +134,7 @@ def claim(
         owned.remove(out, replaced)
     if journal:
         owned.begin(out)
-    files.write_json(folder.path(RECIPE), written)
+    files.write_state(folder.path(RECIPE), written)
     return None
 
 

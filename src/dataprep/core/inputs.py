@@ -45,7 +45,7 @@ def write(docs: Dataset, out: str, stages: Sequence[Any] = ()) -> None:
     }  # fmt: skip
     records = [recorded(reader) for reader in readers]
     work = work_key(docs, stages)
-    files.write_json(files.join(out, ORIGIN), {"readers": records, "files": list(rows.values()), "work": work})
+    files.write_state(files.join(out, ORIGIN), {"readers": records, "files": list(rows.values()), "work": work})
 
 
 def work_key(docs: Dataset, stages: Sequence[Any]) -> str:

@@ -153,7 +153,7 @@ def seal(
         left = audit(out, search, run, also=[written], skip=hidden)
         if left:
             log.warning("%d names that are also common words are left in %s: see docs/chats-safety.md", len(left), out)
-    files.write_json(Folder(out).path(MANIFEST), record)
+    files.write_state(Folder(out).path(MANIFEST), record)
     owned.settle(out)
     return open_dataset(out)
 

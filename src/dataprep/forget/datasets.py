@@ -54,7 +54,7 @@ def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = Fa
         new |= {"content": xxhash.xxh3_128_hexdigest("".join(s["content"] for s in shards).encode())}
         new |= {"generation": generation, "stats": _with_forgotten(new["stats"], removed)}
     if new != old:
-        files.write_json(folder.path(MANIFEST), new)
+        files.write_state(folder.path(MANIFEST), new)
     _settle(folder, new, ids, forget_list)
     return sum(map(len, hit.values()))
 
@@ -72,7 +72,7 @@ def _note(folder: Folder, forget_list: Ids) -> None:
     """Write the digest of the forget list into the recipe, if there is one."""
     recipe = folder.recipe
     if recipe and recipe != recipe | noted(forget_list):
-        files.write_json(folder.path(RECIPE), recipe | noted(forget_list))
+        files.write_state(folder.path(RECIPE), recipe | noted(forget_list))
 
 
 def _hits(url: str, shard: dict[str, Any], ids: Ids) -> Ids:
@@ -179,7 +179,7 @@ def _settle(folder: Folder, manifest: dict[str, Any], ids: Ids, forget_list: Ids
         receipt = receipts.read(url, "shards", "stats")
         new = _receipt(folder, receipt, by_part.get(files.name_of(url).removesuffix(".json"), []), ids)
         if new != receipt:
-            files.write_json(url, new)
+            files.write_state(url, new)
     _note(folder, forget_list)
     known = {shard["name"] for shard in manifest["shards"]}
     owned.remove(folder.url, {f"{DATA}/{name}" for name in files.listdir(folder.path(DATA))} - known)

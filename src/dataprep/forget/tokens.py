@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from dataprep.core.batch import Ids
 from dataprep.core.folder import MANIFEST, Folder
 from dataprep.store import files
+from dataprep.store.checksum import stamped
 from dataprep.tokens.shards.claim import PIECES, swept
 from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
@@ -50,7 +51,7 @@ def remove_token_documents(path: str, ids: Mapping[str | None, Ids], note: Mappi
         new |= {**totals, "generation": generation, "shards": entries}
     if new != old:
         text = json.dumps(new, indent=1, ensure_ascii=False)
-        files.write_bytes(Folder(path).path(MANIFEST), text.encode() + b"\n")
+        files.write_bytes(Folder(path).path(MANIFEST), stamped(text.encode() + b"\n"))
     swept(Shards.open(path))
     return n
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataprep.core import owned
-from dataprep.core.folder import CUTS, DATA, DROPS, MANIFEST, RECEIPTS, STEPS, Folder, part_of
+from dataprep.core.folder import CUTS, DATA, DROPS, INPUT, MANIFEST, RECEIPTS, STEPS, Folder, part_of
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.search.index import INDEX as INDEX_FILE
@@ -52,7 +52,10 @@ def _files_of(folder: Folder, damaged: str) -> list[str]:
     """Return the paths in a folder of the files to remove: the damaged one, and those that were made with it."""
     if damaged == MANIFEST:
         return []
-    kind = damaged.partition("/")[0]
+    kind, _, rest = damaged.partition("/")
+    if kind == STEPS:  # of a step, all but its saved input, which is a Dataset of its own
+        step = f"{STEPS}/{rest.partition('/')[0]}"
+        return [f"{step}/{name}" for name in files.listdir(folder.path(step)) if name != INPUT]
     if kind not in (DATA, DROPS, CUTS):  # of token shards, or the table of unread files
         return [damaged]
     part = part_of(damaged) if kind == DATA else files.name_of(damaged).removesuffix(".parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core.folder import CUTS, DATASET, DROPS, MANIFEST, TOKENS, Folder, token_folders, walk
+from dataprep.core.folder import (
+    CUTS,
+    DATASET,
+    DROPS,
+    INPUT,
+    MANIFEST,
+    ORIGIN,
+    RECEIPTS,
+    RECIPE,
+    STEPS,
+    TOKENS,
+    Folder,
+    token_folders,
+    walk,
+)  # fmt: skip
 from dataprep.core.folder import INDEX as OWN
 from dataprep.core.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError
@@ -21,6 +36,8 @@ from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import Problem, verify_shards
 
 AGAIN = "`dataprep verify DIR --repair PIPELINE` makes it again"
+ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"
+REFILLED = ".bloom"  # `dataprep forget` fills these filters again, so no receipt states their bytes
 INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, makes it again"
 
 
@@ -101,19 +118,52 @@ class _StoredFile:
 
 def _dataset(folder: Folder, run: Runner) -> list[Problem]:
     manifest = folder.manifest
+    records, problems = _records(folder)
     shards = [_StoredFile(folder.url, s["name"], s["size"], s["hash"], s["docs"]) for s in manifest["shards"]]
-    written = [f for receipt in folder.receipts() for f in receipts.read(receipt)["files"]]
-    tables = [  # only receipts state these
-        _StoredFile(folder.url, name, f["size"], f["hash"]) for f in written
-        if (name := f["name"].removeprefix("../")).startswith((f"{DROPS}/", f"{CUTS}/"))
-    ]  # fmt: skip
+    tables = [_StoredFile(folder.url, *one) for url, record in records for one in _tables(folder, url, record)]
     if "unread" in manifest:
         tables.append(_StoredFile(folder.url, *(manifest["unread"][name] for name in ("name", "size", "hash"))))
-    problems = [problem for found in run.map(_check, [*shards, *tables], "verify") for problem in found]
+    problems += [problem for found in run.map(_check, [*shards, *tables], "verify") for problem in found]
     stated, found = manifest["docs"], sum(s.docs or 0 for s in shards)
     if stated != found:
         problems.append(Problem(MANIFEST, f"it states {stated:,} documents, its shards have {found:,}", AGAIN))
     return problems
+
+
+def _records(folder: Folder) -> tuple[list[tuple[str, Any]], list[Problem]]:
+    """Return the receipts of a Dataset and of its steps as (URL, content), and the damage of all its JSON files."""
+    own = [url for url in (folder.path(RECIPE), folder.path(ORIGIN)) if files.exists(url)]
+    of_steps = [url for step in folder.steps for url in _inside(step.url)]
+    found, problems = [], []
+    for url in [*own, *folder.receipts(), *of_steps]:
+        try:
+            record = files.read_json(url)
+            if url not in own and (f"/{RECEIPTS}/" in url or (isinstance(record, dict) and "files" in record)):
+                found.append((url, receipts.read(url)))
+        except DataprepError as e:  # noqa: PERF203 - all damage is listed
+            again = ORIGIN_AGAIN if url == folder.path(ORIGIN) else AGAIN
+            problems.append(Problem(url.removeprefix(f"{folder.url}/"), " ".join(str(e).split()), again))
+    return found, problems
+
+
+def _inside(url: str) -> Iterator[str]:
+    """Yield the JSON files of a step, but not of its saved input, which is a Dataset of its own."""
+    for name in files.listdir(url):
+        at = files.join(url, name)
+        if name.endswith(".json"):
+            yield at
+        elif name != INPUT and files.is_dir(at):
+            yield from _inside(at)
+
+
+def _tables(folder: Folder, url: str, record: dict[str, Any]) -> Iterator[tuple[str, int, str]]:
+    """Yield (name, size, hash) of the tables that only the receipt `record` states; of steps, some are deleted."""
+    home = url.rpartition("/")[0].removeprefix(f"{folder.url}/")
+    for file in record["files"]:
+        name = posixpath.normpath(files.join(home, file["name"]))
+        is_of_step = name.startswith(f"{STEPS}/") and files.exists(folder.path(name)) and not name.endswith(REFILLED)
+        if is_of_step or name.startswith((f"{DROPS}/", f"{CUTS}/")):
+            yield name, file["size"], file["hash"]
 
 
 def _check(item: _StoredFile) -> list[Problem]:

@@ -121,7 +121,7 @@ class SuffixIndex:
             files.sweep(url)
             size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
             record = {"kind": "suffix_index", "key": key, "docs": n_docs, "bytes": size, "shards": shards}
-            files.write_json(files.join(url, INDEX), record)
+            files.write_state(files.join(url, INDEX), record)
             return cls.open(url)
 
     @classmethod
@@ -259,7 +259,7 @@ def _claim(url: str, key: str, *, replace: bool) -> None:
             raise StaleOutput(msg)
         owned.remove(url, ours)
     owned.begin(url)
-    files.write_json(place, {"kind": "suffix_index", "key": key})
+    files.write_state(place, {"kind": "suffix_index", "key": key})
 
 
 def _are_shards(manifest: dict[str, Any]) -> bool:

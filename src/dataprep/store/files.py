@@ -22,7 +22,9 @@ from fsspec.utils import glob_translate
 from dataprep.errors import CorruptShard, PlanError, ReadError, redacted, require
 
 from . import compress
+from .as_json import json_bytes
 from .atomic import is_attempt, regular, whole
+from .checksum import checked, stamped
 
 HASH_BLOCK = 1 << 20
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
@@ -275,33 +277,25 @@ def write_bytes(url: str, data: bytes) -> None:
 
 
 def write_json(url: str, value: Any) -> None:
-    """Write `value` as the JSON file `url`; keys are sorted, so that equal values are written as equal bytes.
-
-    Bytes in file names that are not UTF-8 are written as escapes.
-    """
-    options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
-    try:
-        data = orjson.dumps(value, option=options)
-    except TypeError:
-        data = orjson.dumps(_as_utf8(value), option=options)
-    write_bytes(url, data + b"\n")
+    """Write `value` as the JSON file `url`; equal values are written as equal bytes."""
+    write_bytes(url, json_bytes(value))
 
 
-def _as_utf8(value: Any) -> Any:
-    """Return JSON values with escapes for the bytes in strings that are not UTF-8."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_as_utf8(name): _as_utf8(one) for name, one in value.items()}
-    return [_as_utf8(one) for one in value] if isinstance(value, (list, tuple)) else value
+def write_state(url: str, value: dict[str, Any]) -> None:
+    """Write `value`, which is not empty, as `write_json` does, with a checksum that `read_json` compares."""
+    write_bytes(url, stamped(json_bytes(value)))
 
 
 def read_json(url: str) -> Any:
-    """Return the content of a JSON file that dataprep wrote. Raises CorruptShard if it is not JSON."""
+    """Return the content of a JSON file that dataprep wrote, without its checksum.
+
+    Raises CorruptShard if it is not JSON, or if it has a checksum that is not that of its bytes.
+    """
     with open_raw(url) as f:
+        data = f.read()
         try:
-            return orjson.loads(f.read())
-        except orjson.JSONDecodeError as e:
+            return checked(data, orjson.loads(data))
+        except ValueError as e:
             msg = f"{url} must be JSON that dataprep wrote ({e}); remove it and run again"
             raise CorruptShard(msg) from e
 

@@ -34,7 +34,7 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
     urls = made.get("files", [])
     stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
     record = {**made, "key": key, "files": stored}
-    files.write_json(receipt, record)
+    files.write_state(receipt, record)
     return cast("dict[str, Any]", files.read_json(receipt))
 
 

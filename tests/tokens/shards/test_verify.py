@@ -101,7 +101,7 @@ def test_all_problems_at_once(run, tok, dataprep):
 def test_lies_of_the_manifest(run):
     """Numbers that are not what the files hold: tokens, bytes, vocabulary, separator."""
     place = run / "shards" / "manifest.json"
-    manifest = json.loads(place.read_text())
+    manifest = {name: value for name, value in json.loads(place.read_text()).items() if name != "checksum"}
 
     def told(**changes):
         place.write_text(json.dumps(manifest | changes))

@@ -29,7 +29,7 @@ def keep_vectors(out: str, key: str, embed: str, joined: Joined) -> None:
             owned.discard(EmbedDocuments.url(out, number) + suffix)
     parts = [item.number for item in joined.docs.tasks[joined.n_old :]]
     index = {"key": key, "embed": embed, "shift": str(joined.first_new), "parts": parts}
-    files.write_json(files.join(out, EmbedDocuments.folder, INDEX), index)
+    files.write_state(files.join(out, EmbedDocuments.folder, INDEX), index)
 
 
 def stored_vectors(older: Sequence[Older], embed: str, joined: Joined) -> tuple[StoredVectors | None, ...]:

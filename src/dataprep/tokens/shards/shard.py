@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from dataprep.errors import CorruptShard, PlanError, counted
 from dataprep.store.atomic import read_bytes
+from dataprep.store.checksum import checked
 from dataprep.tokens.shard_format import (
     AGAIN,
     DTYPES,
@@ -72,12 +73,13 @@ class Shards:
         """
         path = Path(path)
         try:
-            manifest = json.loads(read_bytes(path / "manifest.json"))
+            data = read_bytes(path / "manifest.json")
+            manifest = checked(data, json.loads(data))
         except (FileNotFoundError, NotADirectoryError) as e:
             msg = f"{path} has no manifest.json, so it is not a folder of token shards; make one with dp.encode"
             raise PlanError(msg) from e
         except (ValueError, RecursionError) as e:
-            msg = f"{path / 'manifest.json'} is not JSON ({e}); remove it and encode again"
+            msg = f"{path / 'manifest.json'} is damaged ({e}); remove it and encode again"
             raise CorruptShard(msg) from e
         except OSError as e:
             msg = f"{path / 'manifest.json'} cannot be read ({e.strerror or e}); remove it and encode again"

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.store.atomic import whole
+from dataprep.store.checksum import stamped
 from dataprep.tokens.shard_format import DTYPES, ENDS, KIND, SHARD_TOKENS, VERSION, content_hash, token_dtype
 
 from .shard import Ends, Shards, Tokens
@@ -138,7 +139,7 @@ def write_manifest(
         "shards": [dict(s) for s in shards],
     }
     with whole(out / "manifest.json") as f:
-        f.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n")
+        f.write(stamped(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n"))
 
 
 def save(

@@ -1,0 +1,43 @@
+"""The checksum in a JSON file of dataprep's state, by which a changed byte is noticed; only the standard library.
+
+It is the first field of the file: the first 32 hex digits of the SHA-256 of the file's bytes without this field. Files
+of earlier versions and of other programs do not have it, and are read without the check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+FIELD = "checksum"
+_HEAD = f'{{\n  "{FIELD}": "'.encode()
+_STATED = re.compile(re.escape(_HEAD) + rb'([0-9a-f]{32})",')
+_DAMAGED = re.compile(rb'(.{%d})[0-9a-f]{32}",' % len(_HEAD), re.DOTALL)
+
+
+def stamped(data: bytes) -> bytes:
+    """Return the bytes of a JSON object, which has at least one field, with the checksum as its first field."""
+    return _HEAD + _digest(data) + b'",' + data[1:]
+
+
+def checked(data: bytes, value: Any) -> Any:
+    """Return `value`, which was parsed from the bytes `data`, without its checksum, if it has one.
+
+    Raises ValueError if the checksum is not that of the bytes, or if one byte of its name was changed.
+    """
+    if not isinstance(value, dict):
+        return value
+    head = _DAMAGED.match(data)
+    is_renamed = head is not None and sum(a != b for a, b in zip(head[1], _HEAD, strict=True)) == 1
+    if not is_renamed and not isinstance(value.get(FIELD), str):
+        return value
+    stated = _STATED.match(data)
+    if stated is None or _digest(b"{" + data[stated.end() :]) != stated[1]:
+        msg = "its bytes are not those that were written"
+        raise ValueError(msg)
+    return {name: one for name, one in value.items() if name != FIELD}
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest()[:32].encode()
