@@ -63,9 +63,10 @@ def test_a_damaged_file_is_made_again(run, pattern, dataprep):
     same_bytes(run / "out", run / "same")
 
 
-def test_a_damaged_origin_is_named_and_made_again(run):
+@pytest.mark.parametrize("step", ["clean", "shards"])
+def test_a_damaged_origin_is_named_and_made_again(run, step):
     """No input is known then, so repair removes nothing; what verify advises makes the same bytes."""
-    home = run / "out" / "clean"
+    home = run / "out" / step
     text = (home / "origin.json").read_bytes()
     (home / "origin.json").write_bytes(text.replace(b'"file": 0', b'"file": 4', 1))
     assert (home / "origin.json").read_bytes() != text

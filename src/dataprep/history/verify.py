@@ -78,7 +78,9 @@ def _verify(folder: Folder, run: Runner) -> list[Problem]:
     try:
         if is_index(folder.url):
             return _index(folder, run)
-        return verify_shards(folder.url, run) if folder.kind == TOKENS else _dataset(folder, run)
+        if folder.kind == TOKENS:
+            return [*verify_shards(folder.url, run), *_records(folder)[1]]
+        return _dataset(folder, run)
     except DataprepError as e:
         return [Problem(MANIFEST, " ".join(str(e).split()), AGAIN)]
 
