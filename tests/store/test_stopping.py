@@ -23,6 +23,14 @@ def ended(monkeypatch):
     return found
 
 
+@pytest.fixture
+def python_int():
+    """Python's own handler of SIGINT, which the background jobs of a shell do not have: they ignore the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(
     ("error", "ends"),
     [(KeyboardInterrupt(), True), (SystemExit(143), True), (SystemExit(130), True), (SystemExit(1), False),
@@ -80,6 +88,7 @@ def test_in_another_thread_no_handler_is_set(ended) -> None:
     assert seen == [signal.SIG_DFL]
 
 
+@pytest.mark.usefixtures("python_int")
 def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
     """It is not lost, and not seen inside; signals that were blocked before stay so."""
     seen = []

@@ -78,7 +78,7 @@ def test_spans_that_overlap_are_one(found, names):
         else:
             expected.append([span])
     wanted = [(g[0][0], g[0][1], max(s[2] for s in g), max(g, key=lambda s: s[2] - s[1])[3]) for g in expected]
-    made = numbers._united(np.array(named, np.int64).reshape(-1, 4), found)
+    made = numbers.united(np.array(named, np.int64).reshape(-1, 4), found)
     assert list(map(tuple, made.tolist())) == wanted
 
 
