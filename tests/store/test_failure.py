@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import dataprep as dp
 from dataprep.errors import FunctionFailed, InUse, PlanError, ReadError, StaleOutput
 from dataprep.store.failure import LONGEST, NAME, found, noted
 
@@ -67,6 +68,16 @@ def test_work_that_ends_well_removes_the_note(folder) -> None:
     assert fail(folder / "empty", ValueError("x")) is None
     assert fail(folder / "none", ValueError("x")) is None
     assert not (folder / "none").exists()
+
+
+def test_a_finished_run_states_no_failure(tmp_path) -> None:
+    """An error after the last file, as while work files are deleted, is not shown for ever: nothing is left to do."""
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
+    docs, out = dp.read(str(tmp_path / "a.jsonl")), tmp_path / "out"
+    dp.Pipeline().run(docs, out=str(out))
+    (out / NAME).write_text(json.dumps({"at": "now", "error": "no"}))
+    dp.Pipeline().run(docs, out=str(out))
+    assert found(str(out)) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "5", json.dumps({"at": "x"}), json.dumps({"error": "x"}), "\udc80"])

@@ -16,7 +16,7 @@ from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from dataprep.errors import PlanError
-from dataprep.store import files, hashes, lease
+from dataprep.store import failure, files, hashes, lease
 from dataprep.store.key import key
 
 from . import blame, forget_list, inputs, owned, quarantine
@@ -121,7 +121,10 @@ class Pipeline:
             **({"lost": lost} if (lost := _lost(docs, self.stages)) else {}),
             **forget_list.noted(forgotten),
         }
-        with contextlib.nullcontext() if is_finished(out, recipe) else lease.held(out):
+        finished = is_finished(out, recipe)
+        if finished:
+            failure.forget(files.path_of(out))  # which came after the last file, such as while work files were deleted
+        with contextlib.nullcontext() if finished else lease.held(out):
             kept, found = quarantine.without(docs, out), None
             while found is None:
                 with quarantine.decided(out, kept) as later:  # parts of other files keep their keys

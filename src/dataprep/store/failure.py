@@ -29,8 +29,7 @@ def noted(folder: str, but: tuple[type[Exception], ...] = REFUSALS, **facts: str
     are not written. facts: more fields of the file.
     """
     path = os.path.join(folder, NAME)
-    with contextlib.suppress(OSError):
-        os.unlink(path)
+    forget(folder)
     try:
         yield
     except Exception as e:
@@ -39,6 +38,12 @@ def noted(folder: str, but: tuple[type[Exception], ...] = REFUSALS, **facts: str
                 with whole(path) as f:
                     f.write(json.dumps({"at": _now(), "error": _sentence(e), **facts}).encode())
         raise
+
+
+def forget(folder: str) -> None:
+    """Delete what a local folder states about a failure, if it states anything and can be written."""
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(folder, NAME))
 
 
 def found(folder: str) -> dict[str, Any] | None:
