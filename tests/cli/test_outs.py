@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 import pytest
@@ -59,8 +60,9 @@ SAID = r"give (another|a) (file|folder)|exists|not a people file"
 
 
 def tree(home):
-    """The files below a folder with their bytes, without hidden ones (locks and journals)."""
-    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("[!.]*") if path.is_file()}
+    """The hashes of the files below a folder, without hidden ones (locks and journals) and Python's own."""
+    found = [path for path in home.rglob("[!.]*") if path.is_file() and path.suffix != ".pyc"]
+    return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        store = (f"dataprep.store.{name}" for name in ("atomic", "failure", "lease", "stopping", "splitmix"))
+        names = ("atomic", "checksum", "failure", "lease", "stopping", "splitmix")
+        store = (f"dataprep.store.{name}" for name in names)
         ours = ("dataprep.train", "dataprep.errors", *store)
         if name.startswith("dataprep.") and not name.startswith(ours):
             if name not in {"dataprep.store", "dataprep.tokens"} | readers:

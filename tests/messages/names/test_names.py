@@ -25,6 +25,7 @@ from dataprep.messages.names.pseudonyms import digest, shortest
 from dataprep.messages.names.stage import Consent, Pseudonyms
 from dataprep.messages.names.trie import build
 from dataprep.pii.stage import PII
+from dataprep.store import files
 from twins.names import names_in
 
 KEY = b"a key of enough bytes"
@@ -141,7 +142,7 @@ def test_a_stopped_run_keeps_its_pseudonyms(docs, tmp_path, monkeypatch):
     one = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "one"))
     assert pq.read_table(tmp_path / "who.parquet").equals(first)
     assert set(one.table().column("author").to_pylist()) - {None} <= set(first.column("pseudonym").to_pylist())
-    (tmp_path / "one/steps/01-left").mkdir()  # as a kill before the end would leave it
+    files.write_bytes(str(tmp_path / "one/steps/01-left/keys"), b"")  # as a kill before the end would leave it
     again = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "one"))
     assert again.manifest == one.manifest
     assert not any(n.startswith("01") for n in os.listdir(tmp_path / "one/steps"))

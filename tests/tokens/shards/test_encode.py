@@ -16,6 +16,7 @@ import dataprep as dp
 import laws
 from dataprep.core.dataset import Dataset
 from dataprep.errors import PlanError, StaleOutput
+from dataprep.store import files
 from dataprep.tokens import split
 from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.vocabulary.special import EOT
@@ -170,11 +171,12 @@ def test_what_is_made_is_not_made_again(tok, tmp_path):
     """The same recipe finds its shards; a shard that was cut short is made anew."""
     docs = laws.dataset_of(tmp_path, ROWS)
     dp.encode(docs, tok, out=tmp_path / "s")
-    (tmp_path / "s" / "pieces-00000000").mkdir()  # killed after the manifest was written, before pieces were removed
+    left = tmp_path / "s" / "pieces-00000000" / "left"  # killed before pieces were removed
+    files.write_bytes(str(left), b"")
     runner = Counts()
     dp.encode(docs, tok, out=tmp_path / "s", run=runner)
     assert runner.done == 0
-    assert not (tmp_path / "s" / "pieces-00000000").exists()
+    assert not left.parent.exists()
     (tmp_path / "s" / "train-00000.bin").write_bytes(b"\0\0")
     assert verify_shards(dp.encode(docs, tok, out=tmp_path / "s", run=runner).path) == []
     assert runner.done > 0
