@@ -85,9 +85,15 @@ def main() -> None:
     for name in given.only.split(","):
         options = [o.partition(":")[2] for o in given.option if o.partition(":")[0] == name]
         sections[ORDER[name]] = run(name, [word for o in options for word in o.split()])
-        body = [sections[title] for title in ORDER.values() if title in sections]
+        body = [sections[title] for title in sorted(sections, key=_place)]
         head = HEAD.format(machine=machine(), date=dt.date.today().isoformat())  # noqa: DTZ011
         RESULTS.write_text("\n".join([head, *body]), encoding="utf-8")
+
+
+def _place(title: str) -> int:
+    """Return where a section stands; those that no benchmark here makes are at the end."""
+    titles = list(ORDER.values())
+    return titles.index(title) if title in titles else len(titles)
 
 
 def _sections() -> dict[str, str]:

@@ -45,27 +45,24 @@ from .quiet import may_be_quiet
 from .wording import check_paths, in_options, is_network, sentence_of, warn_in_options
 
 
-class _Command(TyperCommand):
-    """A command whose help shows no type beside flags."""
+class _PlainFlags:
+    """Shows no type beside flags in the help of a command."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, with the help option."""
-        return _without_types(super().get_params(ctx))
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False) and param.metavar is None:
+                param.metavar = ""  # else typer prints <bool>
+        return params
 
 
-class _Group(TyperGroup):
-    """The command `dataprep` itself, whose help shows no type beside flags."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters, with the help option."""
-        return _without_types(super().get_params(ctx))
+class _Command(_PlainFlags, TyperCommand):
+    """One of the commands."""
 
 
-def _without_types(params: list[Any]) -> list[Any]:
-    for param in params:
-        if getattr(param, "is_flag", False) and param.metavar is None:
-            param.metavar = ""  # else typer prints <bool>
-    return params
+class _Group(_PlainFlags, TyperGroup):
+    """The command `dataprep` itself."""
 
 
 app = typer.Typer(

@@ -6,7 +6,6 @@ does not resume from a checkpoint of the old shards.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,11 +18,10 @@ import pyarrow.compute as pc
 from dataprep.core.batch import Ids
 from dataprep.core.folder import MANIFEST, Folder
 from dataprep.store import files
-from dataprep.store.checksum import stamped
 from dataprep.tokens.shards.claim import PIECES, swept
 from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
-from dataprep.tokens.shards.writer import Writer, copy_ranges
+from dataprep.tokens.shards.writer import Writer, copy_ranges, manifest_bytes
 
 BLOCK_TOKENS = 1 << 22  # copied at a time
 
@@ -50,8 +48,7 @@ def remove_token_documents(path: str, ids: Mapping[str | None, Ids], note: Mappi
         totals = {name: sum(e[name] for e in entries) for name in ("tokens", "documents", "bytes")}
         new |= {**totals, "generation": generation, "shards": entries}
     if new != old:
-        text = json.dumps(new, indent=1, ensure_ascii=False)
-        files.write_bytes(Folder(path).path(MANIFEST), stamped(text.encode() + b"\n"))
+        files.write_bytes(Folder(path).path(MANIFEST), manifest_bytes(new))
     swept(Shards.open(path))
     return n
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.pii.lines import find_joined
+from dataprep.unicode.splice import splice
 from dataprep.unicode.text import I64, U8, U16, classes
 
 from . import clean_spans as C
@@ -48,8 +49,7 @@ class Texts(NamedTuple):
         return self._spliced(spans, glue, np.frombuffer(b" " * int(glue[-1]), np.uint8))
 
     def _spliced(self, spans: I64, ends: I64, news: U8) -> Texts:
-        ends.flags.writeable = False  # as those of a column: the kernel is compiled once
-        return Texts(*B.buffers(B.strings(*C.spliced(*self, spans, ends, news))))
+        return Texts(*B.buffers(B.strings(*splice(*self, spans, ends[:-1].copy(), ends[1:].copy(), news))))
 
     def _with_brackets(self, spans: I64) -> I64:
         """Return the spans with the brackets directly around them, such as those of "site (https://example.org)"."""
@@ -62,7 +62,8 @@ class Texts(NamedTuple):
     def with_rows(self, rows: I64, new: pa.LargeStringArray) -> pa.LargeStringArray:
         """Return the texts as a column, with those of `rows`, int64 and ascending, replaced by `new`."""
         spans = np.stack((self.offsets[rows], self.offsets[rows + 1]), 1)
-        return B.strings(*C.spliced(*self, spans, *B.buffers(new)))
+        ends, news = B.buffers(new)
+        return B.strings(*splice(*self, spans, ends[:-1].copy(), ends[1:].copy(), news))
 
     def bytes_in(self, some: bytes) -> I64:
         """Return the spans of the bytes that are one of one or two."""

@@ -1,4 +1,4 @@
-"""Kernels of CleanMessages: where its rules look, the white space that is removed with a span, and replacement.
+"""Kernels of CleanMessages: where its rules look, and the white space that is removed with a span.
 
 A span is a range of bytes of n texts, which are data[offsets[k]:offsets[k + 1]] in UTF-8; spans are int64[m, 2] and in
 order.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import ALPHA, I64, NUMERIC, U8, U16, U32, Int, code_point, copied, step_back
+from dataprep.unicode.text import ALPHA, I64, NUMERIC, U8, U16, U32, Int, code_point, step_back
 
 from .clean_prefilter import CONTROL, KEPT, LAUGHING, LETTER, SIGN, SPACE, may_laugh, sign_flags
 
@@ -220,27 +220,3 @@ def widened(offsets: I64, data: U8, found: I64, classes: U16) -> tuple[I64, I64]
         spans[k, 0], spans[k, 1] = max(a, end), b
         end = b
     return spans[:m], glue
-
-
-@kernel
-def spliced(offsets: I64, data: U8, spans: I64, ends: I64, news: U8) -> tuple[I64, U8]:
-    """Return the n texts with span k replaced by news[ends[k]:ends[k + 1]]: (offsets int64[n + 1], bytes).
-
-    ends: int64[m + 1]. No span may cross the end of a text.
-    """
-    n, m = len(offsets) - 1, len(spans)
-    size = offsets[n] - offsets[0] + ends[m] - ends[0]
-    for k in range(m):
-        size -= spans[k, 1] - spans[k, 0]
-    new, out = np.zeros(n + 1, np.int64), np.empty(size, np.uint8)
-    at, at_out, k = offsets[0], np.int64(0), 0
-    for d in range(n):
-        while k < m and spans[k, 0] < offsets[d + 1]:
-            at_out = copied(data, at, spans[k, 0], out, at_out)
-            at_out = copied(news, ends[k], ends[k + 1], out, at_out)
-            at = spans[k, 1]
-            k += 1
-        at_out = copied(data, at, offsets[d + 1], out, at_out)
-        at = offsets[d + 1]
-        new[d + 1] = at_out
-    return new, out

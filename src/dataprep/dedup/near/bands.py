@@ -126,8 +126,8 @@ def resolve(**given: Any) -> BandSettings:
     require_integer("bands", made.bands, 1)
     require_integer("rows", made.rows, 1)
     hashes = made.bands * made.rows
-    few = f"bands={bands} and rows={rows} must be at most {MOST_HASHES:,} hashes, not {hashes:,}"
-    require(hashes <= MOST_HASHES, few)
+    too_many = f"bands={bands} and rows={rows} must be at most {MOST_HASHES:,} hashes, not {hashes:,}"
+    require(hashes <= MOST_HASHES, too_many)
     require(
         made.found(measure) >= LEAST,
         f"{made.bands} bands of {made.rows} rows propose {made.found(measure):.0%} of {pairs}, which must be at "

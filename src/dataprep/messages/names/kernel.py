@@ -1,4 +1,4 @@
-"""Find names in texts in one pass, by looking up each word start in a trie, and replace them by pseudonyms.
+"""Find names in texts in one pass, by looking up each word start in a trie.
 
 The trie is that of `trie.py`. Its characters are those of `matching.folded`; one space represents any gap between two
 words of a name.
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U32, Int, code_point, copied
+from dataprep.unicode.text import I64, U8, U32, Int, code_point
 
 from .trie import EMPTY, I32, SIEVE_BITS, step
 
@@ -233,29 +233,3 @@ def find_names(
                     continue
             i += size
     return out[:m]
-
-
-@kernel
-def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -> tuple[I64, U8]:
-    """Return n texts with ranges of bytes replaced by words: (offsets int64[n + 1] from 0, UTF-8 bytes).
-
-    offsets, data: the texts. spans: int64[m, 4], in order: text, first byte, end, index of the new word. new_offsets,
-    new_data: the new words.
-    """
-    n, size, s, k = len(offsets) - 1, offsets[len(offsets) - 1] - offsets[0], 0, np.int64(0)
-    for j in range(len(spans)):
-        size += new_offsets[spans[j, 3] + 1] - new_offsets[spans[j, 3]] - (spans[j, 2] - spans[j, 1])
-    ends, out = np.zeros(n + 1, np.int64), np.empty(size, np.uint8)
-    for d in range(n):
-        i = offsets[d]
-        while True:
-            mine = s < len(spans) and spans[s, 0] == d
-            stop = spans[s, 1] if mine else offsets[d + 1]
-            k = copied(data, i, stop, out, k)
-            if not mine:
-                break
-            k = copied(new_data, new_offsets[spans[s, 3]], new_offsets[spans[s, 3] + 1], out, k)
-            i = spans[s, 2]
-            s += 1
-        ends[d + 1] = k
-    return ends, out

@@ -21,6 +21,7 @@ from dataprep.messages.counts import ORDINARY, WORD
 from dataprep.pii.kernel import byte_kinds, suspects
 from dataprep.pii.kinds import KINDS
 from dataprep.store import files
+from dataprep.unicode.splice import splice
 from dataprep.unicode.text import I64, U8
 
 from . import kernel as K
@@ -123,7 +124,9 @@ class Pseudonymised(Stage):
         counts = np.bincount(np.maximum(spans[:, 3] - first_kind + 1, 0), minlength=len(KINDS) + 1).tolist()
         for name, n in zip(("names.replaced", *(f"pii.{kind}" for kind in KINDS)), counts, strict=True):
             stats.count(name, n)
-        texts = B.strings(*K.splice(offsets, data, spans, *B.buffers(known.words)))
+        ends, news = B.buffers(known.words)
+        bounds, which = np.ascontiguousarray(spans[:, 1:3]), spans[:, 3]
+        texts = B.strings(*splice(offsets, data, bounds, ends[which], ends[which + 1], news))
         return B.with_column(batch, "text", texts)
 
     def _spans(
@@ -201,7 +204,7 @@ def warm() -> None:
     fold = folded()
     offsets, data = B.buffers(B.make([0], ["a text"], "warm"))
     hits = K.find_names(offsets, data, fold, *build(["text"]), fold[:1])
-    K.splice(offsets, data, hits[:, :4].copy(), offsets, data)
+    splice(offsets, data, hits[:, 1:3].copy(), hits[:, 1].copy(), hits[:, 2].copy(), data)
     GluedNames(["text"], build(["text"]), {"text": 0}).find(offsets, data)
     suspects(offsets, data, byte_kinds(), 0)
     Phones(()).rows(offsets, data)

@@ -45,6 +45,9 @@ class FirstLine(NamedTuple):
     meta: dict[str, Any] | None = None
 
 
+BETWEEN = FirstLine(None, None, "")  # a line that ends the message before it and begins none, such as a date line
+
+
 class Held(NamedTuple):
     """A message whose further lines are being collected.
 
@@ -83,7 +86,8 @@ class Headed(ChatReader, Lines):
     def begin(self) -> Callable[[str], FirstLine | None]:
         """Return a function, new for each file, that parses a line as the first line of a message.
 
-        It returns a FirstLine (time, author, text), or None if the line does not begin a message.
+        It returns a FirstLine (time, author, text), None if the line does not begin a message, or BETWEEN if it is of
+        no message.
         """
         raise NotImplementedError
 
@@ -140,6 +144,9 @@ class Headed(ChatReader, Lines):
             if found:
                 if head:
                     yield Held(position, head, rest, n_bytes)
+                if found is BETWEEN:
+                    head = None
+                    continue
                 head, rest, position, n_bytes = found, [], line.position, 0
             elif not head:
                 if line.data is None or line.data.strip():

@@ -12,16 +12,14 @@ distinguished from a person's text of the same word. Notices of Windows have no 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
-from dataprep.read.trust import Trust
 from dataprep.store import files
 
-from .headed import FirstLine, Headed, Held, MessageContent, refuse, since_1970
+from .headed import BETWEEN, FirstLine, Headed, MessageContent, since_1970
 from .plain import month_of
 
 DAY = (
@@ -90,39 +88,26 @@ class KakaoTalk(Headed):
         kind = KIND_OF.get(text) or ("image" if SEVERAL.match(text) else "file" if named else "text")
         return MessageContent(author, text, kind, {"file": named[1]} if named else {})
 
-    def _messages(self, piece: Slice, stats: Ledger, trust: Trust) -> Iterator[Held]:
-        head: FirstLine | None = None
-        rest: list[bytes] | None = []
-        position = n_bytes = 0
+    def begin(self) -> Callable[[str], FirstLine | None]:
+        """Return the function that parses a first line by the last date line, the last time and the form so far."""
         day: _Day | None = None
         last: int | None = None
+        is_inside = False
         forms: tuple[re.Pattern[str], ...] = (DESKTOP, MOBILE, TIMED, CSV)
-        for line in self._lines(piece):
-            text = "" if line.data is None else line.data.decode("utf-8", "surrogateescape")
-            new = NEW_DAY.match(text)
-            found, form = (None, None) if new else _first_line(text, day, last, forms)
-            forms = (form,) if form else forms  # a line of another form is text
-            if head and (new or found):
-                yield Held(position, head, rest, n_bytes)
-                head = None
-            if new:
-                day = _day(new)
+
+        def parse(text: str) -> FirstLine | None:
+            nonlocal day, last, is_inside, forms
+            if new := NEW_DAY.match(text):
+                day, is_inside = _day(new), False
                 last = since_1970(*day)
-                continue
+                return BETWEEN
+            found, form = _first_line(text, day, last, forms)
+            forms = (form,) if form else forms  # a line of another form is text
             if found:
-                head, rest, position, n_bytes = found, [], line.position, 0
-                last = found.time
-            elif not head:
-                if line.data is None or not _is_title(text):
-                    refuse(line, piece, stats, trust)
-                continue
-            elif rest is not None and line.data is not None:
-                rest.append(line.data)
-            n_bytes += line.n_bytes + 1
-            if line.data is None or n_bytes > self.max_doc_bytes + 1:
-                rest = None
-        if head:
-            yield Held(position, head, rest, n_bytes, last=True)
+                last, is_inside = found.time, True
+            return BETWEEN if found is None and not is_inside and _is_title(text) else found
+
+        return parse
 
 
 def _is_title(text: str) -> bool:

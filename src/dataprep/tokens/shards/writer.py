@@ -139,7 +139,12 @@ def write_manifest(
         "shards": [dict(s) for s in shards],
     }
     with whole(out / "manifest.json") as f:
-        f.write(stamped(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n"))
+        f.write(manifest_bytes(manifest))
+
+
+def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
+    """Return the bytes of manifest.json, with its checksum."""
+    return stamped(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
 def save(
