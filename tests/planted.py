@@ -1,4 +1,4 @@
-"""A corpus with planted pairs of known kinds; tests and `benchmarks/bench_planted.py` use it.
+"""A corpus with planted pairs of known kinds; tests and `benchmarks/bench_minhash.py` use it.
 
     exact             the same words
     light             1 to 5 % of the words replaced

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 import inspect
 import re
 import shutil
@@ -193,6 +193,18 @@ def test_public_names_load() -> None:
     assert inspect.isfunction(dp.read), "`dp.read` is the function although `dataprep.read` is also a folder"
     with pytest.raises(AttributeError, match="MinHash"):
         _ = dp.Minhash
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "pipelines"])
+def test_names_imported_elsewhere_exist(root: Path, folder: str) -> None:
+    """Benchmarks and pipelines, which few tests run, import only names that the package has."""
+    for path in sorted((root / folder).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "dataprep":
+                made = importlib.import_module(node.module)
+                for name in (alias.name for alias in node.names):
+                    found = hasattr(made, name) or importlib.util.find_spec(f"{node.module}.{name}")
+                    assert found, f"{path.name} imports {name} from {node.module}"
 
 
 def test_import_is_light() -> None:
