@@ -37,14 +37,13 @@ from dataprep.unicode.valid import is_utf8
 from . import headers as H
 from . import scan as S
 from .archives import Export, exports
+from .authors import Authors, strings
 from .dates import ORDERS, DateOrders, Ints, Survey
 from .kinds import is_system, recognise
 from .recurring import EditMarks, Recurring
 
 log = logging.getLogger("dataprep")
 _WARNED: set[str] = set()
-STRIPPED = " \t\u00a0\u202f\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-MAX_NAMES = 1 << 16  # distinct authors that are remembered: groups have at most some thousand
 CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\n?\Z")  # a character's beginning
 
 
@@ -100,7 +99,7 @@ class _Chat:
     whole: bool = True  # whether its last line has a line feed
     marked: bool = False  # whether a message's first line has a direction mark, as all that iOS writes itself
     charset: Charset | None = None
-    authors: dict[str, str | None] = field(default_factory=dict)
+    authors: Authors = field(default_factory=Authors)
     doubtful: H.DoubtfulLines = field(default_factory=H.DoubtfulLines)
     recurring: Recurring = field(default_factory=Recurring)
     edits: EditMarks = field(default_factory=EditMarks)
@@ -171,20 +170,13 @@ class _Chat:
 
     def _learn(self, data: npt.NDArray[np.uint8], found: Ints, start: int) -> None:
         """Remember the authors, and the lines that seem to have none."""
-        spaced = found[:, S.SAID] >= 0
-        stop = np.where(spaced, found[:, S.NAME_STOP], found[:, S.NAME])
-        coded = _strings(*S.gather(data, found[:, S.NAME], stop)).dictionary_encode()
-        written = coded.dictionary.to_pylist()
-        for name in written[: MAX_NAMES - len(self.authors)]:
-            self.authors.setdefault(name, author_of(name) if name else None)
-        names = [self.authors.get(name) for name in written]
-        codes = coded.indices.to_numpy()
+        names, codes = self.authors.learn(data, found)
         plain = np.array([name is None for name in names], np.bool_)[codes]
         unnamed = np.flatnonzero(plain)
-        lines = _strings(*S.gather(data, found[unnamed, S.BODY], found[unnamed, S.LINE_STOP])).to_pylist()
+        lines = strings(*S.gather(data, found[unnamed, S.BODY], found[unnamed, S.LINE_STOP])).to_pylist()
         plain[unnamed] = [not is_system(line) for line in lines]
         self.doubtful.add(found, start, codes, names, plain)
-        begin = np.where(spaced, found[:, S.SAID], found[:, S.BODY])
+        begin = np.where(found[:, S.SAID] >= 0, found[:, S.SAID], found[:, S.BODY])
         self.recurring.add(data, found, begin, names, codes)
         self.edits.add(data, found, begin, names, codes)
         self.marked = self.marked or S.marked(data, begin, found[:, S.LINE_STOP])
@@ -281,7 +273,7 @@ class _Chat:
             yield self._batch(data, rows[some], positions[some], when[some], stops[some] - 1)
 
     def _batch(self, data: Any, rows: Ints, positions: Ints, when: Ints, stops: Ints) -> Batch:
-        names, named = self._names(data, rows)
+        names, named = self.authors.of(data, rows)
         after = np.where(rows[:, S.SAID] >= 0, rows[:, S.SAID], -2 - rows[:, S.SAID])
         offsets, out = S.gather(data, np.where(named, np.minimum(after, stops), rows[:, S.BODY]), stops)
         said = B.strings(offsets, out)
@@ -294,32 +286,10 @@ class _Chat:
         ids = np.uint64(doc_id(self.piece.file, 0)) + positions.astype(np.uint64)
         return message_batch(self.piece, ids, texts, columns, metas)
 
-    def _names(self, data: Any, rows: Ints) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
-        """Return the authors (null: WhatsApp), and whether each message has one."""
-        spaced = rows[:, S.SAID] >= 0
-        stop = np.where(rows[:, S.SAID] == -1, rows[:, S.NAME], rows[:, S.NAME_STOP])
-        coded = _strings(*S.gather(data, rows[:, S.NAME], stop)).dictionary_encode()
-        codes, written = coded.indices.to_numpy(), coded.dictionary.to_pylist()
-        names = [self.authors[w] if w in self.authors else author_of(w) for w in written]
-        known = np.array([w in self.authors for w in written], np.bool_)  # "NAME:text" if there is "NAME: text" too
-        named = np.array([n is not None for n in names], np.bool_)[codes] & (spaced | known[codes])
-        found = pa.array(names, pa.string()).take(pa.array(codes))
-        return pc.if_else(pa.array(named), found, pa.scalar(None, pa.string())), named
-
     def _drop(self, positions: Ints, reasons: list[str], sizes: Ints) -> None:
         if len(positions):
             ids = np.uint64(doc_id(self.piece.file, 0)) + positions.astype(np.uint64)
             self.stats.drop(ids, reasons, n_bytes=sizes)
-
-
-def author_of(written: str) -> str | None:
-    """Return the author's name in `written`, the text before a colon; None if WhatsApp wrote it and it is not a name.
-
-    Direction marks and the `~` of unknown contacts are removed.
-    """
-    if is_system(written):
-        return None
-    return written.strip(STRIPPED).removeprefix("~").lstrip(STRIPPED) or None
 
 
 def _moved(rows: Ints, by: int) -> Ints:
@@ -330,15 +300,6 @@ def _moved(rows: Ints, by: int) -> Ints:
     said = rows[:, S.SAID]
     moved[:, S.SAID] = np.where(said >= 0, said + by, np.where(said == -1, -1, said - by))
     return moved
-
-
-def _strings(offsets: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
-    """Return text from bytes; invalid bytes become U+FFFD (such messages are dropped)."""
-    texts = B.strings(offsets, data)
-    if is_utf8(data):
-        return texts
-    values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), texts.buffers()).to_pylist()
-    return pa.array([v.decode("utf-8", "replace") for v in values], pa.large_string())
 
 
 def _begins_header(line: bytes, example: bytes, plan: DateOrders) -> bool:

@@ -1,0 +1,68 @@
+"""The authors of WhatsApp's messages, as the lines that begin messages name them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core import batch as B
+from dataprep.unicode.valid import is_utf8
+
+from . import scan as S
+from .dates import Ints
+from .kinds import is_system
+
+STRIPPED = " \t\u00a0\u202f\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+MAX_NAMES = 1 << 16  # distinct authors that are remembered: groups have at most some thousand
+
+
+class Authors:
+    """Remembers what stands before the colon of the lines that begin messages, and whose name it is."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str | None] = {}
+
+    def learn(self, data: npt.NDArray[np.uint8], found: Ints) -> tuple[list[str | None], Ints]:
+        """Remember the authors of a block; return its different authors (None: no name), and the index for each row.
+
+        data: the bytes of the block. found: int64[n, FIELDS], the rows of `scan` of its headers.
+        """
+        stop = np.where(found[:, S.SAID] >= 0, found[:, S.NAME_STOP], found[:, S.NAME])
+        coded = strings(*S.gather(data, found[:, S.NAME], stop)).dictionary_encode()
+        written = coded.dictionary.to_pylist()
+        for name in written[: MAX_NAMES - len(self._known)]:
+            self._known.setdefault(name, author_of(name) if name else None)
+        return [self._known.get(name) for name in written], coded.indices.to_numpy()
+
+    def of(self, data: npt.NDArray[np.uint8], rows: Ints) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
+        """Return the authors of messages (null: WhatsApp), and whether each message has one; arguments as `learn`."""
+        spaced = rows[:, S.SAID] >= 0
+        stop = np.where(rows[:, S.SAID] == -1, rows[:, S.NAME], rows[:, S.NAME_STOP])
+        coded = strings(*S.gather(data, rows[:, S.NAME], stop)).dictionary_encode()
+        codes, written = coded.indices.to_numpy(), coded.dictionary.to_pylist()
+        names = [self._known[w] if w in self._known else author_of(w) for w in written]
+        known = np.array([w in self._known for w in written], np.bool_)  # "NAME:text" if there is "NAME: text" too
+        named = np.array([n is not None for n in names], np.bool_)[codes] & (spaced | known[codes])
+        found = pa.array(names, pa.string()).take(pa.array(codes))
+        return pc.if_else(pa.array(named), found, pa.scalar(None, pa.string())), named
+
+
+def author_of(written: str) -> str | None:
+    """Return the author's name in `written`, the text before a colon; None if WhatsApp wrote it and it is not a name.
+
+    Direction marks and the `~` of unknown contacts are removed.
+    """
+    if is_system(written):
+        return None
+    return written.strip(STRIPPED).removeprefix("~").lstrip(STRIPPED) or None
+
+
+def strings(offsets: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
+    """Return text from bytes; invalid bytes become U+FFFD (such messages are dropped)."""
+    texts = B.strings(offsets, data)
+    if is_utf8(data):
+        return texts
+    values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), texts.buffers()).to_pylist()
+    return pa.array([v.decode("utf-8", "replace") for v in values], pa.large_string())
