@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 
 import pytest
@@ -71,3 +72,10 @@ def test_a_limit_of_time_is_told_apart() -> None:
     _, error = count(Deaths(), *[[(0, long)]] * 3, why="timeout=5 passed")
     assert str(error).endswith("; allow more time")
     assert str(error).count("x") == 200
+
+
+def test_the_decision_travels_between_processes() -> None:
+    """With the slice and the reason."""
+    error = Quarantined(Slice("a.txt", 3), "it hung")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.piece, copy.why) == (str(error), error.piece, "it hung")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core.describe import describe, labels_of, numbered, spelled
+from dataprep.core.describe import describe, labels_of, numbered, spelled, stated
 from dataprep.core.stage import Stage
 from laws import dataset_of
 
@@ -134,3 +135,87 @@ def test_a_runner_that_loses_results_is_noticed(tmp_path):
 def test_a_name_that_looks_like_a_label_is_not_taken_twice():
     """A stage that is called like the second of two others keeps its name, and they get others."""
     assert numbered(["a #2", "a", "a", "a"]) == ["a #2", "a", "a #3", "a #4"]
+
+
+@dataclass(frozen=True)
+class Merges(Stage):
+    """Loses what the next one must see."""
+
+    loses: ClassVar[dict[str, str]] = {"authors": "", "dates": "take them first"}
+
+
+@dataclass(frozen=True)
+class Sees(Stage):
+    """Must see something."""
+
+    what: str
+
+    @property
+    def sees(self):
+        return ("names", self.what)
+
+
+@pytest.mark.parametrize(
+    ("before", "stages", "says"),
+    [((), (Merges(), Sees("authors")), "Sees after Merges would not see all authors; put Sees before Merges"),
+     ((), (Merges(), Sees("dates")), "Sees after Merges would not see all dates; take them first"),
+     ((Merges(),), (Sees("dates"),), "Sees after Merges would not see all dates; take them first"),
+     ((), (Sees("dates"), Merges(), Sees("places")), None), ((Merges(), Sees("authors")), (), None)],
+)  # fmt: skip
+def test_what_is_lost_is_not_seen_later(tmp_path, before, stages, says):
+    """The first stage that loses it is named, with the way out; stages that were applied before count, too."""
+    docs = dataset_of(tmp_path, ["a"], parts=2).then(*before)
+    if says is None:
+        assert [step.number for step in dp.Pipeline(*stages).steps(docs)] == list(range(1, len(stages) + 1))
+    else:
+        with pytest.raises(dp.DataprepError) as e:
+            dp.Pipeline(*stages).steps(docs)
+        assert str(e.value) == says
+
+
+def test_a_pipeline_is_shown_as_its_call():
+    """And refuses what is no stage, or may be changed."""
+    assert repr(dp.Pipeline()) == "Pipeline()"
+    assert repr(dp.Pipeline(dp.Filter(read), Odd(value=3))) == "Pipeline(Filter(read), Odd(value=3, forgets=False))"
+
+    @dataclass
+    class Thawed(Stage):
+        """May be changed."""
+
+    with pytest.raises(dp.DataprepError, match="Thawed must be frozen, since workers get copies; write @dataclass"):
+        dp.Pipeline(Thawed())
+    with pytest.raises(dp.DataprepError, match=r"^5 is not a stage; give stages such as"):
+        dp.Pipeline(dp.Filter(read), 5)
+
+
+def test_stages_inside_stages_are_stated():
+    """As stages, in lists, too; sets are sorted; keys of dicts are text; functions go by their names."""
+    inner = stated(dp.Exact())
+    assert (inner["class"], stated([dp.Exact()])[0], stated({1: dp.Exact()})["1"]) == ("Exact", inner, inner)
+    assert spelled({"class": "A", "fields": {"n": 1, "b": inner}}) == f"A(n=1, b={spelled(inner)})"
+    values = ({"b", "a"}, frozenset({2, 1}), (1, 2), np.arange(2), read, Odd)
+    values = (*values, True, -(2**63), 2**63, float("nan"), "\udcff")
+    assert [stated(v) for v in values] == [
+        ["a", "b"], [1, 2], [1, 2], [0, 1], "read", "Odd", True, -(2**63), str(2**63), "nan", "\\udcff",
+    ]  # fmt: skip
+    assert stated("https://ada:pw@h/a") == "https://***@h/a"
+
+
+@pytest.mark.parametrize(
+    ("ns", "labels"),
+    [([(1, 2), (1, 3)], ["C4(2)", "C4(3)"]), ([(1, 2), (2, 2)], ["C4(1)", "C4(2)"]),
+     ([(1, 2), (1, 3), (2, 2)], ["C4(1, 2)", "C4(1, 3)", "C4(2, 2)"]), ([(1, 2), (2, 3)], ["C4(1)", "C4(2)"]),
+     ([(1, 2), (1, 2), (1, 3)], ["C4(2)", "C4(2) #2", "C4(3)"]),
+     ([("x" * 99, 0), ("y", 0)], [f"C4({'x' * 60})", "C4(y)"]),
+     ([(None, 0), ((), 0)], ["C4", "C4 #2"])],
+)  # fmt: skip
+def test_labels_have_as_few_fields_as_are_needed(ns, labels):
+    """The first fields that differ; short values only."""
+
+    @dataclass(frozen=True)
+    class Two(Stage):
+        a: object
+        b: object
+        name = "C4"
+
+    assert labels_of([Two(*n) for n in ns]) == labels

@@ -199,3 +199,60 @@ def test_bytes_of_bad_records_may_be_unknown():
     ledger.drop([7, 9], "not_json")
     for sources in (ledger.record.dropped["not_json"], ledger.record.into):
         assert (sources["web"].docs, sources["web"].bytes) == (2, 0)
+
+
+def test_values_of_a_drop_may_be_one_or_many():
+    """A word or a number for all rows, a list, an array; none are null; coded and chunked reasons are plain."""
+    reasons = ("r", ["r", "r"], pa.array(["r", "r"]), pa.chunked_array([["r"], ["r"]]),
+               pa.array(["r", "r"]).dictionary_encode(), pa.array(["r", "r"], pa.large_string()))  # fmt: skip
+    for reason in reasons:
+        ledger = Ledger("S")
+        ledger.received(batch_of(["a", "bc", "d"]))
+        ledger.drop([2, 0], reason, kept=5, similarity=0.5, kept_in="there")
+        rows = ledger.drop_table().to_pylist()
+        more = {"stage": "S", "reason": "r", "kept_in": "there", "kept": 5, "similarity": 0.5}
+        assert rows == [{"id": 0, **more}, {"id": 2, **more}]
+        assert ledger.record.docs_dropped == 2
+    ledger.drop([1], "s", kept=[7], similarity=None)
+    assert ledger.drop_table().to_pylist()[1] == {
+        "id": 1, "stage": "S", "reason": "s", "kept_in": None, "kept": 7, "similarity": None,
+    }  # fmt: skip
+    ledger.close()
+
+
+def test_cuts_are_rows_and_spans():
+    """Sorted by document and place; spans that touch are one; a quiet ledger has nothing."""
+    for quiet in (False, True):
+        ledger = Ledger("S", quiet=quiet)
+        ledger.cut([3, 1, 3], [4, 0, 2], [6, 2, 4], kept=[1, 9, 1], kept_start=0, kept_end=[2, 2, 2], kept_in="there")
+        rows = [(r["id"], r["start"], r["end"], r["kept"], r["kept_start"], r["kept_end"], r["kept_in"], r["stage"])
+                for r in ledger.cut_table().to_pylist()]  # fmt: skip
+        assert rows == ([] if quiet else [
+            (1, 0, 2, 9, 0, 2, "there", "S"), (3, 2, 4, 1, 0, 2, "there", "S"), (3, 4, 6, 1, 0, 2, "there", "S"),
+        ])  # fmt: skip
+        assert ledger.record.counts["spans cut"] == (0 if quiet else 2)
+        ledger.observe("n", [1])
+        ledger.count("n", 3)
+        assert (ledger.record.histograms, ledger.record.counts["n"]) == (({}, 0) if quiet else ({"n": {1: 1}}, 3))
+
+
+@given(st.lists(st.integers(0, 2**40)))
+def test_a_histogram_counts_binary_digits(values):
+    """Of every value, 0 included."""
+    ledger = Ledger("S")
+    ledger.observe("n", values)
+    assert ledger.record.histograms.get("n", {}) == Counter(v.bit_length() for v in values)
+
+
+def test_ranks_are_those_of_splitmix64():
+    """Of the id and the seed, in plain Python."""
+
+    def plain(i, seed):
+        x = (i + (seed + 1) * 0x9E3779B97F4A7C15) % 2**64
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+        return x ^ x >> 31
+
+    ids = [0, 1, 2**40, 2**63, 2**64 - 1]
+    for seed in (0, 1, 7):
+        assert mix(np.array(ids, np.uint64), seed).tolist() == [plain(i, seed) for i in ids]

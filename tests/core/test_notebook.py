@@ -93,3 +93,23 @@ def test_texts_are_shortened(most):
     expected = "abcde" if most >= 5 else "abcd"[: most - 1] + "\u2026"
     assert notebook.text("abcde", most) == expected
     assert len(expected) <= max(most, 5)
+
+
+def test_statistics_show_the_largest_counts(monkeypatch):
+    """In the order of their names; what is left out is counted; shares are of what a stage received."""
+    monkeypatch.setattr("dataprep.core.stats_table.COUNTS_SHOWN", 3)
+    stage = StageStats("A", into={"x": Amount(8, 4_000), "y": Amount(2, 0)}, out={"x": Amount(5, 1_250)}, cut=1_234)
+    stage.dropped = {"rare": {"x": Amount(1, 50)}, "often": {"x": Amount(2, 100), "y": Amount(2, 0)}}
+    stage.counts = Counter({"c": 4, "a": 3, "b": 2, "d": 1, "e": 1})
+    lines = [" ".join(line.split()) for line in str(Stats([stage, StageStats("B")])).split("\n")]
+    assert lines == [
+        "stage documents of input kB bytes cut", "A 5 50.0% 1.2 1,234", "- often -4 40.0% -0.1", "- rare -1 10.0% -0.1",
+        ". a 3", ". b 2", ". c 4", ". and 2 smaller counts", "B 0 0.0 0",
+    ]  # fmt: skip
+    stage.counts = Counter({"c": 4, "a": 3, "b": 2})
+    assert "smaller" not in str(Stats([stage]))
+    big = Stats([stage, StageStats("B", into={"x": Amount(1, 2_000_000)})])
+    assert [" ".join(line.split()) for line in str(big).split("\n")][:2] == [
+        "stage documents of input MB bytes cut", "A 5 50.0% 0.00 1,234",
+    ]  # fmt: skip
+    assert "&emsp;- often" in Stats([stage])._repr_html_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ import laws
 from dataprep.core.dataset import join_datasets
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice, reader_of, recorded
-from dataprep.errors import PlanError
+from dataprep.core.unread import Unread
+from dataprep.errors import PlanError, ReadError
 from dataprep.read.json.reader import Jsonl
 
 
@@ -67,3 +69,86 @@ def test_readers_come_back_from_json():
     for wrong in ({"module": "laws", "name": "Rows"}, {"module": "dataprep", "name": "Exact"},
                   {"module": "dataprep", "name": "no_such"}, {"module": "dataprep", "name": "read"}):  # fmt: skip
         assert reader_of({**wrong, "fields": {}}) is None
+
+
+def test_a_part_of_several_datasets_shifts_its_ids(inputs) -> None:
+    """After the stages, in all documents and in those that are picked; the key does not know it."""
+    part = inputs["read"].tasks[0]
+    moved = replace(part, files_before=5)
+    rows, others = ([r for b in one.batches() for r in b.to_pylist()] for one in (part, moved))
+    assert [r | {"id": r["id"] + (5 << 40)} for r in rows] == others
+    ids = np.array([r["id"] for r in others[1::3]], np.uint64)
+    for one in (moved, moved.then(dp.Map(lambda text: text))):
+        assert [r["text"] for b in one.pick(ids, ["text"]) for r in b.to_pylist()] == [r["text"] for r in others[1::3]]
+    prints = {piece.url: piece.url for piece in part.slices}
+    assert moved.work_key(prints) == part.work_key(prints)
+    assert part.shifted(2).work_key(prints) != part.work_key(prints)
+
+
+def test_all_that_decides_the_documents_is_in_the_key(inputs) -> None:
+    """Content, reader, stages, windows and slices; not labels, limits of bad files, number or forget list."""
+    part = inputs["read"].tasks[0]
+    prints = {piece.url: piece.url for piece in part.slices}
+    first, *rest = part.slices
+    others = [
+        part, replace(part, reader=Jsonl(text="n")), part.then(dp.Filter(len, version="1")),
+        replace(part, max_window=1),
+        replace(part, slices=part.slices[:-1]), replace(part, slices=(*rest, first)),
+        *(replace(part, slices=(replace(first, **{name: value}), *rest)) for name, value in
+          (("file", 9), ("start", 3), ("stop", 9), ("source", "s"),
+           ("unread", Unread(first.url, "quarantined")))),
+    ]  # fmt: skip
+    keys = [one.work_key(prints) for one in others]
+    assert len(set(keys)) == len(keys)
+    assert part.work_key(prints | {first.url: "x"}) not in keys
+    same = {"labels": ("a",), "forgotten": "f", "skips_bad": True, "number": 7, "key": "k"}
+    assert {replace(part, **{name: value}).work_key(prints) for name, value in same.items()} == {keys[0]}
+    listed = replace(part, slices=(replace(first, listed="x", n_bytes=first.n_bytes), *rest))
+    assert listed.work_key(prints) == keys[0]
+
+
+def test_a_part_names_itself_and_its_stages(inputs) -> None:
+    """By its first slice; labels come before names, which are told apart."""
+    part = inputs["read"].tasks[0]
+    first = part.slices[0]
+    assert str(part) == f"{first.url}[0:] and 3 more"
+    assert str(replace(part, slices=(replace(first, start=3, stop=9),))) == f"{first.url}[3:9]"
+    assert part.n_bytes == sum(piece.n_bytes for piece in part.slices) > 0
+    same = dp.Map(lambda text: text)
+    assert part.then(same, same, labels=["a"]).stage_names == ("a", "lambda")
+    assert part.then(same).then(same).stage_names == ("lambda", "lambda #2")
+    assert part.then(same, labels=["read"]).stage_names == ("read #2",)
+    assert replace(part, stages=(same, same), labels=("x",)).stage_names == ("x", "lambda")
+    assert [one.stage for one in replace(part.then(same), forgotten="f").ledgers()] == ["read", "forget", "lambda"]
+    assert [one.seed for one in part.then(same).ledgers(7)] == [7, 7]
+    sealed = inputs["joined"].tasks[0]
+    assert [one.stage for one in sealed.then(same).ledgers()] == ["lambda"]
+
+
+class Drops(dp.Stage):
+    """A stage of a user that promises to keep texts."""
+
+    only_drops = True
+
+
+def test_a_promise_is_checked_of_users_only(inputs) -> None:
+    """Stages of dataprep keep theirs."""
+    stages = (Drops(), dp.C4(), dp.Map(lambda text: text))
+    assert [one.same_text for one in inputs["read"].tasks[0].then(*stages).ledgers()] == [False, True, False, False]
+
+
+@pytest.mark.parametrize("skips", [False, True])
+def test_a_bad_file_ends_reading_or_is_listed(inputs, skips) -> None:
+    """Those behind it are read; one that is listed as unread is not opened; an empty one is never an error."""
+    part = inputs["read"].tasks[0]
+    one, two, three, four = part.slices
+    slices = (replace(one, url=f"{one.url}.gone"), replace(two, unread=Unread(two.url, "empty")), three, four)
+    part = replace(part, slices=slices, skips_bad=skips)
+    ledgers = part.ledgers()
+    if skips:
+        rows = [row for batch in part.batches(ledgers=ledgers) for row in batch.to_pylist()]
+        assert {row["id"] >> 40 for row in rows} == {2, 3}
+        assert [(row.file, row.reason) for row in ledgers[0].unread] == [(slices[0].url, "bad"), (two.url, "empty")]
+    else:
+        with pytest.raises(ReadError, match="or read the other files with dp.read"):
+            list(part.batches(ledgers=ledgers))

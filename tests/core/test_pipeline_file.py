@@ -10,6 +10,8 @@ import pytest
 
 from dataprep.core import pipeline_file
 from dataprep.core.runner import Serial
+from dataprep.errors import PlanError
+from dataprep.store.failure import found
 
 PIPELINES = Path(__file__).parents[2] / "pipelines"
 
@@ -164,3 +166,76 @@ def test_a_file_may_have_the_name_of_a_module(tmp_path):
         assert step.fn("") == own
         assert sys.modules.pop(own).one is step.fn
     assert sys.modules["json"] is json
+
+
+def written(place, text):
+    """The path of a pipeline file of this text."""
+    place.write_text(text)
+    return str(place)
+
+
+def sentence(call):
+    """The message of the PlanError that a call raises."""
+    with pytest.raises(PlanError) as e:
+        call()
+    return str(e.value)
+
+
+def test_what_is_no_pipeline_file(tmp_path):
+    """A file that is missing or no Python, one without steps or with a NUL; a step that is not there; a wrong input."""
+    steps = written(tmp_path / "a.py", "def one(out): ...\ndef two_steps(one, out): ...\n")
+    text = written(tmp_path / "a.txt", "def one(out): ...\n")
+    for path in (text, str(tmp_path / "none.py")):
+        says = f"{path} is not a pipeline file; it must be an existing .py file whose functions are the steps"
+        assert sentence(lambda path=path: pipeline_file.load(path)) == says
+    without = written(tmp_path / "b.py", "from os.path import join\ndef _hidden(out): ...\ndef other(run): ...\n")
+    assert sentence(lambda: pipeline_file.load(without)).startswith(f"{without} has no steps; a step must be a ")
+    found = pipeline_file.load(steps)
+    assert [(step.name, step.takes) for step in found] == [("one", ("out",)), ("two_steps", ("one", "out"))]
+    says = "there is no step three; the steps are one, two_steps"
+    assert sentence(lambda: list(pipeline_file.execute(found, str(tmp_path / "out"), Serial(), "three"))) == says
+    assert not (tmp_path / "out").exists()
+    early = written(tmp_path / "c.py", "def one(two, out): ...\ndef two(out, run, more): ...\n")
+    says = f"{early}:1: step one takes two, which is not defined before it; parameters must be out, run"
+    assert sentence(lambda: pipeline_file.load(early)) == says
+    assert sentence(lambda: pipeline_file.load(written(tmp_path / "d.py", "a = 1\0"))).startswith(f"{tmp_path}/d.py")
+
+
+def test_steps_say_whether_they_wrote(tmp_path):
+    """A step is done before if no file of its folder is new or other; hidden files do not count."""
+    text = "import os\nfrom pathlib import Path\nN = [0]\n"
+    text += "def a(out):\n    os.makedirs(out + '/.b', exist_ok=True)\n    N[0] += 1\n"
+    text += "    Path(out, f'.c{N[0]}').touch()\n    Path(out, '.b', f'{N[0]}').touch()\n"
+    text += "    if N[0] != 2: Path(out, 'x').write_text('x' * N[0])\n    return N[0]\n"
+    (step,) = pipeline_file.load(written(tmp_path / "a.py", text))
+    began, out = [], str(tmp_path / "out")
+    found = [one for _ in range(3) for one in pipeline_file.execute([step], out, None, starting=began.append)]
+    assert [(one.name, one.out, one.result, one.before) for one in found] == [
+        ("a", f"{out}/a", 1, False), ("a", f"{out}/a", 2, True), ("a", f"{out}/a", 3, False),
+    ]  # fmt: skip
+    assert began == ["a"] * 3
+    assert all(one.seconds >= 0 for one in found)
+    assert json.loads((tmp_path / "out" / "run.json").read_bytes()) == {"steps": ["a"]}
+
+
+@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize("kind", ["PlanError", "ValueError"])
+def test_a_refused_first_step_leaves_no_record(tmp_path, at, kind):
+    """Of a new run only, and only if it was refused; any other error is noted for `dataprep status`."""
+    text = "from dataprep.errors import PlanError\nAT = 0\n"
+    for n in (1, 2):
+        text += f"def s{n}(out):\n    if AT == {n}: raise {kind}('no')\n"
+    steps, out = pipeline_file.load(written(tmp_path / "mine.py", text)), tmp_path / "out"
+    steps[0].fn.__globals__["AT"] = at
+    with pytest.raises(PlanError if kind == "PlanError" else ValueError, match="no") as e:
+        list(pipeline_file.execute(steps, str(out), None))
+    if kind == "PlanError":
+        assert str(e.value) == f"{tmp_path}/mine.py:{2 * at + 2}: no"
+    assert (out / "run.json").exists() is (at == 2 or kind == "ValueError")
+    assert found(str(out))["step"] == f"s{at}" if (out / "run.json").exists() else True
+    steps[0].fn.__globals__["AT"] = 0
+    assert len(list(pipeline_file.execute(steps, str(out), None))) == 2
+    steps[0].fn.__globals__["AT"] = at
+    with pytest.raises((PlanError, ValueError)):
+        list(pipeline_file.execute(steps, str(out), None))
+    assert (out / "run.json").exists()

@@ -1,5 +1,6 @@
 """Filter, Map and DropIds."""
 
+import functools
 from decimal import Decimal
 from pathlib import Path
 
@@ -8,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from dataprep.core.describe import describe, spelled, stated
-from dataprep.core.stage import Filter, Map
+from dataprep.core.stage import Filter, Map, Stage, n_hidden
 from dataprep.core.tables import write_verdicts
 from dataprep.core.verdict import DropIds
 from dataprep.dedup.exact import Exact
-from dataprep.errors import PlanError
+from dataprep.errors import FunctionFailed, PlanError
 from laws import apply, batch_of, books_balance, cuts, cuts_do_not_matter
 
 ROWS = batch_of([{"text": f"text {i} " * (i % 4), "lang": "ar" if i % 2 else "fr"} for i in range(20)])
@@ -109,3 +110,105 @@ def test_a_stage_without_printed_fields_states_its_repr():
     exact = describe(Exact(unit="line"))
     assert "shown" not in exact
     assert spelled(exact).startswith("Exact(unit='line', normalize='c4', ")
+
+
+class Compiled(Stage):
+    """Notes the batches that it gets."""
+
+    compiled = True
+    needs = ("lang", "site")
+
+    def __call__(self, batches, stats):
+        """Keep all."""
+        for batch in batches:
+            seen.append(batch)
+            stats.drop([99], "not received")  # of a quiet ledger
+            yield batch
+
+
+seen: list = []
+
+
+def test_a_compiled_stage_is_made_ready():
+    """By two short documents in two scripts, with the columns that it needs; another stage by nothing."""
+    seen.clear()
+    Compiled().warm()
+    (batch,) = seen
+    assert (batch.num_rows, batch.schema.names) == (2, ["id", "text", "source", "meta", "lang", "site"])
+    assert [text.isascii() for text in batch.column("text").to_pylist()] == [True, False]
+    assert batch.column("site").to_pylist() == ["", ""]
+    assert Stage().warm() is None
+    with pytest.raises(NotImplementedError):
+        Stage()(iter([]), None)
+
+
+def test_plain_members_of_a_stage():
+    """A stage needs, adds, hides and searches nothing unless it says so; the last that hides counts."""
+    stage, hiding = Stage(), type("Hiding", (Stage,), {"hides": True})()
+    assert (stage.name, stage.needs, dict(stage.adds), stage.sees, dict(stage.loses)) == ("Stage", (), {}, (), {})
+    assert (stage.only_drops, stage.hides, stage.compiled, stage.VERSION, stage.secrets()) == (False,) * 3 + (1, None)
+    rows = ([], [stage], [hiding], [hiding, stage], [hiding, stage, hiding, stage])
+    assert [n_hidden(one) for one in rows] == [0, 0, 1, 1, 3]
+
+
+def never():
+    """Drop every document."""
+    return False
+
+
+def test_a_function_without_parameters():
+    """It is called for each row; an empty batch is no call."""
+    rows, drops, _ = apply(Filter(never), [ROWS, ROWS.slice(0, 0)])
+    assert (rows, {d["reason"] for d in drops}, len(drops)) == ([], {"never"}, 20)
+    assert apply(Filter(never), [batch_of([])])[1] == []
+
+
+ANSWERS = [(None, None), (True, None), (np.True_, None), ("why", "why"), (False, "rule"), (np.False_, "rule")]
+
+
+@pytest.mark.parametrize(("answer", "reason"), ANSWERS, ids=repr)
+def test_answers_of_a_filter(answer, reason):
+    """None and True keep, False drops by the function's name, a word by itself."""
+
+    def rule(text):
+        return answer
+
+    _, drops, _ = apply(Filter(rule, version="1"), [batch_of(["a"])])
+    assert [d["reason"] for d in drops] == ([] if reason is None else [reason])
+
+
+@pytest.mark.parametrize("answer", ["", 0, 1, [], 0.5], ids=repr)
+def test_other_answers_of_a_filter_are_named(answer):
+    """With the document and the beginning of its text."""
+    with pytest.raises(PlanError) as e:
+        apply(Filter(lambda text: answer, version="1"), [batch_of(["ab" * 99], 7)])
+    assert str(e.value) == (
+        f"Filter(lambda) got {answer!r} for document 0:7 ({('ab' * 30)!r}); "
+        "return a reason (str) to drop, None or True to keep, False to drop"
+    )
+
+
+def given(answer, text):
+    """Return what is given."""
+    return answer
+
+
+def test_answers_of_a_map():
+    """Text, columns or both; without the text, it stays; a column that is not given is null."""
+
+    def some(text):
+        return {"a": {"n": 1}, "b": {"text": "B"}, "c": {"text": "C", "n": 3}, "d": {}}[text]
+
+    rows, _, _ = apply(Map(some, adds={"n": pa.int8()}, version="1"), [batch_of(list("abcd"))])
+    assert [(row["text"], row["n"]) for row in rows] == [("a", 1), ("B", None), ("C", 3), ("d", None)]
+    for wrong in ({"m": 1}, None, 5, ["a"]):
+        stage = Map(functools.partial(given, wrong), adds={"n": pa.int8()}, version="1")
+        with pytest.raises(PlanError) as e:
+            apply(stage, [batch_of(["a"])])
+        assert str(e.value).endswith(f"got {str(wrong)!r}; return the new text (str), or a dict of ['n', 'text']")
+    with pytest.raises(PlanError, match="adds id, text, which every batch has; adds= must name other columns"):
+        Map(some, adds={"text": pa.string(), "id": pa.int8(), "n": pa.int8()})
+    with pytest.raises(FunctionFailed, match=r"Map\(lambda\) returned '9{79}, which is not of type int8"):
+        apply(Map(lambda text: {"n": "9" * 99}, adds={"n": pa.int8()}, version="1"), [batch_of(["a"])])
+    with pytest.raises(FunctionFailed, match=r"Filter\(lambda\) returned .*, which has a lone surrogate"):
+        apply(Filter(lambda text: "\ud800", version="1"), [batch_of(["a"])])

@@ -7,7 +7,8 @@ import json
 import pytest
 
 import dataprep as dp
-from dataprep.core.stale import UNKNOWN, changed_settings
+from dataprep.core.dataset import Dataset
+from dataprep.core.stale import UNKNOWN, changed, changed_settings
 from dataprep.errors import StaleOutput
 
 
@@ -80,3 +81,28 @@ def test_files_that_are_gone_are_named(tmp_path):
     assert changed_settings(out, {}, {}, left) == gone
     assert changed_settings(out, {"a": 1, "c": 2}, {"a": 1, "b": 5, "c": 3}, left) == "c was 2 there, and is 3 now"
     assert changed_settings(str(tmp_path / "none"), {}, {}, left) == changed_settings(out, {}, {}, None) == UNKNOWN
+
+
+def stage(label, kind="A", version=1, **fields):
+    """A stage as a recipe states it."""
+    return {"label": label, "class": kind, "version": version, "fields": fields}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [([], [stage("A")], "its stages are none (a copy), and now A"),
+     ([stage("A"), stage("B")], [stage("B"), stage("A")], "its stages are A -> B, and now B -> A"),
+     ([stage("A", n=1, m=1)], [stage("A", n=2, m=2)], "A has n=1 there, and n=2 now"),
+     ([stage("A"), stage("B", n=1)], [stage("A"), stage("B")], "B has n=1 there, and n=None now"),
+     ([stage("A", n=1)], [stage("A", n=1, m=2)], "A has m=None there, and m=2 now"),
+     ([stage("A", version=1)], [stage("A", version=2)], "the class or version of A is another"),
+     ([stage("A", kind="A")], [stage("A", kind="B")], "the class or version of A is another"),
+     ([stage("A", n=1)], [stage("A", n=1)], UNKNOWN),
+     ([stage("A", n=stage("B", m=1))], [stage("A", n=stage("B", m=2))], "A has n=A(m=1) there, and n=A(m=2) now"),
+     ([stage("A", n="x" * 58)], [stage("A", n="y" * 59)], f"A has n='{'x' * 58}' there, and n='{'y' * 58}\u2026 now")],
+)  # fmt: skip
+def test_the_first_difference_of_two_recipes(tmp_path, old, new, says):
+    """Stages, then fields in their order, then the class; long values are shortened; no stages are a copy."""
+    nothing = Dataset(())
+    assert changed(str(tmp_path), {"stages": old}, {"stages": new}, nothing) == says
+    assert old or changed(str(tmp_path), {}, {"stages": new}, nothing) == says

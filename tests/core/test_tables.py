@@ -20,13 +20,14 @@ from dataprep.core.tables import (
     UNREAD,
     VERDICTS,
     RangeReader,
+    checked,
     rows_of_id,
     span_table,
     united,
     write_spans,
     write_verdicts,
 )
-from dataprep.errors import CorruptShard
+from dataprep.errors import CorruptShard, ReadError
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 5)), max_size=9))
@@ -117,3 +118,37 @@ COLUMNS = {
 def test_columns_are_the_documented_ones(schema) -> None:
     """Names, types, and which always have a value: other programs read these tables."""
     assert " ".join(f"{f.name}:{f.type}{'' if f.nullable else '!'}" for f in schema) == COLUMNS[schema]
+
+
+@pytest.mark.parametrize("error", [ConnectionError(), TimeoutError(), MemoryError(), KeyError("a")], ids=repr)
+def test_what_is_no_fault_of_the_file_passes(tmp_path, error) -> None:
+    """As it was raised."""
+    with pytest.raises(type(error)), checked(str(tmp_path)):
+        raise error
+
+
+@pytest.mark.parametrize("error", [pa.ArrowInvalid("cut."), OSError("cut"), ReadError("cut")], ids=repr)
+def test_a_damaged_file_is_one_sentence(tmp_path, error) -> None:
+    """With what it should be and what to do; a missing one is said to be missing."""
+    for place, state in ((tmp_path, "cut"), (tmp_path / "none", "it is missing")):
+        with pytest.raises(CorruptShard) as e, checked(str(place), "table", "run again"):
+            raise error
+        assert str(e.value) == f"{place} is not the table ({state}); run again"
+    says = r"is not the table that was written \(cut\); `dataprep verify DIR --repair"
+    with pytest.raises(CorruptShard, match=says), checked(str(tmp_path)):
+        raise error
+
+
+def test_tables_of_a_dataset_are_read_by_columns(tmp_path) -> None:
+    """Of all parts; a table with other columns is not one."""
+    for n in range(2):
+        none: dict[str, list[None]] = {"kept_in": [None], "kept": [None], "similarity": [None]}
+        rows = pa.table({"id": [n], "stage": ["S"], "reason": ["r"], **none})
+        (tmp_path / "drops").mkdir(exist_ok=True)
+        pq.write_table(rows.cast(DROPS), tmp_path / "drops" / f"part-0000{n}.parquet")
+    found = [row for batch in tables.read_tables(str(tmp_path), "drops", ["id", "reason"]) for row in batch.to_pylist()]
+    assert found == [{"id": 0, "reason": "r"}, {"id": 1, "reason": "r"}]
+    assert [n for batch in tables.read_tables(str(tmp_path), "drops") for n in batch.schema.names] == DROPS.names * 2
+    pq.write_table(rows.select(["id"]), tmp_path / "drops" / "part-00000.parquet")
+    with pytest.raises(CorruptShard, match=r"part-00000.parquet is not the table .* \(the columns are id\)"):
+        list(tables.read_tables(str(tmp_path), "drops"))

@@ -14,8 +14,8 @@ import laws
 from dataprep.core.estimator import Estimator
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
-from dataprep.core.verdict import CutSpans, DropIds
-from dataprep.errors import CorruptShard
+from dataprep.core.verdict import CutSpans, DropIds, check_min_left
+from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
 from dataprep.store.key import key
 from twins.cut import cut_plainly
@@ -136,3 +136,21 @@ def test_a_broken_table_says_so(tmp_path, broken):
     stage = DropIds(verdicts=str(url), key="k", estimator="Twins")
     with pytest.raises(CorruptShard, match="is not the verdict table that was written"):
         list(stage(iter([laws.batch_of(["a"])]), None))
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, "3", None])
+def test_what_must_be_left_is_a_number_of_characters(wrong):
+    """None or more of them."""
+    check_min_left(0)
+    with pytest.raises(PlanError, match=f"^min_left={wrong!r} must be a number of characters: an integer, 0 or more$"):
+        check_min_left(wrong)
+
+
+def test_keys_of_verdicts_know_the_table_and_not_its_place():
+    """And what must be left; facts do not count."""
+    some = [CutSpans(spans="a", key="k", estimator="E"), CutSpans(spans="a", key="l", estimator="E"),
+            CutSpans(spans="a", key="k", estimator="F"), CutSpans(spans="a", key="k", estimator="E", min_left=2),
+            DropIds(verdicts="a", key="k", estimator="E")]  # fmt: skip
+    assert len({key(one) for one in some}) == len(some)
+    assert key(some[0]) == key(CutSpans(spans="b", key="k", estimator="E", facts={"n": 1}))
+    assert (some[0].name, repr(some[0])) == ("E", "verdicts of E")

@@ -1,21 +1,26 @@
 """Keys change when anything that matters does, and only then."""
 
+import collections
+import enum
 import functools
+import math
 import pickle
+import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import cloudpickle
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from dataprep.core.estimator import Estimator
 from dataprep.core.score import Score
 from dataprep.core.stage import Filter, Map, Stage
 from dataprep.errors import PlanError
-from dataprep.store.key import key
+from dataprep.store.key import key, parameter_names
 
 LIMIT = 200
 
@@ -182,3 +187,105 @@ IMPORTED = None
 def uses_imported(text):
     """Call what is imported."""
     return IMPORTED(text)
+
+
+class Colour(enum.Enum):
+    """Two members of one value each."""
+
+    RED = 1
+    BLUE = 2
+
+
+class Taste(enum.Enum):
+    """A member of the same name."""
+
+    RED = 1
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A value with a note that does not count."""
+
+    n: int
+    note: str = field(default="", compare=False)
+
+    def more(self):
+        """A method."""
+
+    def less(self):
+        """Another one."""
+
+
+def with_default(a, b=1, *, c=1):
+    """Defaults count."""
+
+
+BYTES = np.arange(6, dtype=np.int8)
+APART = {
+    "arrays": [BYTES, BYTES.view(np.uint8), BYTES.reshape(2, 3), BYTES.reshape(3, 2), BYTES[::-1], BYTES.tolist()],
+    "numbers": [1, 1.0, True, "1", b"1", np.int32(1), np.int64(1), np.float64(1), None],
+    "types of Arrow": [pa.int8(), pa.int16(), pa.schema([("a", pa.int8())]), pa.schema([("b", pa.int8())])],
+    "members": [Colour.RED, Colour.BLUE, Taste.RED],
+    "dicts": [{}, {"a": 1}, {"a": 2}, {"b": 1}, {"a": 1, "b": 1}, [["a", 1]]],
+    "sets": [set(), {1}, {1, 2}, {"1", 2}, [1, 2], [2, 1], [[1], 2], [1, [2]]],
+    "partial": [functools.partial(f, *a, **k) for f, a, k in (
+        (with_default, (1,), {}), (with_default, (2,), {}), (with_default, (), {"a": 1}), (with_default, (), {"b": 1}),
+        (uses_imported, (1,), {}))],
+    "classes": [int, str, Noted, Mine, Colour],
+    "methods": [Noted(1).more, Noted(1).less, Noted(2).more],
+    "built in": [len, max, math.floor],
+    "fields": [Noted(1), Noted(2), Mine(limit=1)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", APART)
+def test_what_differs_has_another_key(kind):
+    """Each value has a key of its own, which is the same every time."""
+    keys = [key(value) for value in APART[kind]]
+    assert len(set(keys)) == len(keys)
+    assert keys == [key(value) for value in APART[kind]]
+    assert all(re.fullmatch("[0-9a-f]{32}", one) for one in keys)
+
+
+def test_what_is_the_same_has_one_key():
+    """Order of sets and dicts, lists and tuples, kinds of mappings, notes; deep in other values, too."""
+    same = [({1, 2}, frozenset([2, 1])), ([1, (2,)], (1, [2])), ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+            ({"a": 1}, collections.OrderedDict(a=1)), (Noted(1), Noted(1, "seen")),
+            ([Noted(1).more], [Noted(1, "x").more])]  # fmt: skip
+    assert [key(one) == key(other) for one, other in same] == [True] * len(same)
+    ring: list = [1]
+    assert key([ring, [ring]]) == key([[1], [[1]]])  # twice, but not in itself
+
+
+PATTERN, KIND, COUNT = re.compile("a"), Noted, 1
+
+
+def uses_globals(text):
+    """Name globals of three kinds, one of them inside."""
+    return PATTERN, KIND, [lambda: COUNT for _ in text]
+
+
+def test_globals_of_every_kind_count(monkeypatch):
+    """Patterns with their flags, classes with their source, and what only an inner function names."""
+    found = {key(uses_globals)}
+    for name, value in (("PATTERN", re.compile("b")), ("PATTERN", re.compile("a", re.IGNORECASE)), ("KIND", Mine),
+                        ("COUNT", 2), ("COUNT", with_default), ("COUNT", Colour.RED)):  # fmt: skip
+        with monkeypatch.context() as patch:
+            patch.setitem(uses_globals.__globals__, name, value)
+            found.add(key(uses_globals))
+    assert len(found) == 7
+    for name, value in (("__defaults__", (2,)), ("__kwdefaults__", {"c": 2})):
+        before = key(with_default)
+        with monkeypatch.context() as patch:
+            patch.setattr(with_default, name, value)
+            assert key(with_default) != before
+
+
+def test_parameters_that_cannot_be_read():
+    """A class of C has no signature; the sentence names it."""
+    assert parameter_names(with_default) == ["a", "b", "c"]
+    for wrong in (dict, 3):
+        with pytest.raises(PlanError, match=r"^the parameters of .* cannot be read; wrap it in a function whose par"):
+            parameter_names(wrong)
+    with pytest.raises(PlanError, match="^the parameters of the function dict cannot"):
+        parameter_names(dict)

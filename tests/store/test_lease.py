@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -13,10 +14,10 @@ import orjson
 import pytest
 
 import dataprep as dp
-from dataprep.errors import DataprepError, InUse
+from dataprep.errors import DataprepError, InUse, PlanError
 from dataprep.persona import persona
 from dataprep.store import lease
-from dataprep.store.lease import NAME, all_held, held
+from dataprep.store.lease import NAME, STALE, all_held, check_free, held
 from dataprep.tokens.shards.writer import save
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
@@ -183,3 +184,71 @@ def test_the_lease_of_a_file_url_is_on_this_disk(tmp_path, monkeypatch):
             pytest.fail("two writers")
     with held("memory://a/b"):
         assert os.listdir(tmp_path) == []
+
+
+def test_who_holds_a_folder_is_told(holder, tmp_path):
+    """A living process, without a word of its own in the folder; nobody, where it was killed or never was."""
+    out, process = holder
+    before = os.stat(os.path.join(out, NAME))
+    assert lease.holder(out) == {"pid": process.pid, "host": socket.gethostname()}
+    with pytest.raises(InUse):
+        check_free([str(tmp_path), out])
+    Path(out, NAME).write_bytes(b"")
+    assert lease.holder(out) == {"pid": "?", "host": "?"}
+    with pytest.raises(InUse, match=r"in use by pid \? on host \?;"), held(out):
+        pytest.fail("two writers")
+    process.kill()
+    process.wait()
+    assert lease.holder(out) is lease.holder(str(tmp_path)) is None
+    check_free([out])
+    assert (os.listdir(out), before.st_size > 0) == ([], True)
+
+
+HERE = {"host": socket.gethostname(), "boot": lease._boot()}
+DEAD, LIVING = {"pid": 2**22 + 1}, {"pid": os.getpid()}
+
+
+@pytest.mark.parametrize(
+    ("stated", "age", "locks", "holds"),
+    [({"pid": 7, "host": "far"}, STALE - 9, True, True), ({"pid": 7, "host": "far"}, STALE + 1, True, False),
+     (HERE | LIVING, 0, True, False), (HERE | LIVING, 9 * STALE, False, True), (HERE | DEAD, 0, False, False),
+     (HERE | LIVING | {"boot": "earlier"}, 0, False, False), (HERE, 0, False, True),
+     ({}, 0, False, False), ({}, 0, True, False)],
+    ids=["far", "far, old", "no lock", "no locks", "dead", "boot", "group", "cut, no locks", "cut"],
+)  # fmt: skip
+def test_a_lease_without_its_lock(tmp_path, monkeypatch, stated, age, locks, holds):
+    """That of another host counts while it is touched, that of this one only where there are no locks."""
+    if not locks:
+        monkeypatch.setattr(lease, "fcntl", None)
+    (tmp_path / NAME).write_bytes(orjson.dumps(stated))
+    when = time.time() - age
+    os.utime(tmp_path / NAME, (when, when))
+    expected = {"pid": stated.get("pid", "?"), "host": stated.get("host", "?")} if holds else None
+    assert lease.holder(str(tmp_path)) == expected
+    assert os.stat(tmp_path / NAME).st_mtime == pytest.approx(when)
+    if holds:
+        with pytest.raises(InUse), held(str(tmp_path)):
+            pytest.fail("two writers")
+        (tmp_path / NAME).unlink()
+    with held(str(tmp_path)):
+        assert orjson.loads((tmp_path / NAME).read_bytes()) == HERE | LIVING
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_heartbeat_touches_the_file(tmp_path, monkeypatch):
+    """Again and again while the block runs."""
+    monkeypatch.setattr(lease, "BEAT", 0.001)
+    with held(str(tmp_path)):
+        for _ in range(2):
+            os.utime(tmp_path / NAME, (1, 1))
+            ends = time.monotonic() + 10
+            while os.stat(tmp_path / NAME).st_mtime < 100:
+                assert time.monotonic() < ends
+                time.sleep(0.001)
+
+
+def test_a_lease_of_no_folder():
+    """An empty path is none."""
+    for wrong in ("", "file://"):
+        with pytest.raises(PlanError, match=r"out='.*' must be the path of a folder to write to"):
+            lease.check_place(wrong)

@@ -51,7 +51,7 @@ def stated(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
         return sorted(items, key=str) if isinstance(value, (set, frozenset)) else items
     if isinstance(value, Mapping):
         return {stated(str(k)): stated(v) for k, v in value.items()}
-    if isinstance(value, Stage) or hasattr(value, "fit"):
+    if isinstance(value, Stage) or (hasattr(value, "fit") and not isinstance(value, type)):
         return describe(value)
     return stated(getattr(value, "__qualname__", None) or str(value))
 

@@ -152,12 +152,7 @@ def read_ids(path: str) -> Ids:
 
 
 def _parsed(ids: Iterable[Any]) -> Ids:
-    found = [B.parse_id(str(i)) for i in ids]
-    wrong = next((i for i in found if not 0 <= i < 2**64), None)
-    if wrong is not None:
-        msg = f"{wrong} is not a document id; it must be an integer from 0 to 2^64 - 1, or file:position (3:1745)"
-        raise PlanError(msg)
-    return np.unique(np.array(found, np.uint64))
+    return np.unique(np.array([B.parse_id(str(i)) for i in ids], np.uint64))
 
 
 def _unknown(start: dict[Relative, Ids]) -> Ids:

@@ -66,8 +66,9 @@ def holder(folder: str) -> dict[str, str | int] | None:
     try:
         locked, stated = _lock(descriptor), _holder(descriptor)
         here = stated.get("host") == socket.gethostname()
+        lives = here and _lives(stated, descriptor, path, locks=bool(locked))
         recent = time.time() - os.fstat(descriptor).st_mtime < STALE
-        if locked is False or (recent and not here) or (here and _lives(stated, descriptor, path, locks=bool(locked))):
+        if locked is False or lives or (bool(stated) and not here and recent):  # a cut lease is none
             return {"pid": stated.get("pid", "?"), "host": stated.get("host", "?")}
         return None
     finally:

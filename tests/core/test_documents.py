@@ -1,0 +1,86 @@
+"""Documents as Python objects: positions and slices are those of a list."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+import dataprep as dp
+import laws
+
+TEXTS = [f"text {n}" for n in range(7)]
+
+
+@pytest.fixture(params=["sealed", "read"])
+def docs(request, tmp_path):
+    """Seven documents, in two parts and batches of three."""
+    read = laws.dataset_of(tmp_path, TEXTS, parts=2)
+    return dp.Pipeline().run(read, str(tmp_path / "out")) if request.param == "sealed" else read
+
+
+def test_positions_and_slices_are_those_of_a_list(docs):
+    """Negative ones and steps, too; one beyond either end is an IndexError."""
+    rows = list(docs)
+    assert [row["text"] for row in rows] == TEXTS
+    for at in range(-len(rows), len(rows)):
+        assert docs[at] == rows[at]
+    for at in (len(rows), len(rows) + 5, -len(rows) - 1):
+        with pytest.raises(IndexError, match=rf"no document at position {at}; there are 7$"):
+            docs[at]
+    bounds = (None, 0, 2, 6, 9, -1, -3, -9)
+    for start, stop, step in itertools.product(bounds, bounds, (None, 2, -1)):
+        assert docs[start:stop:step] == rows[start:stop:step], (start, stop, step)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 9])
+def test_the_first_documents_are_taken(docs, monkeypatch, n):
+    """And no batch after them is read."""
+    batches, read = docs.batches, []
+    monkeypatch.setattr(type(docs), "batches", lambda *_: (read.append(b.num_rows) or b for b in batches()))
+    assert [row["text"] for row in docs.take(n)] == TEXTS[:n]
+    assert sum(read[:-1]) < max(1, n)
+
+
+def test_tables_of_documents(docs, tmp_path):
+    """All columns or some; without documents, too; sources are strings for other libraries."""
+    assert docs.table()["text"].to_pylist() == TEXTS
+    assert docs.table(["text"]).column_names == ["text"]
+    assert docs.to_arrow().schema.field("source").type == pa.string()
+    assert docs.to_arrow().column_names == docs.table().column_names
+    none = docs.then(dp.Filter(lambda text: False))
+    assert none.table().column_names == ["id", "text", "source", "meta"]
+    assert none.table(["source", "id"]).num_rows == 0
+
+
+def test_other_libraries_get_the_table(docs, monkeypatch):
+    """With the columns of the input if they are asked for; the extra is named; options go to the hub."""
+    asked = []
+
+    def need(name, extra):
+        asked.append((name, extra))
+        return SimpleNamespace(from_arrow=lambda table: table.column_names)
+
+    monkeypatch.setattr("dataprep.core.documents.need", need)
+    assert docs.to_polars() == ["id", "text", "source", "meta"]
+    assert docs.to_polars(restore=True) == ["text"]
+    pytest.importorskip("pandas")
+    assert list(docs.to_pandas(restore=True).columns) == ["text"]
+    assert list(docs.to_pandas()["text"]) == TEXTS
+    assert set(asked) == {("polars", "frames"), ("pandas", "frames")}
+    pushed = SimpleNamespace(push_to_hub=lambda name, **options: (name, options))
+    monkeypatch.setattr(type(docs), "to_hf", lambda self, restore: pushed if restore else None)
+    assert docs.push("a/b", restore=True, private=True) == ("a/b", {"private": True})
+
+
+def test_a_sample_is_spread_over_the_parts(tmp_path):
+    """Up to eight of them, with an equal share of the bytes each."""
+    docs = laws.dataset_of(tmp_path, ["x" * 10] * 80, parts=20, rows_per_batch=1)
+    assert [docs.parts.index(part) for part in docs.spread()] == [0, 2, 5, 7, 10, 12, 15, 17]
+    assert [batch.num_rows for batch in docs.sample(160).batches()] == [1] * 16
+    few = docs.of(docs.parts[:8])
+    assert list(few.spread()) == list(few.parts)
+    assert few.sample(80).count == 8
+    assert docs.of(docs.parts[:9]).spread()[-1] is docs.parts[7]

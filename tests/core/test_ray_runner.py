@@ -1,0 +1,144 @@
+"""Ray without Ray: a module in its place that keeps the calls and does the work here; tests/hard starts a cluster."""
+
+import sys
+import types
+from dataclasses import dataclass
+
+import cloudpickle
+import pytest
+
+from dataprep.core import ray_runner
+from dataprep.core.ray_runner import Ray
+from dataprep.core.runner import Local
+from dataprep.errors import PlanError, WorkerDied
+
+
+class TaskError(Exception):
+    """As Ray reports an error of a task."""
+
+    def __init__(self, cause):
+        super().__init__("of the task")
+        self.cause = cause
+
+
+class Crashed(Exception):
+    """A worker ended."""
+
+
+class Full(Exception):
+    """Ray ended a worker for its memory."""
+
+
+@pytest.fixture
+def ray(monkeypatch):
+    """The module in Ray's place: `inits` are the calls of init, `apart` the fourth arguments, `most` tasks at once."""
+    module = types.ModuleType("ray")
+    module.inits, module.retries, module.apart, module.running, module.most = [], [], [], 0, 0
+    module.resources = {"CPU": 3.0}
+    module.exceptions = types.SimpleNamespace(RayTaskError=TaskError, WorkerCrashedError=Crashed, OutOfMemoryError=Full)
+    module.is_initialized = lambda: bool(module.inits)
+    module.init = lambda **given: module.inits.append(given)
+    module.cluster_resources = lambda: module.resources
+
+    def remote(max_retries):
+        module.retries.append(max_retries)
+
+        def decorated(work):
+            def start(path, task, item, apart):
+                module.apart.append(apart)
+                module.running += 1
+                module.most = max(module.most, module.running)
+                return lambda: work(path, task, item, None)
+
+            return types.SimpleNamespace(remote=start)
+
+        return decorated
+
+    def get(reference):
+        module.running -= 1
+        return reference()
+
+    module.remote, module.get = remote, get
+    monkeypatch.setitem(sys.modules, "ray", module)
+    return module
+
+
+@dataclass
+class Item:
+    """Of a task."""
+
+    number: int
+    skips_bad: bool = False
+
+
+def number(item):
+    return item.number
+
+
+def test_results_in_item_order_from_one_cluster(ray):
+    """The cluster is joined once and quietly; one task more than CPUs waits there; a dead worker has three tries."""
+    runner = Ray("auto")
+    assert list(runner.map(number, [Item(n) for n in range(9)])) == list(range(9))
+    assert list(runner.map(number, [])) == []
+    quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+    assert ray.inits == [{"address": "auto", **quiet}]
+    assert (runner.workers, ray.most, set(ray.retries), set(ray.apart)) == (3, 4, {2}, {None})
+    ray.resources = {}
+    assert Ray().workers == 1
+    ray.resources = {"CPU": 0.5}
+    assert Ray().workers == 1
+
+
+def test_limits_hold_in_a_process_of_their_own(ray):
+    """A time limit, an equal share of memory (and no task that waits), and files that may be skipped."""
+    items = [Item(n) for n in range(5)]
+    assert list(Ray(memory="2400 MiB").map(number, items)) == list(range(5))
+    assert (ray.most, set(ray.apart)) == (3, {Local(1, memory="800 MiB")})
+    ray.apart.clear()
+    assert list(Ray(timeout=9).map(number, items)) == list(range(5))
+    assert set(ray.apart) == {Local(1, timeout=9)}
+    ray.apart.clear()
+    assert list(Ray().map(number, [Item(0, skips_bad=True), Item(1)])) == [0, 1]
+    assert ray.apart == [Local(1), None]
+    for wrong in ({"memory": "lots"}, {"timeout": 0}):
+        with pytest.raises(PlanError):
+            Ray(**wrong)
+
+
+@pytest.mark.parametrize("error", [Crashed(), Full()], ids=["crashed", "full"])
+def test_a_dead_worker_is_named(ray, error):
+    """With the head of the task."""
+
+    def dies(item):
+        raise error
+
+    with pytest.raises(WorkerDied) as died:
+        list(Ray().map(dies, ["x" * 300]))
+    assert str(died.value).startswith("a worker was killed 3 times during the task " + "x" * 200 + "; ")
+
+
+def test_an_error_of_a_task_is_that_of_the_user(ray):
+    """As it was raised there; what is no Exception arrives in Ray's."""
+    cause = KeyError("a")
+    for inner, expected in ((cause, KeyError), (KeyboardInterrupt(), TaskError)):
+
+        def fails(item, inner=inner):
+            raise TaskError(inner)
+
+        with pytest.raises(expected):
+            list(Ray().map(fails, [1]))
+
+
+def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
+    """The search path comes with it, without repeats; a process of its own gets the task as it was sent."""
+    task, item = cloudpickle.dumps(number), cloudpickle.dumps(Item(7))
+    monkeypatch.setattr(sys, "path", ["/a", "/b"])
+    assert cloudpickle.loads(ray_runner._work_elsewhere(["/b", "/c"], task, item, None)) == 7
+    assert sys.path == ["/a", "/b", "/c"]
+
+    class Apart:
+        def map_pickled(self, given, items):
+            assert given is task
+            return iter([number(items[0]) + 1])
+
+    assert cloudpickle.loads(ray_runner._work_elsewhere([], task, item, Apart())) == 8
