@@ -235,3 +235,35 @@ def test_mistakes_are_sentences(dataset, build, tmp_path):
     (tmp_path / "a" / "index.json").write_text("[]")
     with pytest.raises(CorruptShard, match="does not describe a suffix-array index"):
         SuffixIndex.open(str(tmp_path / "a"))
+
+
+def test_input_of_other_content(tmp_path, caplog):
+    """The same file with other content is indexed again, with a warning, also after kills; another file is not."""
+    texts, out = tmp_path / "a.txt", tmp_path / "index"
+
+    def build(text):
+        texts.write_text(text)
+        return SuffixIndex.build(dp.read(str(texts)), str(out))
+
+    build("some text")
+    again = build("other text")
+    assert (again.count("some"), again.count("other")) == (0, 1)
+    assert caplog.messages == ["1 of 1 input file changed since the last run: a.txt; indexing all documents again"]
+    for at in range(1, 20):
+        left = iter([False] * at + [True])
+        unlink = os.unlink
+
+        def dying(path, left=left, unlink=unlink):
+            if not str(path).endswith("lease") and next(left, False):
+                raise KeyboardInterrupt
+            unlink(path)
+
+        with mock.patch("os.unlink", dying):
+            try:
+                found = build(f"text number {at}")
+            except KeyboardInterrupt:
+                found = build(f"text number {at}")
+        assert found.count(f"number {at}") == found.count("text") == 1
+    os.rename(texts, tmp_path / "b.txt")
+    with pytest.raises(StaleOutput, match="is an index of other documents"):
+        SuffixIndex.build(dp.read(str(tmp_path / "b.txt")), str(out))

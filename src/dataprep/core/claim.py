@@ -1,9 +1,4 @@
-"""Prepare the output folder of a Dataset: open a finished result, continue an unfinished one, or replace another one.
-
-A result is also continued if the input differs only in files that the earlier run could not read in full (bad files,
-empty files, and files with damaged records, as listed in unread.parquet). Then only the parts with these files are made
-again.
-"""
+"""Prepare the output folder of a Dataset: open a finished result, continue an unfinished one, or replace another."""
 
 from __future__ import annotations
 
@@ -11,9 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pyarrow.parquet as pq
-
-from dataprep.errors import CorruptShard, DataprepError, PlanError, ReadError, StaleOutput, redacted
+from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.store import files
 from dataprep.store.receipts import all_whole
 
@@ -26,20 +19,14 @@ from .folder import (
     PART_FILES,
     RECEIPTS,
     RECIPE,
-    REPORT,
     STEPS,
-    UNREAD,
     Folder,
     home_of,
     part_name,
 )  # fmt: skip
-from .inputs import work_key
 from .stale import changed
-from .unread import BAD, BAD_DIGEST, DAMAGED, EMPTY, QUARANTINED
 
 log = logging.getLogger("dataprep")
-
-NOT_WHOLE = (BAD, EMPTY, BAD_DIGEST, DAMAGED, QUARANTINED)  # reasons of files that may be fetched again
 
 
 def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:
@@ -70,20 +57,6 @@ def is_finished(out: str, recipe: dict[str, Any]) -> bool:
     """Return whether `out` has the complete result of `recipe` (input and stages), so that nothing must be written."""
     found = Folder(out).recipe
     return all(found.get(name) == recipe.get(name) for name in ("key", "forgotten")) and Folder(out).is_sealed
-
-
-def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: Sequence[Any]) -> None:
-    """Mark `out` as unfinished if the input differs only in files that the earlier run could not read in full.
-
-    Otherwise, do nothing. To mark means to delete the manifest and the saved steps (their keys are of the old input),
-    and to write `recipe`. Then `claim` continues the work, and only the parts with these files are made again.
-    """
-    found = Folder(out).recipe
-    if found.get("key") in (None, recipe["key"]) or found.get("forgotten") != recipe.get("forgotten"):
-        return
-    if _only_unread_changed(out, docs, stages):
-        owned.remove(out, [MANIFEST, REPORT, UNREAD, STEPS])
-        files.write_state(Folder(out).path(RECIPE), recipe)
 
 
 def claim(
@@ -153,32 +126,3 @@ def _sealed_recipe(folder: Folder) -> dict[str, Any]:
         return folder.manifest
     except CorruptShard:
         return {}
-
-
-def _only_unread_changed(out: str, docs: Dataset, stages: Sequence[Any]) -> bool:
-    """Return whether the folder `out` was made by the same readers and stages, and from the same files, as now.
-
-    Files that the earlier run could not read may differ.
-    """
-    try:
-        origin, unread = Folder(out).origin, _unread_files(out)
-        if not unread or origin.get("work") != work_key(docs, stages):
-            return False
-        old = {(row["url"], row["file"], row["source"]): row["fingerprint"] for row in origin["files"]}
-    except (DataprepError, OSError, KeyError):
-        return False
-    pieces = [piece for part in docs.parts for piece in part.slices]
-    new = {(redacted(p.url), p.file, p.source): docs.fingerprints[p.url] for p in pieces}
-    return old.keys() == new.keys() and {name[0] for name in new if new[name] != old[name]} <= unread
-
-
-def _unread_files(out: str) -> set[str]:
-    """Return the files that earlier runs of a folder found to be bad, empty, or with damaged records."""
-    found: set[str] = set()
-    for home in (Folder(out), *(step.input for step in Folder(out).steps)):
-        url = home.path(UNREAD)
-        if files.exists(url):
-            with files.open_arrow(url) as f:
-                rows = pq.read_table(f).to_pylist()
-            found |= {row["file"] for row in rows if row["reason"] in NOT_WHOLE}
-    return found

@@ -30,7 +30,7 @@ from .reader import Slice
 from .stage import Head, Stage
 from .stats import Stats
 from .tables import CUTS, DROPS
-from .unread import Unread, check_unread, read_unread, unread_table
+from .unread import NOT_OPENED, Unread, check_unread, read_unread, unread_table
 
 SPREAD = 8  # parts that a sample is taken from
 
@@ -60,7 +60,12 @@ class Dataset(Documents):
         may_fail = {piece.url for piece, skips_bad in pieces if skips_bad or piece.unread is not None}
 
         def hash_of(url: str) -> str:
-            return _unread_fingerprint(url) if url in may_fail else hashes.fingerprint(url)
+            try:
+                return hashes.fingerprint(url)
+            except ReadError:
+                if url not in may_fail:
+                    raise
+                return NOT_OPENED
 
         return known | hashes.fingerprints((url for url, found in known.items() if not found), hash_of)
 
@@ -243,14 +248,6 @@ class Dataset(Documents):
         if unknown:
             msg = f"there is no column {', '.join(unknown)}; the columns are {', '.join(self.columns)}"
             raise PlanError(msg)
-
-
-def _unread_fingerprint(url: str) -> str:
-    """Return the fingerprint of a file that may be listed as unread; a word if it cannot be opened."""
-    try:
-        return hashes.fingerprint(url)
-    except ReadError:
-        return "unread"
 
 
 def check_dataset(docs: object) -> None:

@@ -35,7 +35,7 @@ def write(docs: Dataset, out: str, stages: Sequence[Any] = ()) -> None:
     """
     if n_hidden((*docs.stages, *stages)):
         return
-    readers = list(dict.fromkeys(part.reader for part in docs.parts))
+    readers = _readers(docs)
     rows = {
         (piece.url, piece.file): {
             "url": redacted(piece.url), "file": piece.file, "source": piece.source,
@@ -44,14 +44,30 @@ def write(docs: Dataset, out: str, stages: Sequence[Any] = ()) -> None:
         for part in docs.parts for piece in part.slices
     }  # fmt: skip
     records = [recorded(reader) for reader in readers]
-    work = work_key(docs, stages)
-    files.write_state(files.join(out, ORIGIN), {"readers": records, "files": list(rows.values()), "work": work})
+    record = {"readers": records, "files": list(rows.values()), "work": work_key(docs, stages)}
+    record |= {"beside": [{"url": url, "fingerprint": found} for url, found in beside(docs).items()]}
+    files.write_state(files.join(out, ORIGIN), record)
+
+
+def beside(docs: Dataset) -> dict[str, str]:
+    """Return the hash of each file that readers read with those of `docs`, such as one of names, as {URL: hash}."""
+    pieces = {piece.url: part.reader for part in docs.parts for piece in part.slices if piece.unread is None}
+    urls = dict.fromkeys(url for at, reader in pieces.items() for url in reader.companions(at))
+    return {redacted(url): hashes.fingerprint(url) for url in urls}
 
 
 def work_key(docs: Dataset, stages: Sequence[Any]) -> str:
     """Return a hash of the readers and stages that make a result, which does not depend on the input files."""
-    readers = list(dict.fromkeys(part.reader for part in docs.parts))
-    return key((readers, docs.stages, list(stages)))
+    return key((_readers(docs), docs.stages, list(stages)))
+
+
+def _readers(docs: Dataset) -> list[Reader]:
+    """Return the different readers of the parts, which need not be hashable, in the order of their first parts."""
+    found: list[Reader] = []
+    for part in docs.parts:
+        if part.reader not in found[-1:] and part.reader not in found:
+            found.append(part.reader)
+    return found
 
 
 def document(out: str, id_: int) -> dict[str, Any] | None:

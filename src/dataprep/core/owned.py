@@ -15,7 +15,7 @@ from typing import Any
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
 from dataprep.store import files
-from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, is_journal, journal_of, journaled
+from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, is_journal, journal_of, journaled, note
 
 from .folder import (
     CUTS,
@@ -132,6 +132,14 @@ def remove(out: str, names: Iterable[str]) -> int:
             if os.path.join(folder, "").startswith(inside):
                 files.remove_empty(folder, above=home)
     return freed
+
+
+def move(old: str, new: str) -> None:
+    """Rename a local file, or a folder with its files; the journal (list of created files) gets the new names first."""
+    old, new = (os.path.abspath(files.path_of(url)) for url in (old, new))
+    os.makedirs(os.path.dirname(new), exist_ok=True)
+    note(*(new + found[len(old) :] for found in _files(old)))
+    os.rename(old, new)
 
 
 def discard(url: str) -> None:

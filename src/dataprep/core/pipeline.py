@@ -22,7 +22,8 @@ from dataprep.store.key import key
 from . import blame, forget_list, inputs, owned, quarantine
 from .audit import Search
 from .batch import Ids
-from .claim import check_apart, claim, is_finished, take_over_restored
+from .changed import take_over
+from .claim import check_apart, claim, is_finished
 from .dataset import Dataset, check_dataset
 from .describe import describe, labels_of, stated
 from .estimator import Estimator
@@ -136,8 +137,8 @@ class Pipeline:
         self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, runner: Runner, forgotten: Ids,
         *, replace: bool,
     ) -> Dataset:  # fmt: skip
-        if not replace:
-            take_over_restored(docs, out, recipe, self.stages)
+        fits = {step.name: step.key for step in steps if not isinstance(step.stage, Stage)}
+        take_over(docs, out, recipe, self.stages, fits, forgotten, replace=replace)
         sealed = claim(out, recipe, replace=replace, journal=True, docs=docs)
         hashes.save(out, docs.fingerprints)
         if sealed is not None:

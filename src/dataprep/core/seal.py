@@ -22,6 +22,7 @@ from . import batch as B
 from . import owned
 from .audit import CELL, Search, Strings, audit, json_strings
 from .batch import Batch
+from .changed import renumber
 from .claim import remove_parts_of_others
 from .dataset import Dataset, open_dataset
 from .describe import READ
@@ -54,7 +55,11 @@ class Seal:
     def __call__(self, part: Part) -> dict[str, Any]:
         """Write the files of a part, unless it has a valid receipt, and return its receipt."""
         receipt = Folder(self.out).receipt(part.number)
-        return receipts.once(receipt, f"{part.key}-{self.codec}", lambda: self._write(part))
+        return receipts.once(receipt, self.done_key(part), lambda: self._write(part))
+
+    def done_key(self, part: Part) -> str:
+        """Return the key that the receipt of a part states; `part` has its own."""
+        return f"{part.key}-{self.codec}"
 
     def _write(self, part: Part) -> dict[str, Any]:
         ledgers = self.ledgers(part)
@@ -131,8 +136,10 @@ def seal(
     receipts: list[dict[str, Any]] = []
     rows: list[Unread] = []
     listed = _listed_rows(docs, unread)
+    tasks = docs.tasks
+    renumber(out, [task.done_key(part) for part in tasks])
     try:
-        for receipt in run.map(task, docs.tasks, label):
+        for receipt in run.map(task, tasks, label):
             receipts.append(receipt)
             rows += _unread_rows(receipt)
             check_unread(rows, docs.max_bad_files)

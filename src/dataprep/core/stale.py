@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dataprep.errors import redacted
-
+from .changed import compared
 from .dataset import Dataset
 from .describe import spelled
-from .folder import Folder
 
 UNKNOWN = "its input or its code is another"
 LONGEST = 60  # characters of a value that are shown
@@ -60,17 +58,14 @@ def _value(value: Any) -> str:
 
 def _files(out: str, docs: Dataset) -> str:
     """Return the first input file that is new, missing or has other content; empty if none is, or if none is known."""
-    listed = Folder(out).origin.get("files", [])
-    old = {row["url"]: row["fingerprint"] for row in listed if isinstance(row, dict)}
-    new = {redacted(p.url): docs.fingerprints[p.url] for part in docs.parts for p in part.slices}
-    if not old:
-        return ""
-    for kind, urls in (
-        ("has other content", [url for url in new if url in old and new[url] != old[url]]),
-        ("is new", [url for url in new if url not in old]),
-        ("is not in the input any more", [url for url in old if url not in new]),
+    changes = compared(out, docs)
+    for what, urls in () if changes is None else (
+        ("is new", changes.new),
+        ("is not in the input any more", changes.gone),
+        ("is empty now, or cannot be opened", changes.unreadable),
+        ("has other content", changes.changed),
     ):
         if urls:
             more = f" (and {len(urls) - 1:,} more)" if len(urls) > 1 else ""
-            return f"the input file {urls[0]}{more} {kind}"
+            return f"the input file {urls[0]}{more} {what}"
     return ""

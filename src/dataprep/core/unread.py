@@ -32,6 +32,7 @@ log = logging.getLogger("dataprep")
 
 BAD, EMPTY, QUARANTINED = "bad", "empty", "quarantined"
 BAD_DIGEST, DAMAGED = "bad_digest", "damaged"  # read, except for records that are wrong
+NOT_OPENED = "unread"  # in place of the hash of a file that cannot be opened
 SEGMENTED = "segmented"  # read, except for records whose content continues in other records
 SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lists this one as unread'
 

@@ -15,11 +15,12 @@ import numpy as np
 import pyarrow as pa
 from rich.filesize import decimal
 
-from dataprep.core import owned
+from dataprep.core import inputs, owned
+from dataprep.core.changed import only_content
 from dataprep.core.claim import check_apart
 from dataprep.core.dataset import Dataset
 from dataprep.core.folder import INDEX as OWN
-from dataprep.core.folder import Folder, home_of
+from dataprep.core.folder import ORIGIN, Folder, home_of
 from dataprep.core.notebook import shown_in_notebooks
 from dataprep.core.runner import Runner, runner_of
 from dataprep.core.trial import reserve
@@ -107,7 +108,8 @@ class SuffixIndex:
         Disk: at most 5 bytes per byte of text (the text itself, and 4 bytes per character). Memory per worker: 5 bytes
         per byte of a shard (a share of the corpus of at most 64 MB), so 320 MB. A document of more than 64 MB is a
         shard of its own, and needs more memory. If a build was stopped, the next call continues it. replace: if `out`
-        holds an index of other documents, delete it first. Needs the extra `dedup`.
+        holds an index of other documents, delete it first; not needed if only the content of the same input files is
+        another. Needs the extra `dedup`.
 
         Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
         """
@@ -116,7 +118,8 @@ class SuffixIndex:
         if not any(files.real(url) == files.real(home.path(OWN)) for home in _homes(docs)):
             check_apart(docs, url)
         with lease.held(url):
-            _claim(url, key, replace=replace)
+            again = not replace and only_content(url, docs, "indexing all documents again")
+            _claim(url, key, docs, replace=replace or again)
             shards = list(_shards(docs, url, key, runner_of(run)))  # finished ones are only checked
             files.sweep(url)
             size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
@@ -244,21 +247,22 @@ def _homes(docs: Dataset) -> list[Folder]:
     return [home for home in found if home is not None]
 
 
-def _claim(url: str, key: str, *, replace: bool) -> None:
-    """Make sure that the index of `key` may be written here."""
-    ours = (INDEX, RECIPE, SHARDS)
+def _claim(url: str, key: str, docs: Dataset, *, replace: bool) -> None:
+    """Make sure that the index of `key` may be written here, and that its input files are listed in origin.json."""
+    ours = (INDEX, SHARDS, RECIPE, ORIGIN)  # in the order in which they are deleted: a killed call is repeated
     if strangers := owned.strangers(url, ours, ours):
         msg = f"{url} holds {strangers[0]}, which is not part of an index; give another folder"
         raise StaleOutput(msg)
     place = files.join(url, RECIPE)
     if files.exists(place) and files.read_json(place).get("key") == key:
         return
-    if any(files.exists(files.join(url, name)) for name in ours):
+    if any(files.exists(files.join(url, name)) for name in ours[:-1]):
         if not replace:
             msg = f"{url} is an index of other documents; give another folder, or replace=True"
             raise StaleOutput(msg)
         owned.remove(url, ours)
     owned.begin(url)
+    inputs.write(docs, url)
     files.write_state(place, {"kind": "suffix_index", "key": key})
 
 

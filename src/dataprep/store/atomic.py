@@ -109,16 +109,17 @@ def is_attempt(name: str) -> bool:
     return _ATTEMPT.fullmatch(name) is not None
 
 
-def note(path: str) -> None:
-    """Enter the path of a file that will be created into the journal (list of created files) of its output folder.
+def note(*paths: str) -> None:
+    """Enter the paths of files that will be created into the journal (list of created files) of their output folder.
 
-    Does nothing if the file exists already, or if no folder around it has a journal.
+    Files that exist already are left out. Does nothing if no folder around the first has a journal.
     """
-    journal = None if os.path.lexists(path) else journal_of(path)
+    paths = tuple(path for path in paths if not os.path.lexists(path))
+    journal = journal_of(paths[0]) if paths else None
     if journal is not None:
-        name = os.path.relpath(os.path.abspath(path), os.path.dirname(journal))
+        names = [os.path.relpath(os.path.abspath(path), os.path.dirname(journal)) for path in paths]
         with open(journal, "ab") as f:  # a small append is one write, so that processes do not mix their lines
-            f.write(f"\n{json.dumps(name)}".encode())
+            f.write("".join(f"\n{json.dumps(name)}" for name in names).encode())
             f.flush()
             os.fsync(f.fileno())  # else a power cut may keep the file and lose its line, and the file is nobody's
 

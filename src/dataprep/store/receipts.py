@@ -27,9 +27,9 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
     `atomic`) and returns {"files": [their URLs], ...}, a dict of values that JSON can represent. Returns the content of
     the receipt: what `make` returned, the key, and the size and hash of each file.
     """
-    found = valid(receipt, key)
-    if found is not None:
-        return found
+    done = valid(receipt, key)
+    if done is not None:
+        return done
     made = make()
     urls = made.get("files", [])
     stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
@@ -44,7 +44,7 @@ def valid(receipt: str, key: str) -> dict[str, Any] | None:
     It is valid if it states this key, and if the files that it lists have the bytes that were written. Hashing them
     takes 0.2 s per GB. Remote files of more than SMALL bytes are compared by their size only.
     """
-    record = _read(receipt)
+    record = found(receipt)
     return record if record is not None and record["key"] == key and _has_files(receipt, record) else None
 
 
@@ -54,27 +54,27 @@ def read(receipt: str, *lists: str) -> dict[str, Any]:
     Raises CorruptShard if it is not a receipt that dataprep wrote.
     """
     record = files.read_json(receipt)
-    found = [record.get(name) for name in ("files", *lists)] if isinstance(record, dict) else [None]
-    stated = found[0] if isinstance(found[0], list) else [None]
+    lists_of = [record.get(name) for name in ("files", *lists)] if isinstance(record, dict) else [None]
+    stated = lists_of[0] if isinstance(lists_of[0], list) else [None]
     named = all(isinstance(f, dict) and {"name", "size", "hash"} <= f.keys() for f in stated)
-    if not named or not all(isinstance(one, list) for one in found):
+    if not named or not all(isinstance(one, list) for one in lists_of):
         msg = f"{receipt} must be a receipt that dataprep wrote; remove it and run again"
         raise CorruptShard(msg)
     return cast("dict[str, Any]", record)
 
 
-def all_whole(found: Sequence[str]) -> bool:
-    """Return whether all receipts `found` are whole, and the files that they list have the bytes that were written."""
-    with ThreadPoolExecutor(min(len(found), os.cpu_count() or 1, 8) or 1, thread_name_prefix="check") as threads:
-        return all(threads.map(_is_whole, found))
+def all_whole(urls: Sequence[str]) -> bool:
+    """Return whether all receipts at `urls` are whole, and their files have the bytes that were written."""
+    with ThreadPoolExecutor(min(len(urls), os.cpu_count() or 1, 8) or 1, thread_name_prefix="check") as threads:
+        return all(threads.map(_is_whole, urls))
 
 
 def _is_whole(receipt: str) -> bool:
-    record = _read(receipt)
+    record = found(receipt)
     return record is not None and _has_files(receipt, record)
 
 
-def _read(receipt: str) -> dict[str, Any] | None:
+def found(receipt: str) -> dict[str, Any] | None:
     """Return the content of a receipt; None if it is missing, or empty or cut, by a disk that lost its last writes."""
     try:
         record = files.read_json(receipt) if files.exists(receipt) else None

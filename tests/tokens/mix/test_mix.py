@@ -95,6 +95,23 @@ def test_lock_says_what_was_asked_and_what_came_out(two, tmp_path, caplog):
     assert "chat is repeated 4.0 times" in caplog.text
 
 
+def test_a_source_of_other_content(two, tmp_path, caplog):
+    """Of the same folders and shares, the mixture is written again, and a warning names the source."""
+    mix, out = Mix({"web": 3, "chat": 1}), tmp_path / "out"
+    mix.write(two, out)
+    folder(tmp_path / "chat", 50, seed=2)
+    with pytest.raises(StaleOutput, match="another recipe"):
+        Mix({"web": 2, "chat": 1}).write(two, out)
+    os.rename(tmp_path / "chat", tmp_path / "moved")
+    with pytest.raises(StaleOutput, match="another recipe"):
+        mix.write({**two, "chat": str(tmp_path / "moved")}, out)
+    os.rename(tmp_path / "moved", tmp_path / "chat")
+    mix.write(two, out)
+    assert caplog.messages == ["1 of 2 sources changed since the last run: chat; writing the mixture again"]
+    mix.write(two, tmp_path / "fresh")
+    laws.same_bytes(out, tmp_path / "fresh")
+
+
 def test_same_bytes_whoever_works_and_again(two, tmp_path):
     """Two processes give the files of one; a second call opens what is there; other weights are refused, or replace."""
     mix = Mix({"web": 3, "chat": 1})

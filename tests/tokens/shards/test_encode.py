@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import filecmp
 import itertools
+import json
 import logging
 import os
 from dataclasses import dataclass, replace
@@ -190,6 +191,25 @@ def test_another_recipe_is_stale(tok, tmp_path):
         dp.encode(docs, tok, out=tmp_path / "s", val=0.2)
     assert verify_shards(dp.encode(docs, tok, out=tmp_path / "s", val=0.2, replace=True).path) == []
     assert not (tmp_path / "s" / "train-00001.bin").exists()
+
+
+def test_input_of_other_content(tok, tmp_path, caplog):
+    """The same file with other content is encoded again, with a warning; with other settings, `replace` is needed."""
+    texts, out = tmp_path / "a.jsonl", tmp_path / "s"
+
+    def encode(n, out, **settings):
+        texts.write_text("".join(json.dumps({"text": f"text number {i}"}) + "\n" for i in range(n)))
+        clean = dp.Pipeline().run(dp.read(str(texts)), out=str(tmp_path / "clean"))
+        return dp.encode(clean, tok, out=out, **{"val": 0.3, "shard_tokens": 200, **settings})
+
+    encode(60, out)
+    with pytest.raises(StaleOutput, match="val was 0.3 there, and is 0.2 now"):
+        encode(70, out, val=0.2)
+    assert len(encode(80, out)) == 80
+    again = "1 of 1 input file changed since the last run: clean; encoding all documents again"
+    assert [message for message in caplog.messages if "encoding" in message] == [again]
+    encode(80, tmp_path / "fresh")
+    laws.same_bytes(out, tmp_path / "fresh")
 
 
 def test_a_dataset_is_not_written_over(tok, tmp_path):

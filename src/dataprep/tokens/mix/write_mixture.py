@@ -7,6 +7,7 @@ shards of the sources; all sources are read from start to end.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dataprep.core.folder import ORIGIN, Folder
 from dataprep.core.runner import runner_of
-from dataprep.errors import CorruptShard, PlanError
+from dataprep.errors import CorruptShard, PlanError, counted, redacted
 from dataprep.store import files, lease
 from dataprep.store.key import key
 from dataprep.tokens.shards.claim import (
@@ -26,6 +28,7 @@ from dataprep.tokens.shards.claim import (
     finished,
     local_folder,
     own_tokenizer,
+    same_settings,
     shard_once,
     swept,
 )
@@ -41,6 +44,9 @@ from .sources import MixSource, Numbers, lengths_of
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner
 
+log = logging.getLogger("dataprep")
+
+PLANNED = "tokens by source"
 VERSION = 2  # increased if the same mixture has other bytes
 BLOCK_TOKENS = 1 << 20  # copied at a time, with 40 bytes of offsets per token
 DOCUMENT = np.dtype([("stream", "<u2"), ("doc", "<i8")])
@@ -76,13 +82,43 @@ def write_mixture(
     if made is not None:
         return made
     with lease.held(folder):
-        made = claim(folder, recipe, replace=replace, settings=_settings(got, seed, shard_tokens))
+        settings = _settings(got, seed, shard_tokens)
+        made = claim(
+            folder, recipe, replace=replace, settings=settings,
+            accepts=lambda found: _only_content_changed(folder, streams, found, settings, described(got).get("asked")),
+        )  # fmt: skip
         return made or _write(streams, got, folder, seed, shard_tokens, runner_of(run), recipe, described)
 
 
 def _settings(got: Mapping[str, int], seed: int, shard_tokens: int) -> dict[str, Any]:
     """Return the values that decide a mixture, for the manifest and for messages."""
-    return {"made_by": "mix", "tokens by source": dict(got), "seed": seed, "shard_tokens": shard_tokens}
+    return {"made_by": "mix", PLANNED: dict(got), "seed": seed, "shard_tokens": shard_tokens}
+
+
+def _origin(streams: list[MixSource]) -> dict[str, Any]:
+    """Return the content of origin.json: the folder of each source on this machine, and the hash of its shards."""
+    return {"sources": [{"name": s.name, "url": redacted(s.path), "root": s.shards.root} for s in streams]}
+
+
+def _only_content_changed(
+    folder: str, streams: list[MixSource], found: Mapping[str, Any], settings: Mapping[str, Any], asked: Any
+) -> bool:
+    """Return whether the mixture of the manifest `found` is of the same folders and shares, and the shards are others.
+
+    If so, a warning names the sources. settings, asked: the settings and the wanted shares of the new mixture.
+    """
+    before, now = ({(s["name"], s["url"]): s["root"] for s in origin.get("sources", [])}
+                   for origin in (Folder(folder).origin, _origin(streams)))  # fmt: skip
+    changed = [name for name, url in now if before.get((name, url)) != now[name, url]]
+    planned = (found.get("settings") or {}).get(PLANNED)
+    same = [(found.get("mixture") or {}).get("asked"), found.get("tokenizer"), list(before)] == [
+        asked, streams[0].shards.manifest.get("tokenizer"), list(now)
+    ]  # fmt: skip
+    if not (changed and same and same_settings(found, {**settings, PLANNED: planned})):
+        return False
+    what = f"{len(changed):,} of {counted(len(streams), 'source')} changed since the last run: {', '.join(changed)}"
+    log.warning("%s; writing the mixture again", what)
+    return True
 
 
 def _write(
@@ -91,6 +127,7 @@ def _write(
 ) -> Shards:  # fmt: skip
     """Write the shards into `folder`, which `claim` prepared for `recipe`."""
     first = streams[0].shards
+    files.write_state(Folder(folder).path(ORIGIN), _origin(streams))
     if own_tokenizer(first) is not None:
         with files.open_raw(files.join(streams[0].path, TOKENIZER)) as f:
             data = f.read()

@@ -8,12 +8,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from dataprep.core import forget_list, owned
 from dataprep.core.batch import Ids
 from dataprep.core.folder import MANIFEST, Folder, folder_url
 from dataprep.core.stale import changed_settings
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
 from dataprep.store import files, receipts
+from dataprep.store.as_json import json_bytes
 from dataprep.store.atomic import is_attempt
 from dataprep.tokens.shard_format import KIND, SHARD_TOKENS, content_hash
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
@@ -66,14 +69,15 @@ def finished(out: str, recipe: str, dropped: Ids | None = None) -> Shards | None
 
 def claim(
     out: str, recipe: str, *, replace: bool, settings: Mapping[str, Any], dropped: Ids | None = None,
-    docs: Dataset | None = None,
+    docs: Dataset | None = None, accepts: Callable[[Mapping[str, Any]], bool] = lambda _: False,
 ) -> Shards | None:  # fmt: skip
     """Return the token shards in the folder `out` if they are the wanted ones and complete; else prepare the folder.
 
     To prepare means to delete the manifest, so that the folder does not look complete; then None is returned. recipe:
     hash of all that decides the wanted shards. settings: values that decide it, and docs: the input, for a message that
     names what changed. dropped: ids of documents that must not be in them; None: those on the folder's own forget list.
-    Raises StaleOutput if the folder has other shards, unless `replace`.
+    accepts: function that takes the folder's manifest and returns whether its shards may be replaced without `replace`,
+    since they differ only by the content of their input. Raises StaleOutput if the folder has other shards.
     """
     url = files.join(out, MANIFEST)
     if not files.exists(url):
@@ -92,7 +96,7 @@ def claim(
         raise StaleOutput(msg)
     elif not replace and same:
         raise forget_list.stale(out)
-    elif not replace:
+    elif not replace and not accepts(found):
         known = {"dtype": found.get("dtype"), **found.get("settings", {})}
         what = changed_settings(out, known, settings, docs)
         msg = f"{out} was made by another recipe or from other input ({what})"
@@ -101,6 +105,11 @@ def claim(
     _begin(out)
     files.remove(url)  # first, so that a half-replaced folder does not look complete
     return None
+
+
+def same_settings(found: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Return whether the shards of the manifest `found` were made with `settings`, and no documents were forgotten."""
+    return found.get("settings") == orjson.loads(json_bytes(dict(settings))) and "forgotten" not in found
 
 
 def _begin(out: str) -> None:

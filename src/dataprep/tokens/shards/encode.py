@@ -22,24 +22,25 @@ import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.core import forget_list, inputs
+from dataprep.core.changed import only_content
 from dataprep.core.claim import check_apart
 from dataprep.core.dataset import check_dataset
 from dataprep.core.passes import Pass
 from dataprep.core.runner import runner_of
-from dataprep.errors import PlanError
 from dataprep.store import files, lease
 from dataprep.store.key import key
-from dataprep.tokens.dialogue import COLUMN, check_template, encode_dialogues
+from dataprep.tokens.dialogue import COLUMN, encode_dialogues
 from dataprep.tokens.shard_format import DTYPES, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SEED, SIDES, VAL, Split
-from dataprep.tokens.templates import Template, template_of
+from dataprep.tokens.templates import Template
 from dataprep.tokens.vocabulary.characters import Characters
 from dataprep.tokens.vocabulary.loaded import keep_loaded, load_once
 from dataprep.tokens.vocabulary.openers import tokenizer_for
 from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
-from .claim import check_shard_tokens, claim, finished, local_folder, swept, vocabulary_fields
+from .checks import check_sides, check_split, template_for
+from .claim import check_shard_tokens, claim, finished, local_folder, same_settings, swept, vocabulary_fields
 from .pieces import KINDS, Assemble, PieceWriter, shard_plans
 from .shard import Shards
 from .special_in_text import count_special, spelled_by
@@ -87,7 +88,8 @@ def encode(
             by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
         dtype: "uint32" for a vocabulary over 65,536.
         shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
-        replace: overwrite shards in `out` that were made from other documents or with other settings.
+        replace: overwrite shards in `out` that were made from other documents or with other settings. If only the
+            content of the same input files, or of the same Dataset, is another, this is not needed.
 
     An empty document is kept as its separator only, so that documents and rows of the Dataset agree one to one.
 
@@ -106,15 +108,21 @@ def encode(
     split = split or Split(val=val, seed=split_seed)
     split.check_columns(docs.columns)
     check_shard_tokens(shard_tokens)
-    _check_split(tok, split)
-    layout = ShardLayout(split=split, template=_template(docs, tok, template), dtype=dtype, shard_tokens=shard_tokens)
+    check_split(tok, split)
+    written_by = template_for(docs, tok, template)
+    layout = ShardLayout(split=split, template=written_by, dtype=dtype, shard_tokens=shard_tokens)
     recipe = key([VERSION, docs.key, tok.hash, layout])
     dropped = forget_list.wanted(docs, folder)
     made = finished(folder, recipe, dropped)
     if made is not None:
         return made
     with lease.held(folder):
-        made = claim(folder, recipe, replace=replace, settings=layout.settings(tok), dropped=dropped, docs=docs)
+        settings = layout.settings(tok)
+        again = "encoding all documents again"
+        made = claim(
+            folder, recipe, replace=replace, settings=settings, dropped=dropped, docs=docs,
+            accepts=lambda found: same_settings(found, settings) and only_content(folder, docs, again),
+        )  # fmt: skip
         return made or _encode(docs, tok, folder, layout, runner_of(run), recipe, dropped)
 
 
@@ -146,7 +154,7 @@ def _encode(
         **noted,
     )
     shards = swept(Shards.open(folder))
-    _check_sides(shards, layout, docs.stats.emptied)
+    check_sides(shards, layout.split, docs.stats.emptied)
     return shards
 
 
@@ -264,41 +272,3 @@ def chat_fields(template: Template | None, receipts: Iterable[Mapping[str, Any]]
             total[role].update(counts)
     best = {role: max(sorted(counts), key=counts.__getitem__, default="") or None for role, counts in total.items()}
     return {"template": template.source, "template_ends": [template.bos, template.eos], "speakers": best}
-
-
-# -- checks
-
-
-def _template(docs: Dataset, tok: Tokenizer, given: str | os.PathLike[str] | Template | None) -> Template | None:
-    if given is None:
-        return None
-    template = template_of(given)
-    check_template(tok, template)
-    if COLUMN not in docs.columns:
-        msg = (
-            f"template= encodes the column {COLUMN!r}, which the documents do not have; they have "
-            f"{', '.join(docs.columns)}; dp.Turns(person=...) makes it from chats"
-        )
-        raise PlanError(msg)
-    return template
-
-
-def _check_split(tok: Tokenizer, split: Split) -> None:
-    seen = tok.trained_on and Split(**tok.trained_on)
-    if seen and not seen.holds_out(split):
-        log.warning(
-            "the tokenizer was trained on documents of this validation split (trained with %s, encoding with %s); "
-            "train it again with the same split, or with larger shares",
-            *(", ".join(f"{n}={v!r}" for n, v in asdict(s).items() if v is not None) for s in (seen, split)),
-        )
-
-
-def _check_sides(shards: Shards, layout: ShardLayout, emptied: str) -> None:
-    if not len(shards):
-        log.warning("%s: the input has no documents to encode%s", shards.path, f"; {emptied}" if emptied else "")
-    for side, share in (("val", layout.split.val), ("test", layout.split.test)):
-        if len(shards) and share and not len(shards.split(side)):
-            log.warning(
-                "%s: none of %s documents is in the %s split, so no loss can be measured on it; raise %s=%s",
-                *(shards.path, f"{len(shards):,}", {"val": "validation"}.get(side, side), side, share),
-            )
