@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import twins.exact
 from dataprep.core import batch as B
 from dataprep.core.ledger import mix
 from dataprep.core.runner import Serial
@@ -240,3 +243,42 @@ def test_a_repeat_with_white_space_on_both_sides(text):
     assert set(text[low:at] + text[at + 1 : high]) <= {" ", "\n"}
     left = text[:low] + text[high:]
     assert left.strip() == text.replace("x", " ").strip() or "\n\n" in left
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_texts_close_up_where_repeats_are_cut(seed):
+    """As a plain rule for strings has it, with white space of every kind around and between them."""
+    rng = random.Random(seed)
+    texts, repeats, cuts = [], [], []
+    for number in range(60):
+        pieces = [rng.choice(("x", "yé", " ", "\n", "\r\n", "\u00a0", "\t", "\n\n")) for _ in range(rng.randrange(9))]
+        text = "".join(pieces)
+        chosen = [m.span() for m in re.finditer(r"[^\n]*[^\s][^\n]*", text) if rng.random() < 0.6]
+        for a, b in chosen:
+            start, end = len(text[:a].encode()), len(text[:b].encode())
+            repeats.append((number, start, end, 7, 0, end - start))
+        texts.append(text)
+        cuts.append(chosen)
+    fields = ("id", "start", "end", "kept", "kept_start", "kept_end")
+    given = np.zeros(len(repeats), SPAN)
+    for name, column in zip(fields, zip(*repeats, strict=True), strict=True):
+        given[name] = column
+    batch = B.make(list(range(60)), texts, "s")
+    for strips in (True, False):
+        spans, undecided = close_up(given, batch, strips=strips, final=True)
+        assert not len(undecided)
+        for number, text in enumerate(texts):
+            own, raw, last, left = spans[spans["id"] == number], text.encode(), 0, b""
+            for span in own:
+                assert span["start"] < span["end"] <= len(raw)
+                assert span["start"] >= last
+                left, last = left + raw[last : span["start"]], span["end"]
+                if span["kept"] == NOBODY:
+                    assert not raw[span["start"] : span["end"]].decode().strip()
+                    assert (span["kept_start"], span["kept_end"]) == (0, 0)
+                elif not strips:
+                    assert span["kept_end"] - span["kept_start"] == span["end"] - span["start"]
+            assert (left + raw[last:]).decode() == twins.exact.without(text, cuts[number]), (text, cuts[number])
+    _, undecided = close_up(given, batch, strips=True, final=False)
+    assert undecided["id"].tolist() in ([], [max(given["id"])] * len(undecided))
+    assert len(undecided)
