@@ -6,12 +6,20 @@ import json
 from dataclasses import dataclass
 
 import cloudpickle
+import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dataprep as dp
+from dataprep.core import batch as B
+from dataprep.core.blame import _file_of, culprit, failed, guarded, located, raised, wrong_value
+from dataprep.core.ledger import Ledger
+from dataprep.core.reader import Slice
 from dataprep.core.runner import Local, Serial
-from dataprep.errors import FunctionFailed, ReadError, Transient, portable
-from laws import dataset_of
+from dataprep.errors import FunctionFailed, PlanError, ReadError, Transient, portable
+from dataprep.store import files
+from laws import batch_of, dataset_of
 
 BAD = "bad\x1b[31m text\nof \u202e a document"
 TEXTS = [f"document {i} of several words" for i in range(10)]
@@ -185,3 +193,98 @@ def test_a_joined_dataset_names_the_input_file(tmp_path):
 
     with pytest.raises(FunctionFailed, match=r"KeyError: 'b 1' .* for document 1:\d+ of .*/b/b\.jsonl \('b 1'\)"):
         dp.Pipeline(dp.Map(fails_at_b, version="1")).run(dp.read(made), str(tmp_path / "out"))
+
+
+def batch(n):
+    """A batch of n rows, of which row k has the text k."""
+    return batch_of([str(k) for k in range(n)])
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 20), st.sets(st.integers(0, 19)))
+def test_the_first_row_that_fails_is_found(n, bad):
+    """Whichever rows fail; none, if none fails alone."""
+
+    def work(batch):
+        if bad & set(map(int, batch.column("text").to_pylist())):
+            raise ValueError
+
+    bad = {k for k in bad if k < n}
+    assert culprit(batch(n), work) == (min(bad) if bad else 0 if n == 1 else None)
+
+
+def test_rows_that_fail_only_together_are_not_blamed():
+    """Nor is one for an error that passes, such as that of the network."""
+
+    def work(batch):
+        if batch.num_rows > 1:
+            raise ValueError
+
+    assert culprit(batch(8), work) is None
+    for error in (Transient("away"), ConnectionError(), TimeoutError(), PlanError("no")):
+        assert culprit(batch(2), lambda _, e=error: (_ for _ in ()).throw(e)) is None
+
+
+def test_an_error_is_told_with_its_place():
+    """The last line of the user's file; without text or place, what there is."""
+    try:
+        fails("bad")
+    except ValueError as e:
+        says = raised("f", e)
+    line = fails.__code__.co_firstlineno + 4
+    assert says == f"f raised ValueError: no\x1b good at all ({__file__}, line {line})"
+    assert raised("f", KeyError()) == "f raised KeyError"
+    assert raised("f", ValueError("a \n b" * 99)) == "f raised ValueError: " + " ".join(("a \n b" * 99).split())[:200]
+    rows = batch_of(["x", "  a\t b" + "c" * 400])
+    assert (wrong_value("w", rows, 1).document, wrong_value("w", rows, 1).head) == ("0:1", "a b" + "c" * 57)
+    assert wrong_value("w", rows.select(["source"]), 1).document is None
+    assert wrong_value("w", rows.select(["id"]), 1).head == ""
+    assert failed("f", KeyError(), batch(0)).document is failed("f", KeyError()).document is None
+    assert failed("f", KeyError(), rows).document == "0:0"
+
+
+@dataclass(frozen=True)
+class Yields(dp.Stage):
+    """Yields what it is told."""
+
+    what: str
+
+    adds = {"more": pa.string()}  # noqa: RUF012
+
+    def __call__(self, batches, stats):
+        """Other things than batches, or batches with other columns."""
+        for one in batches:
+            whole = B.with_column(one, "more", pa.nulls(one.num_rows, pa.string()))
+            yield {"whole": whole, "rows": one.to_pylist(), "fewer": one, "less": whole.drop_columns(["meta"]),
+                   "more": B.with_column(whole, "extra", pa.nulls(one.num_rows))}[self.what]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [("rows", "Yields yielded list; a Stage must yield batches (pyarrow.RecordBatch)"),
+     ("fewer", "Yields returned a batch without the column 'more'; return all columns, and those in `adds`"),
+     ("less", "Yields returned a batch without the column 'meta'; return all columns, and those in `adds`"),
+     ("more", "Yields added the column 'extra', which it does not declare; list it in `adds` with its type")],
+)  # fmt: skip
+def test_columns_that_were_not_declared(what, says):
+    """Each is one sentence; a batch with just these columns passes."""
+    stage = guarded(Yields("whole"))
+    assert [len(out.schema.names) for out in stage(iter([batch(2)]), Ledger("s"))] == [5]
+    with pytest.raises(PlanError) as e:
+        list(guarded(Yields(what))(iter([batch(2)]), Ledger("s")))
+    assert str(e.value) == says
+    ours = dp.Exact(annotate=True)
+    assert guarded(ours) is ours
+
+
+def test_the_file_of_a_document_is_that_of_its_number(tmp_path):
+    """Of shards it is looked up where they were made; hidden names are those of shards."""
+    pieces = [Slice(f"{n}.txt", n) for n in range(3)]
+    assert [_file_of(pieces, n << 40 | 5) for n in range(4)] == ["0.txt", "1.txt", "2.txt", None]
+    files.write_json(str(tmp_path / "a" / "origin.json"), {"files": [{"url": "x.txt", "file": 1}]})
+    shards = [Slice(f"{tmp_path}/{name}/data/part-00000-000.parquet", n) for name, n in (("hidden", 0), ("a", 4))]
+    assert [_file_of(shards, n << 40) for n in (5, 0)] == ["x.txt", shards[0].url]
+    for error in (FunctionFailed("f", "2:7", "t"), FunctionFailed("f", "2:7", "t", "known"), FunctionFailed("f")):
+        with pytest.raises(FunctionFailed) as e, located(pieces):
+            raise error
+        assert e.value.file == (error.file or ("2.txt" if error.document else None))
