@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import dataprep as dp
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, TOKENS
-from dataprep.forget.family import Relative
-from dataprep.forget.leftovers import refill_filters, remaining_files, remove_work_files
+from dataprep.forget.family import Relative, find_family
+from dataprep.forget.leftovers import _input_of, refill_filters, remaining_files, remove_work_files
 from dataprep.report import write as write_report
 from dataprep.store import atomic, files
 
@@ -134,3 +136,38 @@ def test_a_filter_that_cannot_be_filled_again_is_removed(tmp_path) -> None:
     assert "01-Mine-0123abcd/filter.bloom was removed, since it cannot be filled again (it was made by Mine, " in one
     assert "03-Bloom-0123abcd/filter.bloom was removed, since it cannot be filled again (it was made by None" in three
     assert list(home.rglob("filter.bloom")) == []
+
+
+def louder(text):
+    """Change every text."""
+    return f"{text}!"
+
+
+TEXTS = ["one two\nsame line", "one two\nsame line", "same line\nthree", "four", "five"]
+
+
+@pytest.mark.parametrize("kind", ["saved", "sealed", "joined", "files"])
+def test_a_filter_is_filled_with_what_its_step_read(tmp_path, kind) -> None:
+    """The saved input, or the sealed one, less what verdicts in between removed; of files, what is left of them."""
+    put(tmp_path, "a.jsonl", text="".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
+    docs = dp.read(str(tmp_path / "a.jsonl"))
+    if kind != "files":
+        urls = [dp.Pipeline().run(docs, str(tmp_path / "run" / name)).url for name in "ab"[: 1 + (kind == "joined")]]
+        docs = dp.read(urls) if kind == "joined" else dp.open_dataset(urls[0])
+    first = (dp.Map(louder),) if kind == "saved" else ()
+    stages = (*first, dp.Exact(), dp.Exact(unit="line", min_left=5), dp.Bloom())
+    done = dp.Pipeline(*stages).run(docs, str(tmp_path / "run" / "clean"))
+    node = next(one for one in find_family(str(tmp_path / "run")) if one.url == done.url)
+    steps = sorted(node.folder.steps, key=lambda step: step.number)
+    read = [[(row["id"], row["text"]) for row in _input_of(node, steps, step)] for step in steps]
+    if kind == "files":
+        assert read == [[(row["id"], row["text"]) for row in done]] * 3
+    else:
+        before = list(docs.then(*first))
+        kept = dp.Pipeline(*first, dp.Exact()).run(docs, str(tmp_path / "x"))
+        cut = dp.Pipeline(*first, dp.Exact(), dp.Exact(unit="line", min_left=5)).run(docs, str(tmp_path / "y"))
+        assert read == [[(row["id"], row["text"]) for row in rows] for rows in (before, kept, cut)]
+        assert len(read[0]) > len(read[1]) >= len(read[2]) > 2
+    (sentence,) = refill_filters(node)
+    assert sentence == f"{steps[2].url}/filter.bloom was filled again from the {len(read[2])} documents that are left"
+    assert not files.exists(steps[2].path("anew"))

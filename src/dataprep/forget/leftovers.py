@@ -103,9 +103,15 @@ def _stage(node: Relative, step: Folder) -> dict[str, Any]:
 
 
 def _input_of(node: Relative, steps: list[Folder], step: Folder) -> Dataset:
-    """Return the documents that an Estimator read: the last saved input, less what verdicts in between remove."""
+    """Return the documents that an Estimator read: the last saved input, less what verdicts in between remove.
+
+    If there is none, the sealed Datasets that the Dataset was made of, with its file numbers, take its place; else the
+    Dataset itself, from which all has been removed.
+    """
     last = steps.index(step)
     saved = [i for i in range(last + 1) if steps[i].input.is_sealed]
+    if not saved and (node.input_files or node.outside or not node.parents):
+        return open_dataset(node.url)
     first = saved[-1] if saved else 0
     docs = open_dataset(steps[first].input.url) if saved else _sealed_input(node)
     for before in steps[first:last]:
@@ -118,9 +124,6 @@ def _input_of(node: Relative, steps: list[Folder], step: Folder) -> Dataset:
 
 
 def _sealed_input(node: Relative) -> Dataset:
-    """Return the sealed Datasets that a Dataset was made of, with its file numbers; else the Dataset itself."""
-    if node.input_files or node.outside or not node.parents:
-        return open_dataset(node.url)
     parents = sorted(node.parents, key=lambda one: one[1])
     return Dataset(tuple(part.shifted(at) for parent, at in parents for part in open_dataset(parent.url).parts))
 
