@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar, NamedTuple
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -203,16 +203,32 @@ class Paragraphs(Lines):
             yield Record(position, None if held is None else b"\n".join(held), n_bytes)
 
 
-def documents(records: Iterator[Record], piece: Slice, stats: Ledger, trust: Trust | None) -> Iterator[Batch]:
+class RecordColumns(NamedTuple):
+    """Records of a file as columns: their offsets, int64[n], contents, LargeBinaryArray, and JSON metadata, n texts."""
+
+    positions: npt.NDArray[np.int64]
+    texts: pa.LargeBinaryArray
+    metas: Any
+
+
+def documents(
+    records: Iterator[Record | RecordColumns], piece: Slice, stats: Ledger, trust: Trust | None
+) -> Iterator[Batch]:
     """Yield records as batches of documents; records that are too long or not UTF-8 are recorded in `stats` as dropped.
 
     piece: the slice of a file from which they were read. trust: counts good and bad records, and raises ReadError if
-    too many are bad; None: no limit.
+    too many are bad; None: no limit. RecordColumns become a batch of their own.
     """
     held: list[Record] = []
     size = 0
     try:
         for record in records:
+            if isinstance(record, RecordColumns):
+                if held:
+                    yield from _batch(held, piece, stats, trust)
+                yield from _checked(record, [], piece, stats, trust)
+                held, size = [], 0
+                continue
             held.append(record)
             size += record.n_bytes if record.data is not None else 0
             if size >= B.MAX_BYTES or len(held) >= B.MAX_ROWS:
@@ -228,25 +244,38 @@ def documents(records: Iterator[Record], piece: Slice, stats: Ledger, trust: Tru
 
 def _batch(records: list[Record], piece: Slice, stats: Ledger, trust: Trust | None) -> Iterator[Batch]:
     good = [r for r in records if r.data is not None]
-    texts = pa.array([r.data for r in good], pa.large_binary())
-    bad = [(r, "too_long") for r in records if r.data is None]
+    positions = np.array([r.position for r in good], np.int64)
+    rows = RecordColumns(positions, pa.array([r.data for r in good], pa.large_binary()), [r.meta for r in good])
+    yield from _checked(rows, [r for r in records if r.data is None], piece, stats, trust)
+
+
+def _checked(
+    rows: RecordColumns, too_long: list[Record], piece: Slice, stats: Ledger, trust: Trust | None
+) -> Iterator[Batch]:
+    """Yield a batch of the rows that are UTF-8; the others, and those too long, are dropped."""
+    bad = [(r, "too_long") for r in too_long]
     try:
-        texts = texts.cast(pa.large_string())
+        texts = rows.texts.cast(pa.large_string())
     except pa.ArrowInvalid:
-        bad += [(r, "invalid_utf8") for r in good if not is_utf8(r.data)]
-        good = [r for r in good if is_utf8(r.data)]
-        texts = pa.array([r.data for r in good], pa.large_binary()).cast(pa.large_string())
+        valid = np.array([is_utf8(text.as_py()) for text in rows.texts], np.bool_)
+        wrong = zip(rows.positions[~valid].tolist(), rows.texts.filter(pa.array(~valid)).to_pylist(), strict=True)
+        bad += [(Record(position, data, len(data)), "invalid_utf8") for position, data in wrong]
+        metas = rows.metas if isinstance(rows.metas, pa.Array) else pa.array(rows.metas, pa.large_string())
+        rows = RecordColumns(rows.positions[valid], rows.texts.filter(pa.array(valid)), metas.filter(pa.array(valid)))
+        texts = rows.texts.cast(pa.large_string())
     bad.sort()
     if trust is not None:
-        trust.count([r.position for r in good], [r.position for r, _ in bad], lambda: _describe(*bad[0]))
-    stats.drop(_ids([r for r, _ in bad], piece), [why for _, why in bad], n_bytes=[r.n_bytes for r, _ in bad])
-    if good:
-        yield B.make(_ids(good, piece), texts, piece.source, [r.meta for r in good])
+        trust.count(rows.positions, [r.position for r, _ in bad], lambda: _describe(*bad[0]))
+    if bad:
+        lost = [r for r, _ in bad]
+        stats.drop(_ids([r.position for r in lost], piece), [w for _, w in bad], n_bytes=[r.n_bytes for r in lost])
+    if len(texts):
+        yield B.make(_ids(rows.positions, piece), texts, piece.source, rows.metas)
 
 
 def _describe(record: Record, why: str) -> str:
     return f"{why}, {record.n_bytes:,} bytes" if record.data is None else f"{why} {record.data[:60]!r}"
 
 
-def _ids(records: list[Record], piece: Slice) -> B.Ids:
-    return np.array([doc_id(piece.file, r.position) for r in records], np.uint64)
+def _ids(positions: Any, piece: Slice) -> B.Ids:
+    return np.asarray(positions, np.uint64) | np.uint64(doc_id(piece.file, 0))

@@ -19,7 +19,7 @@ from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 
 pytest.importorskip("resiliparse")
-from dataprep.read.web import page as html_page
+from dataprep.read.web import tags as cost
 from dataprep.read.web.derived import Wat
 from dataprep.read.web.response import unchunked
 from dataprep.read.web.warc import Warc
@@ -327,8 +327,8 @@ TAGS = st.sampled_from(
 def test_work(tags) -> None:
     """The kernel that weighs a page agrees with its plain twin."""
     html = "".join(tags).encode() * 20
-    found = html_page.work(html.ljust(html_page.SMALL))
-    assert found == min(found, twins.page.html_work(html.decode(), html_page.NESTING.split(), html_page.FREE))
+    found = cost.work(html.ljust(cost.SMALL), cost.FEW)
+    assert found == min(found, twins.page.html_work(html.decode(), cost.NESTING.split(), cost.FREE))
 
 
 def test_sample(samples) -> None:

@@ -13,8 +13,10 @@ pytest.importorskip("resiliparse")
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.core.unread import Unread
-from dataprep.read.web.records import FAST, MAX_FAILURES, read_records
+from dataprep.read.web import records
+from dataprep.read.web.blocks import blocks
 from dataprep.read.web.warc import Warc
+from twins.warc import at_once, one_by_one
 
 HTML = b"<html><body><p>A page that is whole and has some words in it.</p></body></html>"
 TEXT = "A page that is whole and has some words in it."
@@ -116,8 +118,7 @@ def test_every_class_of_records(tmp_path, case, suffix) -> None:
     path.write_bytes(archive(case, suffix))
     assert texts(path) == (["other"] * 3 + [TEXT] + ["other"] * 3, {})
     assert texts(path, strict=True)[0][3] == TEXT
-    slow, fast = (list(read_records(str(path), ALL, 1 << 20, strict=False, fast=f)) for f in (False, FAST))
-    assert fast == slow
+    assert at_once(str(path), ALL, 1 << 20, strict=False) == one_by_one(str(path), ALL, 1 << 20, strict=False)
 
 
 @pytest.mark.parametrize("peer", [by_warcio, by_fastwarc], ids=["warcio", "FastWARC"])
@@ -127,7 +128,7 @@ def test_blocks_that_peers_read(tmp_path, case, peer) -> None:
     for suffix in ("", ".gz"):
         path = tmp_path / f"a.warc{suffix}"
         path.write_bytes(archive(case, suffix))
-        ours = [e.body for e in read_records(str(path), ALL, 1 << 20, strict=False)]
+        ours = [e.body for e in at_once(str(path), ALL, 1 << 20, strict=False)]
         assert len(ours) == 7
         if (peer.__name__, case) not in MISREAD:
             theirs = peer(path.read_bytes())
@@ -172,7 +173,7 @@ def test_one_stream_of_all_cases(tmp_path, first) -> None:
     """Records of every class are read from one gzip stream too, whichever of them is the first."""
     some = [first, *CASES]
     (tmp_path / "a.warc.gz").write_bytes(gzip.compress(b"".join(CASES[case] for case in some)))
-    found = list(read_records(str(tmp_path / "a.warc.gz"), ALL, 1 << 20, strict=False))
+    found = at_once(str(tmp_path / "a.warc.gz"), ALL, 1 << 20, strict=False)
     assert [entry.lost for entry in found] == [""] * len(some)
 
 
@@ -197,22 +198,15 @@ def test_a_damaged_header_is_told(tmp_path) -> None:
     assert list(texts(tmp_path / "a.warc")[1].values()) == ["bad_header"]
 
 
-def test_archives_that_fastwarc_does_not_read(tmp_path, monkeypatch) -> None:
-    """FastWARC is tried a few times and not for each record; all records are read at their offsets."""
-    warc = pytest.importorskip("fastwarc.warc")
+def test_archives_without_plain_records(tmp_path, monkeypatch) -> None:
+    """Blocks are tried a few times and not for each record; all records are read at their offsets."""
     tries = []
-
-    def counted(*given, **options):
-        tries.append(given)
-        return opened(*given, **options)
-
-    opened = warc.ArchiveIterator
-    monkeypatch.setattr(warc, "ArchiveIterator", counted)
-    stored = [gzip.compress(record(http(HTML, b"\n"), i=i, **OLD)) for i in range(60)]
+    monkeypatch.setattr(records, "blocks", lambda archive: blocks(tries.append(archive) or archive))
+    stored = [gzip.compress(record(http(), i=i, line_end="\r\r\n")) for i in range(60)]
     (tmp_path / "a.warc.gz").write_bytes(b"".join(stored))
-    found = list(read_records(str(tmp_path / "a.warc.gz"), ALL, 1 << 20, strict=False))
+    found = at_once(str(tmp_path / "a.warc.gz"), ALL, 1 << 20, strict=False)
     assert [entry.position for entry in found] == [sum(map(len, stored[:i])) for i in range(60)]
-    assert len(tries) == MAX_FAILURES
+    assert len(tries) == records.MAX_FAILURES
 
 
 def segment(body: bytes, number: int, total: int = 0, of: int = 1) -> bytes:

@@ -17,9 +17,10 @@ import dataprep as dp
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
+from twins.warc import at_once, one_by_one
 
 pytest.importorskip("resiliparse")
-from dataprep.read.web.records import FAST, read_records
+from dataprep.read.web import blocks
 from dataprep.read.web.response import decoded, parse
 from dataprep.read.web.warc import Warc
 
@@ -150,8 +151,8 @@ def test_real_archives(shared) -> None:
     folder = shared / "warc"
     for line in (folder / "expected_warcio.jsonl").read_text().splitlines():
         known = json.loads(line)
-        for fast in {False, FAST}:
-            found = list(read_records(str(folder / known["file"]), ALL, 1 << 26, strict=False, fast=fast))
+        for read in (one_by_one, at_once):
+            found = read(str(folder / known["file"]), ALL, 1 << 26, strict=False)
             if known["file"] == "warcio/example-trunc.warc":  # its second record is two bytes longer than it says
                 assert [e.lost for e in found] == ["", "", "wrong_length", ""]
             for entry, expected in zip(found, known["records"], strict=known["error"] is None):
@@ -178,7 +179,7 @@ def test_text_is_resiliparses(shared) -> None:
     from resiliparse.extract.html2text import extract_plain_text
 
     path = str(shared / "warc" / "whirlwind" / "whirlwind.warc.gz")
-    body = next(e.body for e in read_records(path, ALL, 1 << 26, strict=True) if e.headers["warc-type"] == "response")
+    body = next(e.body for e in at_once(path, ALL, 1 << 26, strict=True) if e.headers["warc-type"] == "response")
     html = parse(body).payload.decode()
     for options in ({}, {"main_content": False, "links": True}):
         told = {"main_content": True, "alt_texts": False} | options
@@ -237,29 +238,37 @@ def test_wrong_length(tmp_path, suffix, wrong) -> None:
 
 @settings(max_examples=120)
 @given(st.data())
-def test_fast_is_careful(tmp_path_factory, data) -> None:
-    """However an archive is broken, reading with FastWARC gives what reading without it gives."""
-    if not FAST:
-        pytest.skip("fastwarc is not installed")
+def test_at_once_is_one_by_one(tmp_path_factory, data) -> None:
+    """However an archive is packed and broken, reading many records at once gives what reading one by one gives."""
     bodies = data.draw(
         st.lists(st.sampled_from([b"", b"a\r\n\r\nWARC/1.0\r\n", b"x" * 300, b"<p>y"]), min_size=1, max_size=9)
     )
+    more = data.draw(st.sampled_from(["", "", "é", " z\t", '"\\', "1\r\nno name", "2\r\n three", "4\r\n\r\n"]))
     records = [
-        record(("response", "request")[i % 3 == 1], http(b), Target_URI=f"http://a/{i}") for i, b in enumerate(bodies)
+        record(("response", "request", "Odd")[i % 4 % 3], http(b), Target_URI=f"http://a/{i}", Date=more * (i % 5 == 4))
+        for i, b in enumerate(bodies)
     ]
-    group = data.draw(st.sampled_from([0, 1, 2, 9]))  # records a gzip member; 0 is uncompressed
+    group = data.draw(st.sampled_from([0, 1, 1, 2, 9]))  # records a compressed member; 0 is uncompressed
+    pack = data.draw(st.sampled_from([gzip.compress, zstandard.ZstdCompressor().compress])) if group else bytes
     pieces = [b"".join(records[i : i + max(1, group)]) for i in range(0, len(records), max(1, group))]
-    stored = bytearray(b"".join(gzip.compress(p) if group else p for p in pieces))
+    stored = bytearray(b"".join(map(pack, pieces)))
     for _ in range(data.draw(st.integers(0, 2))):
         at = data.draw(st.integers(0, len(stored) - 1))
-        how = data.draw(st.sampled_from(["flip", "cut", "delete", "insert"]))
+        how = data.draw(st.sampled_from(["flip", "cut", "delete", "insert", "pad"]))
         stored[at:] = {
             "flip": bytes([stored[at] ^ 1 << at % 8]) + stored[at + 1 :], "cut": b"", "delete": stored[at + 9 :],
-            "insert": b"WARC/1.0\r\n" + stored[at:],
+            "insert": b"WARC/1.0\r\n" + stored[at:], "pad": stored[at:] + bytes(9) + pack(b""),
         }[how]  # fmt: skip
         if not stored:
             return
     path = tmp_path_factory.mktemp("a") / "a.warc"
     path.write_bytes(stored)
-    slow, fast = (list(read_records(str(path), ALL, 1 << 20, strict=False, fast=f)) for f in (False, True))
-    assert fast == slow
+    expected = one_by_one(str(path), ALL, 1 << 20, strict=False)
+    assert at_once(str(path), ALL, 1 << 20, strict=False) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "SMALLEST", data.draw(st.sampled_from([1, 500])))
+        patch.setattr(blocks, "LARGEST", 600)
+        patch.setattr(blocks, "MAX_RECORDS", 2)
+        if data.draw(st.booleans()):
+            patch.setattr(blocks, "_gzip_reader", lambda: None)
+        assert at_once(str(path), ALL, 1 << 20, strict=False) == expected

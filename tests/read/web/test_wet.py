@@ -8,12 +8,14 @@ import json
 
 import pytest
 import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dataprep as dp
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
-from dataprep.read.web import members
+from dataprep.read.web import blocks, members
 from dataprep.read.web.derived import Wet
 
 
@@ -171,3 +173,31 @@ def test_fields_become_columns(tmp_path):
     assert [json.loads(row["meta"]) for row in rows] == [{}, {}, METAS[2]]
     with pytest.raises(PlanError, match="title"):
         dp.read(str(place), columns=["title"])
+
+
+VALUES = st.sampled_from(
+    ["http://a.example/", "", 'a"b\\c', "http://ä.example/", "\u00a0b\u00a0", "a\tb", "\x7f", "  a "]
+)
+NAMES = ["Target_URI", "Date", "Record_ID", "Identified_Content_Language", "Segment_Number"]
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_at_once_is_one_by_one(tmp_path_factory, data) -> None:
+    """Documents that are made of whole blocks of records are those that are made of one record after the other."""
+    kinds = st.sampled_from(["conversion"] * 6 + ["metadata", "CONVERSION", "continuation", "odd"])
+    names = st.sampled_from(NAMES[: data.draw(st.sampled_from([4, 4, 5]))])
+    bodies = st.sampled_from([b"", b"words", "é ش".encode(), b"\xff", b"x" * 200, b"\r\n\r\nWARC/1.0\r\n"])
+    some = st.tuples(kinds, bodies, st.dictionaries(names, VALUES, max_size=4))
+    records = [record(kind, body, **named) for kind, body, named in data.draw(st.lists(some, min_size=1, max_size=12))]
+    pack, name = data.draw(st.sampled_from([(gzip.compress, "a.wet.gz"), (bytes, "a.wet")]))
+    folder = tmp_path_factory.mktemp("a")
+    found = []
+    for at_once in (Wet.at_once, lambda *_: None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Wet, "at_once", at_once)
+            patch.setattr(blocks, "MAX_RECORDS", 5)
+            stored = b"".join(map(pack, [*PAGES, *records, PAGES[0]]))
+            rows, ledger = read_bytes(folder, stored, name, max_bad=1.0, max_doc_bytes=150, digests=False)
+            found.append((rows, ledger.drop_table().to_pylist(), ledger.record.counts, ledger.unread))
+    assert found[0] == found[1]

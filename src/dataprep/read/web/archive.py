@@ -6,17 +6,25 @@ many records, and in `.xz`, it is the offset in the decompressed bytes.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from dataprep.errors import ReadError
 from dataprep.store import files
 
 from .members import ARC_LINE, CHUNK, ArchiveMembers, Broken, magic_of
 
 MAX_HEADER = 1 << 16  # bytes of one header line
 MAX_HEADERS = 1_000  # lines
+HEADERS = (  # all others are ignored
+    "warc-type", "content-length", "warc-target-uri", "warc-date", "warc-record-id",
+    "warc-identified-content-language", "content-type", "warc-truncated", "warc-refers-to",
+    "warc-identified-payload-type", "warc-block-digest", "warc-payload-digest", "warc-segment-number",
+    "warc-segment-origin-id", "warc-segment-total-length",
+)  # fmt: skip
 EMPTY = (b"\r\n", b"\n", b"\r\r\n")
 NAMED = re.compile(rb"(WARC-[\w-]+|Content-[\w-]+)[ \t]*:", re.IGNORECASE)
 UNNAMED = re.compile(r"(WARC-|Content-)", re.IGNORECASE)
@@ -31,7 +39,7 @@ class Entry(NamedTuple):
     """
 
     position: int
-    headers: Mapping[str, str]  # names in lower case; of a type that is not wanted, only warc-type
+    headers: Mapping[str, str]  # those of HEADERS; of a type that is not wanted, only warc-type
     n_bytes: int
     body: bytes | None
     lost: str = ""
@@ -43,7 +51,7 @@ class Archive:
 
     mark, start: where the current record starts, in the file and in the decompressed bytes. at: the decompressed offset
     that is read next. line: a line that was read ahead. apart: whether each record has a compressed member of its own;
-    None if the first two records have not shown it yet. ended: whether FastWARC came to the end of the file. finished:
+    None if the first two records have not shown it yet. damaged: whether FastWARC found damaged data ahead. finished:
     whether all records were read. rewinds: times that the file was read from its start again.
     """
 
@@ -51,7 +59,7 @@ class Archive:
         self.url, self.wanted, self.max_bytes, self.strict = url, wanted, max_bytes, strict
         self.magic = magic_of(url)
         self.apart: bool | None = None
-        self.finished = self.ended = self.is_arc = False
+        self.finished = self.damaged = self.is_arc = False
         self.inside = False  # whether a record has begun and not ended
         self.rewinds = 0
         self.stream: Any = None
@@ -81,6 +89,30 @@ class Archive:
         else:
             raw.seek(at)
             self.stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw, CHUNK)
+
+    @property
+    def is_seekable(self) -> bool:
+        """Whether reading can begin at any record: the file is not compressed, or each record by itself."""
+        return self.apart is True if self.magic else not self.url.lower().endswith(".xz")
+
+    def take(self) -> tuple[bytes, ReadError | None]:
+        """Return what was read ahead of the current record on, and the error that was raised after it, if any."""
+        data, self.line, again = self.line, b"", getattr(self.stream, "raw", None)
+        begun = len(data)
+        if not isinstance(again, _Again):
+            return data, None
+        with contextlib.suppress(ReadError):  # if nothing is left before it
+            data += self.stream.peek()
+        data += again.data
+        self.at += len(data) - begun
+        self.stream.detach()
+        self.stream, again.stream = again.stream, io.BytesIO()
+        return data, again.error
+
+    def give_back(self, data: bytes, error: ReadError | None) -> None:
+        """Let `data` be read again, then the rest of `stream`, or the error that was raised after these bytes."""
+        self.at -= len(data)
+        self.stream = io.BufferedReader(_Again(data, self.stream, error), CHUNK)
 
     def next(self) -> bool:
         """Move to the first line of the next record; return False if there is none."""
@@ -124,7 +156,8 @@ class Archive:
             inside = [s for s in self.members.starts if self.start < s < self.at - len(self.line)]
             if inside:
                 self._fail("wrong_length", f"the {n} bytes of the record's Content-Length lead into another record")
-        return Entry(self.mark, headers if kind in self.wanted else {"warc-type": kind}, n, body if is_wanted else None)
+        known = {name: value for name, value in headers.items() if name in HEADERS}
+        return Entry(self.mark, known if kind in self.wanted else {"warc-type": kind}, n, body if is_wanted else None)
 
     def _ends(self) -> bool:
         """Return whether a record ends here.
@@ -151,7 +184,9 @@ class Archive:
     def _at_member_end(self) -> bool:
         """Return whether a compressed member ends here; False if its end is not known before more bytes are read."""
         found = self.members
-        return found is not None and found.member is None and not found.ready and found.given == self.at
+        if found is None:
+            return False
+        return self.at in found.starts or (found.member is None and not found.ready and found.given == self.at)
 
     def block(self, n: int, *, keep: bool) -> bytes:
         """Return the block of a record, or b"" if it is not wanted, in bounded memory."""
@@ -234,3 +269,36 @@ class Archive:
 
     def _fail(self, reason: str, found: str) -> NoReturn:
         raise Broken(reason, found, self.url, self.broken_at())
+
+
+class _Again(io.RawIOBase):
+    """A stream of bytes that were read before, and then of the rest of their stream or the error that it raised."""
+
+    def __init__(self, data: bytes, stream: Any, error: ReadError | None) -> None:
+        super().__init__()
+        self.data, self.stream, self.error = memoryview(data), stream, error
+
+    def readable(self) -> bool:
+        """Return True: the stream can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into `buffer`; return their number."""
+        if not self.data and self.error is not None:
+            raise self.error
+        if not self.data:
+            return filler(self.stream)(buffer)
+        n = min(len(buffer), len(self.data))
+        buffer[:n], self.data = self.data[:n], self.data[n:]
+        return n
+
+    def close(self) -> None:
+        """Close the stream and its file."""
+        self.stream.close()
+        super().close()
+
+
+def filler(stream: Any) -> Callable[[Any], int]:
+    """Return the method of a stream that reads bytes into a buffer by one read at most, and returns their number."""
+    found: Callable[[Any], int] = getattr(stream, "readinto1", None) or stream.readinto
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import orjson
@@ -18,10 +18,11 @@ from dataprep.core.reader import Slice
 from dataprep.core.unread import BAD_DIGEST, DAMAGED, SEGMENTED, Unread
 from dataprep.errors import PlanError, ReadError, a_or_an
 from dataprep.read.json.columns import KINDS
-from dataprep.read.text import Record, documents
+from dataprep.read.text import Record, RecordColumns, documents
 from dataprep.read.trust import LimitedReader, Trust
 
 from .archive import Entry
+from .blocks import ArchiveBlock
 from .digests import is_wrong
 from .members import has_no_checksum
 from .records import read_records
@@ -31,6 +32,13 @@ from .segments import NUMBER, Segments
 CHANGED = "the bytes of the record differ from its WARC digest; fetch the file again, or read it with digests=False"
 NAMED, NAMED_CHARS = 10, 40  # record types in a message, and characters of each
 FLUSH = 1_024  # dropped records that are added to the statistics together
+
+
+class Plain(NamedTuple):
+    """The documents of many records, of which none is dropped, if there are any; and how many have which type."""
+
+    rows: RecordColumns | None
+    types: Counter[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,11 +94,15 @@ class Crawl(LimitedReader):
         """
         raise NotImplementedError
 
+    def at_once(self, block: ArchiveBlock) -> Plain | None:  # noqa: ARG002 - most readers need each record
+        """Return the documents of a block of records; None if its records must be read one by one."""
+        return None
+
     def max_block(self) -> int:
         """Return the largest size in bytes of a record's content that is loaded; larger records are dropped."""
         return self.max_doc_bytes
 
-    def _records(self, piece: Slice, stats: Ledger) -> Iterator[Record]:
+    def _records(self, piece: Slice, stats: Ledger) -> Iterator[Record | RecordColumns]:
         archive = Trust(piece.url, self.max_bad, remedy="fetch the file again, or allow more with max_bad=")
         types: Counter[str] = Counter()
         refused: list[tuple[int, str, int]] = []
@@ -100,7 +112,13 @@ class Crawl(LimitedReader):
         changed: list[int] = []
         segments = Segments(self.max_block())
         loaded = wanted | {"continuation"}
-        for entry in read_records(piece.url, loaded, self.max_block(), strict=self.strict):
+        for entry in self._found(piece, loaded, checks=checks):
+            if isinstance(entry, Plain):
+                archive.good += sum(entry.types.values())
+                types.update(entry.types)
+                if entry.rows is not None:
+                    yield entry.rows
+                continue
             if len(refused) >= FLUSH:
                 _record_drops(refused, piece, stats)
             if entry.lost:
@@ -156,6 +174,21 @@ class Crawl(LimitedReader):
         if apart:
             detail = f"{len(apart):,} records were dropped, since their segments are not all in this file in order"
             stats.unread.append(Unread(piece.url, SEGMENTED, min(apart), detail))
+
+    def _found(self, piece: Slice, loaded: frozenset[str], *, checks: bool) -> Iterator[Entry | Plain]:
+        """Yield the records of a file, in their order; those of whole blocks together if `at_once` can read them."""
+        for found in read_records(piece.url, loaded, self.max_block(), strict=self.strict):
+            if isinstance(found, Entry):
+                yield found
+                continue
+            plain = None if checks else self.at_once(found)
+            if plain is None and not checks:
+                found, types = found.without(loaded | self.OTHERS)  # noqa: PLW2901 - the records that are left
+                yield Plain(None, types)
+            if plain is None:
+                yield from found.entries(loaded, self.max_block())
+            else:
+                yield plain
 
     def _lifted(self, batch: Batch) -> Batch:
         """Move the columns out of the batch's meta; return the batch."""

@@ -18,18 +18,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import orjson
 
 from dataprep.core.ledger import Ledger
 
-from .archive import Entry
-from .crawl import Crawl
+from .archive import HEADERS, Entry
+from .blocks import ArchiveBlock
+from .crawl import Crawl, Plain
+from .plain import rows_of
 from .response import refuse
+from .segments import NUMBER
+from .split import BODY, END, FIRST, KIND, KINDS
 
 KEPT = {
     "warc-target-uri": "url", "warc-date": "date", "warc-record-id": "record_id",
     "warc-identified-content-language": "languages",
 }  # fmt: skip
+NUMBERED = HEADERS.index(NUMBER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +51,16 @@ class Wet(Crawl):
         """Return (the text; its fields, {name: value}) of `entry`, a conversion record."""
         assert entry.body is not None
         return entry.body, {name: entry.headers[header] for header, name in KEPT.items() if header in entry.headers}
+
+    def at_once(self, block: ArchiveBlock) -> Plain | None:
+        """Return the documents of a block; None if a record is a segment, of an unknown type, or too long."""
+        kinds, rows = block.rows[:, KIND], block.rows
+        chosen = np.flatnonzero(kinds == KINDS.index(self.HOLDS))
+        sizes = rows[chosen, END] - rows[chosen, BODY]
+        is_segment = (kinds == KINDS.index("continuation")).any() or rows[chosen, FIRST + 2 * NUMBERED + 1].any()
+        if is_segment or (kinds < 0).any() or (sizes > self.max_block()).any():
+            return None
+        return Plain(rows_of(block, chosen, KEPT), block.kinds())
 
 
 DESCRIPTIONS = {"description", "og:description"}

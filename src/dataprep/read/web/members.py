@@ -18,8 +18,9 @@ from dataprep.errors import ReadError
 from dataprep.store import files
 
 CHUNK = 1 << 18
-ZSTD_PIECE = 1 << 10  # bytes decompressed at once: 4 bytes of zstd may become 128 kB, so these at most 32 MB
 GZIP, ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+# Bytes decompressed at once, since what follows a member is copied: 4 bytes of zstd may become 128 kB, 1 kB so 32 MB.
+PIECES = {GZIP: 1 << 12, ZSTD: 1 << 10}
 SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # RFC 8878; a .warc.zst may begin with its dictionary in such a frame
 DICTIONARY = 0x184D2A5D
 MAX_DICTIONARY = 16 << 20
@@ -48,7 +49,8 @@ class ArchiveMembers(io.RawIOBase):
         self.dictionary = dictionary(raw) if magic == ZSTD else None
         raw.seek(at)
         self.given, self.taken = 0, at  # bytes decompressed since `at`, and the offset of the next stored byte
-        self.unread = self.ready = b""
+        self.held = self.ready = b""
+        self.at = 0  # offset in `held` of the next stored byte
         self.member: Any = None
         self.starts: dict[int, int] = {}
 
@@ -68,23 +70,23 @@ class ArchiveMembers(io.RawIOBase):
         return len(data)
 
     def _fill(self, n: int) -> bool:
-        while len(self.unread) < n and (more := self.raw.read(CHUNK if self.magic == GZIP else CHUNK >> 4)):
-            self.unread += more
-        return len(self.unread) >= n
+        while len(self.held) - self.at < n and (more := self.raw.read(CHUNK if self.magic == GZIP else CHUNK >> 4)):
+            self.held, self.at = self.held[self.at :] + more, 0
+        return len(self.held) - self.at >= n
 
     def _take(self, n: int) -> None:
         self.taken += n
-        self.unread = self.unread[n:]
+        self.at += n
 
     def _begin(self) -> bool:
         """Enter the next member, after any padding of zeros; return False at the end of the file."""
         while self._fill(1):
-            padding = len(self.unread) - len(self.unread.lstrip(b"\0"))
-            if padding:
-                self._take(padding)
+            if self.held[self.at] == 0:
+                self._take(len(self.held) - self.at - len(self.held[self.at :].lstrip(b"\0")))
                 continue
-            if self.magic == ZSTD and self._fill(8) and int.from_bytes(self.unread[:4], "little") in SKIPPABLE:
-                self._skip(8 + int.from_bytes(self.unread[4:8], "little"))
+            head = self.held[self.at : self.at + 8] if self.magic == ZSTD and self._fill(8) else b""
+            if head and int.from_bytes(head[:4], "little") in SKIPPABLE:
+                self._skip(8 + int.from_bytes(head[4:], "little"))
                 continue
             self.starts[self.given] = self.taken
             self.member = self._decompressor()
@@ -95,7 +97,7 @@ class ArchiveMembers(io.RawIOBase):
         while n:
             if not self._fill(1):
                 self._fail("cut_archive", "the file ends in the middle of a zstd frame")
-            step = min(n, len(self.unread))
+            step = min(n, len(self.held) - self.at)
             self._take(step)
             n -= step
 
@@ -107,18 +109,22 @@ class ArchiveMembers(io.RawIOBase):
     def _decompress(self, limit: int) -> bytes:
         if not self._fill(1):
             self._fail("cut_archive", "the file ends in the middle of a compressed record")
+        parts: list[bytes] = []
         try:
-            if self.magic == GZIP:
-                data: bytes = self.member.decompress(self.unread, limit)
-                rest = self.member.unused_data if self.member.eof else self.member.unconsumed_tail
-            else:
-                data = self.member.decompress(self.unread[:ZSTD_PIECE])
-                rest = self.member.unused_data + self.unread[ZSTD_PIECE:]
+            while limit > 0 and self.member is not None and self.at < len(self.held):
+                piece = self.held[self.at : self.at + PIECES[self.magic]]
+                if self.magic == GZIP:
+                    parts.append(self.member.decompress(piece, limit))
+                    rest = self.member.unused_data if self.member.eof else self.member.unconsumed_tail
+                    limit -= len(parts[-1])
+                else:
+                    parts.append(self.member.decompress(piece))
+                    rest, limit = self.member.unused_data, 0
+                self._take(len(piece) - len(rest))
+                self.member = None if self.member.eof else self.member
         except (zlib.error, zstandard.ZstdError) as e:
             self._fail("damaged", f"the compressed data is damaged ({e})")
-        self._take(len(self.unread) - len(rest))
-        self.member = None if self.member.eof else self.member
-        return data
+        return b"".join(parts)
 
     def _fail(self, reason: str, found: str) -> None:
         raise Broken(reason, f"{found}; fetch it again", self.url, self.taken)

@@ -1,12 +1,4 @@
-"""Extract the text of a web page: find its charset (character encoding), and pass it to an extractor.
-
-A small page can cost a parser as much as a large one, by HTML's rules: formatting elements that are left open are
-opened again in every paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take 390 MB and 1.4 s in Resiliparse 2.0),
-and main-content extraction takes time quadratic in nested `div` and `article` (100,000: over a minute) and in the
-attributes of a tag. So `work` estimates the cost of a page from its tags first, and costly pages are dropped.
-
-Slow reference for the tests: tests/twins/page.py
-"""
+"""Extract the text of a web page: find its charset (character encoding), and pass it to an extractor."""
 
 from __future__ import annotations
 
@@ -17,21 +9,16 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from dataprep.errors import need
-from dataprep.unicode.kernel import kernel
 
 from .extract import extract
 from .garbled import RELATED, is_garbled, sample_of
 from .response import refuse
+from .tags import MAX_WORK, SAMPLE, Glance, glance, work
 
 HTML = ("text/html", "application/xhtml+xml")
-SAMPLE = 4_096
 MAX_CONTROLS = 0.05  # of the first 4 kB; text has none but white space and, in ISO-2022, escapes
 MAX_WRONG = 0.01  # of the characters of a page that may be unreadable, each is then U+FFFD
-CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 C1 = bytes(range(0x80, 0xA0))  # the only bytes that Latin-1 and Windows-1252 read in two ways
 BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"Rar!", b"ID3", b"OggS",
@@ -65,11 +52,15 @@ def text_of(
     data: the page's bytes. declared: the charset in the HTTP headers, or "". options, extractor: as for `extract`.
     Raises Refused with the reason "binary", "charset", "too_nested", "not_parsed" or "no_text".
     """
-    if is_binary(data):
+    seen = glance(data)
+    if is_binary(data, seen):
         refuse("binary")
-    page, used, agreed = characters(data, declared, is_html=is_html)
+    page, used, agreed = characters(data, declared, is_html=is_html, seen=seen)
     if is_html:
-        if work(page.encode("utf-8", "replace") if used.startswith("utf-16") else data) >= MAX_WORK:
+        if used.startswith("utf-16"):
+            data = page.encode("utf-8", "replace")
+            seen = glance(data)
+        if work(data, seen.n_tags) >= MAX_WORK:
             refuse("too_nested")
         page = extract(page, extractor, options)
     if not page.strip():
@@ -77,32 +68,34 @@ def text_of(
     return page, used, agreed
 
 
-def is_binary(data: bytes) -> bool:
-    """Return whether the bytes cannot be text in any charset."""
+def is_binary(data: bytes, seen: Glance | None = None) -> bool:
+    """Return whether the bytes cannot be text in any charset. seen: `glance(data)`, if it is known."""
+    seen = seen or glance(data)
     head = data[:SAMPLE]
     if head.startswith(BINARY):
         return True
-    if len(head) - len(head.translate(None, CONTROLS)) <= MAX_CONTROLS * len(head):
+    if seen.n_controls <= MAX_CONTROLS * len(head):
         return False
     return not (head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or utf16_of(head))
 
 
-def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, float]:
+def characters(data: bytes, declared: str, *, is_html: bool, seen: Glance | None = None) -> tuple[str, str, float]:
     """Decode a page; return (text, charset that decoded it, share of the evidence that names this charset, 0 to 1).
 
-    data: the page's bytes. declared: the charset in the HTTP headers, or "". If there is a byte order mark, it decides.
-    Otherwise, bytes of which every other one is zero are decoded as UTF-16, and valid UTF-8 as UTF-8. For all other
-    bytes the candidates are the charset of HTTP, that of the tag `meta`, and the one that Resiliparse detects, the most
-    plausible first. The first candidate that decodes every character is used, or, if there is none, the first that
-    decodes 99 % of them.
+    data: the page's bytes. declared: the charset in the HTTP headers, or "". seen: `glance(data)`, if it is known. If
+    there is a byte order mark, it decides. Otherwise, bytes of which every other one is zero are decoded as UTF-16, and
+    valid UTF-8 as UTF-8. For all other bytes the candidates are the charset of HTTP, that of the tag `meta`, and the
+    one that Resiliparse detects, the most plausible first. The first candidate that decodes every character is used,
+    or, if there is none, the first that decodes 99 % of them.
 
     Raises Refused with the reason "charset" if none does.
     """
-    for mark, name in (*BOMS, (b"", utf16_of(data[:SAMPLE]))):
+    seen = seen or glance(data)
+    for mark, name in (*BOMS, (b"", utf16_of(data[:SAMPLE]) if seen.n_zeros or not data else "")):
         if name and data.startswith(mark):
             return data[len(mark) :].decode(name, "replace"), name, 1.0
     first = codec_of(declared)
-    if not first.startswith(ASCII_DIFFERS) and b"\x1b" not in data:
+    if not first.startswith(ASCII_DIFFERS) and not seen.n_escapes:
         with contextlib.suppress(UnicodeDecodeError):
             return data.decode(), "utf-8", 1.0
     meta = META.search(data, 0, 16 * SAMPLE) if is_html else None
@@ -197,90 +190,3 @@ def codec_of(label: str) -> str:
     except (LookupError, ValueError):
         return ""
     return info.name if info._is_text_encoding else ""  # noqa: SLF001 - as bytes.decode does
-
-
-FREE = 256  # nested elements or attributes of one tag that cost nothing; browsers nest 512 at most
-MAX_WORK = 1_000_000  # at most 0.4 GB and two seconds; 1,670 nested elements reach it
-SMALL, FEW = 64 << 10, 1_024  # bytes and tags; pages with fewer of both are not scanned: 3 s and 0.2 GB at worst
-NESTING = "div article a b big code em font i nobr s small strike strong tt u"
-
-
-def _packed(name: str) -> int:
-    return int.from_bytes(name.encode()[:8], "big")
-
-
-NAMES = np.array(sorted(_packed(name) for name in NESTING.split()), np.uint64)
-RAW = np.array([_packed(name) for name in ("script", "style")], np.uint64)
-
-
-def work(html: bytes) -> int:
-    """Return an estimate of what it costs to parse a page, up to MAX_WORK.
-
-    For each tag, the elements that are open beyond 256 and the attributes of the tag beyond 256 are counted; the
-    estimate is the sum over all tags.
-    """
-    if len(html) < SMALL and html.count(b"<") < FEW:
-        return 0
-    return int(_work(np.frombuffer(html, np.uint8), NAMES, RAW, np.zeros(len(NAMES), np.int64)))
-
-
-@kernel(_nrt=False)
-def _work(html: npt.NDArray[np.uint8], names: npt.NDArray[np.uint64], raw: npt.NDArray[np.uint64],
-          opened: npt.NDArray[np.int64]) -> int:  # fmt: skip
-    """Return the cost in one pass over the tags; `opened` counts the open elements of each name."""
-    n, i, depth, found = len(html), np.int64(0), np.int64(0), np.int64(0)
-    while i + 1 < n and found < MAX_WORK:
-        if html[i] != 60:  # <
-            i += 1
-            continue
-        i += 1
-        if html[i] == 33 and i + 2 < n and html[i + 1] == 45 and html[i + 2] == 45:  # <!-- up to -->
-            i += 2
-            while i + 1 < n and not (html[i] == 62 and html[i - 1] == 45 and html[i - 2] == 45):
-                i += 1
-            continue
-        closing = html[i] == 47
-        i += closing
-        if i >= n or not 97 <= (html[i] | 32) <= 122:
-            continue
-        name, k = np.uint64(0), 0
-        while i < n and html[i] > 32 and html[i] != 47 and html[i] != 62:
-            if k < 8:
-                name = name << np.uint64(8) | np.uint64(html[i] | 32)
-            k, i = k + 1, i + 1
-        attributes, between = np.int64(0), True
-        while i < n and html[i] != 62:
-            if html[i] == 61:  # = and a quoted value, in which > and < are text
-                i += 1
-                while i < n and html[i] <= 32:
-                    i += 1
-                if i < n and (html[i] == 34 or html[i] == 39):
-                    quote = html[i]
-                    i += 1
-                    while i < n and html[i] != quote:
-                        i += 1
-                    i += 1
-                    between = True
-                continue
-            space = html[i] <= 32 or html[i] == 47
-            if between and not space:
-                attributes += 1
-                found += max(np.int64(0), attributes - FREE)
-            between = space
-            i += 1
-        at = 0
-        while at < len(names) and names[at] != name:
-            at += 1
-        if at < len(names) and closing:
-            depth -= opened[at] > 0
-            opened[at] -= opened[at] > 0
-        elif at < len(names):
-            opened[at] += 1
-            depth += 1
-        if closing:
-            continue
-        found += max(np.int64(0), depth - FREE)
-        if name == raw[0] or name == raw[1]:  # the text of a script or style holds no tags, up to </s
-            while i + 2 < n and not (html[i] == 60 and html[i + 1] == 47 and (html[i + 2] | 32) == 115):
-                i += 1
-    return int(found)
