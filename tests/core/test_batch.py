@@ -122,3 +122,8 @@ def test_a_batch_states_its_texts():
     assert B.strings(*B.buffers(batch)).to_pylist() == ["ab", "\u00e9", "", "xyz"]
     assert B.union([np.array([3, 1], np.uint64), np.array([3], np.uint64)]).tolist() == [1, 3]
     assert B.union([]).dtype == np.uint64
+
+
+def test_limits_decide_the_files():
+    """Other ones would cut the same documents into other batches, and give them other ids."""
+    assert (B.MAX_ROWS, B.MAX_BYTES, B.POSITION_BITS) == (16_384, 8 << 20, 40)

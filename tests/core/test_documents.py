@@ -68,6 +68,7 @@ def test_other_libraries_get_the_table(docs, monkeypatch):
     assert docs.to_polars(restore=True) == ["text"]
     pytest.importorskip("pandas")
     assert list(docs.to_pandas(restore=True).columns) == ["text"]
+    assert list(docs.to_pandas().columns) == ["id", "text", "source", "meta"]
     assert list(docs.to_pandas()["text"]) == TEXTS
     assert set(asked) == {("polars", "frames"), ("pandas", "frames")}
     pushed = SimpleNamespace(push_to_hub=lambda name, **options: (name, options))
@@ -84,3 +85,10 @@ def test_a_sample_is_spread_over_the_parts(tmp_path):
     assert list(few.spread()) == list(few.parts)
     assert few.sample(80).count == 8
     assert docs.of(docs.parts[:9]).spread()[-1] is docs.parts[7]
+
+
+def test_a_notebook_shows_200_characters():
+    """Of a text; the mark at the end included."""
+    page = dp.read([{"text": "x" * 200}, {"text": "y" * 201}])._repr_html_()
+    assert "<td>" + "x" * 200 + "</td>" in page
+    assert "<td>" + "y" * 199 + "\u2026</td>" in page

@@ -256,3 +256,18 @@ def test_ranks_are_those_of_splitmix64():
     ids = [0, 1, 2**40, 2**63, 2**64 - 1]
     for seed in (0, 1, 7):
         assert mix(np.array(ids, np.uint64), seed).tolist() == [plain(i, seed) for i in ids]
+
+
+@pytest.mark.parametrize("source", [None, "a reader"])
+def test_an_empty_batch_does_not_hide_the_order(source):
+    """Ids ascend from the batch before it to the one behind it."""
+    ledger = Ledger("S")
+    ledger.source = source
+    first, second = batch_of(["a"], 5), batch_of(["b"], 3)
+    if source is None:
+        ledger.received(first)
+        ledger.received(second)
+    ledger.returned(first)
+    assert ledger.returned(first.slice(0, 0)).num_rows == 0
+    with pytest.raises(AssertionError, match="returned document 0:3 after 0:5"):
+        ledger.returned(second)

@@ -113,3 +113,19 @@ def test_statistics_show_the_largest_counts(monkeypatch):
         "stage documents of input MB bytes cut", "A 5 50.0% 0.00 1,234",
     ]  # fmt: skip
     assert "&emsp;- often" in Stats([stage])._repr_html_()
+
+
+def test_a_block_has_lines_of_a_thousand_characters():
+    """At most, each."""
+    assert notebook.block("x" * 1_000 + "\n" + "y" * 1_001) == f"<pre>{'x' * 1_000}\n{'y' * 999}\u2026</pre>"
+
+
+def test_the_terminal_dims_what_belongs_to_a_stage():
+    """Reasons and counts; two spaces are an indent only in front; what a stage returned may be the largest."""
+    stage = StageStats("A", into={"x": Amount(2, 9)}, out={"x": Amount(1, 2_000_000)})
+    stage.dropped, stage.counts = {"a  reason": {"x": Amount(1, 4)}}, Counter({"seen": 2})
+    table = Stats([stage]).__rich__().renderables[0]
+    assert [row.style for row in table.rows] == [None, "dim", "dim"]
+    assert [column.header for column in table.columns] == ["stage", "documents", "of input", "MB", "bytes cut"]
+    assert "&emsp;- a  reason" in Stats([stage])._repr_html_()
+    assert str(Stats()).split() == ["stage", "documents", "of", "input", "kB", "bytes", "cut"]

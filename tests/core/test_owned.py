@@ -246,3 +246,10 @@ def test_a_new_journal_names_what_is_there(tmp_path) -> None:
     begin_journal(str(tmp_path), ["new", "a", "link", "never"])
     assert (tmp_path / JOURNAL).read_text().splitlines() == ['"a"', '"b"', '"link"', '"new"']
     assert journaled(str(tmp_path / JOURNAL)) == {str(tmp_path / name) for name in ("a", "b", "link", "new")}
+
+
+def test_the_deepest_journals_come_first(tmp_path) -> None:
+    """Of one depth in the order of their names."""
+    for name in ("b", "a/y", "a/x", "c"):
+        files.write_bytes(str(tmp_path / name / JOURNAL), b"")
+    assert owned.homes(str(tmp_path)) == [str(tmp_path / name) for name in ("a/x", "a/y", "b", "c")]

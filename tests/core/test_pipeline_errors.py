@@ -31,6 +31,8 @@ IN_A_STEP = {
     "dp.Serial(zzz=1)": "Serial.__init__() got an unexpected keyword argument 'zzz'; it takes ",
     "dp.C5()": "module 'dataprep' has no attribute 'C5'; did you mean C4?",
     "dp.read('x').cuont": None,
+    "[ready for wanted in [run]]": "name 'ready' is not defined",
+    "(lambda stages: stagse)(5)": "name 'stagse' is not defined; did you mean stages?",
 }
 
 
@@ -111,11 +113,12 @@ class Drops(dp.Estimator):
     ("rows", "says"),
     [
         ({"id": [2, 1, 1], "reason": ["x"] * 3}, "document 0:1 is dropped twice"),
+        ({"id": [1, 3, 2, 3], "reason": ["x"] * 4}, "document 0:3 is dropped twice"),
         ({"id": [0], "reason": ["x"], "kept": [0]}, "document 0:0 is dropped in place of itself"),
         ({"id": [0]}, "must have the column 'reason'"),
         ({"id": [0, None], "reason": ["x", "x"]}, "must have the column 'id', with a value"),
     ],
-    ids=["twice", "itself", "no reason", "null id"],
+    ids=["twice", "twice, apart", "itself", "no reason", "null id"],
 )
 def test_rows_that_contradict_themselves_are_refused(tmp_path, rows, says):
     """An Estimator's table is checked before a document is dropped; rows in any order are fine."""

@@ -100,6 +100,9 @@ def test_limits_hold_in_a_process_of_their_own(ray):
     ray.apart.clear()
     assert list(Ray().map(number, [Item(0, skips_bad=True), Item(1)])) == [0, 1]
     assert ray.apart == [Local(1), None]
+    for limits in (("4GB",), (None, 2)):
+        with pytest.raises(TypeError):
+            Ray("auto", *limits)
     for wrong in ({"memory": "lots"}, {"timeout": 0}):
         with pytest.raises(PlanError):
             Ray(**wrong)

@@ -7,6 +7,8 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
@@ -120,3 +122,12 @@ def test_what_cannot_be_read_is_one_sentence(docs, tmp_path) -> None:
     (tmp_path / "out" / "origin.json").unlink()
     with pytest.raises(ReadError, match="the input files are not known"):
         dp.open_dataset(done.url).dropped()
+
+
+def test_three_stars_in_a_local_name_are_no_secret(tmp_path) -> None:
+    """As they are in a URL, where they stand for one: the file is read again, and its types are known."""
+    place = tmp_path / "a***.parquet"
+    pq.write_table(pa.table({"text": ["a", "a"], "n": pa.array([1, 2], pa.int8())}), place)
+    done = dp.Pipeline(dp.Exact()).run(dp.read(str(place)), str(tmp_path / "out"))
+    assert [row["text"] for row in done.dropped()] == ["a"]
+    assert done.to_arrow(restore=True).schema.field("n").type == pa.int8()

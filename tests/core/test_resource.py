@@ -164,3 +164,27 @@ def test_a_loader_without_source_is_known_by_its_name():
     one, other = (dp.Resource(made["nowhere"], version=n) for n in (1, 2))
     assert repr(one) == "Resource(nowhere, version=1)"
     assert one.get() is one.get() is not other.get()
+
+
+def test_a_loader_may_be_a_class_or_a_compiled_function(monkeypatch):
+    """Whose parameters are not known: nothing is given to it."""
+    monkeypatch.setattr(resource, "device", lambda: "here")
+    assert dp.Resource(dict, version=1).get() == {}
+    assert dp.Resource(functools.partial(dict, a=1), version=1).get() == {"a": 1}
+
+    def many(*some, device="none", **more):
+        return some, device, more
+
+    assert dp.Resource(many, version=1).get() == ((), "here", {})
+
+
+@pytest.mark.parametrize(
+    ("has_torch", "mps", "expected"), [(False, True, "cpu"), (True, True, "mps"), (True, False, "cpu")]
+)
+def test_without_a_gpu_there_is_the_chip_of_apple_or_none(monkeypatch, has_torch, mps, expected):
+    """And torch is not imported to learn that it is not there."""
+    off = SimpleNamespace(is_available=lambda: False)
+    torch = SimpleNamespace(cuda=off, backends=SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps)))
+    monkeypatch.setattr(resource.importlib.util, "find_spec", lambda name: torch if has_torch else None)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert resource.device() == expected

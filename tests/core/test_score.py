@@ -122,3 +122,26 @@ def test_a_score_has_the_hash_of_its_filter():
     assert len({Score(Long()), Score(Long()), Score(Long(min_chars=4))}) == 2
     assert repr(Score(Long())) == f"Score(filter={Long()!r})"
     assert [f.name for f in fields(Score) if f.compare] == ["filter"]  # which make its key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Two(Long):
+    """Has a second score, which comes first."""
+
+    @property
+    def scores(self):
+        return {"long_more": pa.int64(), "long_chars": pa.int64()}
+
+    def score(self, batch):
+        return {"long_more": pa.array([7] * batch.num_rows), **super().score(batch)}
+
+
+def test_one_of_two_scores_is_not_enough():
+    """If a column is missing, all are measured, wherever the other stands."""
+    whole = Two().with_scores(laws.batch_of(TEXTS))
+    part = whole.drop_columns(["long_more"])
+    before = len(measured)
+    assert Two().scores_of(part)["long_more"].to_pylist() == [7] * 4
+    assert len(measured) == before + 1
+    assert list(Two().scores_of(whole)) == ["long_more", "long_chars"]
+    assert len(measured) == before + 1

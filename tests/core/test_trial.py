@@ -17,7 +17,7 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.part import Part
 from dataprep.core.reader import Slice
 from dataprep.core.runner import WORKER_BYTES
-from dataprep.core.trial import Reserved, Sampled, Trial, _read_share, current, reserve, sees_all
+from dataprep.core.trial import Reserved, Sampled, Trial, _most_text, _read_share, current, reserve, sees_all
 from dataprep.errors import PlanError
 from dataprep.store import hashes
 
@@ -121,3 +121,13 @@ def test_small_tables_are_measured_by_rows(tmp_path, rows, read, share) -> None:
     """Of none, nothing was read."""
     pq.write_table(pa.table({"text": ["x"] * rows}), tmp_path / "a.parquet")
     assert _read_share(Slice(str(tmp_path / "a.parquet"), 0), 0, read) == share
+
+
+PACKED = [("a.txt", 1), ("a.zip", 20), ("a.parquet", 20), ("a.jsonl.gz", 20), ("a", 1)]
+
+
+@pytest.mark.parametrize(("name", "times"), PACKED)
+def test_packed_files_may_hold_more_text(name, times) -> None:
+    """Twenty times their size, at most; a part adds up its files."""
+    slices = (Slice(name, 0, n_bytes=3), Slice("b.txt", 1, n_bytes=4))
+    assert _most_text(Part(slices, laws.Rows())) == 3 * times + 4

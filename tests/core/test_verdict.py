@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.core.estimator import Estimator
+from dataprep.core.ledger import Ledger
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
 from dataprep.core.verdict import CutSpans, DropIds, check_min_left
@@ -154,3 +155,12 @@ def test_keys_of_verdicts_know_the_table_and_not_its_place():
     assert len({key(one) for one in some}) == len(some)
     assert key(some[0]) == key(CutSpans(spans="b", key="k", estimator="E", facts={"n": 1}))
     assert (some[0].name, repr(some[0])) == ("E", "verdicts of E")
+
+
+def test_spans_find_their_documents_in_any_order(tmp_path):
+    """Ids of a batch need not ascend."""
+    stage = stage_of(tmp_path, [(k, 0, k + 1, 9, 0, 1) for k in range(3)])
+    batch = laws.batch_of(["abcd"] * 4).take(pa.array([2, 0, 3, 1]))
+    assert [text for out in stage(iter([batch]), Ledger("E", quiet=True)) for text in out["text"].to_pylist()] == [
+        "d", "bcd", "abcd", "cd",
+    ]  # fmt: skip

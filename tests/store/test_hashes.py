@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -158,3 +159,34 @@ def test_a_missing_file_is_an_error_and_is_not_kept(tmp_path):
     hashes.save(str(tmp_path / "out"), [str(tmp_path / "none"), "memory://a"])
     assert list((tmp_path / "out").iterdir()) == []
     assert hashes.fingerprints([]) == {}
+
+
+def test_ends_of_remote_files_are_64_kilobytes():
+    """Each; what lies between is not read."""
+    data = bytearray(1 << 18)
+    url = "memory://ends-of-remote-files.bin"
+    files.write_bytes(url, bytes(data))
+    before = hashes.fingerprint(url)
+    for at, seen in ((0, True), ((1 << 16) - 1, True), (1 << 16, False), (3 << 16, True), ((3 << 16) - 1, False)):
+        edited = bytearray(data)
+        edited[at] = 1
+        files.write_bytes(url, bytes(edited))
+        assert (hashes.fingerprint(url) != before) is seen, at
+    files.remove(url)
+
+
+def test_the_state_of_a_file_is_all_that_is_stated(tmp_path, monkeypatch):
+    """Size, times, inode and device each; a file is young for two seconds after its last change of either time."""
+    stated = {"st_size": 5, "st_mtime_ns": 10**18, "st_ctime_ns": 10**18 + 1, "st_ino": 7, "st_dev": 8}
+    monkeypatch.setattr(hashes.os, "stat", lambda _: SimpleNamespace(**stated))
+    monkeypatch.setattr(hashes.time, "time_ns", lambda: 10**18 + 1 + 2 * 10**9)
+    url = "/a/b"
+    states = [hashes._state(url), hashes._state("/a/c")]
+    for name, value in tuple(stated.items()):
+        monkeypatch.setitem(stated, name, value + 1)
+        states.append(hashes._state(url))
+        monkeypatch.setitem(stated, name, value)
+    assert len({state for state, _ in states}) == 7
+    assert [young for _, young in states] == [False, False, False, False, True, False, False]
+    monkeypatch.setitem(stated, "st_mtime_ns", 10**18 + 2)
+    assert hashes._state(url)[1]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataprep.errors import PlanError, require
-from dataprep.store.key import key, parameter_names
+from dataprep.store.key import key
 
 _LOADED: dict[str, Any] = {}  # of this process
 _LOCK = threading.RLock()  # a loader may use another Resource
@@ -45,7 +45,8 @@ class Resource:
         require(callable(self.loader), f"Resource must be given a function that loads, not {self.loader!r:.80}")
         good = isinstance(self.version, (str, int)) and not isinstance(self.version, bool) and self.version != ""
         require(good, f"version={self.version!r} must be a text or number that identifies what is loaded")
-        further = [name for name in _required(self.loader) if name != "device"]
+        needed = [p for p in _parameters(self.loader) if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        further = [p.name for p in needed if p.default is p.empty and p.name != "device"]
         require(not further, f"the loader of {self!r} needs the parameter {''.join(further[:1])}, which nothing gives; "
                 "use functools.partial")  # fmt: skip
         try:
@@ -71,7 +72,7 @@ class Resource:
         """Return the object, which is loaded at the first call in a process."""
         with _LOCK:
             if self._identity not in _LOADED:
-                given = {"device": device()} if "device" in parameter_names(self.loader) else {}
+                given = {"device": device()} if "device" in [p.name for p in _parameters(self.loader)] else {}
                 _LOADED[self._identity] = self.loader(**given)
             return _LOADED[self._identity]
 
@@ -87,10 +88,9 @@ def device() -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _required(function: Callable[..., Any]) -> list[str]:
-    """Return the parameters of a function that have no default; those of a class or builtin may not be known."""
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a function; none if they are not known, as of some classes and compiled functions."""
     try:
-        found = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
+        return list(inspect.signature(function).parameters.values())
+    except ValueError:
         return []
-    return [p.name for p in found if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

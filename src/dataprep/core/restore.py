@@ -70,7 +70,8 @@ def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:
     """Return the columns of the Parquet files among the input files, one of each reader; {} if there are none."""
     found: dict[str, pa.DataType] = {}
     for reader, url in {reader: url for reader, url in inputs if type(reader).__name__ == "Parquet"}.items():
-        if getattr(reader, "meta", False) and "***" not in url and files.exists(url):
+        known = files.is_local(url) or "***" not in url  # in a URL, part was a secret
+        if getattr(reader, "meta", False) and known and files.exists(url):
             with files.open_raw(url) as f:
                 found = {field.name: field.type for field in pq.read_schema(f)} | found
     return found

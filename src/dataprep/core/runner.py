@@ -165,7 +165,7 @@ class Local:
         guard()
         n = at_once(self)
         if len(items) <= 1 and self.timeout is None and not any(getattr(item, "skips_bad", False) for item in items):
-            return Serial(memory=self.memory).map(task, items, label)  # one item gains nothing from another process
+            return Serial().map(task, items, label)  # one item gains nothing from another process
         return track(self.map_pickled(cloudpickle.dumps(task), items, n), items, label)
 
     def map_pickled(self, task: bytes, items: Sequence[T], workers: int = 1) -> Iterator[Any]:

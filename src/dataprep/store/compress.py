@@ -72,9 +72,6 @@ class _Wide(io.RawIOBase):
         self.frame: Any = None
         self.fed, self.made = b"", memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
     def readinto(self, buffer: Any) -> int:
         while not self.made:
             self.fed = self.fed or self.raw.read(FED)

@@ -7,11 +7,13 @@ import logging
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from dataprep.errors import PlanError
 from dataprep.tokens.mix import mix as module
 from dataprep.tokens.mix.mix import Mix, MixPlan, Share, _check_names, _fill
+from dataprep.tokens.mix.write_mixture import _order
 
 
 def sources(**tokens):
@@ -179,3 +181,17 @@ def test_the_lock_file_is_written_once(written, tmp_path) -> None:
     Mix(temperature=1).write({}, tmp_path / "out", 201, replace=True)
     assert json.loads(lock.read_bytes())["asked"]["weights"] is None
     assert [one.name for one in Mix(temperature=1)._chosen({})] == ["web", "none", "zero"]
+
+
+def test_documents_of_one_place_stay_in_the_order_of_sources() -> None:
+    """However many there are: another order would be other bytes on another machine."""
+    n = 500
+    lengths = [[3] * n, [3] * n]
+    places = np.arange(n), np.arange(n) // 2 / n
+    made = [SimpleNamespace(name=name, placed=lambda wanted, seed: places) for name in "ab"]
+    for one, sizes in zip(made, lengths, strict=True):
+        one.train = SimpleNamespace(shards=[{}], ends=lambda i, sizes=sizes: np.cumsum(sizes))
+    documents, found = _order(made, {"a": 1, "b": 1}, 0)
+    expected = [(s, 2 * k + j) for k in range(n // 2) for s in range(2) for j in range(2)]
+    assert list(zip(documents["stream"].tolist(), documents["doc"].tolist(), strict=True)) == expected
+    assert found.tolist() == [3] * 2 * n

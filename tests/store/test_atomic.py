@@ -1,0 +1,68 @@
+"""Files that appear whole: what is synced before and after they get their names, and which files are listed."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from dataprep.store import atomic
+from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, whole
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What is synced and renamed, in order, by the last part of its path."""
+    found, fsync, replace = [], os.fsync, os.replace
+
+    def synced(descriptor):
+        found.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    def renamed(old, new):
+        found.append(f"{os.path.basename(old)[: len(os.path.basename(new)) + 2]} -> {os.path.basename(new)}")
+        replace(old, new)
+
+    monkeypatch.setattr(atomic.os, "fsync", synced)
+    monkeypatch.setattr(atomic.os, "replace", renamed)
+    return found
+
+
+def test_a_file_is_on_disk_before_its_name_and_its_name_before_the_end(tmp_path, calls):
+    """The list of files before the file; a file that fails is neither renamed nor synced."""
+    begin_journal(str(tmp_path))
+    calls.clear()
+    with whole(tmp_path / "a" / "b") as f:
+        f.write(b"x")
+        assert calls == [JOURNAL]
+        assert (tmp_path / JOURNAL).read_bytes().split() == [b'"a/b"']
+    temporary, *rest = calls[1:]
+    assert is_attempt(temporary)
+    assert rest == [".b. -> b", "a"]
+    calls.clear()
+    with pytest.raises(ZeroDivisionError), whole(tmp_path / "a" / "b"):
+        raise ZeroDivisionError
+    assert calls == []
+    assert os.listdir(tmp_path / "a") == ["b"]
+
+
+def test_a_file_without_a_folder_is_here(tmp_path, monkeypatch, calls):
+    """In the folder in which the program runs."""
+    monkeypatch.chdir(tmp_path)
+    with whole("a") as f:
+        f.write(b"x")
+    assert os.listdir() == ["a"]
+    assert calls[1:] == [".a. -> a", tmp_path.name]
+
+
+@pytest.mark.parametrize(("deep", "found"), [(0, True), (6, True), (7, True), (8, False)])
+def test_a_journal_is_looked_for_in_eight_folders(tmp_path, deep, found):
+    """That of the nearest one counts; a link is none."""
+    begin_journal(str(tmp_path))
+    folder = tmp_path.joinpath(*"abcdefgh"[:deep])
+    folder.mkdir(parents=True, exist_ok=True)
+    assert journal_of(str(folder)) == (str(tmp_path / JOURNAL) if found else None)
+    if deep:
+        (folder / JOURNAL).symlink_to(tmp_path / JOURNAL)
+        assert journal_of(str(folder)) == (str(tmp_path / JOURNAL) if found else None)
+    assert journal_of("/nowhere/at/all") is None
