@@ -50,7 +50,9 @@ def test_need_imports_what_is_there():
         ("https://host/a;sig=hunter2", "hunter2"), ("https://ada:h@nt/hunter2@host/a", "hunter2"),
         ("https://ada:it'shunter2@host/a", "hunter2"), ("https://host/a?next=https://b/c&sig=hunter2", "hunter2"),
         ("https:\\/\\/ada:hunter2@host\\/a?b=hunter2", "hunter2"),
-        ("https%3A%2F%2Fada:hunter2%40h%2Fa%3Fb%3D1", "hunter2"),
+        ("https%3A%2F%2Fada:hunter2%40h%2Fa%3Fb%3D1", "hunter2"), ("https://ada:hun ter2@host/a", "ter2"),
+        ("https://host/a b c.jsonl?X-Amz-Signature=hunter2", "hunter2"), ("https://ada:a b2@h/c?e=hunter2", "hunter2"),
+        ("no host: /a.jsonl?b=1&sig=hunter2", "hunter2"), ("url: /a?X-Amz-Security-Token=hunter2", "hunter2"),
     ],
 )  # fmt: skip
 def test_no_secret_of_a_url_is_printed(url, secret, caplog):
@@ -60,6 +62,9 @@ def test_no_secret_of_a_url_is_printed(url, secret, caplog):
     logging.getLogger("dataprep").warning("%s is %s", url, "empty")
     assert secret not in caplog.text
     assert "://" not in url or secret not in files.name_of(url)
+    assert errors.redacted("https://host:80 ends; write to a@b or https://host: no, c@d; f(token=3)") == (
+        "https://host:80 ends; write to a@b or https://host: no, c@d; f(token=3)"
+    )
     assert errors.redacted("https://host:80/a/b.jsonl, s3://bucket/part-?.jsonl") == (
         "https://host:80/a/b.jsonl, s3://bucket/part-?.jsonl"
     )
@@ -77,9 +82,9 @@ def test_secrets_are_sought_in_linear_time(part):
 
 def test_no_control_character_is_printed(caplog):
     """Names of files and reasons may hold ESC and bytes that are not UTF-8; no message passes them on."""
-    nasty = "a\x1b]0;owned\x07\r\x9b31m\udcff"
+    nasty = "a\x1b]0;owned\x07\r\x9b31m\u202e\udcff"
     logging.getLogger("dataprep").warning("%s", nasty)
     for text in (str(errors.ReadError("it is empty", nasty)), caplog.messages[0]):
-        assert not set(text) & {"\x1b", "\x07", "\r", "\x9b", "\udcff"}
+        assert not set(text) & {"\x1b", "\x07", "\r", "\x9b", "\u202e", "\udcff"}
         assert "owned" in text
     assert str(errors.ReadError("cut\n  here", "a\nb")) == "a\N{REPLACEMENT CHARACTER}b: cut here"

@@ -24,13 +24,21 @@ import re
 import sys
 from typing import Any
 
-UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINES = re.compile(r"\s*\n\s*")
 _TOKEN = re.compile(r'[^\s"]+')
 _SCHEME = re.compile(r"(\w:(?:\\?/){2}|\w%3A%2F%2F)", re.IGNORECASE)  # also as JSON and percent-encoding write it
 _USER = re.compile(r"[^@/:%]*:[^@]*(?:@|%40)(?:[^?']*@)?|[^'@/%]*?(?:@|%40)(?:[^'@/]*@)*", re.IGNORECASE)
 _QUERY = re.compile(r"\?|%3F|[;#](?=[\w.%-]{1,64}=)", re.IGNORECASE)  # with an equals sign behind it
 _HTTP_QUERY = re.compile(r"(?:\?|%3F)(?=[\w%+/&-])", re.IGNORECASE)
+_SPACED = re.compile(  # a password with spaces, but no port with words behind it
+    r"(?<=//)[^\s/@:?#\"']{0,256}:(?!\d*[\s,;.)])[^\s/@?#\"']{1,256}(?: [^\s/@?#\"']{1,256}){1,8}(?=@)"
+)
+_LATER = re.compile(r"(?:\?|%3F)[\w.%-]{1,64}=[^\s\"'<>)]*", re.IGNORECASE)  # behind a space in the path of a URL
+_SIGNED = re.compile(  # without the scheme and host, as libraries of HTTP print it
+    r"(?<=[?&;#])((?:x-(?:amz|goog)-)?(?:signature|credential|security-token)|sig|(?:access|id|auth)_token|token"
+    r"|awsaccesskeyid|googleaccessid|api_?key|password|secret)=[^\s&\"'<>)]+", re.IGNORECASE
+)
 _END = re.compile(r"['<>)](?![\w%&=+/-])")  # of a query: a sign of the sentence around the URL, not one inside it
 
 
@@ -38,12 +46,16 @@ def redacted(text: str) -> str:
     """Return the text with *** in place of the user and the query of each URL, which may contain secrets.
 
     The query is what follows the question mark, or a parameter after a semicolon or a number sign. Without an equals
-    sign, only that of http and https is one, since question marks occur in patterns of file names.
+    sign, only that of http and https is one, since question marks occur in patterns of file names. Behind a space, a
+    query needs an equals sign too, and without a URL, a parameter needs a name such as `sig` or `token`.
 
     >>> redacted("https://ada:secret@host/a.jsonl?X-Amz-Signature=12ab is empty")
     'https://***@host/a.jsonl?*** is empty'
     """
-    return _TOKEN.sub(_redacted_word, text) if _SCHEME.search(text) else text
+    if _SCHEME.search(text):
+        text = _TOKEN.sub(_redacted_word, _SPACED.sub("***:***", text))
+        text = _LATER.sub("?***", text)
+    return _SIGNED.sub(r"\1=***", text) if "=" in text else text
 
 
 def _redacted_word(word: re.Match[str]) -> str:

@@ -6,11 +6,13 @@ import shutil
 import pytest
 
 import dataprep as dp
+from dataprep.cli.runs import clean
 from dataprep.core import owned, pipeline_file
 from dataprep.core.pipeline import Pipeline
-from dataprep.errors import PlanError, StaleOutput
+from dataprep.errors import InUse, PlanError, StaleOutput
 from dataprep.store import files
 from dataprep.store.atomic import JOURNAL, begin_journal, journaled
+from dataprep.store.lease import held
 from fixtures.small_pipeline import STAGES, TEXTS
 from laws import dataset_of, same_bytes
 
@@ -161,6 +163,25 @@ def test_bytes_that_are_freed_are_counted(tmp_path):
     assert owned.remove(str(tmp_path), ["data", "none"]) == 0
     assert owned.remove_all(str(tmp_path)) == (7, [f"{tmp_path}/data/mine"])
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["data", "mine"]
+
+
+@pytest.mark.parametrize("all_", [False, True], ids=["steps", "all"])
+def test_nobody_writes_while_clean_removes(tmp_path, monkeypatch, all_):
+    """`clean` holds the leases of the folders in which it removes files, and leaves no empty folder."""
+    out, remove, refused = str(tmp_path / "runs" / "one"), owned.remove, []
+    Pipeline(*STAGES).run(dataset_of(tmp_path, TEXTS), out)
+
+    def watched(url, names):
+        for folder in {url, out}:
+            with pytest.raises(InUse), held(folder):
+                pass
+            refused.append(folder)
+        return remove(url, names)
+
+    monkeypatch.setattr(owned, "remove", watched)
+    clean(str(tmp_path / "runs"), all_)
+    assert out in refused
+    assert (tmp_path / "runs").exists() is not all_
 
 
 def test_empty_folders_of_others_are_kept(tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,9 +17,10 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.core import batch as B
-from dataprep.core import seal
+from dataprep.core import seal, tables
 from dataprep.core.seal import published, write_shard
 from dataprep.core.stats import HIDDEN, Amount, StageStats
+from dataprep.core.tables import FileWriter
 from dataprep.errors import PlanError
 
 ROW = {"id": 7, "text": "ab", "source": "web", "meta": "{}", "n": 1, "s": "x", "few": [1], "b": True}
@@ -124,3 +127,17 @@ def test_a_runner_returns_one_result_per_task(tmp_path) -> None:
     with pytest.raises(PlanError, match="returned 1 results of 2 tasks"):
         dp.Pipeline().run(laws.dataset_of(tmp_path, ["a", "b"], parts=2), str(tmp_path / "out"), Loses())
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_a_writer_that_an_error_left_prints_nothing(tmp_path, monkeypatch) -> None:
+    """Of a shard and a table whose file was closed by an error, the writer is freed without a traceback."""
+    printed = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+    batch = made([ROW])
+    for k, make in enumerate((FileWriter, tables._writer)):
+        with (tmp_path / str(k)).open("wb") as f:
+            writer = make(f, batch.schema)
+            writer.write_batch(batch)
+        del writer
+        gc.collect()
+    assert printed == []

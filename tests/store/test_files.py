@@ -175,6 +175,20 @@ def test_a_zstd_window_over_the_limit_is_called_that(tmp_path, frames):
         files.open_read(url).read()
 
 
+def test_an_xz_window_over_the_limit_is_called_that(tmp_path):
+    """A small file may state a window of gigabytes, which would fill memory; it is read with `max_window=`."""
+    url, text = str(tmp_path / "a.jsonl.xz"), b'{"text": "a page"}\n' * 20
+    wide = lzma.compress(text, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 28}])
+    files.write_bytes(url, lzma.compress(text, preset=9) + bytes(8) + wide)
+    with pytest.raises(ReadError, match="its xz window is over 128 MiB, .* set max_window="):
+        files.open_read(url).read()
+    assert dp.read(url, max_window="256MiB").count == 40
+    for damaged in (wide[:-9], wide + b"more", wide + bytes(4) + wide[:7]):
+        files.write_bytes(url, damaged)
+        with pytest.raises(ReadError, match="ends early or is damaged"):
+            dp.read(url, max_window="256MiB").take(30)
+
+
 @pytest.mark.parametrize("frames", [1, 3])
 def test_a_wide_zstd_window_is_read_with_max_window(tmp_path, frames):
     """What `zstd --long=28` and above wrote is read as it was, if that is allowed; a cut is still found."""

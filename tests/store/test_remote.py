@@ -1,5 +1,8 @@
 """Everything by URL: a pipeline over fsspec storage, and what happens when the network fails."""
 
+import http.server
+import threading
+import traceback
 from typing import ClassVar
 
 import fsspec
@@ -8,7 +11,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 import dataprep as dp
 from dataprep.core import runner
-from dataprep.errors import DataprepError, PlanError
+from dataprep.errors import DataprepError, PlanError, ReadError, Transient
 from dataprep.store import files
 
 NAMES = ("articles.jsonl", "news.jsonl.zst", "guide.parquet")
@@ -115,3 +118,31 @@ def test_unknown_storage_is_one_sentence():
     """A protocol that nobody knows is a PlanError that names it."""
     with pytest.raises(PlanError, match=r"nowhere://bucket/a\.jsonl.* cannot be reached: Protocol not known"):
         dp.read("nowhere://bucket/a.jsonl")
+
+
+@pytest.mark.parametrize(("status", "error"), [(403, ReadError), (404, ReadError), (429, Transient), (503, Transient)])
+def test_a_server_that_refuses_is_one_sentence_without_the_signature(status, error):
+    """What HTTP's library raises states the whole URL; a folder of `datasets` is not sought behind a query."""
+    seen = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(self.path)
+            self.send_error(200 if "/state.json" in self.path else status)
+
+        do_HEAD = do_GET  # noqa: N815 - the name that the library calls
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        secret = f"hun{2}er"  # a traceback shows the lines of this test, too
+        url = f"http://ada:{secret}@127.0.0.1:{server.server_port}/a.jsonl?sig={secret}"
+        with pytest.raises(error) as caught:
+            dp.read(url)
+        server.shutdown()
+    assert seen
+    said = "".join(traceback.format_exception(caught.value))
+    assert secret not in said
+    assert "?***" in said

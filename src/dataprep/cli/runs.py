@@ -78,14 +78,13 @@ def clean(
         msg = f"{folder} is not a folder; it must be the folder of a run"
         raise PlanError(msg)
     if all_:
-        lease.check_free([folder, *owned.homes(folder)] if files.is_local(folder) else [])
         freed, kept = owned.remove_all(folder)
         say(f"removed what dataprep wrote into {folder}, {decimal(freed)}")
     else:
         inside = (folder, *(files.join(folder, name) for name in files.listdir(folder)))
         found = [home for home in map(Folder, inside) if home.is_of_a_run and files.exists(home.path(STEPS))]
-        lease.check_free(home.url for home in found)
-        freed = sum(owned.remove(home.url, [STEPS]) for home in found)
+        with lease.all_held(home.url for home in found):
+            freed = sum(owned.remove(home.url, [STEPS]) for home in found)
         kept = [home.path(name) for home in found for name in owned.foreign(home.url, [STEPS])]
         say(f"removed {counted(len(found), 'folder')} of steps, {decimal(freed)}")
     if kept:

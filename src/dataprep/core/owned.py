@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
-from dataprep.store import files
+from dataprep.store import files, lease
 from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, is_journal, journal_of, journaled, note
 
 from .folder import (
@@ -158,12 +158,16 @@ def remove_all(url: str) -> tuple[int, list[str]]:
     """Delete everything that dataprep created in a folder; return (bytes freed, paths of the files that are left).
 
     Files that dataprep did not create are kept; hidden ones of them are not in the result. The journals (lists of
-    created files) are deleted last.
+    created files) are deleted last. Raises InUse if another process writes into the folder, or into one inside it.
     """
-    freed = remove(url, files.listdir(url))
-    left = [files.join(url, name) for name in foreign(url, files.listdir(url))]
-    for home in homes(url) if files.is_local(url) else ():
-        os.unlink(os.path.join(home, JOURNAL))
+    local = files.is_local(url)
+    with lease.all_held([url, *(homes(url) if local else ())]):
+        freed = remove(url, files.listdir(url))
+        left = [files.join(url, name) for name in foreign(url, files.listdir(url))]
+        emptied = homes(url) if local else []
+        for home in emptied:
+            os.unlink(os.path.join(home, JOURNAL))
+    for home in emptied:  # without the lease, which is a file
         files.remove_empty(home, above=os.path.dirname(os.path.abspath(files.path_of(url))))
     return freed, left
 

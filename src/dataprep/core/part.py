@@ -22,7 +22,7 @@ from .describe import FORGET, READ, numbered
 from .ledger import Ledger, watch
 from .reader import Reader, Slice
 from .stage import Stage
-from .tables import checked
+from .tables import FileWriter, checked
 from .unread import BAD, stopped_at, unread_of
 from .verdict import CutSpans, DropIds, Verdict
 from .workers import begin_slice
@@ -230,7 +230,7 @@ class ShardWriter:
     def __init__(self, f: Any, schema: pa.Schema, compression: str) -> None:
         self.coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
         plain = [field.with_type(field.type.value_type) if field.name in self.coded else field for field in schema]
-        self.parquet = pq.ParquetWriter(
+        self.parquet = FileWriter(
             f, pa.schema(plain), compression=compression, use_dictionary=self.coded or False, write_statistics=["id"],
             write_page_checksum=True,
         )  # fmt: skip

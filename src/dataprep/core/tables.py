@@ -182,8 +182,18 @@ def checked(
         raise CorruptShard(msg) from e
 
 
+class FileWriter(pq.ParquetWriter):
+    """A writer of Parquet that does not complete its file when it is freed.
+
+    pyarrow's own tries to, after an error also into a file that is closed, and prints a traceback of that.
+    """
+
+    def __del__(self) -> None:
+        pass
+
+
 def _writer(f: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(f, schema, compression="zstd", write_page_checksum=True)
+    return FileWriter(f, schema, compression="zstd", write_page_checksum=True)
 
 
 def _check_columns(found: pa.Schema, schema: pa.Schema) -> None:

@@ -120,6 +120,8 @@ class _StoredFile:
 
 def _dataset(folder: Folder, run: Runner) -> list[Problem]:
     manifest = folder.manifest
+    if not manifest:
+        return [Problem(MANIFEST, "another process removed it while it was checked", AGAIN)]
     records, problems = _records(folder)
     shards = [_StoredFile(folder.url, s["name"], s["size"], s["hash"], s["docs"]) for s in manifest["shards"]]
     tables = [_StoredFile(folder.url, *one) for url, record in records for one in _tables(folder, url, record)]

@@ -68,8 +68,8 @@ def read(
     on_bad_file: "stop" raises ReadError at a file that is damaged, or of which too many records are bad. "skip" keeps
     the documents before the error, lists the file in `Dataset.unread()`, and raises ReadError only if more than
     `max_bad_files` files are bad, or if no file has a document.
-    max_window: the memory for the window of a zstd file, in bytes or as text; None: 128 MiB. Files of `zstd --long=31`
-    need "2GiB", the most that zstd allows.
+    max_window: the memory for the window of a zstd or xz file, in bytes or as text; None: 128 MiB. Files of
+    `zstd --long=31` need "2GiB", the most that is allowed.
     options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or date_order="dmy".
     For JSON Lines and Parquet, source="field:NAME" or "field:OUTER.INNER" states the field that names the source of
     each document.

@@ -59,6 +59,8 @@ def hub_rows(
 
 def is_saved(path: str) -> bool:
     """Return whether the path is a folder that `save_to_disk` wrote."""
+    if files.is_glob(path):  # such as a URL with a query, which some servers answer whatever the query says
+        return False
     return any(files.exists(files.join(path, name)) for name in ("state.json", "dataset_dict.json"))
 
 
@@ -66,7 +68,7 @@ def _named(
     datasets: Any, name: str, split: str | None, config: str | None, revision: str | None, key: Any
 ) -> RowSource:
     """Return a repository on the hub, streamed, or a local folder."""
-    path, _, at = name.removeprefix(PREFIX).partition("@")
+    path, _, at = (name, "", "") if "://" in name.removeprefix(PREFIX) else name.removeprefix(PREFIX).partition("@")
     revision = revision or at or None
     if files.is_dir(path) and not name.startswith(PREFIX):
         with _sentences(path):

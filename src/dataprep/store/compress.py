@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, TypeVar, cast
 
 import pyarrow as pa
@@ -19,10 +20,11 @@ from dataprep.errors import ReadError
 T = TypeVar("T")
 STEP = 1 << 17  # bytes: pyarrow loses those of a read in which damage is found
 SUFFIXES = (".gz", ".zst", ".xz")
-WINDOW = "requires too much memory"  # zstd's words for a frame with a window of more bytes than these
+WINDOW = ("requires too much memory", "Memory usage limit exceeded")  # of zstd and xz, for a window over these bytes
 WINDOW_BYTES = 1 << 27  # that pyarrow allows
 MAX_WINDOW_BYTES = 1 << 31  # that zstd allows: --long=31
 FED = 1 << 12  # compressed bytes at a time: at most 128 MiB of output
+XZ_STATE = 16 << 20  # bytes that xz may take beside the window, which it calls dictionary
 _window: contextvars.ContextVar[int] = contextvars.ContextVar("window", default=WINDOW_BYTES)
 
 
@@ -55,20 +57,26 @@ def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
     if lower.endswith(".gz"):
         return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), raw, url), 1 << 20))
     if lower.endswith(".zst"):
-        wide = _window.get() > WINDOW_BYTES
-        frames = _Wide(raw, _window.get()) if wide else pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+        if _window.get() > WINDOW_BYTES:
+            frames: Any = _Frames(raw, zstandard.ZstdDecompressor(max_window_size=_window.get()).decompressobj)
+        else:
+            frames = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
         return cast("BinaryIO", io.BufferedReader(_Checked(frames, raw, url), 1 << 20))
     if lower.endswith(".xz"):
-        return cast("BinaryIO", io.BufferedReader(_Checked(lzma.LZMAFile(raw), raw, url), 1 << 20))
+        make_xz = functools.partial(lzma.LZMADecompressor, memlimit=_window.get() + XZ_STATE)
+        return cast("BinaryIO", io.BufferedReader(_Checked(_Frames(raw, make_xz, b"\0"), raw, url), 1 << 20))
     return raw
 
 
-class _Wide(io.RawIOBase):
-    """Decompressor of zstd frames with windows of up to `window` bytes, in bounded memory, as pyarrow does it."""
+class _Frames(io.RawIOBase):
+    """Decompressor of the frames or streams of a file one after the other, in bounded memory.
 
-    def __init__(self, raw: BinaryIO, window: int) -> None:
+    make: returns a decompressor of one frame, such as `lzma.LZMADecompressor`. padding: bytes between frames.
+    """
+
+    def __init__(self, raw: BinaryIO, make: Callable[[], Any], padding: bytes = b"") -> None:
         super().__init__()
-        self.raw, self.frames = raw, zstandard.ZstdDecompressor(max_window_size=window)
+        self.raw, self.make, self.padding = raw, make, padding
         self.frame: Any = None
         self.fed, self.made = b"", memoryview(b"")
 
@@ -80,7 +88,11 @@ class _Wide(io.RawIOBase):
                     return 0
                 msg = "the last frame is not complete"
                 raise EOFError(msg)
-            self.frame = self.frame or self.frames.decompressobj()
+            if self.frame is None:
+                self.fed = self.fed.lstrip(self.padding)
+                if not self.fed:
+                    continue
+                self.frame = self.make()
             self.made = memoryview(self.frame.decompress(self.fed))
             self.fed = self.frame.unused_data if self.frame.eof else b""
             self.frame = None if self.frame.eof else self.frame
@@ -107,9 +119,10 @@ class _Checked(io.RawIOBase):
         except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner tries again
             raise
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as e:
-            if WINDOW in str(e):
+            if any(words in str(e) for words in WINDOW):
+                kind = "xz" if isinstance(e, lzma.LZMAError) else "zstd"
                 msg = (
-                    f"its zstd window is over {self.window >> 20} MiB, the most that is held in memory; "
+                    f"its {kind} window is over {self.window >> 20} MiB, the most that is held in memory; "
                     'set max_window="2GiB", or compress it again without --long or --ultra'
                 )
                 raise ReadError(msg, self.url, self.offset) from e

@@ -19,7 +19,7 @@ import pyarrow as pa
 import xxhash
 from fsspec.utils import glob_translate
 
-from dataprep.errors import CorruptShard, PlanError, ReadError, redacted, require
+from dataprep.errors import CorruptShard, PlanError, ReadError, Transient, redacted, require
 
 from . import compress
 from .as_json import json_bytes
@@ -27,6 +27,7 @@ from .atomic import is_attempt, regular, whole
 from .checksum import checked, stamped
 
 HASH_BLOCK = 1 << 20
+TRY_AGAIN = (408, 425, 429)  # answers of servers to requests that came too late, too early or too often
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
 
 
@@ -102,12 +103,30 @@ def would_list(pattern: str, url: str) -> bool:
     return re.match(glob_translate(f"{real(head + slash or '.').rstrip('/')}/{rest}"), real(url)) is not None
 
 
+@contextlib.contextmanager
+def _answered(url: str) -> Iterator[None]:
+    """Turn errors of HTTP, which state the URL with its signature, into ReadError (refused) or Transient."""
+    try:
+        yield
+    except Exception as e:
+        if not type(e).__module__.startswith("aiohttp"):
+            raise
+        status = getattr(e, "status", 0)
+        if 400 <= status < 500 and status not in TRY_AGAIN:
+            msg = f"the server refuses it with status {status}; check the URL, and whether its signature has expired"
+            raise ReadError(msg, url) from None
+        state = f"answers with status {status}" if status else f"cannot be reached, or broke off ({type(e).__name__})"
+        msg = f"{url}: the server {state}; check the URL and the network, and try again"
+        raise Transient(msg) from None
+
+
 def exists(url: str) -> bool:
     """Return whether there is a file or folder at a URL."""
     if is_local(url):
         return os.path.exists(path_of(url))
     fs, path = fs_of(url)
-    return bool(fs.exists(path))
+    with _answered(url):
+        return bool(fs.exists(path))
 
 
 def is_dir(url: str) -> bool:
@@ -115,7 +134,8 @@ def is_dir(url: str) -> bool:
     if is_local(url):
         return os.path.isdir(path_of(url))
     fs, path = fs_of(url)
-    return bool(fs.isdir(path))
+    with _answered(url):
+        return bool(fs.isdir(path))
 
 
 def size(url: str) -> int:
@@ -124,7 +144,8 @@ def size(url: str) -> int:
         if is_local(url):
             return os.path.getsize(path_of(url))
         fs, path = fs_of(url)
-        return int(fs.size(path))
+        with _answered(url):
+            return int(fs.size(path))
     except FileNotFoundError as e:
         msg = "there is no such file; check the path"
         raise ReadError(msg, url) from e
@@ -139,7 +160,8 @@ def expand(pattern: str) -> list[str]:
     In a folder, files and folders whose names start with . or _ are skipped, unless a path or glob names them. Returns
     [] if there are no files.
     """
-    return _found(pattern)[0]
+    with _answered(pattern):
+        return _found(pattern)[0]
 
 
 def hidden(folder: str) -> list[str]:
@@ -208,7 +230,8 @@ def open_raw(url: str) -> BinaryIO:
         if is_local(url):
             return open(regular(path_of(url)), "rb")
         fs, path = fs_of(url)
-        return cast("BinaryIO", fs.open(path, "rb"))
+        with _answered(url):
+            return cast("BinaryIO", fs.open(path, "rb"))
     except (FileNotFoundError, IsADirectoryError, PermissionError) as e:
         msg = f"cannot be opened ({e.strerror or e}); check the path"
         raise ReadError(msg, url) from e

@@ -47,12 +47,6 @@ def all_held(folders: Iterable[str]) -> Iterator[None]:
         yield
 
 
-def check_free(folders: Iterable[str]) -> None:
-    """Raise InUse if another process or thread holds the lease of one of the folders, which must exist."""
-    with all_held(folders):
-        pass
-
-
 def holder(folder: str) -> dict[str, str | int] | None:
     """Return {"pid", "host"} of the process that holds the lease of a local folder; None if no process holds it.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from datetime import datetime
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.discord import Discord
+from dataprep.read.chats.discord_csv import blocks
 
 ADA = {"id": "11", "name": "ada", "nickname": "Ada L", "isBot": False}
 
@@ -107,6 +109,18 @@ def test_bad_records(rows_of) -> None:
     assert len(rows) == 400
     reasons = ["too_few_fields", "too_long", "invalid_utf8"]
     assert [(d["id"], d["reason"]) for d in drops] == list(enumerate(reasons, 400))
+
+
+def test_a_line_without_end_is_not_held_in_memory(tmp_path) -> None:
+    """Of a CSV whose second line is 32 MB, a small part is in memory before it is refused."""
+    head = CSV[: CSV.index("\n") + 1].encode()
+    (tmp_path / "c.csv").write_bytes(head + b"1,a,2024-05-01T10:00:00," + b"x" * (1 << 25))
+    tracemalloc.start()
+    with pytest.raises(ReadError, match="field larger than field limit"):
+        list(blocks(str(tmp_path / "c.csv")))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 24
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import dataprep as dp
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
+from dataprep.read.chats import packs
 from dataprep.read.chats.slack.reader import Slack
 from dataprep.read.chats.slack.text import plain
 
@@ -170,7 +171,7 @@ def test_markup(text, wanted) -> None:
     assert plain(text, {"U1": "Ilse"}, {"C1": "cups"}) == wanted
 
 
-def test_hostile_files(tmp_path) -> None:
+def test_hostile_files(tmp_path, monkeypatch) -> None:
     """Bad elements are drops; cut, empty and wrong files, lists and zips are errors that say so."""
     day = tmp_path / "tea" / "2023-11-14.json"
     day.parent.mkdir()
@@ -197,6 +198,9 @@ def test_hostile_files(tmp_path) -> None:
     refused(b'[{"ts": "1", "text": "\xff"}]', "invalid_utf8")
     (tmp_path / "users.json").write_text("[{")
     refused(whole, "users.json, which has the names")
+    monkeypatch.setattr(packs, "MAX_VALUES", 9)
+    (tmp_path / "users.json").write_text(json.dumps([[]] * 11))
+    refused(whole, "users.json, which has the names of this export, is damaged .it has over 9 values")
     zipped = packed(tmp_path / "e.zip").read_bytes()
     (tmp_path / "e.zip").write_bytes(zipped[: len(zipped) // 2])
     with pytest.raises(ReadError, match="truncated or damaged"):

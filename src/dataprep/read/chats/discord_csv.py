@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import io
 import itertools
 import re
@@ -37,6 +38,7 @@ GIFS = ("https://tenor.com/view/", "https://giphy.com/gifs/", "https://media.gip
 NUMBERS = re.compile(r"(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})")
 FORMATS = ("%d-%b-%y %I:%M %p", "%d-%b-%Y %I:%M %p", "%d-%b-%y %H:%M", "%d %B %Y %H:%M")
 CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
+MAX_LINE = 1 << 20  # characters: longer than any line whose fields are within the limit of `csv`
 ORDERS = {"dmy": "%d {0} %m {0} %Y", "mdy": "%m {0} %d {0} %Y", "ymd": "%Y {0} %m {0} %d"}
 
 
@@ -74,7 +76,8 @@ def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
     A record is the list of its fields. Raises ReadError if the first line is not DiscordChatExporter's.
     """
     with files.open_read(url) as stream, io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="") as text:
-        records = csv.reader(text, strict=True)
+        lines = iter(functools.partial(text.readline, MAX_LINE), "")  # a bomb may be one line of gigabytes
+        records = csv.reader(lines, strict=True)
         first = 0
         try:
             head = next(records, [])

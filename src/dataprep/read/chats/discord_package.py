@@ -41,7 +41,7 @@ MENTION = re.compile(r"<(@)[!&]?(\d+)>|<(#)(\d+)>")  # of a person, a role or a 
 DIRECT = "Direct Message with "
 UNNAMED = {"", "None", "Unknown channel", "Direct Message with Unknown Participant"}
 GROUP = 4_096  # messages per batch
-MAX_BYTES = 1 << 30  # of one channel's messages, which are held in memory
+MAX_BYTES = 1 << 26  # of one channel's messages, which take up to twenty times as much memory
 GIFS = ("https://tenor.com/view/", "https://giphy.com/gifs/", "https://media.giphy.com/")
 
 
@@ -105,8 +105,9 @@ def _records(stream: BinaryIO, url: str) -> list[Any]:
         if data.lstrip().startswith(b"["):
             found = orjson.loads(data)
         else:
-            text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-            head, *rows = csv.reader(text, strict=True)
+            text = io.TextIOWrapper(io.BytesIO(data), "utf-8", "surrogateescape", newline="")
+            rows = csv.reader(text, strict=True)
+            head = next(rows, [])
             if tuple(head[: len(FIELDS)]) != FIELDS:
                 shown = ",".join(head)[:80]
                 msg = (

@@ -29,6 +29,7 @@ MAC = "__MACOSX/"  # what macOS adds to a zip
 SUFFIXES = (".txt", ".json", ".html", ".htm", ".csv", ".md", ".xml", ".db", ".zip")  # that exports of chats have
 CHUNK = 1 << 20  # bytes read at once
 MAX_NAMES = 256 << 20  # bytes of a file of names
+MAX_VALUES = 1 << 23  # in it: those of 100,000 people; a value of three bytes takes over sixty as a Python object
 # What zipfile raises for a damaged file; OSError is a seek to before its beginning, or its compression in bzip2.
 DAMAGED_ZIP = (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, NotImplementedError, OSError, zlib.error,
                lzma.LZMAError, struct.error)  # fmt: skip
@@ -67,7 +68,11 @@ class Pack:
                 continue
             with stream:
                 try:
-                    return json.loads(stream.read(MAX_NAMES).removeprefix(BOM))
+                    data = stream.read(MAX_NAMES).removeprefix(BOM)
+                    if data.count(b",") > MAX_VALUES:
+                        msg = f"it has over {MAX_VALUES:,} values"
+                        raise ValueError(msg)
+                    return json.loads(data)
                 except (RecursionError, *DAMAGED_ZIP) as e:
                     msg = f"{name}, which has the names of this export, is damaged ({e}); export again, or remove it"
                     raise ReadError(msg, self.url) from e
