@@ -17,7 +17,7 @@ import dataprep as dp
 from dataprep.errors import DataprepError, InUse, PlanError
 from dataprep.persona import persona
 from dataprep.store import lease
-from dataprep.store.lease import NAME, STALE, all_held, check_free, held
+from dataprep.store.lease import NAME, STALE, all_held, held
 from dataprep.tokens.shards.writer import save
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
@@ -191,8 +191,8 @@ def test_who_holds_a_folder_is_told(holder, tmp_path):
     out, process = holder
     before = os.stat(os.path.join(out, NAME))
     assert lease.holder(out) == {"pid": process.pid, "host": socket.gethostname()}
-    with pytest.raises(InUse):
-        check_free([str(tmp_path), out])
+    with pytest.raises(InUse), all_held([str(tmp_path), out]):
+        pass
     Path(out, NAME).write_bytes(b"")
     assert lease.holder(out) == {"pid": "?", "host": "?"}
     with pytest.raises(InUse, match=r"in use by pid \? on host \?;"), held(out):
@@ -200,7 +200,8 @@ def test_who_holds_a_folder_is_told(holder, tmp_path):
     process.kill()
     process.wait()
     assert lease.holder(out) is lease.holder(str(tmp_path)) is None
-    check_free([out])
+    with all_held([out]):
+        pass
     assert (os.listdir(out), before.st_size > 0) == ([], True)
 
 
