@@ -12,13 +12,15 @@ from typing import Any
 from dataprep.errors import PlanError
 from dataprep.store import lease
 from dataprep.tokens.vocabulary.formats import CHATML
+from dataprep.tokens.vocabulary.library import LibraryTokenizer
+from dataprep.tokens.vocabulary.place import write_folder
 from dataprep.tokens.vocabulary.special import EOT
 from dataprep.train.start import Loaded
 
 from . import llama
 from .adapter import add_adapter
 from .model_files import new_folder, read_json, write_json, write_tensors
-from .open_model import BEGIN, CONFIG, WEIGHTS, open_model, tokenizer_of
+from .open_model import CONFIG, WEIGHTS, begin_with, open_model, tokenizer_file, tokenizer_of
 
 log = logging.getLogger("dataprep")
 COURSE = (
@@ -70,22 +72,27 @@ def _write_tokenizer(loaded: Loaded, folder: Path) -> None:
     """Write the tokenizer's files; a model without a tokenizer has none, with a warning."""
     model, saved = loaded
     path = Path(saved["path"])
-    if not ((path if path.is_dir() else path.parent) / "tokenizer.json").exists():
+    if not tokenizer_file(path).exists():
         log.warning("%s has no tokenizer.json, so %s has no tokenizer", path, folder)
         return
     tok = tokenizer_of(path, saved["tokenizer"])
-    tok.save(folder)
-    config = read_json(folder / "tokenizer_config.json")
-    config |= {"model_max_length": model.config.context, "bos_token": EOT, "eos_token": EOT, "pad_token": EOT}
-    template = chat_template(saved.get("chat"))
+    if isinstance(tok, LibraryTokenizer):
+        write_folder(str(folder), tok.for_transformers())
+    else:
+        tok.save(folder)
+    end = next(name for name, i in tok.special.items() if i == tok.eot)
+    config = read_json(folder / "tokenizer_config.json") | {"model_max_length": model.config.context}
+    config |= dict.fromkeys(("bos_token", "eos_token", "pad_token"), end)
+    template = chat_template(saved.get("chat"), end)
     write_json(folder / "tokenizer_config.json", config | {"chat_template": template})
 
 
-def chat_template(chat: Mapping[str, Any] | None) -> str | None:
+def chat_template(chat: Mapping[str, Any] | None, end: str = EOT) -> str | None:
     """Return the Jinja chat template of a model, or None if the model was not trained on dialogues.
 
     The rendered text begins with a separator, as the training rows do. chat: the checkpoint's facts about dialogues:
-    `template`, `template_ends` (its bos and eos), and the names of the `speakers` by role; None: no dialogues.
+    `template`, `template_ends` (its bos and eos), and the names of the `speakers` by role; None: no dialogues. end: the
+    separator.
     """
     if not chat:
         return None
@@ -95,4 +102,4 @@ def chat_template(chat: Mapping[str, Any] | None) -> str | None:
     for name, value in values.items():
         if name in text and f"set {name} =" not in text:
             text = f"{{% set {name} = {json.dumps(value, ensure_ascii=False)} %}}{text}"
-    return BEGIN + text
+    return begin_with(end) + text

@@ -26,7 +26,7 @@ from dataprep.store.atomic import (
 
 EXPORTED = {
     "adapter_config.json", "adapter_model.safetensors", "config.json", "generation_config.json", "model.safetensors",
-    "tokenizer.json", "tokenizer_config.json",
+    "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
 }  # fmt: skip
 
 

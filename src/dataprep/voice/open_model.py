@@ -12,6 +12,8 @@ from typing import Any
 from torch import Tensor
 
 from dataprep.errors import DataprepError, PlanError, ReadError, StaleOutput
+from dataprep.tokens.vocabulary.library import MODEL
+from dataprep.tokens.vocabulary.place import TOKENIZER
 from dataprep.tokens.vocabulary.special import EOT
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import GPT, TrainConfig, load_model
@@ -24,8 +26,11 @@ from .model_files import read_json, read_tensors
 
 log = logging.getLogger("dataprep")
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-BEGIN = "{{ " + json.dumps(EOT) + " }}"
-"""The beginning of an exported chat template: rows in training begin with a separator, and so do prompts."""
+
+
+def begin_with(end: str) -> str:
+    """Return the beginning of an exported chat template: rows begin with the separator `end`, and so do prompts."""
+    return "{{ " + json.dumps(end) + " }}"
 
 
 def is_hugging_face(path: str | os.PathLike[str]) -> bool:
@@ -83,16 +88,35 @@ def tokenizer_of(path: str | os.PathLike[str], expected: str) -> Tokenizer:
     path: the folder, or a checkpoint in it. expected: the tokenizer's hash; "" allows all. Raises PlanError if there is
     no tokenizer, StaleOutput if its hash differs.
     """
-    home = Path(path) if Path(path).is_dir() else Path(path).parent
-    file = home / "tokenizer.json"
+    file = tokenizer_file(path)
     if not file.exists():
         msg = f"{file} does not exist; copy the tokenizer.json of the model's shards there"
         raise PlanError(msg)
-    tok = Tokenizer.load(file)
+    tok = _load(file)
     if expected not in ("", tok.hash):
         msg = f"{file} is not the tokenizer of {path}; copy that of the model's shards there"
         raise StaleOutput(msg)
     return tok
+
+
+def tokenizer_file(path: str | os.PathLike[str]) -> Path:
+    """Return the tokenizer.json beside a model, or the tokenizer.model if only that is there.
+
+    path: the folder of the model, or a checkpoint in it.
+    """
+    home = Path(path) if Path(path).is_dir() else Path(path).parent
+    json_file, model = home / TOKENIZER, home / MODEL
+    return model if model.exists() and not json_file.exists() else json_file
+
+
+def _load(file: Path) -> Tokenizer:
+    """Return the tokenizer in a file; tokenizer_config.json adds tokens to a model of SentencePiece."""
+    tok, config = Tokenizer.load(file), file.parent / "tokenizer_config.json"
+    if file.name != MODEL or not config.exists():
+        return tok
+    added = read_json(config).get("added_tokens_decoder") or {}
+    names = [added[i]["content"] for i in sorted(added, key=int) if int(i) >= tok.vocab_size]
+    return tok.extended(names) if names else tok
 
 
 def _ids(config: Mapping[str, Any]) -> list[int]:
@@ -104,7 +128,7 @@ def _ids(config: Mapping[str, Any]) -> list[int]:
 def _tokenizer(folder: Path) -> Tokenizer | None:
     """Return the tokenizer; None, with a warning, if the folder has none that can encode texts here."""
     try:
-        return Tokenizer.load(folder / "tokenizer.json")
+        return _load(tokenizer_file(folder))
     except (DataprepError, FileNotFoundError) as e:
         log.warning("the tokenizer of %s cannot be used here, so shards must be encoded elsewhere: %s", folder, e)
         return None
@@ -124,7 +148,8 @@ def _chat(folder: Path) -> dict[str, Any] | None:
     bos, eos = (
         one.get("content") if isinstance(one, dict) else one for one in map(given.get, ("bos_token", "eos_token"))
     )
-    return {"template": text.removeprefix(BEGIN), "template_ends": [bos or "", eos or EOT], "speakers": {}}
+    text = text.removeprefix(begin_with(eos or EOT))
+    return {"template": text, "template_ends": [bos or "", eos or EOT], "speakers": {}}
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:

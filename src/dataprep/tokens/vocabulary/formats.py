@@ -52,12 +52,12 @@ def to_bytes(token: str) -> bytes:
     return bytes(map(BYTE_OF.__getitem__, token))
 
 
-def transformers_config(special: Mapping[str, int]) -> bytes:
+def transformers_config(special: Mapping[str, int], more: Mapping[str, Any] | None = None) -> bytes:
     """Return the content of `tokenizer_config.json`, which `transformers.AutoTokenizer` needs to open a folder.
 
-    special: {special token: id}.
+    special: {special token: id}. more: further settings.
     """
-    config: dict[str, Any] = CONFIG | {role: name for role, name in ROLES.items() if name in special}
+    config: dict[str, Any] = CONFIG | {role: name for role, name in ROLES.items() if name in special} | dict(more or {})
     if {"<|im_start|>", "<|im_end|>"} <= special.keys():
         config["chat_template"] = CHATML
     return json.dumps(config, indent=2).encode() + b"\n"

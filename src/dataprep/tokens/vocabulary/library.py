@@ -20,15 +20,17 @@ from dataprep.errors import PlanError, need, require
 from dataprep.store import files
 
 from . import formats
-from .place import TOKENIZER, check_out, write_folder
+from .place import CONFIG, TOKENIZER, check_out, write_folder
 from .special import EOT, special_names
 from .tokenizer import Tokenizer
 
 SENTENCEPIECE = "SentencePiece"
+MODEL = "tokenizer.model"  # as other programs name the file of a model of SentencePiece
 ENDS = (EOT, "<|end_of_text|>", "</s>", "<eos>", "[SEP]")  # separates documents: the first that there is
 AT_ONCE = 1_000  # texts; the library makes an object of several kB per text
 SPACE = "\u2581"  # stands for a space in pieces of SentencePiece
 BYTE = re.compile("<0x([0-9A-F]{2})>")
+
 
 class LibraryTokenizer(Tokenizer):
     """A vocabulary that the library `tokenizers` or `sentencepiece` encodes.
@@ -133,17 +135,38 @@ class LibraryTokenizer(Tokenizer):
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the vocabulary and return its URL.
 
-        path: a folder, or NAME.json. In a folder of a model of SentencePiece, `tokenizer.model` is written, too, which
-        other programs open. Raises StaleOutput if a folder has another tokenizer that dataprep did not write there.
+        path: a folder, or NAME.json. A folder also has what other programs open: `tokenizer.model` of a model of
+        SentencePiece, else `tokenizer_config.json`. Raises StaleOutput if a folder has another tokenizer that dataprep
+        did not write there.
         """
         url = os.fspath(path)
         require(bool(url), "out='' must be the path of a folder, or of NAME.json")
         if not url.endswith(".json"):
-            model = {} if self._pieces is None else {"tokenizer.model": self._pieces.serialized_model_proto()}
-            return write_folder(url, {**model, TOKENIZER: self.file})
+            theirs = self.for_transformers()
+            if self._pieces is not None:
+                del theirs[CONFIG]  # `transformers` opens no folder with this tokenizer.json
+            return write_folder(url, {**theirs, TOKENIZER: self.file})
         check_out(url)
         files.write_bytes(url, self.file)
         return url
+
+    def for_transformers(self) -> dict[str, bytes]:
+        """Return the files that `transformers.AutoTokenizer` opens, {name: content}.
+
+        Its ids are those of `encode` if it is called with `add_special_tokens=False`. Of a model of SentencePiece these
+        are `tokenizer.model`, and a config with the tokens that the model lacks.
+        """
+        named: dict[str, Any] = {"eos_token": self._end}
+        if self._pieces is None:
+            return {CONFIG: formats.transformers_config({}, named), TOKENIZER: self.file}
+        flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+        n = self._pieces.get_piece_size()
+        added = {str(i): {"content": name, **flags} for name, i in self.special.items() if i >= n}
+        named |= dict.fromkeys(("bos_token", "pad_token", "sep_token"), self._end)  # others would become new ids
+        named |= {"unk_token": self._pieces.id_to_piece(self._pieces.unk_id()), "added_tokens_decoder": added}
+        kind = {"tokenizer_class": "SentencePieceBackend", "special_tokens_pattern": "none"}
+        config = formats.transformers_config({}, {**named, **kind})
+        return {CONFIG: config, MODEL: self._pieces.serialized_model_proto()}
 
     def extended(self, special: str | Iterable[str]) -> Tokenizer:
         """Return a tokenizer with the same ids and more special tokens, whose ids follow the largest one."""
