@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core.blame import _listed
-from dataprep.core.dataset import Dataset
+from dataprep.core.dataset import Dataset, join_datasets
 from dataprep.core.folder import run_steps
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
@@ -21,7 +22,7 @@ from dataprep.core.restore import _column, _inside
 from dataprep.core.stage import Head
 from dataprep.core.tables import DROPS
 from dataprep.core.trial import Sampled, Trial, _read_share
-from dataprep.errors import CorruptShard, PlanError
+from dataprep.errors import CorruptShard, PlanError, ReadError
 from dataprep.store import files
 
 
@@ -186,3 +187,41 @@ def test_what_is_handed_to_hugging_face(tmp_path, monkeypatch) -> None:
     for other in (docs, done.then(dp.Map(upper)), none):
         assert other.to_hf().what.schema.names == ["id", "text", "source", "meta"]
     assert done.to_hf(restore=True).what.schema.names == ["text"]
+
+
+def test_the_second_document_is_not_in_an_empty_shard(tmp_path) -> None:
+    """The first part lost all of its documents."""
+    docs = laws.dataset_of(tmp_path, ["a", "b"], parts=1, rows_per_batch=1)
+    part = docs.parts[0]
+    halves = [replace(part, slices=(replace(part.slices[0], start=n, stop=n + 1),)) for n in (0, 1)]
+    done = dp.Pipeline(dp.Filter(lambda text: text == "b", version="1")).run(docs.of(halves), str(tmp_path / "out"))
+    assert [shard["last_id"] for shard in done.manifest["shards"]] == [None, "1"]
+    assert done.text_of(1) == "b"
+
+
+@pytest.mark.parametrize(("allowed", "stages"), [(0, ()), (1, ()), (None, ()), (0, (dp.Map(upper),))])
+def test_bad_files_are_counted_while_documents_are_read(tmp_path, allowed, stages, caplog) -> None:
+    """Too many end the iteration; those that are allowed are warned of at its end."""
+    files.write_bytes(str(tmp_path / "in" / "a.jsonl"), b'{"text": "a"}\n')
+    files.write_bytes(str(tmp_path / "in" / "b.jsonl.gz"), b"none")
+    docs = replace(dp.read(str(tmp_path / "in"), on_bad_file="skip").then(*stages), max_bad_files=allowed)
+    if allowed == 0:
+        with pytest.raises(ReadError, match="b.jsonl.gz"):
+            list(docs.batches())
+    else:
+        assert [row["text"] for row in docs] == ["a"]
+        assert "not read, or not to the end: 1 bad file" in caplog.text
+        done = dp.Pipeline().run(docs, str(tmp_path / "out"))
+        caplog.clear()
+        assert ([row["text"] for row in done], caplog.text) == (["a"], "")
+
+
+def test_only_sealed_datasets_are_joined(tmp_path) -> None:
+    """Token shards are no Dataset."""
+    with pytest.raises(PlanError, match="only sealed Datasets can be read together; seal each with"):
+        join_datasets([laws.dataset_of(tmp_path, ["a"])])
+    files.write_json(str(tmp_path / "tokens" / "manifest.json"), {"kind": "tokens"})
+    with pytest.raises(ReadError, match="tokens: manifest.json is not of a Dataset; open token shards with"):
+        dp.open_dataset(f"{tmp_path}/tokens/")
+    with pytest.raises(ReadError, match=r"none: there is no sealed Dataset \(no manifest.json\); run the pipeline"):
+        dp.open_dataset(str(tmp_path / "none"))

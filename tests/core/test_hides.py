@@ -13,6 +13,7 @@ import pytest
 import dataprep as dp
 from dataprep.messages.names.consent import Consent
 from dataprep.messages.names.stage import Pseudonyms
+from dataprep.store import atomic, files
 
 # The folder of the input, a person who refused and what she says, a document that is dropped.
 SECRETS = ("zzfolder", "zzadmira", "zzrefused", "zzdropped")
@@ -105,9 +106,15 @@ def test_stages_that_wait_hide_too(docs, tmp_path):
     """A stage of the input that was not run before leaves nothing of earlier runs either."""
     dp.Pipeline(FILTER, CUT).run(docs, str(tmp_path))
     assert {"zzrefused", "zzadmira"} <= found(tmp_path)
-    dp.Pipeline(dp.Filter(long)).run(docs.then(Hide()), str(tmp_path), replace=True)
+    last = dp.Pipeline(dp.Filter(long))
+    last.run(docs.then(Hide()), str(tmp_path), replace=True)
     assert found(tmp_path) == set()
     assert steps_of(tmp_path) == []
+    left = files.join(str(tmp_path), "steps", "01-Exact-01234567", "verdicts.parquet")
+    atomic.note(left)
+    files.write_bytes(left, b"zzrefused")
+    last.run(docs.then(Hide()), str(tmp_path))  # finished before, but killed before it had removed all
+    assert found(tmp_path) == set()
 
 
 def steps_of(folder):

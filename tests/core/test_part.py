@@ -16,6 +16,8 @@ from dataprep.core.reader import Slice, reader_of, recorded
 from dataprep.core.unread import Unread
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.json.reader import Jsonl
+from dataprep.store import hashes
+from dataprep.store.key import key
 
 
 @pytest.fixture
@@ -152,3 +154,21 @@ def test_a_bad_file_ends_reading_or_is_listed(inputs, skips) -> None:
     else:
         with pytest.raises(ReadError, match="or read the other files with dp.read"):
             list(part.batches(ledgers=ledgers))
+
+
+def test_stages_see_all_columns_whichever_are_asked_for(inputs) -> None:
+    """The reader leaves out what nobody asked for only if no stage waits."""
+    odd = dp.Filter(lambda text, meta: int(text[-1]) % 2 == json.loads(meta)["n"] % 2 == 1, version="1")
+    for part in inputs["read"].then(odd).tasks:
+        for columns in (["id"], ["source"], ["text"], None):
+            assert sum(batch.num_rows for batch in part.batches(columns)) == 4 * 3
+
+
+def test_a_slice_is_known_by_its_content(inputs) -> None:
+    """As it is stated, or else as it is in the file; a file that was left out by a decision is another."""
+    piece = inputs["read"].tasks[0].slices[0]
+    plain = replace(piece, fingerprint="")
+    known = replace(piece, fingerprint=hashes.fingerprint(piece.url))
+    assert key(plain) == key(known) != key(replace(piece, fingerprint="x"))
+    for reason, same in (("empty", True), ("quarantined", False)):
+        assert (key(replace(plain, unread=Unread(piece.url, reason))) == key(plain)) is same

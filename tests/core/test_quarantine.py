@@ -118,6 +118,9 @@ def test_what_was_decided_is_kept_by_content_and_place(tmp_path):
     assert without(stops, out) is stops
     moved = docs.of(replace(part, slices=(replace(part.slices[0], start=5, unread=None),)) for part in docs.parts)
     assert left_out(without(moved, out)) == []
+    with decided(out, moved) as later:
+        raise Quarantined(next(piece for part in moved.parts for piece in part.slices), "late")
+    assert left_out(later.docs) == [("a", "quarantined", 5, "late")]
     for lost in ("", "[1]", "null"):
         (tmp_path / "out" / NAME).write_text(lost)
         assert left_out(without(again, out)) == []

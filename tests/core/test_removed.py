@@ -86,6 +86,7 @@ def test_cut_texts_are_a_dataset(docs, tmp_path) -> None:
     assert again.table().to_pylist() == lines.table().to_pylist()
     one = dp.Pipeline(dp.Exact(unit="line")).run(docs, str(tmp_path / "one"))
     assert [row["text"] for row in one.cut_texts()] == [row["text"] for row in lines]
+    assert one.cut_texts().columns == ["id", "text", "source", "meta", "n", "stage"]
     write_list(one.url, np.array([row["id"] for row in lines][:1], np.uint64))
     assert [row["text"] for row in one.cut_texts()] == [row["text"] for row in lines][1:]  # forgotten
     with pytest.raises(PlanError, match="stage='C4' must be one of the stages that cut texts: 'Exact'"):

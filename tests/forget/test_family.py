@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, TOKENS
+from dataprep.core.forget_list import write_list
 from dataprep.errors import PlanError
 from dataprep.forget.family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
+from dataprep.forget.forget import _listed
 from dataprep.store import files
 
 SEALED, JSON = {"name": "Sealed"}, {"name": "JsonLines"}
@@ -203,3 +205,24 @@ def test_two_parents_are_two_numberings(tmp_path) -> None:
     files.write_json(str(tmp_path / "run.json"), {"steps": ["web", "end"]})
     with pytest.raises(PlanError, match=r"number documents differently \(web, end\)"):
         owner(tmp_path)
+
+
+def test_folders_of_other_storage_are_found() -> None:
+    """By their URLs; hidden ones and files with other names are left out."""
+    home = "memory://family-of-other-storage"
+    needed = {"kind": DATASET, "docs": 0, "bytes": 0, "columns": [], "shards": [], "last_file": 0}
+    for name in ("web/manifest.json", "chat/recipe.json", ".old/manifest.json", "web/data/notes.json"):
+        files.write_json(f"{home}/{name}", needed)
+    assert sorted(family(home)) == ["chat", "web"]
+    files.remove(home)
+    with pytest.raises(PlanError, match="has no Dataset and no token shards; give the folder of a run"):
+        find_family(home)
+
+
+def test_lists_of_other_runs_count(tmp_path) -> None:
+    """With the numbers that their files have here."""
+    for name, ids in (("here", [1 << POSITION_BITS]), ("far", [5, 2 << POSITION_BITS])):
+        write_list(str(tmp_path / name), np.array(ids, np.uint64))
+    outside = [(str(tmp_path / "far"), 3), (str(tmp_path / "no"), 9)]
+    node = Relative(str(tmp_path / "here"), DATASET, {}, outside=outside)
+    assert _listed(node).tolist() == [1 << POSITION_BITS, 3 << POSITION_BITS | 5, 5 << POSITION_BITS]

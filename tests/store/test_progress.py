@@ -55,9 +55,11 @@ def test_a_notebook_has_a_bar_in_its_cell(monkeypatch, capsys, shell):
     shown: list[str] = []
 
     def update(data, raw):
+        assert (raw, data["text/plain"]) == (True, "")
         drawn.append(data["text/html"])
 
     def display(data, raw, display_id):
+        assert (raw, display_id, data) == (True, True, {"text/html": "", "text/plain": ""})
         shown.append(data)
         return SimpleNamespace(update=update)
 

@@ -82,6 +82,8 @@ def test_large_remote_files_are_measured(monkeypatch, size):
     record = receipts.once(receipt, f"key {size}", work(home, [], ["x" * (1000 + size)]))
     files.write_bytes(files.join(home, "data", "0.txt"), b"y" * (1000 + size))
     assert receipts.valid(receipt, f"key {size}") == (record if size else None)
+    files.write_bytes(files.join(home, "data", "0.txt"), b"y" * (999 + size))
+    assert receipts.valid(receipt, f"key {size}") is None
 
 
 @pytest.mark.parametrize("damage", ["none", "file", "gone", "receipt", "no receipt"])
@@ -103,7 +105,8 @@ HALF = [b"", b"{", b"[]", b"null", b'{"key": "key"}', b'{"key": "key", "files": 
         b'{"key": "key", "files": [{"name": "../data/0.txt"}]}']  # fmt: skip
 
 
-NONE = ("[]", "3", "{}", '{"files": 3}', '{"files": [7]}', '{"files": [{"name": "a"}]}', '{"files": []}')
+NONE = ("[]", "3", "{}", '{"files": 3}', '{"files": 3, "shards": []}',
+        '{"files": [7]}', '{"files": [{"name": "a"}]}', '{"files": []}')  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NONE)
