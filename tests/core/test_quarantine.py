@@ -124,6 +124,9 @@ def test_what_was_decided_is_kept_by_content_and_place(tmp_path):
     for lost in ("", "[1]", "null"):
         (tmp_path / "out" / NAME).write_text(lost)
         assert left_out(without(again, out)) == []
+        with decided(out, docs.of(docs.parts)) as later:
+            raise Quarantined(pieces[1], "late")
+        assert ("b", "quarantined", None, "late") in left_out(later.docs)
 
 
 def test_other_errors_pass(tmp_path):
