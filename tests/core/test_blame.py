@@ -288,3 +288,19 @@ def test_the_file_of_a_document_is_that_of_its_number(tmp_path):
         with pytest.raises(FunctionFailed) as e, located(pieces):
             raise error
         assert e.value.file == (error.file or ("2.txt" if error.document else None))
+
+
+@dataclass(frozen=True)
+class FailsAtOnce(dp.Estimator):
+    """Reads nothing, or an empty batch, before it fails."""
+
+    def fit(self, docs, run, out):
+        """Fail."""
+        raise KeyError(out)
+
+
+def test_an_estimator_that_reads_nothing_names_no_document(tmp_path):
+    """There is none to name."""
+    with pytest.raises(FunctionFailed, match=r"^FailsAtOnce.fit raised KeyError: .* \(.*test_blame.py, line ") as e:
+        dp.Pipeline(FailsAtOnce()).run(dataset_of(tmp_path, TEXTS[:1]), str(tmp_path / "out"))
+    assert (e.value.document, e.value.file) == (None, None)

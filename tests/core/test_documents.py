@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
@@ -50,7 +52,7 @@ def test_tables_of_documents(docs, tmp_path):
     assert docs.table(["text"]).column_names == ["text"]
     assert docs.to_arrow().schema.field("source").type == pa.string()
     assert docs.to_arrow().column_names == docs.table().column_names
-    none = docs.then(dp.Filter(lambda text: False))
+    none = docs.then(dp.Filter(never))
     assert none.table().column_names == ["id", "text", "source", "meta"]
     assert none.table(["source", "id"]).num_rows == 0
 
@@ -92,3 +94,24 @@ def test_a_notebook_shows_200_characters():
     page = dp.read([{"text": "x" * 200}, {"text": "y" * 201}])._repr_html_()
     assert "<td>" + "x" * 200 + "</td>" in page
     assert "<td>" + "y" * 199 + "\u2026</td>" in page
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a"])
+def test_all_batches_are_written(docs, tmp_path, monkeypatch, name):
+    """To one file; it is written over, and a file of no documents has its columns."""
+    monkeypatch.setattr("dataprep.core.batch.MAX_ROWS", 2)
+    place = str(tmp_path / name)
+    docs.write(place)
+    docs.write(place)
+    again = dp.read(place if name != "a" else shutil.copy(place, f"{place}.jsonl.zst"))
+    assert [row["text"] for row in again] == TEXTS
+    none = docs.then(dp.Filter(never))
+    none.write(place)
+    if name == "a.parquet":
+        assert pq.read_schema(place).names == ["id", "text", "source", "meta"]
+    docs.write(place)  # it is known as ours
+
+
+def never(text):
+    """Drop every document."""
+    return False

@@ -1,6 +1,7 @@
 """Spans: what CutSpans removes, books and drops, and what a broken table says."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -164,3 +165,28 @@ def test_spans_find_their_documents_in_any_order(tmp_path):
     assert [text for out in stage(iter([batch]), Ledger("E", quiet=True)) for text in out["text"].to_pylist()] == [
         "d", "bcd", "abcd", "cd",
     ]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names(Estimator):
+    """Adds a column, and has a parameter."""
+
+    n: int = 1
+    adds: ClassVar[dict[str, pa.DataType]] = {"named": pa.string()}
+
+    def fit(self, docs, run, out):
+        """Drop nothing."""
+        return self.drop(docs, out, pa.table({"id": pa.array([], pa.uint64()), "reason": pa.array([], pa.string())}))
+
+
+def test_the_key_of_an_estimator_is_that_of_its_work(tmp_path):
+    """Parameters and documents; the table that it writes has it."""
+    (tmp_path / "b").mkdir()
+    docs, others = laws.dataset_of(tmp_path, ["a"]), laws.dataset_of(tmp_path / "b", ["b"])
+    keys = {Names().key_for(docs), Names(n=2).key_for(docs), Names().key_for(others)}
+    assert len(keys) == 3
+    assert None not in keys
+    assert Names().fit(docs, None, str(tmp_path)).key == Names().key_for(docs)
+    with pytest.raises(PlanError, match=r"^Names adds named, which is a column already; give annotate='another_'$"):
+        Pipeline(Names(), Names()).steps(docs)
+    assert [step.label for step in Pipeline(Names()).steps(docs)] == ["Names"]

@@ -210,3 +210,26 @@ def test_a_pool_of_a_size_is_kept(pools, monkeypatch) -> None:
     ]
     assert (one.reading.value, one.over, one.processes) == (-1, set(), [])
     assert Pool(SimpleNamespace(_processes=None), None).processes == Pool(SimpleNamespace(), None).processes == []
+
+
+class Slow(Process):
+    """A process whose end is known a little later."""
+
+    looks = 0
+
+    @property
+    def exitcode(self):
+        """Unknown three times."""
+        self.looks += 1
+        return None if self.looks < 4 else -11
+
+    @exitcode.setter
+    def exitcode(self, code):
+        """It is as it is."""
+
+
+def test_the_end_of_a_worker_may_be_known_later(pools) -> None:
+    """Another thread takes it first; it is waited for, and no longer than until it is known."""
+    pools[1] = pool(Slow(1))
+    assert workers.remove_broken(1) == ("SIGSEGV", -1)
+    assert pools == {}

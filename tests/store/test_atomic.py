@@ -66,3 +66,13 @@ def test_a_journal_is_looked_for_in_eight_folders(tmp_path, deep, found):
         (folder / JOURNAL).symlink_to(tmp_path / JOURNAL)
         assert journal_of(str(folder)) == (str(tmp_path / JOURNAL) if found else None)
     assert journal_of("/nowhere/at/all") is None
+
+
+def test_a_file_is_listed_once(tmp_path):
+    """When it is made; writing it again adds no line."""
+    begin_journal(str(tmp_path))
+    for data in (b"1", b"2"):
+        with whole(tmp_path / "a") as f:
+            f.write(data)
+    assert (tmp_path / JOURNAL).read_bytes().split() == [b'"a"']
+    assert (tmp_path / "a").read_bytes() == b"2"

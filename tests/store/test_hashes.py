@@ -190,3 +190,29 @@ def test_the_state_of_a_file_is_all_that_is_stated(tmp_path, monkeypatch):
     assert [young for _, young in states] == [False, False, False, False, True, False, False]
     monkeypatch.setitem(stated, "st_mtime_ns", 10**18 + 2)
     assert hashes._state(url)[1]
+
+
+def test_hashes_are_written_once(corpus, tmp_path, monkeypatch):
+    """If there are any; the same ones are not written again."""
+    monkeypatch.setattr(hashes, "KEPT_BYTES", len(LINE) * N)
+    monkeypatch.setattr(hashes, "YOUNG_NS", -1)
+    monkeypatch.setattr(hashes, "_KNOWN", {})
+    out = tmp_path / "out"
+    out.mkdir()
+    hashes.save(str(out), [str(corpus)])
+    assert list(out.iterdir()) == []
+    hashes.fingerprint(str(corpus))
+    hashes.save(str(out), [str(corpus)])
+    written = files.read_json(str(out / hashes.NAME))
+    assert list(written.values()) == [hashes.fingerprint(str(corpus))]
+    aged(out / hashes.NAME)
+    before = os.stat(out / hashes.NAME).st_mtime
+    hashes.save(str(out), [str(corpus)])
+    assert os.stat(out / hashes.NAME).st_mtime == before
+    monkeypatch.setattr(hashes, "KEPT_BYTES", len(LINE) * N + 1)
+    (out / hashes.NAME).unlink()
+    hashes.save(str(out), [str(corpus)])
+    assert list(out.iterdir()) == []
+    files.write_json(str(out / hashes.NAME), {"a": "b"})
+    hashes.load(str(out))
+    assert hashes._KNOWN["a"] == "b"
