@@ -131,9 +131,10 @@ def test_gpus_are_shared_in_turns(monkeypatch):
         (lambda: dp.Resource("model.bin", version=1), "must be given a function"),
         (lambda: dp.Resource(load, version=""), "version='' must be"),
         (lambda: dp.Resource(load, version=None), "version=None must be"),
+        (lambda: dp.Resource(load, version=True), "version=True must be"),
         (lambda: dp.Resource(named, version=1), "needs the parameter name"),
     ],
-    ids=["no function", "empty", "none", "parameter"],
+    ids=["no function", "empty", "none", "truth", "parameter"],
 )
 def test_a_wrong_resource_is_one_sentence(make, message):
     """Before any work."""

@@ -9,6 +9,11 @@ import pyarrow as pa
 import pytest
 
 from dataprep.core.describe import describe, spelled, stated
+from dataprep.core.documents import Documents
+from dataprep.core.estimator import Estimator
+from dataprep.core.passes import Pass
+from dataprep.core.removed import Removed
+from dataprep.core.score import ScoredFilter
 from dataprep.core.stage import Filter, Map, Stage, n_hidden
 from dataprep.core.tables import write_verdicts
 from dataprep.core.verdict import DropIds
@@ -212,3 +217,24 @@ def test_answers_of_a_map():
         apply(Map(lambda text: {"n": "9" * 99}, adds={"n": pa.int8()}, version="1"), [batch_of(["a"])])
     with pytest.raises(FunctionFailed, match=r"Filter\(lambda\) returned .*, which has a lone surrogate"):
         apply(Filter(lambda text: "\ud800", version="1"), [batch_of(["a"])])
+
+
+BASES = {
+    "count": lambda: Documents().count, "batches": lambda: Documents().batches(),
+    "counted": lambda: Documents()._is_counted, "fit": lambda: Estimator().fit(None, None, ""),
+    "write": lambda: Pass("", "").write("", 1), "scores": lambda: ScoredFilter().scores,
+    "score": lambda: ScoredFilter().score(ROWS), "decide": lambda: ScoredFilter().decide({}),
+    "chosen": lambda: Removed(None, "", ())._chosen(ROWS, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BASES)
+def test_what_a_subclass_must_define(what):
+    """Is not there without it; what has a default is."""
+    with pytest.raises(NotImplementedError):
+        BASES[what]()
+    assert ScoredFilter().measure is Estimator().warm() is None
+    assert (Estimator().name, Estimator().needs, dict(Estimator().adds)) == ("Estimator", (), {})
+    assert Estimator().reads_folders == ()
+    assert (Estimator.VERSION, Estimator.only_drops, Estimator.hides, Estimator().sees) == (1, False, False, ())
+    assert Removed(None, "", ()).recipe() == (None, "")

@@ -152,3 +152,19 @@ def test_tables_of_a_dataset_are_read_by_columns(tmp_path) -> None:
     pq.write_table(rows.select(["id"]), tmp_path / "drops" / "part-00000.parquet")
     with pytest.raises(CorruptShard, match=r"part-00000.parquet is not the table .* \(the columns are id\)"):
         list(tables.read_tables(str(tmp_path), "drops"))
+
+
+def test_a_changed_byte_of_a_table_is_an_error(tmp_path) -> None:
+    """Pages have checksums, which are compared, also where nothing else would notice."""
+    row = {name: "aaaa" if kind == pa.string() else 1 for name, kind in zip(DROPS.names, DROPS.types, strict=True)}
+    (tmp_path / "drops").mkdir()
+    place = tmp_path / "drops" / "part-00000.parquet"
+    for schema in (DROPS, VERDICTS):
+        table = pa.Table.from_pylist([{name: row[name] for name in schema.names}], schema=schema)
+        pq.write_table(table, place, compression="none", write_page_checksum=True, write_statistics=["id"])
+        place.write_bytes(place.read_bytes().replace(b"aaaa", b"aaab"))
+        with pytest.raises(CorruptShard, match="part-00000.parquet is not the "):
+            if schema is DROPS:
+                list(tables.read_tables(str(tmp_path), "drops"))
+            else:
+                RangeReader(str(place), VERDICTS).of(laws.batch_of(["a", "b"]))

@@ -6,6 +6,8 @@ import itertools
 import shutil
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,9 +15,10 @@ from hypothesis import strategies as st
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, TOKENS
 from dataprep.core.forget_list import write_list
+from dataprep.core.tables import DROPS
 from dataprep.errors import PlanError
 from dataprep.forget.family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
-from dataprep.forget.forget import _listed
+from dataprep.forget.forget import _ids_to_remove, _listed
 from dataprep.store import files
 
 SEALED, JSON = {"name": "Sealed"}, {"name": "JsonLines"}
@@ -226,3 +229,21 @@ def test_lists_of_other_runs_count(tmp_path) -> None:
     outside = [(str(tmp_path / "far"), 3), (str(tmp_path / "no"), 9)]
     node = Relative(str(tmp_path / "here"), DATASET, {}, outside=outside)
     assert _listed(node).tolist() == [1 << POSITION_BITS, 3 << POSITION_BITS | 5, 5 << POSITION_BITS]
+
+
+def test_conversations_go_from_what_was_made_of_them(tmp_path) -> None:
+    """With the numbers that they have there; only the conversation of a message goes from later ones."""
+    home = folder(tmp_path / "chat", shards=[{"name": "data/part-00000-000.parquet"}])
+    row = {"id": 3, "stage": "Join", "reason": "joined", "kept": 7}
+    (home / "drops").mkdir()
+    (home / "data").mkdir()
+    pq.write_table(pa.Table.from_pylist([row], schema=DROPS), home / "drops" / "part-00000.parquet")
+    pq.write_table(pa.table({"id": pa.array([7], pa.uint64())}), home / "data" / "part-00000-000.parquet")
+    chat = Relative(str(home), DATASET, {"docs": 1, "shards": [{"name": "data/part-00000-000.parquet"}]})
+    both = Relative("both", DATASET, {}, parents=[(chat, 2)])
+    tokens = Relative("tokens", TOKENS, {}, parents=[(both, 1)])
+    lists = {chat: np.array([3], np.uint64), both: np.array([2 << POSITION_BITS | 3], np.uint64)}
+    found = _ids_to_remove([tokens, both, chat], lists)
+    assert {files.name_of(node.url): ids.tolist() for node, ids in found.items()} == {
+        "chat": [3, 7], "both": [2 << POSITION_BITS | 3, 2 << POSITION_BITS | 7], "tokens": [3 << POSITION_BITS | 7],
+    }  # fmt: skip
