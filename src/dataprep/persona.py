@@ -58,6 +58,7 @@ from .messages.people.authors import names_of_author, not_written
 from .messages.people.people_file import people_of
 from .read import read
 from .store import files, lease, receipts
+from .store.atomic import sweep_attempts
 from .store.key import key
 from .tokens.dialogue import TokenSize
 from .tokens.shards.audited import SCANS
@@ -172,7 +173,8 @@ def persona(
     docs = read(chats, **options)
     check_apart(docs, folder)
     files.sweep(folder)
-    files.sweep_attempts(f"{folder}.audit.json")
+    if files.is_local(folder):
+        sweep_attempts(files.path_of(f"{folder}.audit.json"))
     check_jsonl(folder)
     names_of_person = (person,) if isinstance(person, str) else tuple(person)
     known = people_of(people).joined(names_of_person) if names_of_person else people_of(people)

@@ -11,6 +11,7 @@ import pytest
 from dataprep.core import pipeline_file
 from dataprep.core.runner import Serial
 from dataprep.errors import PlanError
+from dataprep.store import files
 from dataprep.store.failure import found
 
 PIPELINES = Path(__file__).parents[2] / "pipelines"
@@ -215,7 +216,7 @@ def test_steps_say_whether_they_wrote(tmp_path):
     ]  # fmt: skip
     assert began == ["a"] * 3
     assert all(one.seconds >= 0 for one in found)
-    assert json.loads((tmp_path / "out" / "run.json").read_bytes()) == {"steps": ["a"]}
+    assert files.read_json(str(tmp_path / "out" / "run.json")) == {"steps": ["a"]}
 
 
 @pytest.mark.parametrize("at", [1, 2])

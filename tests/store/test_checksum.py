@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from dataprep.errors import CorruptShard
-from dataprep.store import files
+from dataprep.store import atomic, files
 from dataprep.store.checksum import checked, stamped
 
 STATE = {"docs": 12, "name": "a\u00e9", "parts": [1, 2], "rate": 0.25}
@@ -43,3 +43,33 @@ def test_other_spaces_around_a_checksum_are_a_change():
     assert checked(data, json.loads(data)) == STATE
     with pytest.raises(ValueError, match="its bytes are not those"):
         checked(json.dumps(json.loads(data)).encode(), json.loads(data))
+
+
+def test_every_changed_byte_of_a_journal_is_noticed(tmp_path):
+    """Any other value of any bit: the line is not used, and no other; a new line after it is whole."""
+    names = ["data/part-00000-000.parquet", 'a \u00e9\n"b" 0123abcd', "c"]
+    for name in names:
+        files.write_bytes(str(tmp_path / name), b"x")
+    atomic.begin_journal(str(tmp_path), names[:2])
+    atomic.note(str(tmp_path / "later"))
+    journal = tmp_path / atomic.JOURNAL
+    whole, listed = journal.read_bytes(), atomic.journaled(str(journal))
+    assert listed == {str(tmp_path / name) for name in (*names[:2], "later")}
+    assert atomic.n_damaged(str(journal)) == 0
+    for at, byte in enumerate(whole):
+        for bit in (1, 2, 64):
+            journal.write_bytes(whole[:at] + bytes([byte ^ bit]) + whole[at + 1 :])
+            found = atomic.journaled(str(journal))
+            assert found < listed or (found == listed and byte == 10), whole[at:]
+            assert atomic.n_damaged(str(journal)) or found == listed
+    journal.write_bytes(whole[:20])
+    atomic.note(str(tmp_path / "later"))
+    assert atomic.journaled(str(journal)) == {str(tmp_path / "later")}
+
+
+def test_a_journal_of_an_earlier_version_is_read(tmp_path):
+    """It has paths alone; those that are added have a checksum."""
+    (tmp_path / atomic.JOURNAL).write_text('"a"\n\n"b 01234567"\n')
+    atomic.note(str(tmp_path / "c"))
+    assert atomic.journaled(str(tmp_path / atomic.JOURNAL)) == {str(tmp_path / n) for n in ("a", "b 01234567", "c")}
+    assert atomic.n_damaged(str(tmp_path / atomic.JOURNAL)) == 0

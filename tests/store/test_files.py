@@ -17,6 +17,7 @@ import dataprep as dp
 from dataprep.core.folder import Folder
 from dataprep.errors import DataprepError, PlanError, ReadError
 from dataprep.store import files, hashes, receipts
+from dataprep.store.atomic import sweep_attempts
 
 TEXT = b"the quick brown fox jumps over the lazy dog\n" * 4000
 PACK = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress, ".xz": lzma.compress, "": bytes}
@@ -218,8 +219,8 @@ def test_unfinished_files_of_one_file_are_swept(tmp_path):
     (tmp_path / "in").mkdir()
     for name in [*kept, ".a.17a4c95c8fe7.tmp", ".a.0123456789ab.tmp"]:
         (tmp_path / name).write_text("x")
-    files.sweep_attempts(str(tmp_path / "a"))
-    files.sweep_attempts(str(tmp_path / "none" / "a"))
+    sweep_attempts(str(tmp_path / "a"))
+    sweep_attempts(str(tmp_path / "none" / "a"))
     assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()) == sorted(kept)
 
 
@@ -304,7 +305,7 @@ def test_only_attempts_of_a_file_are_swept(tmp_path):
     names = [".a.0123456789ab.tmp", "_a.0123456789ab.tmp", ".a.0123456789ab.txt", ".b.0123456789ab.tmp", "a"]
     for name in names:
         (tmp_path / name).touch()
-    files.sweep_attempts(str(tmp_path / "a"))
+    sweep_attempts(str(tmp_path / "a"))
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names[1:])
 
 

@@ -18,7 +18,8 @@ from dataprep.core.folder import INDEX as INDEX_FOLDER
 from dataprep.core.folder import Folder, datasets
 from dataprep.core.terminal import table_of
 from dataprep.errors import PlanError
-from dataprep.search.index import DISK, INDEX, Hit, SuffixIndex
+from dataprep.search.claim import INDEX
+from dataprep.search.index import DISK, Hit, SuffixIndex
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 

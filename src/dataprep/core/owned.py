@@ -15,7 +15,7 @@ from typing import Any
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
 from dataprep.store import files, lease
-from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, is_journal, journal_of, journaled, note
+from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, is_journal, journal_of, journaled, n_damaged, note
 
 from .folder import (
     CUTS,
@@ -35,6 +35,7 @@ from .folder import (
 )  # fmt: skip
 
 BEGIN = 256  # bytes of a file that identify it
+CHECKSUM = re.compile(r'^\{"checksum":"[0-9a-f]{32}",')  # of JSON state, without white space
 KINDS = (DATASET, TOKENS, "suffix_index")
 SIZES_OF_IDS = "token_bytes.npy"
 _TOKENS = rf"/((train|val|test)-\d{{5}}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)|{re.escape(SIZES_OF_IDS)})"  # of shards
@@ -48,7 +49,7 @@ _LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{IN
 
 
 def begin(out: str) -> None:
-    """Create the journal (list of files that dataprep created) of an output folder, unless it has one.
+    """Create the journal (list of files that dataprep created) of an output folder, unless it has one that is whole.
 
     Files of earlier runs are entered too. Nothing is done on object stores, which have no journal. Raises PlanError if
     the folder cannot be written.
@@ -57,7 +58,7 @@ def begin(out: str) -> None:
         home = files.path_of(out)
         try:
             os.makedirs(home, exist_ok=True)
-            if not is_journal(os.path.join(home, JOURNAL)):
+            if not is_journal(os.path.join(home, JOURNAL)) or n_damaged(os.path.join(home, JOURNAL)):
                 begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
         except OSError as e:
             msg = f"{out} cannot be written ({e.strerror or e}); give another folder as out"
@@ -96,9 +97,16 @@ def check_file(url: str, what: str, *begins: str) -> None:
     if files.exists(url):
         with files.open_raw(url) as f:
             head = f.read(BEGIN).decode("utf-8", "replace").lower()
-        if head and not "".join(head.split()).startswith(begins):
+        if head and not CHECKSUM.sub("{", "".join(head.split())).startswith(begins) and not _is_listed(url):
             msg = f"{url} exists and is not {what}; give another file as out"
             raise StaleOutput(msg)
+
+
+def _is_listed(url: str) -> bool:
+    """Return whether the journal around a file, which may be damaged, lists it."""
+    path = os.path.abspath(files.path_of(url)) if files.is_local(url) else ""
+    journal = journal_of(path) if path else None
+    return journal is not None and path in journaled(journal)
 
 
 def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:
@@ -186,7 +194,7 @@ def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
     ours = _journaled(out) if local else set()
     mine = [url for url in found if url in ours or is_attempt(files.name_of(url))]
     others = [url for url in found if url not in ours and not files.name_of(url).startswith(".")]
-    if others and (not (local and journal_of(out)) or _is_copied(out, ours)):
+    if others and (not local or not (journal := journal_of(out)) or n_damaged(journal) or _is_copied(out, ours)):
         named = _named_by_receipts(out)
         mine += [url for url in others if url in named]
         others = [url for url in others if url not in named]

@@ -53,7 +53,7 @@ class Sealed(Reader):
         """
         coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
         with (
-            checked(piece.url, "shard that was sealed", "run the pipeline again"),
+            checked(piece.url, "shard that was sealed"),
             files.open_raw(piece.url) as f,
             pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False, page_checksum_verification=True) as parquet,
         ):

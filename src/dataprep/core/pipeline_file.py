@@ -105,7 +105,7 @@ def execute(
     owned.check_file(record, "the record of a run", '{"steps"')
     is_new = not files.exists(record)
     owned.begin(out)
-    files.write_json(record, {"steps": [step.name for step in steps]})
+    files.write_state(record, {"steps": [step.name for step in steps]})
     for step in chosen:
         starting(step.name)
         given = {"out": files.join(out, step.name), "run": run, **results}

@@ -41,7 +41,7 @@ def decided(out: str, docs: Dataset) -> Iterator[Later]:
         yield later
     except Quarantined as e:
         log.warning("%s: %s, %d times; the file is left out", e.piece.url, e.why, DEATHS)
-        files.write_json(files.join(out, NAME), {**_decided(out), _name(docs, e.piece): e.why})
+        files.write_state(files.join(out, NAME), {**_decided(out), _name(docs, e.piece): e.why})
         later.docs = without(docs, out)
 
 

@@ -16,7 +16,7 @@ from dataprep.core.runner import Runner, runner_of
 from dataprep.core.verdict import CutSpans, DropIds
 from dataprep.dedup.bloom import Bloom
 from dataprep.errors import DataprepError, PlanError
-from dataprep.store import files
+from dataprep.store import files, receipts
 
 from .family import Relative
 
@@ -76,6 +76,7 @@ def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
             docs, stage = _input_of(node, steps, step), _bloom(node, step)
         except (DataprepError, ValueError) as e:
             files.remove(url)
+            _restate(step, url)
             yield f"{url} was removed, since it cannot be filled again ({' '.join(str(e).split())})"
             continue
         work = step.path("anew")
@@ -85,7 +86,14 @@ def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
             while block := f.read(64 << 20):
                 out.write(block)
         files.remove(work)
+        _restate(step, url)
         yield f"{url} was filled again from the {docs.count:,} documents that are left"
+
+
+def _restate(step: Folder, url: str) -> None:
+    """Make the receipt (work record) of a step state the bytes that its filter has now."""
+    for table in (VERDICTS, SPANS):
+        receipts.restate(step.path(table).removesuffix("parquet") + "json", url)
 
 
 def _bloom(node: Relative, step: Folder) -> Bloom:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataprep.core import owned
-from dataprep.core.folder import CUTS, DATA, DROPS, INPUT, MANIFEST, RECEIPTS, STEPS, Folder, part_of
+from dataprep.core.folder import CUTS, DATA, DROPS, INPUT, MANIFEST, ORIGIN, RECEIPTS, RECIPE, STEPS, Folder, part_of
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
-from dataprep.search.index import INDEX as INDEX_FILE
+from dataprep.search.claim import INDEX as INDEX_FILE
 from dataprep.store import files, lease
+from dataprep.store.atomic import JOURNAL
 from dataprep.tokens.shards.verify import Problem
 
-from .verify import is_index, verify
+from .verify import JSON_STATE, is_index, verify
+
+STATE = {*JSON_STATE, JOURNAL}
 
 
 def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
@@ -18,27 +21,35 @@ def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Proble
 
     If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed. If a
     folder has damage, its manifest is removed, so that it does not look complete; the next search makes the files of an
-    index again. Then run the same pipeline again: it
-    makes the missing files, and uses the other files. run: the Runner that reads the files.
+    index again. Damaged lines of a journal (list of created files) are replaced by what receipts state. Then run the
+    same pipeline again: it makes the missing files, and uses the other files. run: the Runner that reads the files.
 
     Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
     InUse if another process writes into one of the folders.
     """
     found = verify(url, run)
     damaged = {Folder(home): problems for home, problems in found.items() if problems}
-    for folder in damaged:
-        if not is_index(folder.url):
+    results = {folder: [p for p in problems if p.file not in STATE] for folder, problems in damaged.items()}
+    for folder, problems in results.items():
+        if problems and not is_index(folder.url):
             _check_input(folder)
     homes = {home_of_step(folder).url for folder in damaged}
     with lease.all_held(homes):
         for folder, problems in damaged.items():
+            files_of_state = {problem.file for problem in problems} & STATE
+            for name in files_of_state - {JOURNAL}:
+                files.remove(folder.path(name))
+            if JOURNAL in files_of_state:
+                owned.begin(folder.url)
+        for folder, problems in results.items():
             if is_index(folder.url):  # the next search makes again what is missing
-                owned.remove(folder.url, [INDEX_FILE, *(problem.file for problem in problems)])
-                continue
-            names = {name for problem in problems for name in _files_of(folder, problem.file)}
-            files.remove(folder.path(MANIFEST))  # first, so that it does not look complete
-            files.remove(home_of_step(folder).path(MANIFEST))
-            owned.remove(folder.url, names)
+                names = {problem.file for problem in problems}
+                owned.remove(folder.url, names | ({INDEX_FILE} if names - {RECIPE, ORIGIN} else set()))
+            elif problems:
+                names = {name for problem in problems for name in _files_of(folder, problem.file)}
+                files.remove(folder.path(MANIFEST))  # first, so that it does not look complete
+                files.remove(home_of_step(folder).path(MANIFEST))
+                owned.remove(folder.url, names)
     return found
 
 
@@ -66,7 +77,7 @@ def _files_of(folder: Folder, damaged: str) -> list[str]:
 def _check_input(folder: Folder) -> None:
     """Raise PlanError if an input file of a folder is missing, since then no damaged part can be made again."""
     home = home_of_step(folder)
-    rows = home.origin.get("files", [])
+    rows = home.origin.get("files", home.origin.get("sources", []))
     missing = [row["url"] for row in rows if files.is_local(row["url"]) and not files.exists(row["url"])]
     if missing or not rows:
         what = f"its input {missing[0]} is not there" if missing else "it does not state its input"

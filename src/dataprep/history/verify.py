@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dataprep.core import quarantine
 from dataprep.core.folder import (
     CUTS,
     DATASET,
@@ -20,6 +21,7 @@ from dataprep.core.folder import (
     ORIGIN,
     RECEIPTS,
     RECIPE,
+    RUN,
     STEPS,
     TOKENS,
     Folder,
@@ -28,16 +30,20 @@ from dataprep.core.folder import (
 )  # fmt: skip
 from dataprep.core.folder import INDEX as OWN
 from dataprep.core.runner import Runner, runner_of
-from dataprep.errors import DataprepError, PlanError
-from dataprep.search.index import INDEX, index_manifest
+from dataprep.errors import DataprepError, PlanError, counted
+from dataprep.search.claim import INDEX
+from dataprep.search.index import index_manifest
 from dataprep.search.shard import KINDS, SHARDS
-from dataprep.store import files, receipts
+from dataprep.store import files, hashes, receipts
+from dataprep.store.atomic import JOURNAL, is_journal, n_damaged
+from dataprep.tokens.mix.mix import LOCK
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import Problem, verify_shards
 
 AGAIN = "`dataprep verify DIR --repair PIPELINE` makes it again"
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"
-REFILLED = ".bloom"  # `dataprep forget` fills these filters again, so no receipt states their bytes
+REFILLED = ".bloom"  # filters that `dataprep forget` fills again; earlier versions did not state their new bytes
+JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
 INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, makes it again"
 
 
@@ -55,16 +61,18 @@ def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     if not found:
         msg = f"{url} has no finished Dataset, token shards or index; give a folder of a run or of dp.encode"
         raise PlanError(msg)
-    return {folder.url: _verify(folder, runner_of(run)) for folder in found}
+    of_run = {} if url in [folder.url for folder in found] or not (bad := _damaged_state(url)) else {url: bad}
+    return of_run | {folder.url: _verify(folder, runner_of(run)) for folder in found}
 
 
 def _sealed(url: str) -> list[Folder]:
     """Return the Datasets of a run with their saved steps, then its token shards, then its indexes."""
     try:
         datasets = [folder for folder in walk(url) if folder.kind == DATASET]
-    except DataprepError:  # a manifest that cannot be read, which is reported as a problem of its folder
-        places = (url, *(files.join(url, name) for name in files.listdir(url)))
-        datasets = [folder for folder in map(Folder, places) if folder.kind == DATASET]
+    except DataprepError:  # a manifest or run.json that cannot be read, which is reported as a problem of its folder
+        places = (*(files.join(url, name) for name in files.listdir(url)), url)
+        some = [folder for folder in map(Folder, places) if folder.kind == DATASET]
+        datasets = [one for home in some for one in (*(step.input for step in home.steps), home) if one.is_dataset]
     homes = [url, *(files.join(url, name) for name in files.listdir(url)), *(one.path(OWN) for one in datasets)]
     return [*datasets, *token_folders(url), *(Folder(at) for at in dict.fromkeys(homes) if is_index(at))]
 
@@ -74,7 +82,32 @@ def is_index(url: str) -> bool:
     return files.exists(files.join(url, INDEX)) and files.exists(files.join(url, SHARDS))
 
 
+def _damaged_state(url: str) -> list[Problem]:
+    """Return the damage of the files in a folder that no receipt states: lists of what was written and decided."""
+    problems = _damaged_json(url, JSON_STATE)
+    journal = files.join(files.path_of(url), JOURNAL) if files.is_local(url) else ""
+    if is_journal(journal) and (n := n_damaged(journal)):
+        problems.append(Problem(JOURNAL, f"{counted(n, 'line')} of it are not as they were written", AGAIN))
+    return problems
+
+
+def _damaged_json(url: str, names: Iterable[str]) -> list[Problem]:
+    """Return the problems of the JSON files `names` in a folder; one that is not there is none."""
+    problems = []
+    for name in names:
+        try:
+            if files.exists(files.join(url, name)):
+                files.read_json(files.join(url, name))
+        except DataprepError as e:  # noqa: PERF203 - all damage is listed
+            problems.append(Problem(name, " ".join(str(e).split()), AGAIN))
+    return problems
+
+
 def _verify(folder: Folder, run: Runner) -> list[Problem]:
+    return [*_damaged_state(folder.url), *_damaged_results(folder, run)]
+
+
+def _damaged_results(folder: Folder, run: Runner) -> list[Problem]:
     try:
         if is_index(folder.url):
             return _index(folder, run)
@@ -93,8 +126,9 @@ def _index(folder: Folder, run: Runner) -> list[Problem]:
         written = [f for name in stated for f in receipts.read(folder.path(SHARDS, name))["files"]]
     except DataprepError as e:
         return [Problem(INDEX, " ".join(str(e).split()), INDEX_AGAIN)]
+    problems = _damaged_json(folder.url, (RECIPE, ORIGIN))
     items = [_StoredFile(folder.url, files.join(SHARDS, f["name"]), f["size"], f["hash"]) for f in written]
-    problems = [problem for found in run.map(_check, items, "verify") for problem in found]
+    problems += [problem for found in run.map(_check, items, "verify") for problem in found]
     problems += [Problem(name, "no receipt states it", "") for name in sorted(wanted - {item.name for item in items})]
     return [Problem(problem.file, problem.found, INDEX_AGAIN) for problem in problems]
 
@@ -165,7 +199,8 @@ def _tables(folder: Folder, url: str, record: dict[str, Any]) -> Iterator[tuple[
     home = url.rpartition("/")[0].removeprefix(f"{folder.url}/")
     for file in record["files"]:
         name = posixpath.normpath(files.join(home, file["name"]))
-        is_of_step = name.startswith(f"{STEPS}/") and files.exists(folder.path(name)) and not name.endswith(REFILLED)
+        is_old = name.endswith(REFILLED) and "forgotten" in folder.manifest and "restated" not in record
+        is_of_step = name.startswith(f"{STEPS}/") and files.exists(folder.path(name)) and not is_old
         if is_of_step or name.startswith((f"{DROPS}/", f"{CUTS}/")):
             yield name, file["size"], file["hash"]
 

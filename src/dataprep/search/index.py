@@ -15,22 +15,21 @@ import numpy as np
 import pyarrow as pa
 from rich.filesize import decimal
 
-from dataprep.core import inputs, owned
 from dataprep.core.changed import only_content
 from dataprep.core.claim import check_apart
 from dataprep.core.dataset import Dataset
 from dataprep.core.folder import INDEX as OWN
-from dataprep.core.folder import ORIGIN, Folder, home_of
+from dataprep.core.folder import Folder, home_of
 from dataprep.core.notebook import shown_in_notebooks
 from dataprep.core.runner import Runner, runner_of
 from dataprep.core.trial import reserve
-from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput, need
+from dataprep.errors import CorruptShard, PlanError, ReadError, need
 from dataprep.store import files, lease
 from dataprep.store.key import key as key_of
 
+from .claim import INDEX, claim
 from .shard import SHARD_BYTES, SHARDS, SUFFIXES, Shard, SortSuffixes, Unsorted, WriteTexts
 
-INDEX, RECIPE = "index.json", "recipe.json"
 VERSION = 1
 CONTEXT = 60  # characters shown on either side
 DISK = 5  # bytes of index per byte of text, at most
@@ -119,7 +118,7 @@ class SuffixIndex:
             check_apart(docs, url)
         with lease.held(url):
             again = not replace and only_content(url, docs, "indexing all documents again")
-            _claim(url, key, docs, replace=replace or again)
+            claim(url, key, docs, replace=replace or again)
             shards = list(_shards(docs, url, key, runner_of(run)))  # finished ones are only checked
             files.sweep(url)
             size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
@@ -245,25 +244,6 @@ def _homes(docs: Dataset) -> list[Folder]:
     """Return the folders of the sealed Datasets that `docs` consists of; each may hold its own index."""
     found = {home_of(piece.url) for part in docs.parts for piece in part.slices}
     return [home for home in found if home is not None]
-
-
-def _claim(url: str, key: str, docs: Dataset, *, replace: bool) -> None:
-    """Make sure that the index of `key` may be written here, and that its input files are listed in origin.json."""
-    ours = (INDEX, SHARDS, RECIPE, ORIGIN)  # in the order in which they are deleted: a killed call is repeated
-    if strangers := owned.strangers(url, ours, ours):
-        msg = f"{url} holds {strangers[0]}, which is not part of an index; give another folder"
-        raise StaleOutput(msg)
-    place = files.join(url, RECIPE)
-    if files.exists(place) and files.read_json(place).get("key") == key:
-        return
-    if any(files.exists(files.join(url, name)) for name in ours[:-1]):
-        if not replace:
-            msg = f"{url} is an index of other documents; give another folder, or replace=True"
-            raise StaleOutput(msg)
-        owned.remove(url, ours)
-    owned.begin(url)
-    inputs.write(docs, url)
-    files.write_state(place, {"kind": "suffix_index", "key": key})
 
 
 def _are_shards(manifest: dict[str, Any]) -> bool:

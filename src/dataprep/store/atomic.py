@@ -12,14 +12,16 @@ import os
 import re
 import stat
 import uuid
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from dataprep.errors import DataprepError
 
-JOURNAL = ".dataprep-journal"  # in an output folder: a relative path per line, as JSON, of each file created there
+JOURNAL = ".dataprep-journal"  # in an output folder: per line the relative path, as JSON, of a file created there
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DEPTH = 8  # folders above a file that are searched for a journal
+_LINE = re.compile(rb'(".*") ([0-9a-f]{8})')  # a path and the CRC-32 of its JSON; earlier versions wrote the path alone
 _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
 
 
@@ -109,6 +111,14 @@ def is_attempt(name: str) -> bool:
     return _ATTEMPT.fullmatch(name) is not None
 
 
+def sweep_attempts(path: str) -> None:
+    """Delete temporary files that killed writers of the file `path` left; only while no process writes it."""
+    folder, name = os.path.split(os.path.abspath(path))
+    for found in os.listdir(folder) if os.path.isdir(folder) else ():
+        if is_attempt(found) and found[1 : -len(".0123456789ab.tmp")] == name:
+            os.unlink(os.path.join(folder, found))
+
+
 def note(*paths: str) -> None:
     """Enter the paths of files that will be created into the journal (list of created files) of their output folder.
 
@@ -119,7 +129,7 @@ def note(*paths: str) -> None:
     if journal is not None:
         names = [os.path.relpath(os.path.abspath(path), os.path.dirname(journal)) for path in paths]
         with open(journal, "ab") as f:  # a small append is one write, so that processes do not mix their lines
-            f.write("".join(f"\n{json.dumps(name)}" for name in names).encode())
+            f.write("".join(f"\n{_line(name)}" for name in names).encode())
             f.flush()
             os.fsync(f.fileno())  # else a power cut may keep the file and lose its line, and the file is nobody's
 
@@ -150,13 +160,30 @@ def journaled(journal: str) -> set[str]:
 
     An incomplete line, which a process leaves if it is killed while it writes, is ignored.
     """
-    home, found = os.path.dirname(os.path.abspath(journal)), set()
+    home = os.path.dirname(os.path.abspath(journal))
+    return {os.path.normpath(os.path.join(home, name)) for name in _names(journal) if name is not None}
+
+
+def n_damaged(journal: str) -> int:
+    """Return the number of lines of a journal (list of created files) that are not those that were written."""
+    return sum(name is None for name in _names(journal))
+
+
+def _names(journal: str) -> Iterator[str | None]:
+    """Yield the path that each line of a journal states; None for a line that is damaged or incomplete."""
     with open(journal, "rb") as f:
-        for line in f.read().splitlines():
-            with contextlib.suppress(ValueError):
-                name = json.loads(line)
-                found.add(os.path.normpath(os.path.join(home, name)) if isinstance(name, str) else home)
-    return found
+        for line in filter(None, f.read().splitlines()):
+            stated, name = _LINE.fullmatch(line), None
+            if stated is None or int(stated[2], 16) == zlib.crc32(stated[1]):
+                with contextlib.suppress(ValueError):
+                    name = json.loads(stated[1] if stated else line)
+            yield name if isinstance(name, str) else None
+
+
+def _line(name: str) -> str:
+    """Return the line of a journal that states the path `name`."""
+    text = json.dumps(name)
+    return f"{text} {zlib.crc32(text.encode()):08x}"
 
 
 def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
@@ -169,6 +196,6 @@ def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
     journal = os.path.join(folder, JOURNAL)
     listed = {os.path.abspath(os.path.join(folder, name)) for name in names}
     listed |= journaled(journal) if is_journal(journal) else set()
-    lines = sorted(json.dumps(os.path.relpath(p, os.path.abspath(folder))) for p in listed if os.path.lexists(p))
+    lines = sorted(_line(os.path.relpath(p, os.path.abspath(folder))) for p in listed if os.path.lexists(p))
     with whole(journal) as f:
         f.write("".join(f"{line}\n" for line in lines).encode())

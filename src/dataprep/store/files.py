@@ -7,10 +7,11 @@ temporary name that no other writer uses, synced, and renamed. On an object stor
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
 import fsspec
@@ -226,12 +227,17 @@ def remove_empty(folder: str, above: str) -> None:
 
 def open_raw(url: str) -> BinaryIO:
     """Return a seekable stream of a file's bytes as they are stored. Raises ReadError if it cannot be opened."""
+    return cast("BinaryIO", _opened(url, lambda path: open(path, "rb")))
+
+
+def _opened(url: str, opened: Callable[[str], Any]) -> Any:
+    """Return `opened(path)` of a local file, or a stream of a remote one."""
     try:
         if is_local(url):
-            return open(regular(path_of(url)), "rb")
+            return opened(os.fspath(regular(path_of(url))))
         fs, path = fs_of(url)
         with _answered(url):
-            return cast("BinaryIO", fs.open(path, "rb"))
+            return fs.open(path, "rb")
     except (FileNotFoundError, IsADirectoryError, PermissionError) as e:
         msg = f"cannot be opened ({e.strerror or e}); check the path"
         raise ReadError(msg, url) from e
@@ -244,12 +250,13 @@ def open_arrow(url: str) -> Iterator[Any]:
     A thread of pyarrow that releases a Python object while the interpreter ends aborts the process (SIGABRT, "terminate
     called without an active exception"), although all work is done. Raises ReadError if the file cannot be opened.
     """
-    with open_raw(url) as f:
-        if not is_local(url):
-            yield f
-            return
-    with pa.OSFile(os.fsencode(path_of(url))) as own:
-        yield own
+    def opened(path: str) -> pa.OSFile:
+        if os.path.isdir(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        return pa.OSFile(os.fsencode(path))
+
+    with _opened(url, opened) as f:
+        yield f
 
 
 def open_read(url: str) -> BinaryIO:
@@ -282,15 +289,6 @@ def sweep(url: str) -> None:
         for folder, _, names in os.walk(path_of(url)):
             for name in filter(is_attempt, names):
                 os.unlink(os.path.join(folder, name))
-
-
-def sweep_attempts(url: str) -> None:
-    """Delete temporary files that killed writers of the local file `url` left; only while no process writes it."""
-    if is_local(url):
-        folder, name = os.path.split(os.path.abspath(path_of(url)))
-        for found in listdir(folder):
-            if is_attempt(found) and found[1 : -len(".0123456789ab.tmp")] == name:
-                os.unlink(os.path.join(folder, found))
 
 
 def write_bytes(url: str, data: bytes) -> None:

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import xxhash
 
@@ -72,8 +73,14 @@ def save(folder: str, urls: Iterable[str]) -> None:
     known = {state: _KNOWN[state] for state, _ in map(_state, local) if state in _KNOWN}
     url = files.join(folder, NAME)
     with contextlib.suppress(DataprepError, OSError):
-        if known and (not files.exists(url) or files.read_json(url) != known):
-            files.write_json(url, known)
+        if known and (not files.exists(url) or _stored(url) != known):
+            files.write_state(url, known)
+
+
+def _stored(url: str) -> Any:
+    with contextlib.suppress(DataprepError):
+        return files.read_json(url)
+    return None
 
 
 def _state(url: str) -> tuple[str, bool]:

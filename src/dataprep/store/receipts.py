@@ -48,6 +48,21 @@ def valid(receipt: str, key: str) -> dict[str, Any] | None:
     return record if record is not None and record["key"] == key and _has_files(receipt, record) else None
 
 
+def restate(receipt: str, url: str) -> None:
+    """State the size and hash that the file `url` has now in the receipt (work record) that lists it, if one does.
+
+    Call this after a file was changed on purpose; a file that does not exist is not listed any more.
+    """
+    record = found(receipt)
+    name = _relative(url, receipt)
+    if record is None or name not in (file["name"] for file in record["files"]):
+        return
+    kept = [file for file in record["files"] if file["name"] != name]
+    if files.exists(url):
+        kept.append({"name": name, "size": files.size(url), "hash": files.content_hash(url)})
+    files.write_state(receipt, {**record, "files": kept, "restated": True})
+
+
 def read(receipt: str, *lists: str) -> dict[str, Any]:
     """Return the content of a receipt, whether its files are whole or not; lists: further fields that must be lists.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,10 @@ def load_array(path: str | os.PathLike[str]) -> Any:
 
     Raises OSError or ValueError if it cannot be read.
     """
-    return np.array(np.lib.format.open_memmap(os.fspath(regular(path)), mode="r"))
+    try:
+        return np.array(np.lib.format.open_memmap(os.fspath(regular(path)), mode="r"))
+    except (EOFError, OverflowError, SyntaxError, TokenError, TypeError, KeyError) as e:  # of a damaged header
+        raise ValueError(str(e) or type(e).__name__) from e
 
 
 def unlike_written(manifest: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.errors import CorruptShard, PlanError, StaleOutput
+from dataprep.store import files
 from dataprep.tokens.mix.mix import Mix, _fill
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import verify_shards
@@ -83,7 +84,7 @@ def test_lock_says_what_was_asked_and_what_came_out(two, tmp_path, caplog):
     """The lockfile has both; a source that would pass four epochs is capped, the other takes the rest: it is said."""
     with caplog.at_level(logging.WARNING, "dataprep"):
         shards = Mix({"web": 0.5, "chat": 0.5}).write(two, tmp_path / "out", tokens=12_000)
-    lock = json.loads((tmp_path / "out" / "mixture.lock.json").read_text())
+    lock = files.read_json(str(tmp_path / "out" / "mixture.lock.json"))
     assert lock == shards.manifest["mixture"]
     assert lock["asked"] == {
         "weights": {"web": 0.5, "chat": 0.5}, "temperature": None, "max_epochs": 4.0, "tokens": 12_000, "seed": 0,

@@ -8,6 +8,7 @@ others in proportion, as in UniMax (Chung et al. 2023). The plan can be printed,
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dataprep.core import owned
 from dataprep.core.notebook import block
-from dataprep.errors import PlanError
+from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
 from dataprep.tokens.shard_format import SHARD_TOKENS
 from dataprep.tokens.shards.claim import local_folder
@@ -182,8 +183,10 @@ class Mix:
 
         shards = write_mixture(streams, got, os.fspath(out), self.seed, shard_tokens, run, described, replace=replace)
         url = files.join(os.fspath(shards.path), LOCK)
-        if not files.exists(url) or files.read_json(url) != shards.manifest["mixture"]:
-            files.write_json(url, shards.manifest["mixture"])
+        with contextlib.suppress(CorruptShard):  # written again
+            if files.exists(url) and files.read_json(url) == shards.manifest["mixture"]:
+                return shards
+        files.write_state(url, shards.manifest["mixture"])
         return shards
 
     def _chosen(self, sources: Sources | Shards | str | os.PathLike[str]) -> list[MixSource]:

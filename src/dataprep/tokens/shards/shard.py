@@ -141,7 +141,7 @@ class Shards:
             return None
         try:
             sizes = np.asarray(load_array(self.path / name), np.int32)
-        except (OSError, ValueError, EOFError) as e:
+        except (OSError, ValueError) as e:
             msg = f"{self.path / name}: it is not the array that was written ({str(e).splitlines()[0]}); {AGAIN}"
             raise CorruptShard(msg) from e
         if self.manifest.get("bytes_per_token_hash") not in (None, content_hash(sizes)):
