@@ -72,7 +72,15 @@ def test_arabic_as_it_is_written():
     assert [text for text, hit in zip(CLEAN, reasons(stage, *CLEAN), strict=True) if hit] == []
     assert reasons(BadWords(("כלב",), language="he"), "כֶּלֶב", "כלבה") == [True, False]
     assert reasons(BadWords(("نمک",), language="fa"), "ونمک", "نمک") == [False, True]  # clitics are Arabic
-    assert reasons(BadWords(("أسد",), language="ar"), "ا\u0654سد") == [False]  # the hamza makes another letter
+    assert reasons(BadWords(("اسد",), language="ar"), "أسد", "ا\u0654سد") == [False] * 2  # with hamza: another letter
+
+
+def test_one_character_in_two_forms():
+    """A letter and its mark may be one character or two, in a list as in a text."""
+    forms = {"salopé": "salope\u0301", "أسد": "ا\u0654سد", "đồ": "đo\u0302\u0300", "개새": "\u1100\u1162\u1109\u1162"}
+    for one, two in forms.items():
+        for entry in (one, two):
+            assert reasons(BadWords((entry,)), f"({one})", two.upper(), two[:-1]) == [True, True, False]
 
 
 def test_a_share_is_kept():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from twins.canonical import canonical
 from twins.folding import fold_chars
 from twins.unicode import WORD, points
 
@@ -17,6 +18,7 @@ MORE = "[وف]?[بكل]|ف|"
 
 def bad_words(text: str, entries: tuple[str, ...], whole_words: bool, clitics: bool) -> int:
     """The places of a text where an entry ends, of those without vowel signs and of those with."""
+    text, entries = canonical(text), tuple(map(canonical, entries))
     plain = [e for e in entries if not SIGN.search(e)]
     signed = [e for e in entries if SIGN.search(e)]
     unsigned = re.sub(f"(?!\u064b){SIGN.pattern}", "", text)

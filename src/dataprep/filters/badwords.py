@@ -15,6 +15,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.score import ScoredFilter
 from dataprep.core.stage import drop_rows
 from dataprep.errors import PlanError
+from dataprep.unicode.canonical import canonical
 from dataprep.unicode.hashes import text_hashes
 from dataprep.unicode.text import LINE, classes, lowered
 
@@ -42,12 +43,12 @@ class BadWords(ScoredFilter):
     max_matches: a document with more matches is dropped (`bad_words`). Entries that end at the same offset count once.
     keep_fraction: this share of such documents is kept, chosen by a hash of the text (multilingual C4: 0.001).
 
-    Case is ignored, character by character. The tatweel and the vowel signs of Arabic, Hebrew and Syriac are ignored
-    too, except for entries that have such signs. Everything else, including white space, must be equal. An Arabic entry
-    is also found after the clitics that are written before a word: the article (`ال`, `وال`, `بال`, `لل` ...) and `و`
-    before an entry of three letters or more; `ف`, `ب`, `ك` and `ل` without the article before an entry of four letters
-    or more, since shorter words too often begin with these letters. Clitics are only found if `language` is Arabic or
-    None, and entries are whole words.
+    Case is ignored, character by character, and composed and decomposed characters are equal. The tatweel and the vowel
+    signs of Arabic, Hebrew and Syriac are ignored too, except for entries that have such signs. Everything else,
+    including white space, must be equal. An Arabic entry is also found after the clitics that are written before a
+    word: the article (`ال`, `وال`, `بال`, `لل` ...) and `و` before an entry of three letters or more; `ف`, `ب`, `ك` and
+    `ل` without the article before an entry of four letters or more, since shorter words too often begin with these
+    letters. Clitics are only found if `language` is Arabic or None, and entries are whole words.
 
     All entries are found in one pass (Aho-Corasick) and compared byte by byte. If entries change, a run repeats the
     work; if only the path of their file changes, it does not.
@@ -56,7 +57,7 @@ class BadWords(ScoredFilter):
     """
 
     compiled: ClassVar[bool] = True
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     words: str | Sequence[str]
     language: str | None = field(default=None, kw_only=True)
@@ -121,8 +122,9 @@ class BadWords(ScoredFilter):
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return the column of the number of matches in each text, by its name."""
-        searches = K.searches(self.entries, edges=self._edges, clitics=self._clitics)
-        found = (K.matches(*B.buffers(batch), *search, lowered()) for search in searches)
+        searches = K.searches(_composed(self.entries), edges=self._edges, clitics=self._clitics)
+        texts = canonical(*B.buffers(batch))
+        found = (K.matches(*texts, *search, lowered()) for search in searches)
         return {self._column: pa.array(sum(found, np.zeros(batch.num_rows, np.int64)))}
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -140,3 +142,9 @@ class BadWords(ScoredFilter):
         scores: the column of `score`.
         """
         return reasons(self, self._rules, scores)
+
+
+def _composed(entries: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the entries in NFC, as the texts that are searched."""
+    texts = canonical(*B.buffers(pa.array(entries, pa.large_string())))
+    return tuple(dict.fromkeys(B.strings(*texts).to_pylist()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ from dataprep.store.key import key
 
 SHORT = "How many goats did the old keeper count?"
 LONG = "In a small town by the sea there lived a baker who sold nine loaves of bread every morning. How many a week?"
-ATOMS = ["a", "b", "A", "É", "é", "\u0130", "i", "Σ", "ς", "σ", "ΑΣ", "سلام", "日本", "_", "7"]
+ATOMS = ["a", "b", "A", "É", "é", "E\u0301", "\u0130", "i", "Σ", "ς", "σ", "ΑΣ", "سلام", "日本", "_", "7"]
 said = st.lists(st.sampled_from(ATOMS), max_size=12)
 texts = st.builds(lambda ws, gap: gap.join(ws), said, st.sampled_from([" ", ", ", "\n", "-"]))
 
@@ -52,6 +53,15 @@ def test_kernel_equals_the_twin(some, one, two, ngram, min_words, key_bits):
     for name, questions in sets.items():
         want = [twins.decontaminate.contamination(t, questions, ngram, min_words) for t in some]
         assert list(zip(found[name], found[f"{name}_questions"], strict=True)) == want
+
+
+def test_one_character_in_two_forms():
+    """A question with composed characters is found in a text with decomposed ones, and the reverse; not by `regex`."""
+    question = "가게에서 포도를 파는 할머니는 몇 살이냐, dit l'élève à côté du château fort"
+    forms = [normalize(form, question) for form in ("NFC", "NFD")]
+    for asked in forms:
+        assert reasons(Decontaminate(sets={"q": [asked]}), *forms) == ["contaminated_q"] * 2
+    assert reasons(Decontaminate(sets={"q": forms[:1]}, words="regex"), *forms) == ["contaminated_q", None]
 
 
 def test_thirteen_words_in_a_row():

@@ -111,6 +111,9 @@ def test_zstd_dictionary(tmp_path, packed) -> None:
     rows, dropped, _ = read_bytes(tmp_path, b"".join(stored), "a.warc.zst")
     assert [r["id"] for r in rows] == offsets(stored)[1:]
     assert not dropped
+    stored[0] = head[:12] + b"\xff" * (len(inner) - 4)
+    with pytest.raises(ReadError, match=r"a\.warc\.zst, byte 0: .*damaged"):
+        read_bytes(tmp_path, b"".join(stored), "a.warc.zst", max_bad=1.0)
 
 
 def test_a_name_that_lies(tmp_path) -> None:

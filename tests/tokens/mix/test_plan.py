@@ -117,6 +117,7 @@ def test_a_plan_is_a_table() -> None:
         "long-name               9  50.00%           3,000  60.00%    0.25",
     ]
     assert str(MixPlan(rows[:1])).startswith("source       there are ")
+    assert "\nred\ufffd[0m " in str(MixPlan((Share("red\x1b[0m", 9, 1, 9, 1, 1),)))  # as fields of documents may be
 
 
 @pytest.fixture

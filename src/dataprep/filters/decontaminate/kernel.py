@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
+from dataprep.unicode.canonical import canonical
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
@@ -60,13 +61,22 @@ class Runs(NamedTuple):
 
 
 def words_of(texts: pa.LargeStringArray, split: str = "unicode") -> Words:
-    """Return the lower-cased words of texts, with their hashes and offsets; split: "unicode" or "regex"."""
-    offsets, data = B.buffers(B.strings(*word_texts(*B.buffers(texts), split)))
+    """Return the lower-cased words of texts, with their hashes and offsets; split: "unicode" or "regex".
+
+    With "unicode", composed and decomposed characters are equal.
+    """
+    offsets, data = B.buffers(B.strings(*word_texts(*_same_form(texts, split), split)))
     ends, hashes = words(offsets, data, split)
     firsts = offsets[:-1][np.diff(offsets) > 0]
     starts = np.sort(np.concatenate([firsts, np.flatnonzero(data == ord(" ")) + 1]))
     assert len(starts) == len(hashes), "every word has one hash"
     return Words(offsets, data, ends, hashes, starts)
+
+
+def _same_form(texts: pa.LargeStringArray, split: str) -> tuple[I64, U8]:
+    """Return the buffers of texts, in NFC if `split` is "unicode"."""
+    given = B.buffers(texts)
+    return canonical(*given) if split == "unicode" else given
 
 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
@@ -236,7 +246,8 @@ def find(texts: pa.LargeStringArray, runs: Runs, split: str = "unicode") -> I64:
 
     Returns int64[occurrences, 2] with rows (index of the text, number of the run), in the order of the texts.
     """
-    rows = np.flatnonzero(candidates(*words(*B.buffers(texts), split), runs))
+    given = _same_form(texts, split)
+    rows = np.flatnonzero(candidates(*words(*given, split), runs))
     few = words_of(texts.take(pa.array(rows)), split)
     out = np.empty((len(few.hashes), 2), np.int64)  # rarely too small: an offset can have a run of each length
     n_found = occurrences(few, runs, out)

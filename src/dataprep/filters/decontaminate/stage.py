@@ -12,7 +12,6 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.dataset import Dataset
 from dataprep.core.ledger import Ledger
@@ -22,7 +21,7 @@ from dataprep.errors import PlanError
 from dataprep.filters.thresholds import read_list
 from dataprep.store.key import key
 from dataprep.unicode.text import I64
-from dataprep.unicode.words import SPLITS, words
+from dataprep.unicode.words import SPLITS
 
 from . import kernel as K
 
@@ -40,7 +39,8 @@ class Decontaminate(ScoredFilter):
     .ndjson is JSON lines with one question per row (the first of `fields` that the row has); other files are UTF-8 text
     with one question per line; .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
     ngram: the number of consecutive words (a run) that must be shared; case, and punctuation between words, are
-    ignored. words: how words are split: "unicode" (docs/words.md), or "regex", runs of `\w`, as published.
+    ignored. words: how words are split: "unicode" (docs/words.md), where composed and decomposed characters are equal,
+    or "regex", runs of `\w`, as published.
     min_words: a question of fewer than `ngram` words is one run of all its words if it has at least `min_words` words.
     Shorter questions are not searched, since they occur by chance (8 and 13 are the published bounds). `repr` of the
     stage shows how many questions are searched.
@@ -55,6 +55,7 @@ class Decontaminate(ScoredFilter):
     """
 
     compiled: ClassVar[bool] = True
+    VERSION: ClassVar[int] = 2
 
     sets: Any
     ngram: int = 13
@@ -98,7 +99,7 @@ class Decontaminate(ScoredFilter):
             raise PlanError(msg)
 
     def _long_enough(self, name: str, texts: tuple[str, ...]) -> int:
-        n_words = np.diff(words(*B.buffers(pa.array(texts, pa.large_string())), self.words)[0])
+        n_words = np.diff(K.words_of(pa.array(texts, pa.large_string()), self.words).ends)
         found = int(np.sum(n_words >= min(self.min_words, self.ngram)))
         if not found:
             most = int(n_words.max(initial=0))
@@ -124,11 +125,11 @@ class Decontaminate(ScoredFilter):
     @property
     def measure(self) -> Any:
         """The values that decide the scores: a hash of the questions, `ngram`, `min_words` and `words`."""
-        return self.digest, self.ngram, self.min_words, self.words, self._key_bits
+        return self.VERSION, self.digest, self.ngram, self.min_words, self.words, self._key_bits
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: a hash of the questions (not their paths), and the parameters."""
-        return self.VERSION, self.measure, self.min_ngrams, self.action
+        return self.measure, self.min_ngrams, self.action
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return two columns for every set, by name: how often its runs occur, and the questions with these runs."""

@@ -23,6 +23,7 @@ GZIP, ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 PIECES = {GZIP: 1 << 12, ZSTD: 1 << 10}
 SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # RFC 8878; a .warc.zst may begin with its dictionary in such a frame
 DICTIONARY = 0x184D2A5D
+EMPTY = ZSTD + b"\x20\x00\x01\x00\x00"  # a frame of no bytes
 MAX_DICTIONARY = 16 << 20
 
 
@@ -46,7 +47,7 @@ class ArchiveMembers(io.RawIOBase):
     def __init__(self, raw: BinaryIO, url: str, magic: bytes, at: int = 0) -> None:
         super().__init__()
         self.raw, self.url, self.magic = raw, url, magic
-        self.dictionary = dictionary(raw) if magic == ZSTD else None
+        self.dictionary = dictionary(raw, url) if magic == ZSTD else None
         raw.seek(at)
         self.given, self.taken = 0, at  # bytes decompressed since `at`, and the offset of the next stored byte
         self.held = self.ready = b""
@@ -140,10 +141,11 @@ def has_no_checksum(url: str) -> bool:
     return magic_of(url) != GZIP and not url.lower().endswith(".xz")
 
 
-def dictionary(raw: BinaryIO) -> zstandard.ZstdCompressionDict | None:
-    """Return the zstd dictionary at the start of a .warc.zst file `raw`, or None if there is none.
+def dictionary(raw: BinaryIO, url: str) -> zstandard.ZstdCompressionDict | None:
+    """Return the zstd dictionary at the start of the .warc.zst file `raw`, or None if there is none.
 
-    The dictionary may itself be compressed (IIPC, "Zstandard compression for WARC").
+    The dictionary may itself be compressed (IIPC, "Zstandard compression for WARC"). url: the name of the file. Raises
+    ReadError if the dictionary is damaged.
     """
     raw.seek(0)
     head = raw.read(8)
@@ -151,9 +153,15 @@ def dictionary(raw: BinaryIO) -> zstandard.ZstdCompressionDict | None:
     if int.from_bytes(head[:4], "little") != DICTIONARY or n > MAX_DICTIONARY:
         return None
     data = raw.read(n)
-    if data.startswith(ZSTD):
-        data = zstandard.ZstdDecompressor().decompress(data, max_output_size=MAX_DICTIONARY)
-    return zstandard.ZstdCompressionDict(data)
+    try:
+        if data.startswith(ZSTD):
+            data = zstandard.ZstdDecompressor().decompress(data, max_output_size=MAX_DICTIONARY)
+        found = zstandard.ZstdCompressionDict(data)
+        zstandard.ZstdDecompressor(dict_data=found).decompress(EMPTY)
+    except (zstandard.ZstdError, MemoryError) as e:
+        msg = f"the zstd dictionary at the start of the file is damaged ({e}); fetch it again"
+        raise ReadError(msg, url, 0) from e
+    return found
 
 
 MAX_LINE = 1 << 12  # bytes of the line with which a record begins; in an ARC it holds the address

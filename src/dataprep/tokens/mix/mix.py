@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dataprep.core import owned
 from dataprep.core.notebook import block
-from dataprep.errors import CorruptShard, PlanError
+from dataprep.errors import CorruptShard, PlanError, shown
 from dataprep.store import files
 from dataprep.tokens.shard_format import SHARD_TOKENS
 from dataprep.tokens.shards.claim import local_folder
@@ -77,11 +77,12 @@ class MixPlan:
     _repr_html_ = block
 
     def __str__(self) -> str:
-        width = max(6, *(len(s.source) for s in self.shares))
+        names = [shown(s.source) for s in self.shares]
+        width = max(6, *map(len, names))
         head = f"{'source':<{width}} {'there are':>15} {'asked':>7} {'got':>15} {'share':>7} {'epochs':>7}"
         rows = [
-            f"{s.source:<{width}} {s.tokens:>15,} {s.asked:>7.2%} {s.got:>15,} {s.share:>7.2%} {s.epochs:>7.2f}"
-            for s in self.shares
+            f"{name:<{width}} {s.tokens:>15,} {s.asked:>7.2%} {s.got:>15,} {s.share:>7.2%} {s.epochs:>7.2f}"
+            for name, s in zip(names, self.shares, strict=True)
         ]
         return "\n".join([head, *rows])
 
