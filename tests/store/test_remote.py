@@ -115,9 +115,12 @@ def short(text):
 
 
 def test_unknown_storage_is_one_sentence():
-    """A protocol that nobody knows is a PlanError that names it."""
+    """A protocol that nobody knows is a PlanError that names it; a package that is missing is to be installed."""
     with pytest.raises(PlanError, match=r"nowhere://bucket/a\.jsonl.* cannot be reached: Protocol not known"):
         dp.read("nowhere://bucket/a.jsonl")
+    fsspec.register_implementation("near", "no.such.Thing", clobber=True, errtxt="Near needs x")
+    with pytest.raises(PlanError, match=r"near://bucket/a\.jsonl.* cannot be reached: Near needs x; use pip for that"):
+        dp.read("near://bucket/a.jsonl")
 
 
 @pytest.mark.parametrize(("status", "error"), [(403, ReadError), (404, ReadError), (429, Transient), (503, Transient)])

@@ -50,7 +50,7 @@ def fs_of(url: str) -> tuple[Any, str]:
     try:
         return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
     except (ImportError, ValueError) as e:  # an unknown protocol, or one whose package is not installed
-        msg = f"{url} cannot be reached: {e}; check the URL"
+        msg = f"{url} cannot be reached: {e}; {'use pip for that' if isinstance(e, ImportError) else 'check the URL'}"
         raise PlanError(msg) from e
 
 

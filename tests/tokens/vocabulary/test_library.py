@@ -15,6 +15,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError, StaleOutput
+from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
 from dataprep.tokens.vocabulary.openers import tokenizer_of
 from dataprep.tokens.vocabulary.patterns import PATTERNS
@@ -81,6 +82,7 @@ def test_shards_have_the_ids_of_the_library(make, end, tmp_path):
     wanted = [[*expected(theirs, text), tok.eot] for text in TEXTS]
     found = np.fromfile(tmp_path / "shards" / "train-00000.bin", np.uint16).tolist()
     assert found == [i for ids in wanted for i in ids]
+    assert verify_shards(tmp_path / "shards") == []
     again = pickle.loads(pickle.dumps(tok))
     column = pa.array(TEXTS, pa.large_string())
     rows = np.array([True, False] * 4)[: len(TEXTS)]

@@ -17,6 +17,7 @@ from dataprep.core.runner import runner_of
 from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, content_hash, load_array
+from dataprep.tokens.vocabulary.library import LibraryTokenizer
 
 from .claim import SHARD_FILE, own_tokenizer
 from .provenance import read_docs
@@ -50,7 +51,8 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     shards = Shards.open(path, sizes=False)
     problems = [*_totals(shards), *_tokenizer(shards), *_strays(shards)]
     sizes, found = _token_bytes(shards)
-    items = [CheckShard(path, shards.manifest, s["name"], None if found else sizes) for s in shards.shards]
+    sizes = None if found or _changes_texts(shards) else sizes
+    items = [CheckShard(path, shards.manifest, s["name"], sizes) for s in shards.shards]
     for checked in runner_of(run).map(CheckShard.problems, items, "verify"):
         problems += checked
     return problems + found
@@ -211,6 +213,14 @@ def _tokenizer(shards: Shards) -> Iterator[Problem]:
     elif tok.vocab_size > shards.vocab_size:
         what = f"has {tok.vocab_size:,} ids, the manifest states {shards.vocab_size:,}"
         yield Problem("manifest.json", f"{entry['file']} {what}")
+
+
+def _changes_texts(shards: Shards) -> bool:
+    """Return whether ids of the vocabulary may represent another text than was encoded, as a normalizer makes it."""
+    try:
+        return isinstance(own_tokenizer(shards), LibraryTokenizer)
+    except DataprepError:  # which `_tokenizer` reports
+        return False
 
 
 def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Problem]]:
