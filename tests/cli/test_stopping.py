@@ -152,3 +152,16 @@ def test_ctrl_c_during_imports_is_one_sentence(monkeypatch, capsys):
         main()
     assert e.value.code == 130
     assert capsys.readouterr().err == "dataprep: stopped; nothing was saved\n"
+
+
+def test_ctrl_c_before_the_command_begins_is_one_sentence(monkeypatch, capsys):
+    """Declaring the options of all commands takes some tenths of a second."""
+    monkeypatch.setattr(cli, "warn_in_options", stopped)
+    with pytest.raises(SystemExit, match="130"):
+        cli.main()
+    assert capsys.readouterr().err == "dataprep: stopped; nothing was saved\n"
+
+
+def stopped(*_):
+    """As Ctrl-C does."""
+    raise KeyboardInterrupt

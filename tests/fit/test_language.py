@@ -113,6 +113,11 @@ def test_a_second_call_does_nothing_and_a_killed_one_continues(fitted, tmp_path,
     (tmp_path / "copy" / RECORD).unlink()
     again = fit_language("mine", reference, wild, out=copy, **small)
     assert again.record == made.record
+    monkeypatch.undo()
+    (tmp_path / "copy" / PIECES).write_bytes(b"changed")
+    monkeypatch.setattr("dataprep.fit.language.train_ngrams", None)
+    monkeypatch.setattr("dataprep.fit.language.train_language", None)
+    assert fit_language("mine", reference, wild, out=copy, **small).record == made.record
     with pytest.raises(DataprepError, match="made from other samples or settings"):
         fit_language("mine", reference, wild, out=copy, tail=0.2, **small)
 

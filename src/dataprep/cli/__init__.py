@@ -135,8 +135,8 @@ TRY_AGAIN = 75  # EX_TEMPFAIL
 
 def main() -> None:
     """Run the command line; exit with 1 on an error (75: try again), 130 on Ctrl-C, 143 on SIGTERM."""
-    warn_in_options(app, sys.argv)
     try:
+        warn_in_options(app, sys.argv)
         app(prog_name="dataprep")  # also of `python -m dataprep`, so that completion finds it
     except Exception as e:
         if "--debug" in sys.argv:
@@ -144,6 +144,9 @@ def main() -> None:
         _complain(in_options(" ".join(sentence_of(e).split()), app, sys.argv))
         again = isinstance(e, (InUse, Transient, WorkerDied)) or is_network(e)
         sys.exit(TRY_AGAIN if again else 1)
+    except KeyboardInterrupt:  # while the options are declared, before the command begins
+        _complain(_stopped())
+        sys.exit(CODES[0])
     except SystemExit as e:
         if e.code in CODES:
             _complain(_stopped())

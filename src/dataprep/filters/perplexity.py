@@ -282,7 +282,7 @@ def _model(path: str, content: str) -> Any:  # noqa: ARG001 - a file that change
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         return kenlm.Model(path, config)
-    except (OSError, RuntimeError) as e:
+    except (OSError, RuntimeError, UnicodeDecodeError) as e:  # the last by its message, which quotes a damaged file
         why = re.sub(r"^.*(Exception( because `[^']*')?\.?|' \()\s*", "", " ".join(str(e).split())).rstrip(" )")
         msg = f"{path} is not a language model that KenLM can read ({why}); train it again, or give another"
         raise PlanError(msg) from e

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -247,6 +248,9 @@ def _finished(out: str, own: str, *, replace: bool) -> LanguagePreset | None:
     try:
         record = open_preset("fit_language", out, PIECES, NGRAM, CLASSIFIER)
     except PlanError:
+        with contextlib.suppress(PlanError):
+            if open_preset("fit_language", out)["key"] == own:
+                return None  # a model was changed or removed: only this one is made again
         if not replace:
             raise
         record = {}
