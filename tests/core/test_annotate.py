@@ -120,3 +120,17 @@ def test_columns_are_named_once(tmp_path):
     assert len({key(one) for one in others}) == len(others)
     assert key(clusters) == key(AnnotateClusters(clusters="elsewhere", **GIVEN))
     assert added_columns(None, cuts=True) == added_columns(None, cuts=False) == {}
+
+
+def test_columns_follow_the_order_of_a_batch(tmp_path):
+    """Whatever it is."""
+    write_verdicts(str(tmp_path / "verdicts.parquet"), verdicts({1: (None, 0), 4: ("old", 7)}))
+    spans = np.array([(1, 0, 2, 9, 5, 7), (1, 4, 6, 9, 0, 2), (3, 1, 2, 1, 0, 1)], SPAN)
+    write_spans(str(tmp_path / "spans.parquet"), [spans])
+    batch = laws.batch_of(["abcdef"] * 5).take(pa.array([3, 0, 4, 1, 2]))
+    clusters = run(annotated(DropIds(verdicts=str(tmp_path / "verdicts.parquet"), **GIVEN), ""), batch)
+    assert [(row["id"], row["cluster"]) for row in clusters] == [(3, 3), (0, 0), (4, 7), (1, 0), (2, 2)]
+    cut = run(annotated(CutSpans(spans=str(tmp_path / "spans.parquet"), **GIVEN), ""), batch)
+    assert [(row["id"], [s["start"] for s in row["repeats"]]) for row in cut] == [
+        (3, [1]), (0, []), (4, []), (1, [0, 4]), (2, []),
+    ]  # fmt: skip

@@ -262,3 +262,14 @@ def test_a_split_of_one_is_for_training(tmp_path, monkeypatch):
     monkeypatch.setattr("dataprep.tokens.split.SEEDS", 2)
     with np.errstate(all="raise"):  # texts without letters
         assert split_of(same, alone, lambda batch: np.zeros(batch.num_rows, np.int64)) == (alone, False)
+
+
+def test_the_first_seed_that_is_near_is_taken(tmp_path):
+    """A better one that comes later does not count; a share may be off by a quarter."""
+    docs, size = sized(tmp_path, [1] * 400)
+    names = docs.table(["id"])["id"].to_numpy()
+    for first in (0, 7):
+        sides = [side_of(names, 0.1, 0.1, seed) for seed in range(first, first + 40)]
+        near = [np.abs(np.bincount(one, minlength=3)[1:] / 400 - 0.1).max() <= 0.025 for one in sides]
+        found, is_near = split_of(docs, Split(val=0.1, test=0.1, seed=first), size)
+        assert (found.seed, is_near) == (first + near.index(True), True)

@@ -233,7 +233,7 @@ class _Copier:
 
     def _block(self, documents: Any, at: Numbers, starts: Numbers, lengths: Numbers) -> tuple[Any, ...]:
         ends = np.cumsum(lengths)
-        tokens = np.empty(int(ends[-1]) if len(ends) else 0, self.sides[0].dtype)
+        tokens = np.empty(int(ends[-1]), self.sides[0].dtype)
         mask = np.ones(len(tokens), np.uint8) if self.masked else None
         order: list[Numbers] = []
         ids: list[npt.NDArray[np.uint64]] = []
