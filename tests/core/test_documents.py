@@ -53,6 +53,9 @@ def test_tables_of_documents(docs, tmp_path):
     assert docs.to_arrow().schema.field("source").type == pa.string()
     assert docs.to_arrow().column_names == docs.table().column_names
     none = docs.then(dp.Filter(never))
+    assert (docs.count, none.count, bool(docs), bool(none)) == (7, 0, True, False)
+    with pytest.raises(TypeError, match="has no length until it is read; use docs.count"):
+        len(none)
     assert none.table().column_names == ["id", "text", "source", "meta"]
     assert none.table(["source", "id"]).num_rows == 0
 

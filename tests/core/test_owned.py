@@ -274,3 +274,16 @@ def test_the_deepest_journals_come_first(tmp_path) -> None:
     for name in ("b", "a/y", "a/x", "c"):
         files.write_bytes(str(tmp_path / name / JOURNAL), b"")
     assert owned.homes(str(tmp_path)) == [str(tmp_path / name) for name in ("a/x", "a/y", "b", "c")]
+
+
+def test_a_run_that_goes_on_has_a_journal(tmp_path) -> None:
+    """Also if its folder lost it; a folder in which only a recipe was written may be used by any run."""
+    docs, out = dataset_of(tmp_path, TEXTS), tmp_path / "out"
+    first = Pipeline().run(docs, str(out))
+    for name in (JOURNAL, "manifest.json"):
+        (out / name).unlink()
+    assert Pipeline().run(docs, str(out)).manifest == first.manifest
+    assert str(out / "manifest.json") in journaled(str(out / JOURNAL))
+    files.write_state(str(tmp_path / "begun" / "recipe.json"), {"kind": "dataset", "key": "another", "stages": []})
+    (tmp_path / "begun" / ".hidden").touch()
+    assert Pipeline().run(docs, str(tmp_path / "begun")).manifest == first.manifest

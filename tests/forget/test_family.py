@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dataprep as dp
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, TOKENS
 from dataprep.core.forget_list import write_list
@@ -247,3 +250,17 @@ def test_conversations_go_from_what_was_made_of_them(tmp_path) -> None:
     assert {files.name_of(node.url): ids.tolist() for node, ids in found.items()} == {
         "chat": [3, 7], "both": [2 << POSITION_BITS | 3, 2 << POSITION_BITS | 7], "tokens": [3 << POSITION_BITS | 7],
     }  # fmt: skip
+
+
+def test_a_shard_without_documents_holds_none(tmp_path) -> None:
+    """The first part lost all of its documents; those of the second are found."""
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": name}) + "\n")
+    docs = dp.read([str(tmp_path / f"{name}.jsonl") for name in "ab"])
+    part = docs.parts[0]
+    halves = docs.of(replace(part, slices=(piece,)) for piece in part.slices)
+    done = dp.Pipeline(dp.Filter(lambda text: text == "b", version="1")).run(halves, str(tmp_path / "out"))
+    assert [shard["last_id"] for shard in done.manifest["shards"]] == [None, str(1 << POSITION_BITS)]
+    assert dp.forget(done.url, ["1:0"]).removed == {done.url: 1}
+    with pytest.raises(PlanError, match="1 of 1 ids are not in"):
+        dp.forget(done.url, ["1:7"])

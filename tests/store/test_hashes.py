@@ -5,6 +5,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
+import xxhash
 
 import dataprep as dp
 from dataprep.errors import ReadError
@@ -216,3 +217,12 @@ def test_hashes_are_written_once(corpus, tmp_path, monkeypatch):
     files.write_json(str(out / hashes.NAME), {"a": "b"})
     hashes.load(str(out))
     assert hashes._KNOWN["a"] == "b"
+
+
+@pytest.mark.parametrize("size", [0, 5, hashes.BLOCK, 2 * hashes.BLOCK + 1])
+def test_a_fingerprint_is_that_of_name_size_and_bytes(tmp_path, size):
+    """As it is stated in the receipts of earlier runs."""
+    data = bytes(range(256)) * (size // 256 + 1)
+    (tmp_path / "a\u00e9.bin").write_bytes(data[:size])
+    expected = xxhash.xxh3_128_hexdigest(f"a\u00e9.bin\0{size}\0".encode() + data[:size])
+    assert hashes.fingerprint(str(tmp_path / "a\u00e9.bin")) == expected

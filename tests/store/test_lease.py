@@ -233,6 +233,7 @@ def test_a_lease_without_its_lock(tmp_path, monkeypatch, stated, age, locks, hol
         (tmp_path / NAME).unlink()
     with held(str(tmp_path)):
         assert orjson.loads((tmp_path / NAME).read_bytes()) == HERE | LIVING
+        assert not holds or os.stat(tmp_path / NAME).st_mode & 0o111 == 0
     assert os.listdir(tmp_path) == []
 
 
