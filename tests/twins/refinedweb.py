@@ -55,8 +55,9 @@ def counted(line: str, words: list[str], dclm: bool) -> int:
 
 
 def is_counter(line: str, counters: tuple[str, ...]) -> bool:
-    """A number and a counter."""
-    number, thing = [*re.split(r"\s", line.strip(), maxsplit=1), ""][:2]
+    """A number and a counter, perhaps behind signs."""
+    line = re.sub(f"^{NO_WORD}+|{NO_WORD}+$", "", line)
+    number, thing = [*re.split(r"\s", line, maxsplit=1), ""][:2]
     bare = re.sub(f"^{NO_WORD}+|{NO_WORD}+$", "", thing)
     return bool(re.fullmatch(r"\d+[kmbKMB]?", re.sub(NO_WORD, "", number))) and fold_chars(bare) in {
         fold_chars(c) for c in counters

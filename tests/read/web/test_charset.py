@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dataprep.read.web.garbled import _GARBLED, is_garbled, places_of, sample_of
-from dataprep.read.web.page import characters, is_binary
+from dataprep.read.web.page import _ranked, characters, is_binary
 
 NEWS = {
     "ar": "كانت المدينة القديمة هادئة في الصباح، وكان الناس يذهبون إلى السوق"
@@ -147,6 +147,24 @@ def test_two_charsets_of_polish(name, claim) -> None:
     for header, meta in ((claim, ""), ("", claim), (claim, claim)):
         page = PAGE.format(meta=f"<meta charset='{meta}'>" if meta else "", title=POLISH[:20], text=POLISH)
         assert characters(page.encode(name), header, is_html=True)[0] == page
+
+
+TURKISH = "Çocuklar ırmağın kıyısında taş toplayıp birbirlerine gösteriyordu. Güneş batarken dağlar kızardı."
+FOREST = "Les élèves très émus s'arrêtèrent près de la forêt, derrière l'église."
+
+
+def test_turkish_pages_that_claim_latin_twice() -> None:
+    """Turkish letters win against a header and a meta of Latin-1; an Icelandic name in a German page does not."""
+    tag = "<meta charset='iso-8859-1'>"
+    for text, name in ((TURKISH, "cp1254"), ("Die Straße nach Þórshöfn führt übers Gebirge. " * 3, "cp1252")):
+        assert characters((tag + text).encode(name), "ISO-8859-1", is_html=True)[0] == tag + text
+
+
+def test_latin_text_that_is_garbled_as_named() -> None:
+    """If the text is garbled in each Latin charset that is named, others are tried."""
+    for text, name in ((POLISH, "cp1250"), (POLISH, "iso8859-2"), (FOREST, "mac-roman")):
+        for found in ("big5hkscs", "utf-8", "cp1252"):
+            assert _ranked(text.encode(name), "cp1252", "utf-8", found)[0] == name
 
 
 def test_garbled() -> None:

@@ -178,10 +178,10 @@ def _judge(data: U8, a: int, b: int, words: int, chars: int, upper: int, numeric
 
 @kernel(_nrt=False)
 def _is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
-    """Return whether a line is a number and one of the counters: `1.2K likes`."""
+    """Return whether a line is a number and one of the counters, `1.2K likes`, perhaps behind signs: `* 3 likes`."""
     if len(rules.counters.starts) == 1:
         return False
-    a, b = T.strip(data, a, b, rules.classes)
+    a, b = _bare(data, a, b, rules.classes)
     digits, letters, i = 0, 0, a
     while i < b:
         c, size = T.code_point(data, i)

@@ -60,7 +60,7 @@ class RefinedWeb(Stage):
     """
 
     compiled: ClassVar[bool] = True
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     preset: str = "paper"
     words: str = "blanks"

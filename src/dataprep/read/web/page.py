@@ -34,7 +34,9 @@ UKRAINIAN = b"\xa4\xa6\xa7\xad\xb4\xb6\xb7\xbd"  # letters of KOI8-U, lines of t
 HANGUL = re.compile("[가-힣]")
 FEW_HANGUL, HANGUL_SHARE = 8, 0.8  # characters, and their share of those beyond ASCII
 TURKISH, ICELANDIC = b"\xf0\xfd\xfe\xdd\xde", b"\xe1\xed\xfa\xe6"  # the letters g, i, s of Turkish; a, i, u, ae
+FEW_TURKISH = 3
 DEFAULT = "cp1252"  # what browsers read as ISO-8859-1
+OTHER_LATIN = ("mac-roman", "cp1250", "iso8859-2")  # tried if the text is garbled in all that are named
 LATIN = {DEFAULT, "utf-8", "mac-roman", *(f"cp125{n}" for n in (0, 4, 7, 8)),
          *(f"iso8859-{n}" for n in (1, 2, 3, 4, 9, 10, 13, 14, 15, 16))}  # fmt: skip
 SAME = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-8": "cp1255", "iso8859-11": "cp874", "gbk": "gb18030",
@@ -151,8 +153,9 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
         return [name for name in (declared, meta, detected) if name]
     high = len(data) - len(data.translate(None, HIGH))
     is_latin = bytes_in_runs(data) < high / 2
-    turkish = detected == "cp1254" and len(data) != len(data.translate(None, TURKISH))
-    sure = high >= FEW_HIGH or not is_latin or (turkish and len(data) == len(data.translate(None, ICELANDIC)))
+    turkish = len(data) - len(data.translate(None, TURKISH)) if detected == "cp1254" else 0
+    turkish *= len(data) == len(data.translate(None, ICELANDIC))
+    sure = high >= FEW_HIGH or not is_latin or turkish > 0
     named = [name for name in (declared, meta) if name]
     order = [*(name for name in named if name != DEFAULT), *([detected] if sure else []), *named, detected]
     names = list(dict.fromkeys(name for name in order if name))
@@ -161,6 +164,10 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     judged = len({SAME.get(name, name) for name in names}) > 1  # else there is no choice
     sample = sample_of(data) if judged else b""
     wrong = {name for name in names if judged and is_garbled(sample, name)}
+    wrong |= {DEFAULT} if turkish >= FEW_TURKISH else set()  # also if the header and `meta` are both the default
+    if judged and is_latin and wrong.issuperset(LATIN.intersection(names)):
+        more = [name for name in OTHER_LATIN if name not in names]
+        names, wrong = names + more, wrong.union(name for name in more if is_garbled(sample, name))
     return sorted(
         names, key=lambda name: ((name in LATIN) != is_latin, name in wrong, -votes.count(SAME.get(name) or name))
     )
