@@ -119,7 +119,7 @@ class Keep:
             wanted = "a time or an ISO 8601 text" if self.kind == "newest" else "a number"
             msg = f"keep='{self.kind}:{self.what}': the column must hold {wanted}; it holds {column.type} ({e})"
             raise PlanError(msg) from e
-        return np.asarray(column.fill_null(float("nan")).to_numpy(zero_copy_only=False), np.float64)
+        return np.asarray(column.fill_null(float("nan")).to_numpy(), np.float64)
 
 
 def unreadable_values(receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -57,7 +57,8 @@ def test_tokens_that_are_passed_over_have_no_names(monkeypatch):
 @pytest.mark.parametrize(
     ("token", "found"),
     [("ilse.varga99", ["ilse", "varga"]), ("TeamTom", ["Tom"]), ("Zoë_annabel", ["Zoë", "annabel"]),
-     ("x@ILSE", ["ILSE"]), ("VargaTom", ["Varga", "Tom"]), ("atoma", [])],
+     ("x@ILSE", ["ILSE"]), ("VargaTom", ["Varga", "Tom"]), ("atoma", []),
+     ("tomzoetom", ["tom", "zoe", "tom"])],
 )  # fmt: skip
 def test_names_in_tokens_are_where_they_say(token, found):
     """From their first letter to their last, and which they are."""

@@ -95,3 +95,43 @@ def test_letters_are_compared_without_case_and_marks() -> None:
 def test_forms_of_one_word(text, plain) -> None:
     """Letters in other forms, with and without strokes, hamza seats and final forms."""
     assert set(matching.words(text)) == {plain}
+
+
+LEAST = {"κ": 4, "к": 4, "կ": 3, "ز": 3, "क": 3, "ক": 3, "ਕ": 3, "ક": 3, "க": 3, "క": 3, "ಕ": 3, "ക": 3, "კ": 3, "ከ": 2}
+
+
+@pytest.mark.parametrize("letter", LEAST)
+def test_short_names_have_no_endings(letter) -> None:
+    """A word of one letter, so often as the script asks and once less; no other script has any."""
+    n = LEAST[letter]
+    assert letter * n not in (found := endings.with_endings(letter * n))
+    assert found
+    assert not endings.with_endings(letter * (n - 1))
+    assert not endings.with_endings("א" * 9)
+    if letter == "к":
+        assert endings.with_endings("кка")
+        assert not endings.with_endings("ка")
+
+
+TRUNKS = {
+    "1": "1", "7": "8 0", "36": "06 0", "52": "01 045 044", "370": "8 0", "375": "80 8", "976": "01 02 0", "992": "8 0",
+    "993": "8 0", "33": "0", "49": "0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", TRUNKS)
+def test_what_is_dialled_before_a_number(code) -> None:
+    """Inside each country, with and without the country's code; another digit is one of another number."""
+    national = "2345678916"[: 10 if code in ("1", "7", "52") else 9]
+    known = phones.Phones([code + national])
+    for trunk in TRUNKS[code].split():
+        for text in (f"x {trunk}{national} y", f"x {trunk} {national} y", f"x +{code} {trunk}{national} y"):
+            assert [text[a:b] for a, b, _ in known.find(text)] == [text[2:-2]], text
+    assert [one for one in known.find(f"x 5{national} y") if one[0] == 2] == []
+    assert phones._trunks(code) == tuple(TRUNKS[code].split())
+
+
+def test_of_two_numbers_that_end_alike_the_longer_one_counts() -> None:
+    """Where both begin at one place, and in whatever order they are known."""
+    for both in (("212345678", "33212345678"), ("33212345678", "212345678")):
+        assert [one for _, _, one in phones.Phones(both).find("0212345678")] == ["33212345678"]

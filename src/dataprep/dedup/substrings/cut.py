@@ -51,7 +51,7 @@ class SortRepeats(Pass[int]):
     """Collect and sort the repeats (text that occurred earlier) of one group of documents.
 
     If `cut` is "char", the repeats are also turned into spans to cut. sources: the files of repeats, which have one
-    section per group of documents. The receipt (the task's record) states the number of rows.
+    section per group of documents.
     """
 
     folder = "sort"
@@ -61,7 +61,7 @@ class SortRepeats(Pass[int]):
     sources: tuple[str, ...]  # the files of repeats, one section per group
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write the repeats of document group number `item` to the file `url`, sorted; return {"rows": their number}.
+        """Write the repeats of document group number `item` to the file `url`, sorted; return {}.
 
         If `cut` is "char", the spans to cut are written instead of the repeats.
         """
@@ -72,15 +72,14 @@ class SortRepeats(Pass[int]):
             rows = spans_of(rows, *no_texts, word_table(), CHAR)
         with files.atomic(url) as f:
             f.write(rows.tobytes())
-        return {"rows": len(rows)}
+        return {}
 
 
 @dataclass(frozen=True)
 class ShrinkRepeats(Pass[Part]):
     """Shrink the repeats (text that occurred earlier) in an input part to whole words or lines; write the spans to cut.
 
-    cut: "word" or "line"; words: how words are split. firsts: the first id of each group of documents. The receipt
-    (the task's record) states the number of spans.
+    cut: "word" or "line"; words: how words are split. firsts: the first id of each group of documents.
     """
 
     folder = "shrink"
@@ -90,11 +89,8 @@ class ShrinkRepeats(Pass[Part]):
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the spans (byte ranges) to cut from input part `item` to the file `url`, uint64[m, 6].
-
-        Returns {"rows": m}.
-        """
-        groups, n_rows = _SortedRepeats(self.out, self.firsts), 0
+        """Write the spans (byte ranges) to cut from input part `item` to the file `url`, uint64[m, 6]; return {}."""
+        groups = _SortedRepeats(self.out, self.firsts)
         with files.atomic(url) as f:
             for batch in B.recut(item.batches(["id", "text"])):
                 ids = B.ids(batch)
@@ -102,8 +98,7 @@ class ShrinkRepeats(Pass[Part]):
                 offsets, data = B.buffers(batch)
                 rows = spans_of(repeats, ids.copy(), offsets.copy(), data, word_table(self.words), CUTS.index(self.cut))
                 f.write(rows.tobytes())
-                n_rows += len(rows)
-        return {"rows": n_rows}
+        return {}
 
 
 class _SortedRepeats:

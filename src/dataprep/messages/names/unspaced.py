@@ -87,7 +87,7 @@ class Anywhere:
         start = np.append(0, ends)[first]
         row = np.searchsorted(begins, start, side="right") - 1
         shift = offsets[rows[row]] - begins[row]
-        mentioned = (first > 0) & (points[np.maximum(first - 1, 0)] == ord("@"))
+        mentioned = points[np.maximum(first - 1, 0)] == ord("@")
         return np.column_stack([rows[row], start + shift, ends[last] + shift, hits[:, 2], mentioned]).astype(np.int64)
 
 
