@@ -102,7 +102,7 @@ def test_members_that_two_sets_share():
 def test_bitmaps():
     """One bit per member; of two lengths the longer one is folded; more bits that are missing than allowed are told."""
     rng = random.Random(2)
-    for n, words in ((1, 1), (8, 1), (9, 2), (16, 2), (17, 4), (33, 8), (1000, 128)):
+    for n, words in ((1, 1), (8, 1), (9, 2), (16, 2), (17, 4), (33, 8), (64, 8), (65, 16), (1000, 128)):
         assert S.n_words(n) == words
     for _ in range(60):
         sizes = rng.choice((1, 2, 4)), rng.choice((1, 2, 4))

@@ -14,9 +14,11 @@ from dataprep.core import batch as B
 from dataprep.core.audit import BYTES, CELL, FRAGMENT, TEXT, Strings
 from dataprep.core.ledger import Ledger
 from dataprep.errors import PlanError
-from dataprep.messages.names import consent, numbers, replace, stage
+from dataprep.messages.names import consent, numbers, replace, stage, terms, weighing
 from dataprep.messages.names.beside import without_parts
 from dataprep.messages.names.consent import Consent
+from dataprep.messages.names.finder import folded_letters
+from dataprep.messages.names.glued import GluedNames
 from dataprep.messages.names.known import KnownPeople
 from dataprep.messages.names.phones import Phones
 from dataprep.messages.names.stage import Pseudonyms
@@ -178,15 +180,15 @@ def test_what_is_left_of_meta(meta, keys, left):
 
 def test_words_that_are_counted_for_a_dry_run():
     """Each word of a name; as an ordinary word only those of ASCII and of lists, if they are used so."""
-    terms = ["baker", "заринка", "rose", "мир", "ilse varga", "b2"]
+    known = ["baker", "заринка", "rose", "мир", "ilse varga", "b2"]
     text = "a baker, заринка мир Rose ilse varga b2 baker"
     offsets, data = B.buffers(pa.array([text], pa.large_string()))
     raw, hits, at = text.encode(), [], 0
     for word in ("baker", "заринка", "мир", "Rose", "ilse varga", "b2", "baker"):
         at = raw.index(word.encode(), at)
-        hits.append((0, at, at := at + len(word.encode()), terms.index(word.casefold()), 0))
+        hits.append((0, at, at := at + len(word.encode()), known.index(word.casefold()), 0))
     book = Ledger("x")
-    replace._count_words(offsets, data, np.array(hits, np.int64), terms, book)
+    replace._count_words(offsets, data, np.array(hits, np.int64), known, book)
     counts = dict(book.record.counts)
     assert counts == {f"{replace.WORD}.{w}": n for w, n in (("baker", 2), ("заринка", 1), ("rose", 1), ("мир", 1))} | {
         f"{replace.ORDINARY}.{w}": n for w, n in (("baker", 2), ("мир", 1))
@@ -204,3 +206,40 @@ def test_names_that_a_batch_has():
         ("mention", "a", "~ Zoé"), ("mention", "a", "+212612345678"), ("mention", "a", "+21261234567"),
         ("mention", "", "+447911123456"),
     }  # fmt: skip
+
+
+def test_words_that_texts_keep():
+    """Single words of chats and of people who did not write, unless they are of an author's name."""
+    rows = [("chat", "", "Tea"), ("chat", "", "Circle Tea"), ("stated", "", "Zed"), ("whole", "", "Mia")]
+    rows += [("more", "", "Ola")]
+    assert terms.one_word(rows) == {"tea", "zed", "mia"}
+    assert terms.one_word([*rows, ("author", "a", "Zed Lund"), ("handle", "", "mia_92")]) == {"tea"}
+
+
+@pytest.mark.parametrize(("text", "name", "unclear"), [("a Mi", 1, 0), ("a MI", 0, 1), ("a mi", 0, 0), ("Mi", 0, 1)])
+def test_uses_of_the_last_letters(text, name, unclear):
+    """A word of two letters at the end of all texts."""
+    offsets, data = B.buffers(pa.array(["Mi ", text], pa.large_string()))
+    hits = np.array([(1, offsets[2] - 2, offsets[2], 0, 0)], np.int64)
+    assert [int(one[0]) for one in weighing.uses_as_name(offsets, data, hits)] == [name, unclear]
+
+
+@pytest.mark.parametrize("letter", stage.PREFIXES + "xyz")
+def test_each_prefix_is_kept(letter):
+    """A name behind it is found, whatever the bits of the letter; behind another letter it is not."""
+    texts = [letter + "zoe", "\u05d2zoe", 2 * letter + "zoe", 3 * letter + "zoe"]
+    offsets, data = B.buffers(pa.array(texts, pa.large_string()))
+    found = weighing.K.find_names(offsets, data, weighing.folded(), *weighing.build(["zoe"]), folded_letters(letter))
+    assert found[:, 0].tolist() == [0, 2]
+    assert [bytes(data[a:b]) for _, a, b, _, _ in found.tolist()] == [b"zoe"] * 2
+
+
+@pytest.mark.parametrize(("token", "n"), [
+    ("#xtom_y", 1), ("#xtom\U0001f602", 1), ("#xtom", 1), ("#xtoma", 0), ("#xtom-y", 1), ("#xtom~", 1), ("#xTomA", 1),
+    ("#xtom1", 1), ("#tomax", 1), ("#xilsey", 1), ("@xtom y", 1), ("xtom@y", 1), ("#x tom", 0), ("#ytom/xtom", 2),
+])  # fmt: skip
+def test_short_names_at_an_end_of_a_word_in_a_token(token, n):
+    """Of three letters at an end of a word, and of four anywhere."""
+    names = ["tom", "ilse"]
+    search = GluedNames(names, weighing.build(names), {"tom": 0, "ilse": 1})
+    assert len(search.find(*B.buffers(pa.array(["", token], pa.large_string())))) == n

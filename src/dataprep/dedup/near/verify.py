@@ -108,7 +108,7 @@ def decide(
 def _blocks(pending: npt.NDArray[np.intp], words: I64, budget: int) -> list[npt.NDArray[np.intp]]:
     """Split the rows, in order, so that the payloads of each block fill the budget."""
     total = np.cumsum(words[pending]) * 8
-    return [b for b in np.split(pending, np.flatnonzero(np.diff(total // budget)) + 1) if len(b)]
+    return np.split(pending, np.flatnonzero(np.diff(total // budget)) + 1)
 
 
 def _empty_index(words: I64, bands: int, budget: int) -> KeptIndex:
