@@ -1,4 +1,4 @@
-"""Twin of `read/web/page.py`: the cost of a page's tags."""
+"""Twins of the kernels of `read/web`: what a page's tags cost, and the bytes that tell its charset."""
 
 from __future__ import annotations
 
@@ -34,3 +34,20 @@ def html_work(html, names, free):
             end = re.compile("</s", re.IGNORECASE).search(html, i)
             i = end.start() if end else len(html)
     return total
+
+
+def without_tags(data, *, scripts):
+    """A page with a blank instead of each tag; scripts: of each script and style, too."""
+    tag = rb"<(?:script\b.*?</script|style\b.*?</style|[^>]*)>" if scripts else rb"<[^>]*>"
+    return re.sub(tag, b" ", data, flags=re.DOTALL | re.IGNORECASE)
+
+
+def shortened(data):
+    """One blank instead of the inner bytes of each run of at least four ASCII bytes."""
+    return re.sub(rb"(?<=[\x00-\x7f])[\x00-\x7f]{2,}(?=[\x00-\x7f])", b" ", data)
+
+
+def high_bytes(data):
+    """How many bytes are over 127, and how many of these in runs of three and more, without no-break spaces."""
+    runs = re.findall(rb"[\x80-\x9f\xa1-\xff]+", data)
+    return sum(map(len, runs)), sum(len(run) for run in runs if len(run) >= 3)

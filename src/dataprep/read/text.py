@@ -8,6 +8,7 @@ file).
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, ClassVar, NamedTuple
@@ -204,68 +205,86 @@ class Paragraphs(Lines):
 
 
 class RecordColumns(NamedTuple):
-    """Records of a file as columns: their offsets, int64[n], contents, LargeBinaryArray, and JSON metadata, n texts."""
+    """Records of a file as columns: offsets and sizes, int64[n], contents, LargeBinaryArray, JSON metadata, n texts."""
 
     positions: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
     texts: pa.LargeBinaryArray
     metas: Any
+
+
+class _NextBatch:
+    """Records for the next batch; contents are copied into one buffer, since objects that stay fragment memory."""
+
+    def __init__(self) -> None:
+        self.positions, self.sizes, self.ends, self.size = array("q"), array("q"), array("q", [0]), 0
+        self.texts, self.too_long = bytearray(), list[Record]()
+        self.metas: list[str] = []
+
+    def add(self, record: Record) -> bool:
+        """Add a record; return whether the batch is full."""
+        if record.data is None:
+            self.too_long.append(record)
+        else:
+            self.positions.append(record.position)
+            self.sizes.append(record.n_bytes)
+            self.texts += record.data
+            self.ends.append(len(self.texts))
+            self.metas.append(record.meta)
+            self.size += record.n_bytes
+        return self.size >= B.MAX_BYTES or len(self.metas) + len(self.too_long) >= B.MAX_ROWS
+
+    def columns(self) -> RecordColumns:
+        """Return the records that have contents; no record can be added after that."""
+        buffers = [None, pa.py_buffer(self.ends), pa.py_buffer(self.texts)]
+        texts = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self.metas), buffers)
+        return RecordColumns(np.asarray(self.positions), np.asarray(self.sizes), texts, self.metas)
 
 
 def documents(
     records: Iterator[Record | RecordColumns], piece: Slice, stats: Ledger, trust: Trust | None
 ) -> Iterator[Batch]:
-    """Yield records as batches of documents; records that are too long or not UTF-8 are recorded in `stats` as dropped.
+    """Yield records as batches of documents, columns as a batch of their own.
 
-    piece: the slice of a file from which they were read. trust: counts good and bad records, and raises ReadError if
-    too many are bad; None: no limit. RecordColumns become a batch of their own.
+    Records that are too long or not UTF-8 are recorded in `stats` as dropped. piece: the slice of a file from which
+    they were read. trust: counts good and bad records, and raises ReadError if too many are bad; None: no limit.
     """
-    held: list[Record] = []
-    size = 0
+    held = _NextBatch()
     try:
         for record in records:
             if isinstance(record, RecordColumns):
-                if held:
-                    yield from _batch(held, piece, stats, trust)
-                yield from _checked(record, [], piece, stats, trust)
-                held, size = [], 0
-                continue
-            held.append(record)
-            size += record.n_bytes if record.data is not None else 0
-            if size >= B.MAX_BYTES or len(held) >= B.MAX_ROWS:
-                yield from _batch(held, piece, stats, trust)
-                held, size = [], 0
+                yield from _batch(held.columns(), held.too_long, piece, stats, trust)
+                yield from _batch(record, [], piece, stats, trust)
+                held = _NextBatch()
+            elif held.add(record):
+                yield from _batch(held.columns(), held.too_long, piece, stats, trust)
+                held = _NextBatch()
     except ReadError:  # the records before the error are documents if bad files are skipped
-        yield from _batch(held, piece, stats, None)
+        yield from _batch(held.columns(), held.too_long, piece, stats, None)
         raise
-    yield from _batch(held, piece, stats, trust)
+    yield from _batch(held.columns(), held.too_long, piece, stats, trust)
     if trust is not None:
         trust.close()
 
 
-def _batch(records: list[Record], piece: Slice, stats: Ledger, trust: Trust | None) -> Iterator[Batch]:
-    good = [r for r in records if r.data is not None]
-    positions = np.array([r.position for r in good], np.int64)
-    rows = RecordColumns(positions, pa.array([r.data for r in good], pa.large_binary()), [r.meta for r in good])
-    yield from _checked(rows, [r for r in records if r.data is None], piece, stats, trust)
-
-
-def _checked(
+def _batch(
     rows: RecordColumns, too_long: list[Record], piece: Slice, stats: Ledger, trust: Trust | None
 ) -> Iterator[Batch]:
     """Yield a batch of the rows that are UTF-8; the others, and those too long, are dropped."""
+    if not len(rows.positions) and not too_long:
+        return
     bad = [(r, "too_long") for r in too_long]
     try:
         texts = rows.texts.cast(pa.large_string())
     except pa.ArrowInvalid:
         valid = np.array([is_utf8(text.as_py()) for text in rows.texts], np.bool_)
-        wrong = zip(rows.positions[~valid].tolist(), rows.texts.filter(pa.array(~valid)).to_pylist(), strict=True)
-        bad += [(Record(position, data, len(data)), "invalid_utf8") for position, data in wrong]
-        metas = rows.metas if isinstance(rows.metas, pa.Array) else pa.array(rows.metas, pa.large_string())
-        rows = RecordColumns(rows.positions[valid], rows.texts.filter(pa.array(valid)), metas.filter(pa.array(valid)))
+        wrong = [column[~valid].tolist() for column in rows[:2]], rows.texts.filter(pa.array(~valid)).to_pylist()
+        bad += [(Record(at, data, n), "invalid_utf8") for at, n, data in zip(*wrong[0], wrong[1], strict=True)]
+        rows = RecordColumns(*(pa.array(column).filter(pa.array(valid)) for column in rows))
         texts = rows.texts.cast(pa.large_string())
     bad.sort()
     if trust is not None:
-        trust.count(rows.positions, [r.position for r, _ in bad], lambda: _describe(*bad[0]))
+        trust.count(np.asarray(rows.positions), [r.position for r, _ in bad], lambda: _describe(*bad[0]))
     if bad:
         lost = [r for r, _ in bad]
         stats.drop(_ids([r.position for r in lost], piece), [w for _, w in bad], n_bytes=[r.n_bytes for r in lost])

@@ -6,9 +6,13 @@ import random
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dataprep.read.web.garbled import _GARBLED, is_garbled, places_of, sample_of
+from dataprep.read.web import bare
+from dataprep.read.web.garbled import _GARBLED, garbled, places_of
 from dataprep.read.web.page import _ranked, characters, is_binary
+from twins import page as twin
 
 NEWS = {
     "ar": "كانت المدينة القديمة هادئة في الصباح، وكان الناس يذهبون إلى السوق"
@@ -172,11 +176,12 @@ def test_garbled() -> None:
     for language, names in CHARSETS.items():
         text = NEWS[language] + " GROẞE Straße ΑΒΓ café n° 5 – 3½ µm ± 2"
         for name in names:
-            assert not is_garbled(text.encode(CODECS.get(name, name), "ignore"), CODECS.get(name, name))
-    assert is_garbled(NEWS["ar"].encode("cp1256"), "cp1251")
-    assert is_garbled(NEWS["th"].encode("cp874"), "koi8-r")
-    assert is_garbled(POLISH.encode("iso8859-2"), "cp1252")
-    assert not is_garbled(sample_of("<script>éAéAéAéA</script> été déjà là".encode("cp1252")), "cp1252")
+            codec = CODECS.get(name, name)
+            assert not garbled(text.encode(codec, "ignore"), [codec])
+    assert garbled(NEWS["ar"].encode("cp1256"), ["cp1251"])
+    assert garbled(NEWS["th"].encode("cp874"), ["koi8-r"])
+    assert garbled(POLISH.encode("iso8859-2"), ["cp1252", "iso8859-2"]) == {"cp1252"}
+    assert not garbled("<script>éAéAéAéA</script> été déjà là".encode("cp1252"), ["cp1252"])
 
 
 def test_garbled_places() -> None:
@@ -188,3 +193,18 @@ def test_garbled_places() -> None:
     assert characters("Он сказал, что дорога длинная".encode("mac-cyrillic"), "x-mac-cyrillic", is_html=True)[1] == (
         "mac-cyrillic"
     )
+
+
+PIECES = st.sampled_from(
+    [b"<", b">", b"<script", b"</script>", b"</SCRIPT >", b"<STYLE>", b"</style>", b"<b>", b"s", b" ", b"abcd", b"\xe9",
+     b"\xa0", b"\xe8\xe9\xea", b"_", b"/"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=40).map(b"".join), st.integers(1, 90))
+def test_bytes_that_tell(data, most) -> None:
+    """Tags, ASCII and high bytes are found as regular expressions find them."""
+    for scripts in (True, False):
+        assert bare.without_tags(data, most, scripts=scripts) == twin.without_tags(data, scripts=scripts)[:most]
+    assert bare.shortened(data) == twin.shortened(data)
+    assert bare.high_bytes(data) == twin.high_bytes(data)

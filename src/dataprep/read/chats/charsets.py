@@ -187,7 +187,8 @@ def _is_damaged(line: bytes) -> bool:
 
 def _detected(sample: bytes, url: str) -> str:
     """Return Python's codec for lines that are not UTF-8; "" if none is found."""
-    from dataprep.read.web.page import LATIN, bytes_in_runs, characters  # imports Numba
+    from dataprep.read.web.bare import high_bytes  # imports Numba
+    from dataprep.read.web.page import LATIN, characters
     from dataprep.read.web.response import Refused
 
     n_high = len(sample.translate(None, ASCII))
@@ -196,7 +197,7 @@ def _detected(sample: bytes, url: str) -> str:
     except Refused:
         return "mac-roman" if _is_mac(sample) else ""
     except PlanError as e:
-        if bytes_in_runs(sample) < n_high / 2:  # Latin script
+        if high_bytes(sample)[1] < n_high / 2:  # Latin script
             return "mac-roman" if _is_mac(sample) else "cp1252"
         msg = f"the text is not UTF-8, and to find its encoding {e}; or convert the file to UTF-8"
         raise ReadError(msg, url) from e

@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from dataprep.errors import ReadError
 from dataprep.store import files
 
-from .members import ARC_LINE, CHUNK, ArchiveMembers, Broken, magic_of
+from .members import ARC_LINE, CHUNK, Again, ArchiveMembers, Broken, magic_of
 
 MAX_HEADER = 1 << 16  # bytes of one header line
 MAX_HEADERS = 1_000  # lines
@@ -99,7 +99,7 @@ class Archive:
         """Return what was read ahead of the current record on, and the error that was raised after it, if any."""
         data, self.line, again = self.line, b"", getattr(self.stream, "raw", None)
         begun = len(data)
-        if not isinstance(again, _Again):
+        if not isinstance(again, Again):
             return data, None
         with contextlib.suppress(ReadError):  # if nothing is left before it
             data += self.stream.peek()
@@ -112,7 +112,7 @@ class Archive:
     def give_back(self, data: bytes, error: ReadError | None) -> None:
         """Let `data` be read again, then the rest of `stream`, or the error that was raised after these bytes."""
         self.at -= len(data)
-        self.stream = io.BufferedReader(_Again(data, self.stream, error), CHUNK)
+        self.stream = io.BufferedReader(Again(data, self.stream, error), CHUNK)
 
     def next(self) -> bool:
         """Move to the first line of the next record; return False if there is none."""
@@ -269,36 +269,3 @@ class Archive:
 
     def _fail(self, reason: str, found: str) -> NoReturn:
         raise Broken(reason, found, self.url, self.broken_at())
-
-
-class _Again(io.RawIOBase):
-    """A stream of bytes that were read before, and then of the rest of their stream or the error that it raised."""
-
-    def __init__(self, data: bytes, stream: Any, error: ReadError | None) -> None:
-        super().__init__()
-        self.data, self.stream, self.error = memoryview(data), stream, error
-
-    def readable(self) -> bool:
-        """Return True: the stream can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read bytes into `buffer`; return their number."""
-        if not self.data and self.error is not None:
-            raise self.error
-        if not self.data:
-            return filler(self.stream)(buffer)
-        n = min(len(buffer), len(self.data))
-        buffer[:n], self.data = self.data[:n], self.data[n:]
-        return n
-
-    def close(self) -> None:
-        """Close the stream and its file."""
-        self.stream.close()
-        super().close()
-
-
-def filler(stream: Any) -> Callable[[Any], int]:
-    """Return the method of a stream that reads bytes into a buffer by one read at most, and returns their number."""
-    found: Callable[[Any], int] = getattr(stream, "readinto1", None) or stream.readinto
-    return found

@@ -19,8 +19,8 @@ from dataprep.errors import ReadError
 from dataprep.store import files
 from dataprep.unicode.text import I64, U8
 
-from .archive import HEADERS, Archive, Entry, filler
-from .members import CHUNK, GZIP
+from .archive import HEADERS, Archive, Entry
+from .members import CHUNK, GZIP, filler
 from .split import BODY, COLUMNS, END, FIRST, KIND, KINDS, ODD, SHORT, TYPE, member_starts, split
 
 SMALLEST, LARGEST = 1 << 16, 1 << 21  # bytes read at once: few at first, since what follows an odd record is read again
@@ -56,17 +56,14 @@ class ArchiveBlock(NamedTuple):
         data = self.data.data
         for row, position in zip(self.rows.tolist(), self.positions.tolist(), strict=True):
             start, end = row[BODY], row[END]
-            kind = KINDS[row[KIND]] if row[KIND] >= 0 else _value(data, row, TYPE).lower()
+            typed = slice(row[FIRST + 2 * TYPE], row[FIRST + 2 * TYPE + 1])
+            kind = KINDS[row[KIND]] if row[KIND] >= 0 else str(data[typed], "utf-8", "replace").strip().lower()
             if kind not in wanted:
                 yield Entry(position, {"warc-type": kind}, end - start, None)
                 continue
-            headers = {name: _value(data, row, k) for k, name in enumerate(HEADERS) if row[FIRST + 2 * k + 1]}
+            spans = zip(HEADERS, row[FIRST::2], row[FIRST + 1 :: 2], strict=True)
+            headers = {name: str(data[i:j], "utf-8", "replace").strip() for name, i, j in spans if j}
             yield Entry(position, headers, end - start, bytes(data[start:end]) if end - start <= max_bytes else None)
-
-
-def _value(data: memoryview, row: list[int], k: int) -> str:
-    """Return the value of the header HEADERS[k]."""
-    return str(data[row[FIRST + 2 * k] : row[FIRST + 2 * k + 1]], "utf-8", "replace").strip()
 
 
 def blocks(archive: Archive) -> Iterator[ArchiveBlock]:

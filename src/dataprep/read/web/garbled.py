@@ -7,13 +7,17 @@ next to each other, and no sign such as `¶` or a line of a table in a word. Rea
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from .bare import shortened, without_tags
 
 SAMPLE = 1 << 14  # bytes without tags that are judged, of the first 64 kB
 FEWEST = 3  # such places in a garbled text
 PER_PLACE = 120  # characters beyond ASCII, at most
 RELATED = {"cp1250": "iso8859-2", "iso8859-2": "cp1250"}  # detectors confuse them; they differ in ś, ą, ź, š, ž and ť
 
-_TAG = re.compile(rb"<(?:script\b.*?</script|style\b.*?</style|[^>]*)>", re.DOTALL | re.IGNORECASE)
+# Charsets in which each byte is a character, and those under 128 are ASCII.
+SINGLE = ("cp125", "iso8859-", "koi8-", "mac-", "cp874", "cp866")
 _LATIN, _CYRILLIC, _GREEK = r"\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f", r"\u0400-\u052f", r"\u0370-\u03ff"
 _RIGHT = r"\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3"  # Hebrew and Arabic
 _SMALL = r"\u00e0-\u00f6\u00f8-\u00ff\u0430-\u045f\u03ac-\u03ce"
@@ -32,16 +36,17 @@ _GARBLED = re.compile(
 _ASCII = re.compile(r"(?<=[\x00-\x7f])[\x00-\x7f]{2,}(?=[\x00-\x7f])")  # between two characters of ASCII
 
 
-def sample_of(data: bytes) -> bytes:
-    """Return the bytes of a page that are judged: 16 kB of the first 64, without tags."""
-    return _TAG.sub(b" ", data[: 4 * SAMPLE])[:SAMPLE]
+def garbled(data: bytes, charsets: Iterable[str]) -> set[str]:
+    """Return those of some charsets, codecs of Python, in which the text of a page looks wrong.
 
-
-def is_garbled(sample: bytes, charset: str) -> bool:
-    """Return whether a text looks wrong if it is decoded with a charset.
-
-    sample: bytes of `sample_of`. charset: a codec of Python.
+    Judged are 16 kB of the first 64 kB of the page, without tags.
     """
+    sample = without_tags(data[: 4 * SAMPLE], SAMPLE, scripts=True)
+    short = shortened(sample)
+    return {name for name in charsets if _is_garbled(short if name.startswith(SINGLE) else sample, name)}
+
+
+def _is_garbled(sample: bytes, charset: str) -> bool:
     text = sample.decode(charset, "replace")
     beyond = len(text) - len(text.encode("ascii", "ignore"))
     places = places_of(text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import zlib
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import zstandard
@@ -134,6 +135,39 @@ class ArchiveMembers(io.RawIOBase):
         """Close the stream and its file."""
         self.raw.close()
         super().close()
+
+
+class Again(io.RawIOBase):
+    """A stream of bytes that were read before, and then of the rest of their stream or the error that it raised."""
+
+    def __init__(self, data: bytes, stream: Any, error: ReadError | None) -> None:
+        super().__init__()
+        self.data, self.stream, self.error = memoryview(data), stream, error
+
+    def readable(self) -> bool:
+        """Return True: the stream can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into `buffer`; return their number."""
+        if not self.data and self.error is not None:
+            raise self.error
+        if not self.data:
+            return filler(self.stream)(buffer)
+        n = min(len(buffer), len(self.data))
+        buffer[:n], self.data = self.data[:n], self.data[n:]
+        return n
+
+    def close(self) -> None:
+        """Close the stream and its file."""
+        self.stream.close()
+        super().close()
+
+
+def filler(stream: Any) -> Callable[[Any], int]:
+    """Return the method of a stream that reads bytes into a buffer by one read at most, and returns their number."""
+    found: Callable[[Any], int] = getattr(stream, "readinto1", None) or stream.readinto
+    return found
 
 
 def has_no_checksum(url: str) -> bool:

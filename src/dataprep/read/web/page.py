@@ -11,8 +11,9 @@ from typing import Any
 
 from dataprep.errors import need
 
+from .bare import high_bytes, without_tags
 from .extract import extract
-from .garbled import RELATED, is_garbled, sample_of
+from .garbled import RELATED, garbled
 from .response import refuse
 from .tags import MAX_WORK, SAMPLE, Glance, glance, work
 
@@ -24,10 +25,6 @@ BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.
 BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"Rar!", b"ID3", b"OggS",
           b"MZ\x90", b"\x7fELF", b"\x00\x00\x01\x00", b"RIFF", b"\xd0\xcf\x11\xe0", b"wOF2", b"wOFF")  # fmt: skip
 META = re.compile(rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
-TAG = re.compile(rb"<[^>]*>")
-HIGH = bytes(b for b in range(128, 256) if b != 0xA0)  # not the no-break space, which stands next to all letters
-ONLY_HIGH = bytes(b if b in HIGH else 32 for b in range(256))  # for translate: all other bytes become blanks
-RUN = 3  # high bytes next to each other
 FEW_HIGH = 16
 ASCII = bytes(range(128))
 UKRAINIAN = b"\xa4\xa6\xa7\xad\xb4\xb6\xb7\xbd"  # letters of KOI8-U, lines of tables in KOI8-R
@@ -102,7 +99,7 @@ def characters(data: bytes, declared: str, *, is_html: bool, seen: Glance | None
             return data.decode(), "utf-8", 1.0
     meta = META.search(data, 0, 16 * SAMPLE) if is_html else None
     detect = need("resiliparse.parse.encoding", extra="warc").detect_encoding
-    found = codec_of(detect(TAG.sub(b" ", data) if is_html else data) or "")
+    found = codec_of(detect(without_tags(data, len(data), scripts=False) if is_html else data) or "")
     evidence = [first, codec_of(meta[1].decode()) if meta else "", found]
     if found == "utf-8":  # cut or patched: nearly all of its bytes over 127 are UTF-8, which Latin-1 would decode, too
         text = data.decode(found, "replace")
@@ -133,7 +130,7 @@ def _corrected(data: bytes, detected: str) -> str:
     """Return the detected charset, or one that the detector does not know: EUC-KR (it says UTF-8) and KOI8-U."""
     if detected == "koi8-r" and len(data) != len(data.translate(None, UKRAINIAN)):
         return "koi8-u"
-    if detected == "utf-8" and bytes_in_runs(data) > len(data.translate(None, ASCII)) / 2:
+    if detected == "utf-8" and high_bytes(data)[1] > len(data.translate(None, ASCII)) / 2:
         text = data.decode("cp949", "replace")
         hangul = len(HANGUL.findall(text))
         if hangul >= FEW_HANGUL and hangul > HANGUL_SHARE * (len(text) - len(text.encode("ascii", "ignore"))):
@@ -151,8 +148,8 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     """
     if declared.startswith(ASCII_DIFFERS):
         return [name for name in (declared, meta, detected) if name]
-    high = len(data) - len(data.translate(None, HIGH))
-    is_latin = bytes_in_runs(data) < high / 2
+    high, in_runs = high_bytes(data)
+    is_latin = in_runs < high / 2
     turkish = len(data) - len(data.translate(None, TURKISH)) if detected == "cp1254" else 0
     turkish *= len(data) == len(data.translate(None, ICELANDIC))
     sure = high >= FEW_HIGH or not is_latin or turkish > 0
@@ -162,20 +159,14 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     names += [RELATED[name] for name in names if name in RELATED and RELATED[name] not in names]
     votes = [SAME.get(name, name) for name in (declared, meta, detected)]
     judged = len({SAME.get(name, name) for name in names}) > 1  # else there is no choice
-    sample = sample_of(data) if judged else b""
-    wrong = {name for name in names if judged and is_garbled(sample, name)}
+    wrong = garbled(data, names) if judged else set()
     wrong |= {DEFAULT} if turkish >= FEW_TURKISH else set()  # also if the header and `meta` are both the default
     if judged and is_latin and wrong.issuperset(LATIN.intersection(names)):
         more = [name for name in OTHER_LATIN if name not in names]
-        names, wrong = names + more, wrong.union(name for name in more if is_garbled(sample, name))
+        names, wrong = names + more, wrong | garbled(data, more)
     return sorted(
         names, key=lambda name: ((name in LATIN) != is_latin, name in wrong, -votes.count(SAME.get(name) or name))
     )
-
-
-def bytes_in_runs(data: bytes) -> int:
-    """Return how many bytes over 127 stand in runs of at least three, not counting no-break spaces."""
-    return sum(len(run) for run in data.translate(ONLY_HIGH).split() if len(run) >= RUN)
 
 
 def _share(name: str, evidence: list[str]) -> float:

@@ -40,7 +40,7 @@ def rows_of(block: ArchiveBlock, chosen: I64, fields: Mapping[str, str]) -> Reco
     if odd.any():
         values = [_meta(data.data, row, [*fields.values()]) for row in spans[odd > 0].tolist()]
         metas = pc.replace_with_mask(metas, pa.array(odd > 0), pa.array(values, pa.large_string()))
-    return RecordColumns(block.positions[chosen], texts, metas)
+    return RecordColumns(block.positions[chosen], rows[:, END] - rows[:, BODY], texts, metas)
 
 
 def _taken(data: U8, starts: I64, ends: I64) -> pa.LargeBinaryArray:
