@@ -112,7 +112,9 @@ def test_statistics_show_the_largest_counts(monkeypatch):
     assert [" ".join(line.split()) for line in str(big).split("\n")][:2] == [
         "stage documents of input MB bytes cut", "A 5 50.0% 0.00 1,234",
     ]  # fmt: skip
-    assert "&emsp;- often" in Stats([stage])._repr_html_()
+    page = Stats([stage])._repr_html_()
+    assert "&emsp;- often" in page
+    assert {row.count("</td>") + row.count("</th>") for row in page.split("</tr>")[:-1]} == {5}
 
 
 def test_a_block_has_lines_of_a_thousand_characters():

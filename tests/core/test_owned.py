@@ -284,6 +284,10 @@ def test_a_run_that_goes_on_has_a_journal(tmp_path) -> None:
         (out / name).unlink()
     assert Pipeline().run(docs, str(out)).manifest == first.manifest
     assert str(out / "manifest.json") in journaled(str(out / JOURNAL))
+    (out / "recipe.json").unlink()
+    with pytest.raises(StaleOutput, match="was made by another recipe or from other input"):
+        Pipeline(*STAGES).run(docs, str(out))
+    assert Pipeline().run(docs, str(out)).manifest == first.manifest
     files.write_state(str(tmp_path / "begun" / "recipe.json"), {"kind": "dataset", "key": "another", "stages": []})
     (tmp_path / "begun" / ".hidden").touch()
     assert Pipeline().run(docs, str(tmp_path / "begun")).manifest == first.manifest

@@ -141,3 +141,12 @@ def test_a_writer_that_an_error_left_prints_nothing(tmp_path, monkeypatch) -> No
         del writer
         gc.collect()
     assert printed == []
+
+
+def test_a_part_without_documents_has_each_column_once():
+    """Also if a stage names one that every batch has."""
+    stages = (SimpleNamespace(adds={"n": pa.int8()}), SimpleNamespace(adds={"text": pa.large_string(), "m": pa.int8()}))
+    part = SimpleNamespace(reader=SimpleNamespace(adds={"r": pa.string(), "n": pa.string()}), stages=stages)
+    schema = seal._schema(part)
+    assert schema.names == ["id", "text", "source", "meta", "r", "n", "m"]
+    assert schema.field("n").type == pa.int8()

@@ -19,7 +19,8 @@ def ended(monkeypatch):
     monkeypatch.setattr(stopping, "_WORK", [])
     monkeypatch.setattr(stopping, "_folders", [])
     for name in ("first", "second"):
-        at_stop(lambda name=name: found.append(name))
+        end = lambda name=name: found.append(name)
+        assert at_stop(end) is end
     return found
 
 

@@ -13,7 +13,7 @@ import laws
 from dataprep.core import batch as B
 from dataprep.core.batch import doc_id
 from dataprep.errors import PlanError
-from dataprep.tokens.split import Split, check_share, sample_rank, side_of, split_of
+from dataprep.tokens.split import Split, _near, check_share, sample_rank, side_of, split_of
 
 
 def is_val(ids, val, seed=0):
@@ -273,3 +273,11 @@ def test_the_first_seed_that_is_near_is_taken(tmp_path):
         near = [np.abs(np.bincount(one, minlength=3)[1:] / 400 - 0.1).max() <= 0.025 for one in sides]
         found, is_near = split_of(docs, Split(val=0.1, test=0.1, seed=first), size)
         assert (found.seed, is_near) == (first + near.index(True), True)
+
+
+def test_only_what_is_held_out_must_be_near():
+    """The share that is left for training follows from it."""
+    near = [(0.25, 0.25), (0.1875, 0.3125), (0.3125, 0.1875)]
+    far = [(0.18, 0.25), (0.25, 0.18), (0.32, 0.25), (0.25, 0.32)]
+    wanted = np.array([0.5, 0.25, 0.25])
+    assert [_near(np.array([0.0, *one]), wanted, 0.75, 1.25) for one in (*near, *far)] == [True] * 3 + [False] * 4

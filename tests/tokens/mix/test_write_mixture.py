@@ -160,3 +160,18 @@ def test_a_source_reads_its_folder_once(tmp_path):
     source = MixSource("a", str(a.path))
     assert (source.docs.tolist(), source.lengths.tolist(), source.tokens) == ([0, 1], [4, 2], 6)
     assert source.train is source.train
+
+
+def test_blocks_do_not_change_the_bytes(tmp_path, monkeypatch):
+    """However many tokens are copied at a time."""
+    found, sources = [], {}
+    for n, name in ((3, "a"), (7, "b")):
+        docs = [[k] * (1 + (k * n) % 5) for k in range(40)]
+        sources[name] = save(tmp_path / name, {"train": docs}, vocab_size=50, eot=49).path
+    for n_tokens in (1 << 20, 7):
+        monkeypatch.setattr("dataprep.tokens.mix.write_mixture.BLOCK_TOKENS", n_tokens)
+        out = tmp_path / f"out{n_tokens}"
+        Mix({"a": 1, "b": 2}).write(sources, out, 150, shard_tokens=60)
+        found.append({path.name: path.read_bytes() for path in out.glob("train-*")})
+    assert found[0] == found[1]
+    assert len(found[0]) > 3
