@@ -14,14 +14,16 @@ from dataprep.core import batch as B
 from dataprep.core.runner import Serial
 from dataprep.dedup import warm
 from dataprep.dedup.bloom import Bloom
+from dataprep.dedup.embeddings import decide
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.membership import hyperloglog
 from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize, ones
 from dataprep.dedup.minhash import MinHash
-from dataprep.dedup.near import bands, chosen, keys, verify
+from dataprep.dedup.near import bands, chosen, gather, keys, verify
 from dataprep.dedup.near.compare import KEPT
 from dataprep.dedup.near.similarity import MatchRule
+from dataprep.dedup.near.tokens import Tokens
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.substrings.block import scratch_for
 from dataprep.dedup.substrings.minimizers import CHUNK, MAX_SLIDE, MAX_WINDOWS, rule_of
@@ -210,3 +212,72 @@ def test_ranks_of_whole_columns():
         for some in (values, [*values, None]):
             batch = B.make(list(range(len(some))), [""] * len(some), "s", columns={"c": pa.array(some)})
             assert np.argsort(keep.rank(batch, [])).tolist() == [1, 2, 0, 3][: len(some)]
+
+
+def test_sections_are_those_of_each_partition():
+    """Headers and payloads of the documents of a partition, in their order; of empty ones nothing."""
+    rng = np.random.default_rng(4)
+    held, plain = [], []
+    for size in (7, 5):
+        partition, header = rng.choice([0, 1, 3], size).astype(np.uint16), np.zeros(size, gather.HEADER)
+        header["id"], header["words"] = rng.integers(0, 99, size), rng.integers(1, 5, size)
+        words = [rng.integers(0, 1 << 60, n, np.uint64) for n in header["words"]]
+        held.append((partition, header, np.concatenate(words)))
+        plain += zip(partition.tolist(), header.tolist(), words, strict=True)
+    found = gather.GatherCandidates("", "", None, None, 5, 0)._sections(held)
+    assert len(found) == 10
+    for number, (headers, payload) in enumerate(zip(found[::2], found[1::2], strict=True)):
+        own = [row for row in plain if row[0] == number]
+        assert headers.tolist() == [header for _, header, _ in own]
+        assert payload.tolist() == [int(word) for _, _, words in own for word in words]
+    header, vectors = np.zeros(9, decide.HEADER), np.arange(18, dtype=np.int16).reshape(9, 2)
+    header["id"], header["cluster"] = range(9), [5, 0, 2, 7, 1, 1, 4, 0, 9]
+    task = decide.AssignClusters("", "", 2, 4, "first")
+    found = list(task._sections(header, vectors))
+    rows = [[k for k in range(9) if header["cluster"][k] % 4 == number] for number in range(4)]
+    assert [one["id"].tolist() for one in found[::2]] == rows
+    assert [one.tolist() for one in found[1::2]] == [vectors[some].tolist() for some in rows]
+
+
+def test_chosen_columns_are_those_of_the_sketch():
+    """Of both kinds that compare columns; wrong patterns, measures and parameters of URLs are named."""
+    assert MinHash(columns="title").sketch.columns == Exact(columns="title").sketch.columns == ("title",)
+    assert MinHash(ignore_pattern="a").sketch.columns == Exact(ignore_pattern="a").sketch.columns == ("text",)
+    assert MinHash(columns=["a", "text"]).recipe() != MinHash(columns=["b", "text"]).recipe() != MinHash().recipe()
+    for wrong in ({"ignore_pattern": 5}, {"ignore_pattern": ""}, {"measure": "x"}, {"ignore_pattern": "(?!a)"}):
+        with pytest.raises(PlanError, match=f"{next(iter(wrong))}="):
+            MinHash(**wrong)
+    for wrong in ({"tracking": ["a"]}, {"tracking": ("*",)}, {"tracking": (5,)}, {"ignore": ["www"]}, {"column": 5}):
+        with pytest.raises(PlanError, match=f"{next(iter(wrong))}="):
+            URL(**wrong)
+
+
+def test_datasketch_cuts_shingles_as_the_stage(tmp_path, dataset):
+    """With the stage's words, and the differences that do not count."""
+    pytest.importorskip("datasketch", minversion="2")
+    docs = dataset(["it's a \u00c9b c"])
+    for stage in (MinHash(words="regex"), MinHash(words="regex", normalize="fineweb")):
+        made = stage.datasketch(docs, "0:0")
+        before = made.hashvalues.tolist()
+        made.update("it's a \u00c9B c".encode())
+        assert made.hashvalues.tolist() == before
+        made.update(b"one two three four five")
+        assert made.hashvalues.tolist() != before
+
+
+def test_special_tokens_are_not_added(monkeypatch):
+    """Those that a tokenizer puts around each text; an encoding that cannot be loaded is one sentence."""
+    tokenizers = pytest.importorskip("tokenizers")
+    engine = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0, "[S]": 1, "a": 2, "b": 3}, "[UNK]"))
+    engine.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    engine.post_processor = tokenizers.processors.TemplateProcessing(single="[S] $A", special_tokens=[("[S]", 1)])
+    offsets, ids = Tokens.of(engine).ids(pa.array(["a b", "", "b x"], pa.large_string()))
+    assert (offsets.tolist(), ids.tolist()) == ([0, 2, 2, 4], [2, 3, 3, 0])
+    tiktoken = pytest.importorskip("tiktoken")
+
+    def failing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(tiktoken, "get_encoding", failing)
+    with pytest.raises(PlanError, match="'o200k_base' cannot be loaded by tiktoken .o200k_base."):
+        Tokens.of("o200k_base")

@@ -14,7 +14,7 @@ from dataprep.core import batch as B
 from dataprep.core.audit import BYTES, CELL, FRAGMENT, TEXT, Strings
 from dataprep.core.ledger import Ledger
 from dataprep.errors import PlanError
-from dataprep.messages.names import consent, numbers, replace, stage, terms, weighing
+from dataprep.messages.names import consent, finder, known, numbers, replace, stage, terms, unspaced, weighing
 from dataprep.messages.names.beside import without_parts
 from dataprep.messages.names.consent import Consent
 from dataprep.messages.names.finder import folded_letters
@@ -129,11 +129,11 @@ def test_known_numbers_between_letters_are_no_leak():
 
 def test_personal_data_next_to_known_numbers():
     """A known number hides nothing of what follows it, with a name in the line and without."""
-    known = Phones(["33671842095"])
+    phones = Phones(["33671842095"])
     for text in ("0671842095 a.b@example.org", "0671842095/+44 20 7946 0958", "Ilse 0671842095, 41.92.12.7"):
         offsets, data = B.buffers(pa.array([text], pa.large_string()))
         names = np.array([(0, 0, 4, 1)] if "Ilse" in text else np.zeros((0, 4)), np.int64).reshape(-1, 4)
-        spans = numbers.with_numbers(offsets, data, names, (known, {"33671842095": 0}), 2).tolist()
+        spans = numbers.with_numbers(offsets, data, names, (phones, {"33671842095": 0}), 2).tolist()
         assert [word for *_, word in spans][-2] == 0
         assert KINDS[spans[-1][3] - 2] in ("email", "phone", "ip")
         assert spans[-2][2] - spans[-2][1] == 10
@@ -180,15 +180,15 @@ def test_what_is_left_of_meta(meta, keys, left):
 
 def test_words_that_are_counted_for_a_dry_run():
     """Each word of a name; as an ordinary word only those of ASCII and of lists, if they are used so."""
-    known = ["baker", "заринка", "rose", "мир", "ilse varga", "b2"]
+    words = ["baker", "заринка", "rose", "мир", "ilse varga", "b2"]
     text = "a baker, заринка мир Rose ilse varga b2 baker"
     offsets, data = B.buffers(pa.array([text], pa.large_string()))
     raw, hits, at = text.encode(), [], 0
     for word in ("baker", "заринка", "мир", "Rose", "ilse varga", "b2", "baker"):
         at = raw.index(word.encode(), at)
-        hits.append((0, at, at := at + len(word.encode()), known.index(word.casefold()), 0))
+        hits.append((0, at, at := at + len(word.encode()), words.index(word.casefold()), 0))
     book = Ledger("x")
-    replace._count_words(offsets, data, np.array(hits, np.int64), known, book)
+    replace._count_words(offsets, data, np.array(hits, np.int64), words, book)
     counts = dict(book.record.counts)
     assert counts == {f"{replace.WORD}.{w}": n for w, n in (("baker", 2), ("заринка", 1), ("rose", 1), ("мир", 1))} | {
         f"{replace.ORDINARY}.{w}": n for w, n in (("baker", 2), ("мир", 1))
@@ -243,3 +243,20 @@ def test_short_names_at_an_end_of_a_word_in_a_token(token, n):
     names = ["tom", "ilse"]
     search = GluedNames(names, weighing.build(names), {"tom": 0, "ilse": 1})
     assert len(search.find(*B.buffers(pa.array(["", token], pa.large_string())))) == n
+
+
+@pytest.mark.parametrize(("name", "is_group", "is_korean", "folded"), [
+    ("Tea", 0, 0, ("tea",)), ("Beans Club", 1, 0, ("beans", "club")), ("will May", 0, 0, ("will", "may")),
+    ("2023 24", 0, 0, ("2023", "24")), ("2024 Club", 1, 0, ("2024", "club")), ("김민수", 0, 1, None),
+    ("김", 0, 0, None), ("김a", 0, 0, None), ("Zoé O'Brien", 1, 0, ("zoe", "o", "brien")), ("ＺＯÉ 🌻", 0, 0, ("zoe",)), ("", 0, 0, ()),
+])  # fmt: skip
+def test_kinds_of_names(name, is_group, is_korean, folded):
+    """Names of groups that are searched for, Korean names, and the words that the audit compares."""
+    assert (terms.is_group_name(name), unspaced.is_hangul(name)) == (is_group, is_korean)
+    assert folded is None or known.parts(name) == folded
+
+
+@pytest.mark.parametrize(("term", "is_sure"), [("tom", 1), ("jo", 0), ("tom lund", 0), ("1234", 0), ("t0m", 1)])
+def test_terms_that_are_sure_to_be_names(term, is_sure):
+    """One word of three letters, not all digits."""
+    assert finder._is_sure(term) == is_sure
