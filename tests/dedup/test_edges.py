@@ -252,19 +252,6 @@ def test_chosen_columns_are_those_of_the_sketch():
             URL(**wrong)
 
 
-def test_datasketch_cuts_shingles_as_the_stage(tmp_path, dataset):
-    """With the stage's words, and the differences that do not count."""
-    pytest.importorskip("datasketch", minversion="2")
-    docs = dataset(["it's a \u00c9b c"])
-    for stage in (MinHash(words="regex"), MinHash(words="regex", normalize="fineweb")):
-        made = stage.datasketch(docs, "0:0")
-        before = made.hashvalues.tolist()
-        made.update("it's a \u00c9B c".encode())
-        assert made.hashvalues.tolist() == before
-        made.update(b"one two three four five")
-        assert made.hashvalues.tolist() != before
-
-
 def test_special_tokens_are_not_added(monkeypatch):
     """Those that a tokenizer puts around each text; an encoding that cannot be loaded is one sentence."""
     tokenizers = pytest.importorskip("tokenizers")

@@ -339,6 +339,12 @@ def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
     assert more.jaccard(MinHash().datasketch(sealed, ids[-2])) == 1.0
     with pytest.raises(PlanError, match="no document 7:3"):
         MinHash().datasketch(sealed, "7:3")
+    (tmp_path / "words.jsonl").write_text(json.dumps({"text": "it's a \u00c9b c"}))
+    for stage in (MinHash(words="regex"), MinHash(words="regex", normalize="fineweb")):  # the stage's words and forms
+        ours = stage.datasketch(dp.read(str(tmp_path / "words.jsonl")), "0:0")
+        before = ours.hashvalues.tolist()
+        ours.update("it's a \u00c9B c".encode())
+        assert ours.hashvalues.tolist() == before
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.floats(0.01, 1.0), st.booleans())
