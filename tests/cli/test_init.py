@@ -53,6 +53,28 @@ def fill(kind, place, samples):
     return "one for each file"
 
 
+LANGS = ("hi", "ta", "ur")
+
+
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [
+        (lambda n: {"lang": "hi", "message": {"body": text_of(n)}}, "message.body"),
+        (lambda n: {"lang": LANGS[n % 3], "data": {"of": {"raw": f"word {n}"}}}, "data.of.raw"),
+        (lambda n: {"content": "article", "note": f"note {n}"}, "note"),
+        (lambda n: {"link": "https://" + "x" * 99 + str(n), "data": {"text": f"word {n}"}}, "data.text"),
+        (lambda n: {"meta": {"text": "long " * 99}, "body": f"word {n}"}, "body"),
+        (lambda _n: {"lang": "hi", "kind": "chat"}, "kind"),
+    ],
+    ids=["nested", "deep", "label", "usual-nested", "top-level", "labels-only"],
+)
+def test_the_field_of_the_text_may_be_nested_and_is_no_label(record, field, tmp_path):
+    """A field inside an object is named as `text=` takes it; one of few short values is taken if no other is left."""
+    write_lines(tmp_path / "in" / "a.jsonl", [record(n) for n in range(40)])
+    (group,) = survey(str(tmp_path / "in")).groups
+    assert group.text == field
+
+
 @pytest.mark.parametrize("kind", ["chats", "jsonl", "warc", "parquet", "text"])
 def test_the_file_for_a_folder_runs(kind, tmp_path, samples, dataprep, monkeypatch):
     """The file that init writes fits the folder; all its steps but the report run, and documents become tokens."""

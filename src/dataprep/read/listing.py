@@ -91,8 +91,9 @@ def _no_format(url: str) -> PlanError | ReadError:
         from .chats.whatsapp.archives import exports  # imports Numba
 
         try:
-            found = exports(url)
-            if not any(export.first_bytes() for export in found):
+            with exports(url) as found:
+                is_empty = not any(export.first_bytes() for export in found)
+            if is_empty:
                 msg = f"'{found[0].member}' in the zip is empty; choose 'Export chat' on the phone again"
                 return ReadError(msg, url, reason=EMPTY)
         except ReadError as e:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import posixpath
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ log = logging.getLogger("dataprep")
 HEAD_BYTES = 1 << 18  # of a JSON Lines file, in which fields are searched
 RECORDS = 100  # that are compared
 LOOSE = 20  # files of one folder that are named one by one; more are named by their suffix
+LABEL_CHARS, LABEL_REPEATS = 30, 10  # a field of values this short, each this often on average, is a label
 FIELDS = ("text", "content", "raw_content", "body", "article", "document", "markdown", "maintext", "story")
 PAGES = ("warc", "arc", "wet", "wat")
 
@@ -188,34 +189,49 @@ def _text_field(url: str, name: str) -> str:
     if name not in ("jsonl", "parquet"):
         return "text"
     try:
-        lengths = _of_parquet(url) if name == "parquet" else _of_json(url)
+        values = _of_parquet(url) if name == "parquet" else _of_json(url)
     except (ReadError, OSError, pa.ArrowException, orjson.JSONDecodeError):
         return "text"  # the reader states what is wrong with the file
-    usual = next((name for name in FIELDS if lengths.get(name)), None)
-    return usual or max(lengths, key=lambda name: lengths[name], default="")
+    found = {name: some for name, some in values.items() if not _is_label(some)} or values
+    nested = {name.rpartition(".")[2]: name for name in reversed(found)}
+    named = (some[name] for some in ({name: name for name in found}, nested) for name in FIELDS if name in some)
+    return next(named, "") or max(found, key=lambda name: sum(map(len, found[name])), default="")
 
 
-def _of_json(url: str) -> dict[str, int]:
-    """Return the characters that each text field has in the first records of a JSON Lines file."""
+def _is_label(values: Collection[str]) -> bool:
+    """Return whether a field has few different short values, such as a language, and thus not the text."""
+    few = len(set(values)) * LABEL_REPEATS <= len(values)
+    return few and sum(map(len, values)) < LABEL_CHARS * len(values)
+
+
+def _of_json(url: str) -> dict[str, list[str]]:
+    """Return the values that each text field has in the first records of a JSON Lines file."""
     with files.open_read(url) as stream:
         head = stream.read(HEAD_BYTES)
     lines = head.split(b"\n")
     lines = lines[:-1] if len(head) == HEAD_BYTES and len(lines) > 1 else lines
     rows = [orjson.loads(line) for line in lines[:RECORDS] if line.strip()]
-    return _lengths(row for row in rows if isinstance(row, dict))
+    return _values(row for row in rows if isinstance(row, dict))
 
 
-def _of_parquet(url: str) -> dict[str, int]:
-    """Return the characters that each text column has in the first rows of a Parquet file."""
+def _of_parquet(url: str) -> dict[str, list[str]]:
+    """Return the values that each text column has in the first rows of a Parquet file."""
     with files.open_arrow(url) as stream:
         parquet = pq.ParquetFile(stream)
         names = [f.name for f in parquet.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
         batch = next(parquet.iter_batches(RECORDS, columns=names), None) if names else None
-        return _lengths(batch.to_pylist() if batch else [])
+        return _values(batch.to_pylist() if batch else [])
 
 
-def _lengths(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    found: Counter[str] = Counter()
+def _values(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the strings of records by field; a field of an object inside is named as in `text="message.body"`."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
-        found.update({name: len(value) for name, value in row.items() if isinstance(value, str) and value})
+        waiting = list(row.items())[::-1]
+        while waiting:
+            name, value = waiting.pop()
+            if isinstance(value, dict):
+                waiting += [(f"{name}.{inner}", some) for inner, some in list(value.items())[::-1]]
+            elif isinstance(value, str) and value:
+                found[name].append(value)
     return dict(found)

@@ -254,3 +254,24 @@ def test_reads_through_dp_read(tmp_path) -> None:
     docs = dp.Pipeline().run(dp.read(str(tmp_path), max_doc_bytes=100), out=f"{tmp_path}-out")
     book = docs.stats["read"]
     assert (book.docs_in, book.docs_out, book.reasons) == (4, 3, {"too_long": 1})
+
+
+def test_a_zip_is_opened_once_for_all_its_chats(tmp_path, monkeypatch) -> None:
+    """Each opening reads the list of all members, so a zip of many chats would take quadratic time."""
+    path = tmp_path / "backup.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for n in range(5):
+            archive.writestr(f"WhatsApp Chat with P{n}.txt", CHAT)
+    opened = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, *args) -> None:
+            opened.append(args)
+            super().__init__(*args)
+
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    assert is_whatsapp(path)
+    opened.clear()
+    rows, _, _ = read(path)
+    assert (len(rows), len(opened)) == (15, 1)
+    assert len({row["chat"] for row in rows}) == 5

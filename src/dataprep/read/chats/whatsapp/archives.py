@@ -8,8 +8,9 @@ import itertools
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from zipfile import ZipFile
 
 from dataprep.core.ledger import Ledger
 from dataprep.errors import ReadError
@@ -49,11 +50,15 @@ class ExportStream(LineFeeds):
 
 @dataclass(frozen=True)
 class Export:
-    """One exported chat: the file's URL, the chat's name and, if the file is a zip, the text file in it (`member`)."""
+    """One exported chat: the file's URL, the chat's name and, if the file is a zip, the text file in it (`member`).
+
+    archive: the open zip; None: each stream opens it again.
+    """
 
     url: str
     chat: str
     member: str = ""
+    archive: ZipFile | None = field(default=None, compare=False, repr=False)
 
     @contextlib.contextmanager
     def open(self, charset: Charset | None = None) -> Iterator[ExportStream]:
@@ -70,13 +75,14 @@ class Export:
             with files.open_read(self.url) as stream:
                 yield stream
             return
-        with opened_zip(self.url) as archive:
+        with contextlib.nullcontext(self.archive) if self.archive else opened_zip(self.url) as archive:
             try:
                 inner = archive.open(self.member)
             except DAMAGED_ZIP as e:
                 msg = f"'{self.member}' in the zip cannot be opened ({e}); unpack it and read the text file"
                 raise ReadError(msg, self.url) from e
-            yield inner
+            with inner:
+                yield inner
 
     def charset(self) -> Charset | None:
         """Return the encoding of the chat's bytes; None: UTF-8."""
@@ -89,8 +95,9 @@ class Export:
             return head_as_utf8(io.BufferedReader(stream, FIRST_BYTES).read(FIRST_BYTES), self.url)
 
 
-def exports(url: str, stats: Ledger | None = None) -> list[Export]:
-    """Return the chats in an exported file: one for a text file, one or more for a zip.
+@contextlib.contextmanager
+def exports(url: str, stats: Ledger | None = None) -> Iterator[list[Export]]:
+    """Yield the chats in an exported file: one for a text file, one or more for a zip, which stays open meanwhile.
 
     In each folder of a zip, chats are the file `_chat.txt` and the text file with the zip's name. If a folder has
     neither, its text files that begin like a chat are, since people send each other text files; a zip's single text
@@ -99,12 +106,13 @@ def exports(url: str, stats: Ledger | None = None) -> list[Export]:
     Raises ReadError if a zip holds no chat.
     """
     if not is_zip(url):
-        return [Export(url, chat_of(url))]
+        yield [Export(url, chat_of(url))]
+        return
     with opened_zip(url) as archive:
         names = members(archive)
         texts = sorted((n for n in names if n.lower().endswith(".txt")), key=posixpath.split)
         folders = [list(found) for _, found in itertools.groupby(texts, posixpath.dirname)]
-        found = [export for some in folders for export in _in_folder(url, some, alone=len(texts) == 1)]
+        found = [export for some in folders for export in _in_folder(url, archive, some, alone=len(texts) == 1)]
         if not found:
             shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "") if names else "nothing"
             found_none = f"the zip holds no exported chat, a .txt file; it holds {shown}"
@@ -112,14 +120,14 @@ def exports(url: str, stats: Ledger | None = None) -> list[Export]:
             raise ReadError(msg, url, reason="not_a_chat")
         if stats is not None:
             list_unread(url, archive, {export.member for export in found}, stats)
-    return found
+        yield found
 
 
-def _in_folder(url: str, texts: list[str], *, alone: bool) -> list[Export]:
+def _in_folder(url: str, archive: ZipFile, texts: list[str], *, alone: bool) -> list[Export]:
     """Return the chats among the text files of one folder of a zip; alone: whether the zip has no other text file."""
     wanted = {"_chat", files.name_of(url)[: -len(".zip")]}
     main = [n for n in texts if posixpath.basename(n)[: -len(".txt")] in wanted]
-    found = [Export(url, chat_of(url if n == "_chat.txt" else n), n) for n in main or texts]
+    found = [Export(url, chat_of(url if n == "_chat.txt" else n), n, archive) for n in main or texts]
     return found if main or alone else [e for e in found if is_chat(e.first_bytes())]
 
 
@@ -130,8 +138,8 @@ def sniff_whatsapp(head: bytes, url: str) -> bool:
     """
     if not is_zip(url):
         return is_chat(head)
-    with contextlib.suppress(ReadError):
-        return any(is_chat(export.first_bytes()) for export in exports(url))
+    with contextlib.suppress(ReadError), exports(url) as found:
+        return any(is_chat(export.first_bytes()) for export in found)
     return False
 
 

@@ -70,10 +70,11 @@ class WhatsApp(ChatReader):
         Raises ReadError if a chat has no header, or `date_order` contradicts its dates.
         """
         base = 0
-        for export in exports(piece.url, stats):
-            chat = _Chat(self, export, piece, stats, base)
-            yield from chat.batches()
-            base = chat.stop
+        with exports(piece.url, stats) as found:
+            for export in found:
+                chat = _Chat(self, export, piece, stats, base)
+                yield from chat.batches()
+                base = chat.stop
 
 
 class _Held(NamedTuple):
