@@ -61,8 +61,9 @@ def test_sealed_inputs_are_found_under_their_shifted_ids(tmp_path):
     """Of several sealed Datasets read together, the dropped text comes from the right one."""
     parts = []
     for name, texts in (("a", TEXTS[:3]), ("b", TEXTS[3:])):
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
-        parts.append(dp.Pipeline().run(dp.read(str(tmp_path / f"{name}.jsonl")), out=str(tmp_path / name)))
+        for n, some in enumerate((texts[:1], texts[1:])):
+            (tmp_path / f"{name}{n}.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in some))
+        parts.append(dp.Pipeline().run(dp.read(str(tmp_path / f"{name}*.jsonl")), out=str(tmp_path / name)))
     both = dp.read(parts)
     out = str(tmp_path / "out")
     dp.Pipeline(dp.Exact()).run(both, out=out)

@@ -119,10 +119,10 @@ def test_gpus_are_shared_in_turns(monkeypatch):
     assert dp.Resource(load, version="device").get()[0].startswith("cuda:")
     process = resource.multiprocessing.current_process()
     found = []
-    for number in (1, 2, 3):
-        monkeypatch.setattr(process, "_identity", (number,))
+    for identity in ((), (1,), (2,), (3,), (4, 1)):
+        monkeypatch.setattr(process, "_identity", identity)
         found.append(resource.device())
-    assert found == ["cuda:0", "cuda:1", "cuda:0"]
+    assert found == ["cuda:0", "cuda:0", "cuda:1", "cuda:0", "cuda:1"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, TOKENS
 from dataprep.core.forget_list import write_list
 from dataprep.core.tables import DROPS
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, StaleOutput
 from dataprep.forget.family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
 from dataprep.forget.forget import _ids_to_remove, _listed
 from dataprep.store import files
@@ -264,3 +264,15 @@ def test_a_shard_without_documents_holds_none(tmp_path) -> None:
     assert dp.forget(done.url, ["1:0"]).removed == {done.url: 1}
     with pytest.raises(PlanError, match="1 of 1 ids are not in"):
         dp.forget(done.url, ["1:7"])
+
+
+def test_a_result_made_before_documents_were_forgotten_is_stale(tmp_path) -> None:
+    """The sentence says what removes them; replace=True makes it without them."""
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
+    first = dp.Pipeline().run(dp.read(str(tmp_path / "a.jsonl")), str(tmp_path / "first"))
+    out = str(tmp_path / "out")
+    assert dp.Pipeline().run(first, out).count == 2
+    write_list(first.url, np.array([0], np.uint64))
+    with pytest.raises(StaleOutput, match=f"documents that {out} may hold were forgotten since it was made: run `"):
+        dp.Pipeline().run(first, out)
+    assert [row["text"] for row in dp.Pipeline().run(first, out, replace=True)] == ["b"]

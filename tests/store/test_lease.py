@@ -206,7 +206,7 @@ def test_who_holds_a_folder_is_told(holder, tmp_path):
 
 
 HERE = {"host": socket.gethostname(), "boot": lease._boot()}
-DEAD, LIVING = {"pid": 2**22 + 1}, {"pid": os.getpid()}
+DEAD, LIVING = {"pid": 2**22 + 1}, {"pid": "this"}
 
 
 @pytest.mark.parametrize(
@@ -219,6 +219,8 @@ DEAD, LIVING = {"pid": 2**22 + 1}, {"pid": os.getpid()}
 )  # fmt: skip
 def test_a_lease_without_its_lock(tmp_path, monkeypatch, stated, age, locks, holds):
     """That of another host counts while it is touched, that of this one only where there are no locks."""
+    this = HERE | {"pid": os.getpid()}
+    stated = {name: this[name] if value == "this" else value for name, value in stated.items()}
     if not locks:
         monkeypatch.setattr(lease, "fcntl", None)
     (tmp_path / NAME).write_bytes(orjson.dumps(stated))
@@ -232,7 +234,7 @@ def test_a_lease_without_its_lock(tmp_path, monkeypatch, stated, age, locks, hol
             pytest.fail("two writers")
         (tmp_path / NAME).unlink()
     with held(str(tmp_path)):
-        assert orjson.loads((tmp_path / NAME).read_bytes()) == HERE | LIVING
+        assert orjson.loads((tmp_path / NAME).read_bytes()) == this
         assert not holds or os.stat(tmp_path / NAME).st_mode & 0o111 == 0
     assert os.listdir(tmp_path) == []
 
@@ -254,3 +256,22 @@ def test_a_lease_of_no_folder():
     for wrong in ("", "file://"):
         with pytest.raises(PlanError, match=r"out='.*' must be the path of a folder to write to"):
             lease.check_place(wrong)
+
+
+def test_a_lease_that_is_removed_as_it_is_taken_is_made_again(tmp_path, monkeypatch):
+    """Its holder ended between two steps: a locked file without a name would be nobody's."""
+    lock, removed = lease._lock, []
+
+    def slow(descriptor):
+        locked = lock(descriptor)
+        if not removed:
+            removed.append(os.path.join(tmp_path, NAME))
+            os.unlink(removed[0])
+        return locked
+
+    monkeypatch.setattr(lease, "_lock", slow)
+    with held(str(tmp_path)):
+        assert orjson.loads((tmp_path / NAME).read_bytes())["pid"] == os.getpid()
+        with pytest.raises(InUse), held(str(tmp_path)):
+            pytest.fail("two writers")
+    assert removed
