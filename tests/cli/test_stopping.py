@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+import llvmlite.binding as llvm
 import psutil
 import pytest
 
@@ -135,6 +136,27 @@ def test_a_handler_of_the_program_is_kept():
             assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)], ids=["ctrl-c", "sigterm"]
+)
+@pytest.mark.parametrize("callback", [0, 1], ids=["compiled", "cached"])
+def test_a_signal_while_a_kernel_compiles_is_not_lost(number, error, callback):
+    """LLVM calls Python while it compiles, and what is raised there is printed and ignored; the kernel is complete."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    code = llvm.parse_assembly("define i32 @f() { ret i32 1 }")
+    calls = [lambda *_: None, lambda *_: None]
+    ended = []
+    calls[callback] = lambda *_: (signal.raise_signal(number), ended.append(number), None)[2]
+    with llvm.create_mcjit_compiler(code, llvm.Target.from_default_triple().create_target_machine()) as engine:
+        engine.set_object_cache(*calls)
+        with pytest.raises(error), stopping.clean_end():
+            engine.finalize_object()
+            time.sleep(30)
+        assert ended == [number]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_ctrl_c_during_imports_is_one_sentence(monkeypatch, capsys):

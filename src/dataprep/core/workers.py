@@ -18,7 +18,7 @@ from typing import Any
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
-from dataprep.store.stopping import at_stop
+from dataprep.store.stopping import at_stop, stop
 
 GRACE = 1.0  # seconds in which a worker that is told to end may remove temporary files
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
@@ -63,7 +63,7 @@ def _begin(reading: Any) -> None:
     """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files."""
     global _reading  # noqa: PLW0603 - of this process
     _reading = reading
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, stop)
     parent = multiprocessing.parent_process()
 
     def wait() -> None:

@@ -9,9 +9,11 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import FrameType
 
 CODES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes of a stopped program
+CALLBACKS = ("_raw_object_cache_notify", "_raw_object_cache_getbuffer")  # functions of llvmlite that LLVM calls
+WAIT = 0.02  # seconds until a signal that arrived in one is sent again
 _WORK: list[Callable[[], None]] = []  # what ends the workers of this process
 _folders: list[str] = []  # into which a stopped run wrote
 
@@ -22,21 +24,42 @@ def at_stop(end: Callable[[], None]) -> Callable[[], None]:
     return end
 
 
-def _terminated(number: int, _frame: Any) -> None:
-    raise SystemExit(128 + number)
+def stop(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt or SystemExit(143); a handler of signals.
+
+    Python ignores what is raised in a callback of LLVM, which is where a signal arrives while a kernel compiles. The
+    signal is then sent again, until it arrives outside of one.
+    """
+    while frame is not None:
+        if frame.f_code.co_name in CALLBACKS:
+            again = threading.Timer(WAIT, _send, [number])
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+
+def _send(number: int) -> None:
+    """Send a signal to the main thread, which ends its sleep; on Windows, to the process."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:
+        signal.raise_signal(number)
 
 
 @contextlib.contextmanager
 def clean_end(folder: str | None = None) -> Iterator[None]:
     """Make SIGTERM raise SystemExit(143) in the `with` block, unless the program has its own handler.
 
-    When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too. folder: the output folder of the
-    work, which `stopped_in` returns afterwards; None if there is none.
+    When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too; neither is lost while a kernel
+    compiles. folder: the output folder of the work, which `stopped_in` returns afterwards; None if there is none.
     """
     main = threading.current_thread() is threading.main_thread()
-    ours = main and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    if ours:
-        signal.signal(signal.SIGTERM, _terminated)
+    usual = ((signal.SIGTERM, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler))
+    ours = [(number, before) for number, before in usual if main and signal.getsignal(number) == before]
+    for number, _ in ours:
+        signal.signal(number, stop)
     try:
         yield
     except (KeyboardInterrupt, SystemExit) as e:
@@ -46,8 +69,8 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
                 end()
         raise
     finally:
-        if ours:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, before in ours:
+            signal.signal(number, before)
 
 
 def stopped_in() -> str | None:
