@@ -167,7 +167,8 @@ def take_over(
     owned.remove(out, [MANIFEST, REPORT, UNREAD, INDEX])
     for step, key in steps.items():
         _take_over_input(home, step, key)
-    owned.remove(out, [files.join(STEPS, step.name) for step in home.steps if step.name not in steps])
+    if changes.same:
+        owned.remove(out, [files.join(STEPS, step.name) for step in home.steps if step.name not in steps])
     inputs.write(docs, out, stages)
     files.write_state(home.path(RECIPE), recipe)  # last: a killed call is repeated
 
