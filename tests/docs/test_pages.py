@@ -1,0 +1,117 @@
+"""Every command and every piece of Python of the pages runs, in order, in a folder of its own.
+
+What a page's code needs (input files, names, values for words such as DIR) is in `pages/PAGE.py`, with a dash as an
+underscore. Blocks are numbered from 1 on each page. A module may have:
+
+    prepare(here)      writes the files that the page names below the current folder; returns names for its Python
+    WORDS              {word of a command: what stands for it}, such as {"DIR": "work/clean"}
+    LEFT               {block: why it is not run}
+    NOT_OUTPUT         {block without a language: what it is}; all others are what the commands before them print
+    check(here, names) asserts what the page says of the results, after the last block
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import dataprep as dp
+
+PAGES = Path(__file__).parents[2] / "docs"
+COMMANDS = re.compile(r"^(?:\$ )?(dataprep) ")
+KINDS = {"python", "bash", "sh", "console", ""}
+
+
+class Block(NamedTuple):
+    """A fenced block: its number on the page, its language, its text, and the line of the page that it begins after."""
+
+    number: int
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The fenced blocks of a page, of the languages that are run or compared."""
+    parts, line, number = page.read_text("utf-8").split("```"), 0, 0
+    for i, part in enumerate(parts):
+        language, _, text = part.partition("\n")
+        if i % 2 and language in KINDS:
+            number += 1
+            yield Block(number, language, text, line + 1)
+        line += part.count("\n")
+
+
+def named(page: str) -> str:
+    """The module of a page."""
+    return page.replace("-", "_")
+
+
+WITH_BLOCKS = [page.stem for page in sorted(PAGES.glob("*.md")) if next(blocks(page), None)]
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS)
+def test_what_a_page_shows(page, dataprep, tmp_path, monkeypatch) -> None:
+    """Each block runs or is left out for a reason; a block without a language is what was printed before it."""
+    about = importlib.import_module(f"docs.pages.{named(page)}")
+    monkeypatch.chdir(tmp_path)
+    names = {"dp": dp, "__name__": page, **(getattr(about, "prepare", lambda _: {})(tmp_path) or {})}
+    left, not_output = getattr(about, "LEFT", {}), getattr(about, "NOT_OUTPUT", {})
+    printed, numbers = "", set()
+    for block in blocks(PAGES / f"{page}.md"):
+        numbers.add(block.number)
+        commands = list(_commands(block.text))
+        if block.number in left or block.number in not_output:
+            continue
+        if block.language == "python":
+            printed = _run(block, page, names)
+        elif commands or block.language:
+            assert commands, f"block {block.number} of {page}.md has no command that is run; name it in LEFT"
+            printed = "".join(_call(line, getattr(about, "WORDS", {}), dataprep) for line in commands)
+        else:
+            _compare(block, printed, page)
+    assert {*left, *not_output} <= numbers, "LEFT and NOT_OUTPUT name blocks that the page has"
+    getattr(about, "check", lambda *_: None)(tmp_path, names)
+
+
+def _commands(text: str) -> Iterator[str]:
+    """The calls of dataprep in a block, without prompts, pipes and optional parts in brackets."""
+    for line in text.replace("\\\n", " ").splitlines():
+        if COMMANDS.match(line):
+            yield re.sub(r" \[[^]]*\]", "", line.removeprefix("$ ").split(" | ")[0])
+
+
+def _call(line: str, words: dict[str, str], dataprep) -> str:
+    given = [words.get(word, word) for word in shlex.split(line, comments=True)[1:]]
+    code, out, err = dataprep(*given)
+    assert code == 0, f"{line}: {err}"
+    return out
+
+
+def _run(block: Block, page: str, names: dict) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        code = compile("\n" * block.line + block.text, f"{page}.md", "exec")  # errors name the line of the page
+        exec(code, names)  # noqa: S102 - the page is ours
+    return out.getvalue()
+
+
+def _compare(block: Block, printed: str, page: str) -> None:
+    """Every line is printed, in this order; `...` stands for anything, and a run of blanks for one."""
+    lines = [re.sub(r"\s+", " ", line).strip() for line in block.text.splitlines()]
+    pattern = ".*?".join(re.escape(line).replace(re.escape("..."), ".*?") for line in lines if line)
+    found = re.search(pattern, re.sub(r"[^\S\n]+", " ", printed), re.DOTALL)
+    assert found, f"block {block.number} of {page}.md is not what was printed:\n{printed}"
+
+
+def test_every_module_is_of_a_page() -> None:
+    """A page that was renamed or has no blocks any more takes its module with it."""
+    modules = {path.stem for path in (Path(__file__).parent / "pages").glob("*.py")} - {"__init__"}
+    assert modules == {named(page) for page in WITH_BLOCKS}
