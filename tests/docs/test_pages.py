@@ -3,9 +3,10 @@
 What a page's code needs (input files, names, values for words such as DIR) is in `pages/PAGE.py`, with a dash as an
 underscore. Blocks are numbered from 1 on each page. A module may have:
 
-    prepare(here)      writes the files that the page names below the current folder; returns names for its Python
+    prepare(here, ...) writes the files that the page names below the current folder; returns names for its Python; its
+                       other parameters are fixtures
     WORDS              {word of a command: what stands for it}, such as {"DIR": "work/clean"}
-    LEFT               {block: why it is not run}
+    LEFT               {block, or the beginning of a line: why it is not run}
     NOT_OUTPUT         {block without a language: what it is}; all others are what the commands before them print
     check(here, names) asserts what the page says of the results, after the last block
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import io
 import re
 import shlex
@@ -26,7 +28,7 @@ import pytest
 import dataprep as dp
 
 PAGES = Path(__file__).parents[2] / "docs"
-COMMANDS = re.compile(r"^(?:\$ )?(dataprep) ")
+COMMAND = re.compile(r"(?:\$ )?(?:echo (?P<typed>\".*?\") \| )?(?P<settings>(?:[A-Z_]+=\S+ )*)dataprep (?P<words>.*)")
 KINDS = {"python", "bash", "sh", "console", ""}
 
 
@@ -59,39 +61,50 @@ WITH_BLOCKS = [page.stem for page in sorted(PAGES.glob("*.md")) if next(blocks(p
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS)
-def test_what_a_page_shows(page, dataprep, tmp_path, monkeypatch) -> None:
+def test_what_a_page_shows(page, dataprep, tmp_path, monkeypatch, request) -> None:
     """Each block runs or is left out for a reason; a block without a language is what was printed before it."""
     about = importlib.import_module(f"docs.pages.{named(page)}")
     monkeypatch.chdir(tmp_path)
-    names = {"dp": dp, "__name__": page, **(getattr(about, "prepare", lambda _: {})(tmp_path) or {})}
-    left, not_output = getattr(about, "LEFT", {}), getattr(about, "NOT_OUTPUT", {})
-    printed, numbers = "", set()
+    prepare = getattr(about, "prepare", lambda _: {})
+    fixtures = [request.getfixturevalue(name) for name in list(inspect.signature(prepare).parameters)[1:]]
+    names = {"dp": dp, "__name__": page, **(prepare(tmp_path, *fixtures) or {})}
+    left, words = getattr(about, "LEFT", {}), getattr(about, "WORDS", {})
+    unused = {*left, *(not_output := getattr(about, "NOT_OUTPUT", {}))}
+    printed = ""
     for block in blocks(PAGES / f"{page}.md"):
-        numbers.add(block.number)
-        commands = list(_commands(block.text))
+        unused.discard(block.number)
         if block.number in left or block.number in not_output:
             continue
+        lines = list(_lines(block.text))
         if block.language == "python":
             printed = _run(block, page, names)
-        elif commands or block.language:
-            assert commands, f"block {block.number} of {page}.md has no command that is run; name it in LEFT"
-            printed = "".join(_call(line, getattr(about, "WORDS", {}), dataprep) for line in commands)
+        elif block.language or any(COMMAND.match(line) for line in lines):
+            skipped = {line: start for line in lines for start in left if line.startswith(str(start))}
+            unused -= {*skipped.values()}
+            printed = "".join(_call(line, words, dataprep, monkeypatch) for line in lines if line not in skipped)
         else:
             _compare(block, printed, page)
-    assert {*left, *not_output} <= numbers, "LEFT and NOT_OUTPUT name blocks that the page has"
+    assert not unused, "LEFT and NOT_OUTPUT name blocks and lines that the page has"
     getattr(about, "check", lambda *_: None)(tmp_path, names)
 
 
-def _commands(text: str) -> Iterator[str]:
-    """The calls of dataprep in a block, without prompts, pipes and optional parts in brackets."""
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a block, each with those that a backslash joins to it, without comments."""
     for line in text.replace("\\\n", " ").splitlines():
-        if COMMANDS.match(line):
-            yield re.sub(r" \[[^]]*\]", "", line.removeprefix("$ ").split(" | ")[0])
+        if line.strip() and not line.startswith("#"):
+            yield line
 
 
-def _call(line: str, words: dict[str, str], dataprep) -> str:
-    given = [words.get(word, word) for word in shlex.split(line, comments=True)[1:]]
-    code, out, err = dataprep(*given)
+def _call(line: str, given: dict[str, str], dataprep, monkeypatch) -> str:
+    """What a command prints, without its prompt, the pipe after it and optional parts in brackets."""
+    found = COMMAND.match(line)
+    assert found, f"{line!r} is not run; name it in LEFT"
+    words = shlex.split(re.sub(r" \[[^]]*\]", "", found["words"]).split(" | ")[0], comments=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdin", io.StringIO("\n".join(shlex.split(found["typed"] or ""))))
+        for name, _, value in (word.partition("=") for word in shlex.split(found["settings"])):
+            patch.setenv(name, given.get(value, value))
+        code, out, err = dataprep(*(given.get(word, word) for word in words))
     assert code == 0, f"{line}: {err}"
     return out
 
