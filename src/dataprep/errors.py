@@ -24,7 +24,7 @@ import re
 import sys
 from typing import Any
 
-UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINES = re.compile(r"\s*\n\s*")
 _TOKEN = re.compile(r'[^\s"]+')
 _SCHEME = re.compile(r"(\w:(?:\\?/){2}|\w%3A%2F%2F)", re.IGNORECASE)  # also as JSON and percent-encoding write it

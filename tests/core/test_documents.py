@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
 import laws
+from dataprep.errors import PlanError
 
 TEXTS = [f"text {n}" for n in range(7)]
 
@@ -32,6 +35,10 @@ def test_positions_and_slices_are_those_of_a_list(docs):
     for at in (len(rows), len(rows) + 5, -len(rows) - 1):
         with pytest.raises(IndexError, match=rf"no document at position {at}; there are 7$"):
             docs[at]
+    for wrong in ("text", True, None, 1.0):
+        with pytest.raises(PlanError, match=re.escape(f"docs[{wrong!r}] must be docs[n] or docs[a:b]; columns")):
+            docs[wrong]
+    assert docs[np.int64(2)] == rows[2]
     bounds = (None, 0, 2, 6, 9, -1, -3, -9)
     for start, stop, step in itertools.product(bounds, bounds, (None, 2, -1)):
         assert docs[start:stop:step] == rows[start:stop:step], (start, stop, step)
@@ -79,6 +86,9 @@ def test_other_libraries_get_the_table(docs, monkeypatch):
     pushed = SimpleNamespace(push_to_hub=lambda name, **options: (name, options))
     monkeypatch.setattr(type(docs), "to_hf", lambda self, restore: pushed if restore else None)
     assert docs.push("a/b", restore=True, private=True) == ("a/b", {"private": True})
+    for wrong in ("/local/folder", "./folder", "a/b/c", "", None):
+        with pytest.raises(PlanError, match=r'repository=.* must be "OWNER/NAME", a name on the hub'):
+            docs.push(wrong)
 
 
 def test_a_sample_is_spread_over_the_parts(tmp_path):

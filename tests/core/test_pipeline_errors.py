@@ -20,7 +20,8 @@ AT_IMPORT = {
     ),
     "stages = []\n\ndef ingest(out): ...\n\nstagse": "pipe.py:5: name 'stagse' is not defined; did you mean stages?",
     "import dataprep as dp\ndp.Map(5)": "pipe.py:2: Map ",
-    "import dataprop": "pipe.py:1: No module named 'dataprop'",
+    "import dataprop": "pipe.py:1: No module named 'dataprop'; did you mean dataprep?",
+    "import nltkk_none": "pipe.py:1: No module named 'nltkk_none'",
     "def ingest(out): ...\n1 / 0": "pipe.py:2: ZeroDivisionError: division by zero",
     "def ingest(out, runner): ...": "pipe.py:1: step ingest takes runner, which is not defined before it",
 }

@@ -1,6 +1,7 @@
 """Everything by URL: a pipeline over fsspec storage, and what happens when the network fails."""
 
 import http.server
+import importlib
 import threading
 import traceback
 from typing import ClassVar
@@ -114,13 +115,16 @@ def short(text):
     return len(text) > 900
 
 
-def test_unknown_storage_is_one_sentence():
+def test_unknown_storage_is_one_sentence(monkeypatch):
     """A protocol that nobody knows is a PlanError that names it; a package that is missing is to be installed."""
     with pytest.raises(PlanError, match=r"nowhere://bucket/a\.jsonl.* cannot be reached: Protocol not known"):
         dp.read("nowhere://bucket/a.jsonl")
     fsspec.register_implementation("near", "no.such.Thing", clobber=True, errtxt="Near needs x")
     with pytest.raises(PlanError, match=r"near://bucket/a\.jsonl.* cannot be reached: Near needs x; use pip for that"):
         dp.read("near://bucket/a.jsonl")
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda _: importlib.import_module("no_such_aiohttp"))
+    with pytest.raises(PlanError, match=r"no_such_aiohttp.*; pip install 'dataprep-lm\[http\]'$"):
+        dp.read("https://a.example/a.jsonl")
 
 
 @pytest.mark.parametrize(("status", "error"), [(403, ReadError), (404, ReadError), (429, Transient), (503, Transient)])

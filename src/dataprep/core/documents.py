@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import collections
 import itertools
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from dataprep.errors import need
+from dataprep.errors import need, require
 from dataprep.store import files
 
 from . import batch as B
@@ -20,6 +21,7 @@ from .notebook import html_table, shown_in_notebooks, text
 from .part import Part
 from .restore import original
 
+REPOSITORY = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # a name on the hub
 SHOWN = 200  # characters of a text in a notebook
 
 
@@ -78,6 +80,8 @@ class Documents:
                 return list(self)[position]
             start, stop, step = position.indices(self.count if _counts_back(position) else sys.maxsize)
             return list(itertools.islice(self, start, stop, step)) if step > 0 else list(self)[position]
+        is_integer = hasattr(position, "__index__") and not isinstance(position, bool)
+        require(is_integer, f"docs[{position!r}] must be docs[n] or docs[a:b]; columns are read by docs.to_arrow()")
         if position < 0 and not self._is_counted:
             last = collections.deque(self, maxlen=-position)
             found = [last[0]] if len(last) == -position else []
@@ -143,6 +147,9 @@ class Documents:
         repository: "OWNER/NAME". restore: as in `to_arrow`. options: those of `datasets.Dataset.push_to_hub`, such as
         private=True, split="train", config_name= or token=. Needs the extra `hf`.
         """
+        must = 'must be "OWNER/NAME", a name on the hub; to_hf().save_to_disk() writes a local folder'
+        is_name = isinstance(repository, str) and REPOSITORY.fullmatch(repository)
+        require(is_name, f"repository={repository!r} {must}")
         return self.to_hf(restore=restore).push_to_hub(repository, **options)
 
 

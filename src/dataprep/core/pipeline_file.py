@@ -223,6 +223,7 @@ def _nearest(error: Exception, frame: FrameType | None) -> str:
     """Return "; did you mean NAME?" for a name that is nearly right, else which there are, or nothing."""
     wrong: Any = getattr(error, "name", None)
     names: list[str] = []
+    cutoff = 0.5
     keyword, missing = UNEXPECTED.search(str(error)), PACKAGE_NAMES.match(str(error))
     if keyword:
         wrong, names = keyword[2], _parameters(keyword[1], frame)
@@ -230,11 +231,13 @@ def _nearest(error: Exception, frame: FrameType | None) -> str:
         import dataprep
 
         wrong, names = missing[1], dir(dataprep)
+    elif isinstance(error, ModuleNotFoundError):
+        names, cutoff = [*sys.modules, *sys.stdlib_module_names], 0.8  # of other packages that are not installed
     elif isinstance(error, AttributeError):
         names = dir(getattr(error, "obj", None))
     elif isinstance(error, NameError) and frame is not None:
         names = [*frame.f_locals, *frame.f_globals, *dir(frame.f_builtins)]
-    near = difflib.get_close_matches(wrong, names, 1, cutoff=0.5) if isinstance(wrong, str) else []
+    near = difflib.get_close_matches(wrong, names, 1, cutoff) if isinstance(wrong, str) else []
     if near:
         return f"; did you mean {near[0]}?"
     return f"; it takes {', '.join(names)}" if keyword and names else ""

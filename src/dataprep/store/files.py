@@ -50,7 +50,8 @@ def fs_of(url: str) -> tuple[Any, str]:
     try:
         return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
     except (ImportError, ValueError) as e:  # an unknown protocol, or one whose package is not installed
-        msg = f"{url} cannot be reached: {e}; {'use pip for that' if isinstance(e, ImportError) else 'check the URL'}"
+        http = "pip install 'dataprep-lm[http]'" if url.lower().startswith("http") else "use pip for that"
+        msg = f"{url} cannot be reached: {e}; {http if isinstance(e, ImportError) else 'check the URL'}"
         raise PlanError(msg) from e
 
 
