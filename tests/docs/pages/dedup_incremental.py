@@ -3,7 +3,12 @@
 import dataprep as dp
 from docs.pages import write
 
-TEXTS = {"april": ["one two three", "seven eight"], "may": ["seven eight", "nine"], "june": ["nine", "ten"]}
+LONG = " ".join(f"word{i}" for i in range(100))
+TEXTS = {
+    "april": ["one two three", "seven eight", LONG],
+    "may": ["seven eight", f"{LONG} more", "nine"],
+    "june": ["nine", "ten"],
+}
 
 
 def prepare(here):
@@ -14,6 +19,6 @@ def prepare(here):
 
 
 def check(here, names):
-    """May loses what April has; without April, its copy in May is back."""
+    """May loses what April has; without April, its copies in May are back."""
     assert [row["text"] for row in names["may"].take(9)] == ["nine"]
-    assert [row["text"] for row in names["clean"].take(9)] == ["seven eight", "nine", "ten"]
+    assert [row["text"] for row in names["clean"].take(9)] == ["seven eight", f"{LONG} more", "nine", "ten"]
