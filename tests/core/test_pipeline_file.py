@@ -228,10 +228,14 @@ def test_a_refused_first_step_leaves_no_record(tmp_path, at, kind):
         text += f"def s{n}(out):\n    if AT == {n}: raise {kind}('no')\n"
     steps, out = pipeline_file.load(written(tmp_path / "mine.py", text)), tmp_path / "out"
     steps[0].fn.__globals__["AT"] = at
+    out.mkdir()
+    (out / "mine.txt").touch()  # as of an input, in which failures would be noted
     with pytest.raises(PlanError if kind == "PlanError" else ValueError, match="no") as e:
         list(pipeline_file.execute(steps, str(out), None))
     if kind == "PlanError":
         assert str(e.value) == f"{tmp_path}/mine.py:{2 * at + 2}: no"
+    if kind == "PlanError" and at == 1:
+        assert [path.name for path in out.iterdir()] == ["mine.txt"]
     assert (out / "run.json").exists() is (at == 2 or kind == "ValueError")
     assert found(str(out))["step"] == f"s{at}" if (out / "run.json").exists() else True
     steps[0].fn.__globals__["AT"] = 0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import resource
 import stat
 import sys
 from collections import Counter
@@ -245,6 +246,20 @@ def test_the_command_takes_what_lmplz_takes(tmp_path, capsys, monkeypatch):
     assert models[0] == models[1] == models[2]
     assert b"\na b d" not in models[0]
     assert run("--prune", "none")[0] == 1
+
+
+def test_a_file_over_the_limit_is_named(tmp_path):
+    """The temporary files, which have no name, too."""
+    text = tmp_path / "t.txt"
+    text.write_text("".join(f"a{n} b{n % 7} c d\n" for n in range(2_000)))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(DataprepError, match="m.arpa: the disk is full"):
+            train(str(text), out=str(tmp_path / "m.arpa"), order=2, discount_fallback=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in tmp_path.iterdir()] == ["t.txt"]
 
 
 def test_the_text_is_not_written_over(tmp_path):

@@ -61,7 +61,8 @@ def begin(out: str) -> None:
             if not is_journal(os.path.join(home, JOURNAL)) or n_damaged(os.path.join(home, JOURNAL)):
                 begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
         except OSError as e:
-            msg = f"{out} cannot be written ({e.strerror or e}); give another folder as out"
+            state = "it is a link to nowhere" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
+            msg = f"{out} cannot be written ({state}); give another folder as out"
             raise PlanError(msg) from e
 
 
@@ -92,13 +93,13 @@ def check_file(url: str, what: str, *begins: str) -> None:
     begins: how the files begin that may be replaced, without white space and in lower case. Empty files may be, too.
     """
     if files.is_dir(url):
-        msg = f"{url} is a folder; give a file as out"
+        msg = f"{url} is a folder; give a file"
         raise StaleOutput(msg)
     if files.exists(url):
         with files.open_raw(url) as f:
             head = f.read(BEGIN).decode("utf-8", "replace").lower()
         if head and not CHECKSUM.sub("{", "".join(head.split())).startswith(begins) and not _is_listed(url):
-            msg = f"{url} exists and is not {what}; give another file as out"
+            msg = f"{url} exists and is not {what}; give another file"
             raise StaleOutput(msg)
 
 

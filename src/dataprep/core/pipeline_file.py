@@ -29,6 +29,7 @@ import cloudpickle
 
 from dataprep.errors import DataprepError, InUse, PlanError, StaleOutput
 from dataprep.store import failure, files, lease
+from dataprep.store.atomic import JOURNAL
 
 from . import owned
 from .folder import RUN, folder_url
@@ -104,19 +105,21 @@ def execute(
     record = files.join(out, RUN)
     owned.check_file(record, "the record of a run", '{"steps"')
     is_new = not files.exists(record)
+    states = [url for url in (files.join(out, JOURNAL), files.join(out, failure.NAME)) if not files.exists(url)]
     owned.begin(out)
     files.write_state(record, {"steps": [step.name for step in steps]})
     for step in chosen:
         starting(step.name)
         given = {"out": files.join(out, step.name), "run": run, **results}
         began, there = time.perf_counter(), _stamps(given["out"])
-        with _noted(out, step.name), _calling(step.fn.__code__.co_filename):
-            try:
+        try:
+            with _noted(out, step.name), _calling(step.fn.__code__.co_filename):
                 results[step.name] = step.fn(**{name: given[name] for name in step.takes})
-            except PlanError:  # such as that `out` is in a folder of input, where the record would be read
-                if is_new and not results:
-                    files.remove(record)
-                raise
+        except PlanError:  # such as that `out` is in a folder of input, where nothing of ours may remain
+            if is_new and not results:
+                for url in [record, *([] if files.exists(given["out"]) else states)]:
+                    files.remove(url)
+            raise
         seconds = time.perf_counter() - began
         before = bool(there) and there == _stamps(given["out"])
         yield Done(step.name, given["out"], results[step.name], seconds, before)

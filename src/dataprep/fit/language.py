@@ -252,7 +252,8 @@ def _finished(out: str, own: str, *, replace: bool) -> LanguagePreset | None:
             if open_preset("fit_language", out)["key"] == own:
                 return None  # a model was changed or removed: only this one is made again
         if not replace:
-            raise
+            msg = f"{out} has a preset that was changed since it was made; give another folder, or replace=True"
+            raise StaleOutput(msg) from None
         record = {}
     if record.get("key") == own:
         return LanguagePreset(out, record, tuple(CutShares(**cut) for cut in record["cuts"]))

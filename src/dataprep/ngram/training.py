@@ -21,6 +21,7 @@ from dataprep.core.export import check_file_apart
 from dataprep.core.runner import parse_bytes
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
+from dataprep.store.atomic import full_disk_said
 from dataprep.unicode.text import I64
 
 from . import arpa, partition
@@ -125,7 +126,8 @@ def train(
         owned.check_file(_binary_path(path), "a KenLM binary", "mmaplmhttp://kheafield.com")
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(path) or ".", prefix=".ngram-", suffix=".tmp") as folder:
-        model = _Training(plan, folder).run(texts, path)
+        with full_disk_said(path):
+            model = _Training(plan, folder).run(texts, path)
         return model if tool is None else _binary(tool, model, os.path.join(folder, "binary"))
 
 

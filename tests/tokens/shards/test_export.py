@@ -98,6 +98,8 @@ def test_nothing_of_an_earlier_export_stays(tmp_path, form):
     few = save(tmp_path / "f", {"train": [[3]]}, vocab_size=10, eot=9)
     export(many, form, tmp_path / "e")
     other = export(many, "nanogpt" if form == "llmc" else "llmc", tmp_path / "e")
+    (tmp_path / "e" / "receipts" / form / ".DS_Store").write_bytes(b"\0\1Bud")  # Finder and Explorer write these
+    (tmp_path / "e" / "receipts" / form / "Thumbs.db").write_bytes(b"\xd0\xcf")
     export(few, form, tmp_path / "e")
     fresh = export(few, form, tmp_path / "fresh")
     left = {p.name for p in (tmp_path / "e").iterdir() if p.is_file()} - {os.path.basename(p) for p in other}

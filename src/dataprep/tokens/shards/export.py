@@ -99,7 +99,8 @@ def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
     """Delete other files of an earlier export in this format: a trainer that globs `train_*.bin` would read them."""
     receipts = files.join(folder, "receipts", form)
     for name in files.listdir(receipts):
-        if name.removesuffix(".json") not in jobs:
+        is_receipt = name.endswith(".json") and not name.startswith(".")
+        if is_receipt and name.removesuffix(".json") not in jobs:
             for file in files.read_json(files.join(receipts, name))["files"]:
                 other = os.path.basename(file["name"])
                 if other not in kept and files.exists(files.join(folder, other)):
