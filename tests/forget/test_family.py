@@ -21,7 +21,7 @@ from dataprep.core.forget_list import write_list
 from dataprep.core.tables import DROPS
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.forget.family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
-from dataprep.forget.forget import _ids_to_remove, _listed
+from dataprep.forget.forget import _ids_to_remove, _listed, _remove_tokens
 from dataprep.store import files
 
 SEALED, JSON = {"name": "Sealed"}, {"name": "JsonLines"}
@@ -276,3 +276,12 @@ def test_a_result_made_before_documents_were_forgotten_is_stale(tmp_path) -> Non
     with pytest.raises(StaleOutput, match=f"documents that {out} may hold were forgotten since it was made: run `"):
         dp.Pipeline().run(first, out)
     assert [row["text"] for row in dp.Pipeline().run(first, out, replace=True)] == ["b"]
+
+
+def test_token_shards_without_forgotten_documents_are_not_opened() -> None:
+    """Nor are those of sources that lose none; nothing was removed."""
+    none = np.zeros(0, np.uint64)
+    source, mixed = Relative("a", TOKENS, {"kind": TOKENS}), Relative("none", TOKENS, {"kind": TOKENS})
+    assert _remove_tokens(mixed, none, {mixed: none}) == 0
+    mixed.sources["web"] = source
+    assert _remove_tokens(mixed, none, {source: none, mixed: none}) == 0
