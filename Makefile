@@ -32,6 +32,7 @@ help:  ## this list
 # $(call install,EXTRAS): uv does in seconds what pip does in minutes. If its wheel cannot be had, or if it fails, as
 # behind a proxy whose certificate only the system knows, pip does the work.
 define install
+@echo "installing [$(1)] into $(VENV); the first time this downloads$(if $(findstring perplexity,$(1)), and compiles fasttext and kenlm), which takes minutes"
 @test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 @$(UV) --version >/dev/null 2>&1 || $(PIP) install --quiet -c constraints.txt uv 2>/dev/null || true
 @{ $(UV) --version >/dev/null 2>&1 && \

@@ -56,6 +56,8 @@ def test_quiet_prints_errors_alone(dataprep, tmp_path):
         ("import", "x is of others; use replace=True", "x is of others; use --replace"),
         ("import", "out='' is used; give another folder as out", "--out '' is used; give another folder as --out"),
         ("run", "memory='7XB' must be like '8GB'", "--memory '7XB' must be like '8GB'"),
+        ("report", "a.txt is a folder; give a file as out", "a.txt is a folder; give a file"),
+        ("tokenizer", "a.txt is an input; give another file as out", "a.txt is an input; give another file"),
         ("run", "a.py:3: out has others; give another folder as out, or replace=True", None),
         ("train-tokenizer", "a larger sample=, or less vocab_size=", "a larger --sample, or less --vocab-size"),
         ("inspect", "folder='' must be a path", "DIR '' must be a path"),

@@ -78,7 +78,8 @@ def in_options(sentence: str, app: typer.Typer, argv: list[str]) -> str:
             return found[0]
         return f"{name} " if found[2] and found[2] not in ",;.)" else name
 
-    sentence = re.sub(r"\bas out\b", "as --out", sentence) if options.get("out") == "--out" else sentence
+    out = options.get("out")  # not of commands whose option has another name, such as `report --to`
+    sentence = re.sub(r" as out\b", f" as {out}" if out else "", sentence)
     sentence = re.sub(r"(--[a-z-]+) True\b", r"\1", PARAMETER.sub(option, sentence))
     sentence = re.sub(r"(--[a-z-]+)(?: \S+)? \((\1(?: [^ )]+)?)\)", r"\2", sentence)  # "--base X (--base)"
     sentence = re.sub(r"\((--[a-z-]+), or \w+=\w+\)", r"(\1)", sentence)  # "(--start-over, or resume=False)"
