@@ -87,7 +87,8 @@ def test_published_settings():
 def test_another_threshold_keeps_the_shingles():
     """Their unit, length, words and normal form."""
     some = ["case", "punctuation", "space"]
-    for made in (MinHash(shingle="char", ngram=7), MinHash(words="regex", ngram=3, normalize=some)):
+    given = {"shingle": "char", "ngram": 7}, {"words": "regex", "ngram": 3, "normalize": some}, {"preset": "dialect"}
+    for made in (MinHash(**one) for one in given):
         other = made.at(0.9)
         assert other.settings.threshold == 0.9
         assert other.sketch_key == made.sketch_key

@@ -218,10 +218,11 @@ def test_words_that_texts_keep():
 
 @pytest.mark.parametrize(("text", "name", "unclear"), [("a Mi", 1, 0), ("a MI", 0, 1), ("a mi", 0, 0), ("Mi", 0, 1)])
 def test_uses_of_the_last_letters(text, name, unclear):
-    """A word of two letters at the end of all texts."""
-    offsets, data = B.buffers(pa.array(["Mi ", text], pa.large_string()))
-    hits = np.array([(1, offsets[2] - 2, offsets[2], 0, 0)], np.int64)
-    assert [int(one[0]) for one in weighing.uses_as_name(offsets, data, hits)] == [name, unclear]
+    """A word of two letters at the end of a text, which may be the last one."""
+    for more in ([], [" x"], ["Xx"]):
+        offsets, data = B.buffers(pa.array(["Mi ", text, *more], pa.large_string()))
+        hits = np.array([(1, offsets[2] - 2, offsets[2], 0, 0)], np.int64)
+        assert [int(one[0]) for one in weighing.uses_as_name(offsets, data, hits)] == [name, unclear]
 
 
 @pytest.mark.parametrize("letter", stage.PREFIXES + "xyz")
