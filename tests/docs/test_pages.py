@@ -16,7 +16,7 @@ underscore. Blocks are numbered from 1 on each page. A module may have:
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import inspect
 import io
 import linecache
@@ -67,8 +67,6 @@ WITH_BLOCKS = [page.stem for page in sorted(PAGES.glob("*.md")) if next(blocks(p
 @pytest.mark.parametrize("page", WITH_BLOCKS)
 def test_what_a_page_shows(page, dataprep, tmp_path, monkeypatch, request) -> None:
     """Each block runs or is left out for a reason; a block without a language is what was printed before it."""
-    if importlib.util.find_spec(f"docs.pages.{named(page)}") is None:
-        pytest.skip("no module yet")
     about = importlib.import_module(f"docs.pages.{named(page)}")
     monkeypatch.chdir(tmp_path)
     getattr(about, "patch", lambda _: None)(monkeypatch)
@@ -145,6 +143,4 @@ def _compare(block: Block, printed: str, page: str) -> None:
 def test_every_module_is_of_a_page() -> None:
     """A page that was renamed or has no blocks any more takes its module with it."""
     modules = {path.stem for path in (Path(__file__).parent / "pages").glob("*.py")} - {"__init__"}
-    if {named(page) for page in WITH_BLOCKS} - modules:
-        pytest.skip("no module yet")
     assert modules == {named(page) for page in WITH_BLOCKS}

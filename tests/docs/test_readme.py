@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import re
-import runpy
 import shlex
 import subprocess
 import sys
@@ -112,15 +110,3 @@ def test_links_lead_somewhere(readme, root):
     for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
-
-
-def test_docs_examples_run(root, tmp_path):
-    """The Python in the docs that imports what it uses runs as it stands; fragments at least are Python."""
-    for page in sorted((root / "docs").glob("*.md")):
-        for n, code in enumerate(blocks(page.read_text(encoding="utf-8"), "python")):
-            ast.parse(code)
-            if "import dataprep" not in code:
-                continue
-            place = tmp_path / f"{page.stem}_{n}.py"
-            place.write_text(code)
-            runpy.run_path(str(place))

@@ -1,0 +1,43 @@
+"""What the code of docs/language.md needs."""
+
+import pytest
+
+import dataprep as dp
+from docs.pages import documents, reasons, texts, write
+
+SAID = {
+    "ary": "واش بغيتي تمشي معايا للسوق غدا ولا لا",
+    "ary_Latn": "wach bghiti tmchi m3aya l souk ghedda wla la",
+    "ar": "هل تريد أن تذهب معي إلى السوق غدا أم لا",
+    "fr": "Veux-tu venir avec moi au marché demain matin, ou non ?",
+    "en": "Do you want to come to the market with me tomorrow, or not?",
+}
+FILES = {"ary": "darija.txt", "ary_Latn": "arabizi.txt", "ar": "msa.txt", "fr": "fr.txt", "en": "en.txt"}
+
+
+def prepare(here):
+    """A text in each of five languages, and forty variants of each to learn from."""
+    pytest.importorskip("fasttext")
+    pytest.importorskip("py3langid")
+    for code, name in FILES.items():
+        (here / name).write_text("".join(f"{SAID[code]} {k}\n" for k in range(40)))
+    write("labelled.jsonl", [{"text": f"{text} {k}", "lang": code} for code, text in SAID.items() for k in range(40)])
+    write("good.jsonl", [f"{SAID['en']} {k}" for k in range(40)])
+    write("crawl.jsonl", [f"buy cheap hats {k} now now now" for k in range(40)])
+    docs = documents("docs.jsonl", SAID.values())
+    return {"docs": docs}
+
+
+def check(here, names):
+    """French and standard Arabic are kept, the rest is dropped as another language; the model knows its five."""
+    kept = texts("work/fr-ar")
+    assert {SAID["fr"], SAID["ar"]} <= set(kept)
+    assert SAID["en"] not in kept
+    assert reasons("work/fr-ar")["other_language"]
+    dp.Pipeline(dp.Language("ary_Latn", model="darija.bin")).run(names["docs"], out="work/own")
+    assert texts("work/own") == [SAID["ary_Latn"]]
+    assert (here / "darija.bin.json").is_file()
+    two = documents("two.jsonl", [SAID["en"], "buy cheap hats now now now"])
+    scored = dp.Pipeline(dp.Score(dp.Quality(model="quality.bin"))).run(two, out="work/two")
+    good, bad = scored.table(["quality_score"])["quality_score"].to_pylist()
+    assert good > bad

@@ -1,0 +1,56 @@
+"""What the code of docs/tokenizer.md needs."""
+
+import json
+
+import pytest
+
+import dataprep as dp
+from docs.pages import write
+
+TALK = [f"salam, labas? I say the number {k}, and the weather of day {k * 7}. " * 3 for k in range(60)]
+INSTEAD = {"32_000": "300", "sample=0.05": "sample=1.0", "0.01, 0.05, 1": "0.5, 1"}
+WORDS = {"32000": "300", "0.01,0.05,1": "0.5,1", "work/tokenizer": "work/second"}
+NOT_OUTPUT = {4: "of documentation in forty languages, which is too much for a test"}
+
+
+def prepare(here):
+    """Texts of two sources, and vocabularies of three other kinds."""
+    for library in ("tokenizers", "sentencepiece"):
+        pytest.importorskip(library)
+    import sentencepiece
+    import tokenizers
+
+    for folder in ("gpt2", "bert", "llama"):
+        (here / folder).mkdir()
+    write("chat.jsonl", TALK[:30])
+    write("web.jsonl", TALK[30:])
+    clean = dp.Pipeline().run(dp.read(["chat.jsonl", "web.jsonl"]), out="work/clean")
+
+    byte_level = tokenizers.ByteLevelBPETokenizer()
+    byte_level.train_from_iterator(TALK, vocab_size=280, special_tokens=["<|endoftext|>"], show_progress=False)
+    parts = json.loads(byte_level.to_str())["model"]
+    (here / "gpt2" / "encoder.json").write_text(json.dumps(parts["vocab"]))
+    pairs = [pair if isinstance(pair, str) else " ".join(pair) for pair in parts["merges"]]
+    (here / "gpt2" / "vocab.bpe").write_text("\n".join(["#version: 0.2", *pairs, ""]))
+
+    pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))  # noqa: S106 - a token of a vocabulary
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    pieces.decoder = tokenizers.decoders.WordPiece()
+    trainer = tokenizers.trainers.WordPieceTrainer(
+        vocab_size=100, special_tokens=["[UNK]", "[SEP]"], show_progress=False
+    )
+    pieces.train_from_iterator(TALK, trainer)
+    pieces.save("bert/tokenizer.json")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TALK), model_prefix="llama/tokenizer", vocab_size=60, hard_vocab_limit=False,
+        minloglevel=2,
+    )  # fmt: skip
+    return {"clean": clean}
+
+
+def check(here, names):
+    """Decoding returns the text, the report is written, and both vocabularies made shards."""
+    tok = dp.Tokenizer.load("work/tokenizer/tokenizer.json")
+    assert tok.decode(names["ids"]) == "salam, labas?"
+    assert json.loads((here / "report.json").read_text())
+    assert len(dp.Shards.open("work/sp").document(0)) > 10
