@@ -102,6 +102,21 @@ def test_keys_follow_the_content(fitted, tmp_path):
         dp.Perplexity(preset=moved)
 
 
+def test_models_that_are_named_one_by_one_are_those_that_were_sealed(fitted, tmp_path):
+    """A changed model of a preset folder is found; one that is copied elsewhere is the user's own."""
+    copy = tmp_path / "copy"
+    shutil.copytree(fitted[0].url, copy)
+    paths = {"model": str(copy / NGRAM), "tokenizer": str(copy / PIECES)}
+    dp.Perplexity(**paths)
+    data = bytearray((copy / PIECES).read_bytes())
+    data[len(data) // 2] ^= 1
+    (copy / PIECES).write_bytes(data)
+    with pytest.raises(PlanError, match=r"^Perplexity: .*pieces.model must be as `dataprep fit-language` sealed it"):
+        dp.Perplexity(**paths)
+    (copy / RECORD).write_text('{"name": "of another program"}')
+    dp.Perplexity(**paths)
+
+
 def test_a_second_call_does_nothing_and_a_killed_one_continues(fitted, tmp_path, monkeypatch):
     """A finished folder is returned; without its record, models are not trained again, and the seal is the same."""
     made, reference, wild, small = fitted

@@ -26,7 +26,7 @@ from dataprep.unicode.blanks import words
 
 from .ccnet_text import ccnet_normal
 from .percentiles import range_elsewhere
-from .preset_folder import is_folder, take_models
+from .preset_folder import check_sealed, is_folder, take_models
 from .thresholds import outside, range_of
 
 Bound = float | None
@@ -96,6 +96,8 @@ class Perplexity(ScoredFilter):
             if path is not None and not _paths(path):
                 msg = f"there is no model at {path}; give the path of one, or make one with `dataprep train-ngram`"
                 raise PlanError(msg)
+        for path in [] if self._is_folder else [*_paths(self.model), *_paths(self.tokenizer or "")]:
+            check_sealed("Perplexity", path)
         for path in _paths(self.model):
             with files.open_raw(path) as f:
                 start = f.read(64).lstrip()

@@ -6,6 +6,7 @@ hash of all of this, the seal. The other files are a SentencePiece model, an n-g
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -30,6 +31,20 @@ def is_folder(preset: object) -> bool:
 def seal_of(record: Mapping[str, Any]) -> str:
     """Return the seal of a folder: a hash of its record, except for the seal itself."""
     return key({name: value for name, value in record.items() if name != "seal"})
+
+
+def check_sealed(stage: str, path: str) -> None:
+    """Raise PlanError if a model is in a preset folder, and was changed since the folder was sealed.
+
+    stage: the name of the filter, for messages. Models next to another program's preset.json are not checked.
+    """
+    folder, _, name = path.rpartition("/")
+    at = f"{folder}/{RECORD}" if folder else RECORD
+    if name in (PIECES, NGRAM) and files.exists(at):
+        with contextlib.suppress(CorruptShard, OSError):
+            record = files.read_json(at)
+            if isinstance(record, dict) and "seal" in record:
+                open_preset(stage, folder or ".", name)
 
 
 def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
