@@ -116,7 +116,7 @@ def scan(points: U32, classes: U16, labels: U8) -> I64:
     labels: bits GAP_SIGN and LABEL_END of each code point. A row of the result is (start, end, whether a label may
     stand before it, whether a phone may begin in it without a label, whether a date or a book's number may be in it).
     """
-    out, m, i, later = np.empty((len(points) // FEWEST, 5), np.int64), 0, 0, False
+    out, m, i = np.empty((len(points) // FEWEST, 5), np.int64), 0, 0
     while i < len(points):
         if not is_digit(points[i]):
             i += 1
@@ -129,7 +129,6 @@ def scan(points: U32, classes: U16, labels: U8) -> I64:
             k -= 1
         label = k > 0 and labels[points[k - 1]] & LABEL_END != 0
         groups, begins, other, digits = groups_of(points, start, i), False, False, 0
-        later = later or label
         for g in range(len(groups) - 1, -1, -1):
             a, b = groups[g, 0], groups[g, 1]
             digits += b - a
@@ -137,7 +136,7 @@ def scan(points: U32, classes: U16, labels: U8) -> I64:
             sign = at_or_0(points, b)
             date = b - a <= 2 and sign in (45, 46, 47) and g > 0 and points[a - 1] == sign
             other = other or date or (b - a == 3 and points[a] == 57 and points[a + 1] == 55)
-        if later or begins:
+        if digits >= FEWEST:
             out[m, 0], out[m, 1], out[m, 2], out[m, 3], out[m, 4] = start, i, label, begins, other
             m += 1
     return out[:m]

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from .signs import APART
+from .signs import APART, plain
 
 
 def cards(text: str) -> Iterator[tuple[int, int]]:
@@ -15,7 +15,7 @@ def cards(text: str) -> Iterator[tuple[int, int]]:
     A card number has a prefix and a length that networks issue, and a correct check digit (Luhn). Groups that count up
     (5180 5200 5220 5240) are a table's.
     """
-    for m in _CARD.finditer(text):
+    for m in _CARD.finditer(plain(text)):
         digits = re.sub(r"\D", "", m[0])
         if issued(digits) and luhn(digits) and not _counts_up(m[0]):
             yield m.span()
@@ -28,12 +28,18 @@ def _counts_up(text: str) -> bool:
     return len(steps) == 1 and steps != {0}
 
 
+# The first four digits of national networks: Maestro, RuPay, Mir, Elo, Verve, Troy, Uzcard, Humo.
+_LOCAL = {
+    5018, 5020, 5038, 5893, 6304, 6759, 6761, 6762, 6763, *range(5080, 5090), 6069, 6070, 6521, 6522, 8171, 8172, 8173,
+    *range(2200, 2205), 5041, 5066, 5067, *range(5090, 5100), 6277, 6362, 6363, 5061, 5078, 9792, 8600, 9860,
+}  # fmt: skip
+
 # Digits in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between groups; not a
 # part of a table of such groups.
 _CARD = re.compile(  # what precedes is tried after the first digit, which makes the search fast
-    r"[2-6](?<![0-9A-Za-z_][2-6])(?<![0-9][.-][2-6])(?<!\b[0-9]{4} [0-9]{4} [2-6])"
-    rf"(?:[0-9]{{3}}([{APART}]?)[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?:\1[0-9]{{3}})?"
-    rf"|(?<=3)[0-9]{{3}}([{APART}]?)[0-9]{{6}}\2[0-9]{{4,5}})"
+    r"[2-689](?<![0-9A-Za-z_][2-689])(?<![0-9][.-][2-689])(?<!\b[0-9]{4} [0-9]{4} [2-689])"
+    rf"(?:[0-9]{{3}}([{APART}.]?)[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?:\1[0-9]{{3}})?"
+    rf"|(?<=3)[0-9]{{3}}([{APART}.]?)[0-9]{{6}}\2[0-9]{{4,5}})"
     r"(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4} [0-9]{4}\b)"
 )
 
@@ -51,5 +57,7 @@ def issued(digits: str) -> bool:
         return 3000 <= four <= 3059 or two in (36, 38, 39)
     if n == 15:  # American Express
         return two in (34, 37)
+    if n == 16 and four in _LOCAL:
+        return True
     world = two // 10 == 4 or four == 6011 or two in (62, 65) or 6440 <= four <= 6499  # Visa, Discover, UnionPay
     return world or (n == 16 and (51 <= two <= 55 or 2221 <= four <= 2720 or 3528 <= four <= 3589))

@@ -83,6 +83,15 @@ def is_hex(b: Int) -> bool:
     return bool(48 <= b <= 57 or 65 <= b <= 70 or 97 <= b <= 102)
 
 
+@kernel(inline="always")
+def is_code(data: U8, i: Int, stop: Int) -> bool:
+    """Return whether two capitals precede the digit at `i`, or two small letters, if another digit follows it."""
+    a, b = data[i - 2], data[i - 1]
+    if 65 <= b <= 90:
+        return bool(65 <= a <= 90)
+    return bool(97 <= b <= 122 and 97 <= a <= 122 and i + 1 < stop and 48 <= data[i + 1] <= 57)
+
+
 @kernel
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain wanted personal data, int64[m, 4], in order.
@@ -122,7 +131,7 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
                 if digit_bytes(data, i, kinds) == 0:
                     i += 1
                     continue
-                if i - start >= 2 and 65 <= data[i - 1] <= 90 and 65 <= data[i - 2] <= 90:
+                if i - start >= 2 and is_code(data, i, stop):
                     can |= IBAN
                 digits, dots = 0, 0
                 while i < stop:

@@ -13,11 +13,11 @@ booking|ticket|serial|tracking|sku|sn|s/n|المرجع|مرجع
 numéro de série|n° de série|número de serie|numero di serie
 الرقم التسلسلي|الرقم المتسلسل|رقم التسلسل|شماره سریال|סידורי|מספר סידורי|सीरियल
 क्रमांक|序列号|序號|シリアル番号|製造番号|일련번호|시리얼
-part|part no|part nr|part number|model|modell|modèle|modelo|型号|型號
+part no|part nr|part number|part #|model|modell|modèle|modelo|型号|型號
 型番|모델명|batch|lot no|lot number|asset|asset tag
 inventory|инвентарный|инвентарный номер|инв|inventarnummer|inventaire
 مخزون|資產編號|资产编号|meter|meter reading|compteur
-balance|solde|saldo|رصيد|account|acct|a/c|konto|kto|kontonummer|compte
+balance|solde|saldo|رصيد|account|acct|a/c|konto|kto|kontonummer|compte bancaire|compte n°|numéro de compte|n° de compte
 cuenta|conta|rib|iban|bic|clabe|routing|bsb|blz
 sort code|счета|р/с|к/с|бик|حساب|الحساب|رقم الحساب|מספר חשבון|खाता
 खाता संख्या|บัญชี|帳號|账号|帐号|口座番号|계좌|계좌번호
@@ -25,7 +25,7 @@ sort code|счета|р/с|к/с|бик|حساب|الحساب|رقم الحسا�
 ملف|الملف|رقم الملف|ترخيص رقم|رخصة رقم|رخصة|licence
 license|permit|permis|licencia|policy|n° de police|póliza|polizza|полис
 policy number|بوليصة|case no|case nr|case number|case id
-docket|dossier|expediente|aktenzeichen|pratica|дело|дела|номер дела|رقم القضية|القضية|案号|案件番号|사건번호
+docket|dossier|expediente|aktenzeichen|az|pratica|дело|дела|номер дела|رقم القضية|القضية|案号|案件番号|사건번호
 order|invoice|article|commande|facture|bestellnummer|bestell-nr
 bestellung|auftrag|auftragsnummer|rechnung|rechnungsnummer
 artikel|artikelnummer|artikel-nr|pedido|factura|fattura|ordine|bestelling|bestelnummer|factuur|zamówienie|zamówienia
@@ -87,7 +87,9 @@ kontakt|kontaktowy|kom|komórka|puh|simu|cep|gọi|sđt
 전화|전화번호|휴대폰|핸드폰|연락처|연락|문의|팩스|카톡|ტელ|მობ|ტელეფონი|ስልክ|հեռ|հեռախոս
 """
 # Words between a label and its number: "phone number is", "call me on".
-AFTER_LABEL = "house|number|no|nr|num|n°|id"
+AFTER_LABEL = (
+    "house|number|no|nr|num|n°|id|is|was|code|numéro|número|numero|nummer|est|ist|lautet|es|é|è|the|with|de|der|die|номер|номера|رقم|هو"
+)
 AFTER_PHONE = (
     "number|numbers|no|nr|num|n°|is|ist|unter|me|us|on|at|le|la|au|al|est|es|по|номеру|номер|στο|είναι|μου|على|بي|بنا|رقم|نمبر"
     "|नंबर|नम्बर|करें|নম্বর|号|号码|號碼|番号|は|是|하세요|주세요"

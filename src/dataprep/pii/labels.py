@@ -14,7 +14,7 @@ from dataprep.unicode.text import U8
 from .candidates import GAP_SIGN, LABEL_END, LABEL_GAP
 from .label_words import AFTER_LABEL, AFTER_PHONE, AND, NOT_PERSONAL, PHONE
 
-_UNBROKEN = r"\u0590-\u06ff\u0900-\u0fff\u1000-\u10ff\u1200-\u137f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7af"
+UNBROKEN = r"\u0590-\u06ff\u0900-\u0fff\u1000-\u10ff\u1200-\u137f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7af"
 JOINED = 12  # characters between two numbers that a word joins, at most
 LABEL = 40  # characters before a number in which a label is searched
 
@@ -24,12 +24,12 @@ def words(table: str) -> list[str]:
     return sorted({word for line in table.split("\n") for word in line.split("|") if word}, key=lambda w: (-len(w), w))
 
 
-def _trie(some: Iterable[str]) -> str:
+def trie(some: Iterable[str]) -> str:
     """Return a pattern of some words, in which words with the same beginning share it."""
     rests = defaultdict(set)
     for word in some:
         rests[word[:1]].add(word[1:])
-    longer = "|".join(re.escape(c) + (_trie(rests[c]) if rests[c] != {""} else "") for c in sorted(rests) if c)
+    longer = "|".join(re.escape(c) + (trie(rests[c]) if rests[c] != {""} else "") for c in sorted(rests) if c)
     return f"(?:{longer}){'?' if '' in rests else ''}"
 
 
@@ -40,24 +40,33 @@ def _backwards(table: str, gap: str, more: str) -> re.Pattern[str]:
     """
     some = words(table)
     # Arabic and Hebrew write "and", "the" and "for" without a space before a word, and others have no spaces at all.
-    glued = _trie(w[::-1] for w in some if re.match(rf"[{_UNBROKEN}]", w))
-    apart = _trie(w[::-1] for w in some if not re.match(rf"[{_UNBROKEN}]", w))
+    glued = trie(w[::-1] for w in some if re.match(rf"[{UNBROKEN}]", w))
+    apart = trie(w[::-1] for w in some if not re.match(rf"[{UNBROKEN}]", w))
     ends = "".join(sorted({re.escape(w[-1]) for w in some}))
-    return re.compile(rf"{gap}{more}(?=[{ends}])(?:{apart}(?![^\W_{_UNBROKEN}])|{glued})")
+    return re.compile(rf"{gap}{more}(?=[{ends}])(?:{apart}(?![^\W_{UNBROKEN}])|{glued})")
 
 
 _GAP = " \t_.:：=#°№\"'"  # signs between another label and the number
 _NOT_PERSONAL = _backwards(
-    NOT_PERSONAL, f"[{_GAP}]{{0,{LABEL_GAP}}}", rf"(?:[03]1-)?(?:{_trie(w[::-1] for w in AFTER_LABEL.split('|'))}[ _])?"
+    NOT_PERSONAL, f"[{_GAP}]{{0,{LABEL_GAP}}}", rf"(?:[03]1-)?(?:{trie(w[::-1] for w in AFTER_LABEL.split('|'))}[ _]){{0,3}}"
 )
 _PHONE_GAP = " \t_.:：=፦(（+\"'"  # signs between the label of a phone and the number
 _PHONE = _backwards(
-    PHONE, f"[{_PHONE_GAP}]{{0,{LABEL_GAP}}}", rf"(?:{_trie(w[::-1] for w in AFTER_PHONE.split('|'))}[ _]?){{0,3}}"
+    PHONE, f"[{_PHONE_GAP}]{{0,{LABEL_GAP}}}", rf"(?:{trie(w[::-1] for w in AFTER_PHONE.split('|'))}[ _]?){{0,3}}"
 )
 PARAMETERS = "id|v|p|page|item|article|product|ref|order|t|q"  # of a URL: ?id=0612345678
 # The beginning of an IBAN whose check digits are wrong: the rest of it is no phone.
 _ACCOUNT = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ \u00a0][0-9A-Z]{4}){1,6}[ \u00a0]\Z")
 _PARAMETER = re.compile(rf"[?&](?:{PARAMETERS})=\Z")
+_BUILD = re.compile(r"[0-9]\.[0-9]+(?:-[\w.]+)?\+\Z")  # 1.2.3+20240506
+# "For orders" names what a phone is for, "order no" a number.
+_PURPOSE = re.compile(r"\b(?:pour|for|para|per|für|voor|для)[ \t]+(?:(?:toute|all|your|vos|votre|the|la)s?[ \t]+)?[^\W\d_]+[ \t]{0,2}[:.]?[ \t]{0,2}\Z", re.IGNORECASE)
+_KEY = re.compile(  # order_id= "orderId": "
+    r"(?:\b\w*(?:_(?:id|no|nr|num|number|code|ref|key|sku|ts|time|count|size|seq|pid|uid|hash)|[a-z](?:Id|ID|No|Num|Number|Code|Ref|Key))"
+    r"|\b(?:key|code|value|val|hash|seed|ts|timestamp|num|sku|size|bytes|offset|count|total|sum|n|x|y|id|no))"
+    r"[\"']?[ \t]?[:=][ \t]?[\"']?\Z"
+)
+_PHONE_KEY = re.compile("phone|mobile|tel|gsm|cell|fax|contact|whatsapp|msisdn|call|sms", re.IGNORECASE)
 _AND = re.compile(rf"[ ,]*(?:{AND})[ ,]*(?:(?:{AFTER_PHONE}) )?[(+]?", re.IGNORECASE)
 
 
@@ -81,9 +90,20 @@ def is_labelled(text: str, start: int) -> bool:
     start: offset of the number in `text`, in characters.
     """
     before = text[max(0, start - LABEL) : start]
-    if _NOT_PERSONAL.match(before.lower()[::-1]) or (before[-1:] == "=" and _PARAMETER.search(before)):
+    last = before[-1:]
+    if last == "+":
+        return _BUILD.search(before) is not None
+    if _NOT_PERSONAL.match(before.lower()[::-1]):
+        return not _PURPOSE.search(before)
+    if last in ("=", '"', "'", ":", " ") and ("=" in before[-4:] or ":" in before[-4:]) and _is_key(before):
         return True
-    return before[-1:] in " \u00a0" and _ACCOUNT.search(before) is not None
+    return last in (" ", "\u00a0") and _ACCOUNT.search(before) is not None
+
+
+def _is_key(before: str) -> bool:
+    """Return whether a text ends with a parameter of a URL, or a name in code, which names no phone: order_id=, "no": ."""
+    m = _KEY.search(before)
+    return (m is not None and not _PHONE_KEY.search(m[0])) or _PARAMETER.search(before) is not None
 
 
 def is_phone_label(text: str, start: int) -> bool:

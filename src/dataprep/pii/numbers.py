@@ -17,7 +17,9 @@ import numpy as np
 
 from dataprep.unicode.text import I64, U32, classes
 
+from . import bare
 from . import candidates as C
+from .context import OTHERS, topic
 from .digit_groups import groups_of
 from .labels import is_joined, is_labelled, is_phone_label, label_ends
 from .others import dates_and_books
@@ -26,6 +28,10 @@ from .signs import plain
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 _INSIDE = r"[0-9\-. /()+]"  # of the text in which all scripts' digits and signs are those of ASCII
 _HIDDEN = re.compile(rf"[{_INVISIBLE}](?<={_INSIDE}[{_INVISIBLE}])[{_INVISIBLE}]*(?={_INSIDE})")
+
+
+_DIGITS = "0123456789"
+_LEADS = ("+", "@", "=", "/", "B", "b")  # before an international number, also in a link
 
 
 def phones(text: str) -> Iterator[tuple[int, int]]:
@@ -51,12 +57,29 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
         if called:
             called = C.is_list(points, end, start) or is_joined(text, end, start)
         called = called or bool(label and is_phone_label(text, start))
+        found: list[tuple[int, int]] = []
+        others: list[tuple[int, int]] = []
         if called or begins:
             others = dates_and_books(text, start, stop) if other else []
             groups = groups_of(points, start, stop)
-            for first, last in _of_run(text, points, groups, 0 if called else -1, end, others):
-                yield first, last
-                end = last
+            found = list(_of_run(text, points, groups, 0 if called else -1, end, others))
+        if not found or (found[0][0] > start or found[-1][1] < stop):
+            found = _with_bare(text, start, stop, found)
+        for first, last in found:
+            yield first, last
+            end = last
+
+
+def _with_bare(text: str, start: int, stop: int, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the phones of the run text[start:stop], with those that begin with neither + nor 0."""
+    out: list[tuple[int, int]] = []
+    for a, b, sure in bare.numbers(text, start, stop):
+        inside = [span for span in found if span[0] < b and a < span[1]]
+        if inside and not (sure and a <= inside[0][0] and inside[-1][1] <= b):
+            continue
+        if bare.is_phone(text, a, b, sure):
+            out.append((a, b))
+    return sorted(out + [span for span in found if not any(a < span[1] and span[0] < b for a, b in out)])
 
 
 def _of_run(
@@ -71,7 +94,7 @@ def _of_run(
     while True:
         some = C.resolve(points, classes(), groups, at, called, end).tolist()
         for start, last, first, after, of, row in some:
-            if is_labelled(text, start) or (row < start and is_labelled(text, row)):
+            if is_labelled(text, start) or (row < start and is_labelled(text, row)) or (of < 0 and _is_other(text, start, last)):
                 at, called = after, of
                 break
             if _is_inside(others, start):
@@ -84,6 +107,13 @@ def _of_run(
                 return
 
 
+def _is_other(text: str, start: int, end: int) -> bool:
+    """Return whether a number without a label is counted, is ten digits in order, or has no 0 or + and is no phone."""
+    if text[start] == "0":
+        return text[start:end] == _DIGITS
+    return text[start - 1 : start] not in _LEADS and (bare.is_amount(text, end) or topic(text, start, end) == OTHERS)
+
+
 def _is_inside(others: list[tuple[int, int]], start: int) -> bool:
     """Return whether one of some spans, in order, begins at or before `start` and ends after it."""
     before = bisect_right(others, start, key=lambda span: span[0]) - 1
@@ -91,6 +121,7 @@ def _is_inside(others: list[tuple[int, int]], start: int) -> bool:
 
 
 def _first(text: str, start: int, end: int) -> int:
-    """Return the first character of a phone whose digits begin at `start`: its + or its bracket, if it has one."""
-    before = text[start - 1 : start]
-    return start - (before == "+" or (before == "(" and text.count(")", start, end) > text.count("(", start, end)))
+    """Return the first character of a phone whose digits begin at `start`: its + and its bracket, if it has them."""
+    start -= text[start - 1 : start] == "+"
+    opened = text[start - 1 : start] == "(" and text.count(")", start, end) > text.count("(", start, end)
+    return start - opened

@@ -5,9 +5,12 @@ Slow reference for the tests: tests/twins/phones.py
 
 from __future__ import annotations
 
+import numpy as np
+
 from dataprep.unicode.text import I64, U16, U32, WORD, Int
 
 from .digit_groups import at_or_0, ends_with, is_digit, is_sign, part
+from .countries import FEWEST as FEWEST_OF
 from .number_plans import argentine, is_chinese, whole
 
 SHORT = 3  # digits of a group that begins a number without a sign or 0 in front of it
@@ -42,6 +45,22 @@ def is_zip(points: U32, classes: U16, start: Int, size: Int) -> bool:
 
 
 @part
+def fewest(points: U32, s: Int) -> Int:
+    """Return the fewest digits of an international number whose first digit is at `s`; 0 if no country has its code.
+
+    Only the digits of its first group are read.
+    """
+    code: Int = 0
+    n = 0
+    while n < 3 and is_digit(at_or_0(points, s + n)):
+        code = 10 * code + np.int64(points[s + n]) - 48
+        n += 1
+    if n == 0:
+        return 0
+    return np.int64(FEWEST_OF[code * 10 ** (3 - n)])
+
+
+@part
 def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
     """Return the form that a number beginning at group `at` has by its first digits; NONE if no phone begins so.
 
@@ -50,7 +69,8 @@ def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
     s, size = groups[at, 0], groups[at, 1] - groups[at, 0]
     before, zero = at_or_0(points, s - 1), points[s] == 48
     if before == 43 and (not zero or size > 1):  # +
-        return NONE if is_exponent(points, classes, s) or is_zip(points, classes, s, size) else WORLD
+        other = is_exponent(points, classes, s) or is_zip(points, classes, s, size)
+        return NONE if other or (not zero and fewest(points, s) == 0) else WORLD
     if zero:
         if size > 1 and points[s + 1] != 48:
             return NATIONAL
@@ -113,6 +133,8 @@ def ends(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> tuple[
     mine = at == called
     least, most = (8, 15) if kind == WORLD else (9 - mine, 11 + mine) if kind == NATIONAL else (8, 12)
     n = -2 if kind == WORLD and points[s] == 48 and groups[at, 1] - s > 1 and points[s + 1] == 48 else 0
+    if kind == WORLD and points[s] != 48:
+        least = max(least, fewest(points, s))
     first, last = at, -1
     for k in range(at, len(groups)):
         if k > at:

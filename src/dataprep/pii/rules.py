@@ -13,7 +13,7 @@ from .cards import cards
 from .kinds import KINDS, PIIKind, mod97
 from .labels import is_labelled
 from .numbers import phones
-from .signs import APART
+from .signs import APART, plain
 
 
 class Match(NamedTuple):
@@ -35,7 +35,8 @@ _UNSPACED = re.compile(rf".*[{_LETTERS}](?=[0-9A-Za-z])")
 
 _FILE_SUFFIXES = """
 png jpg jpeg gif svg webp ico bmp tiff js jsx mjs cjs ts tsx css scss html htm xml json yaml yml toml ini cfg conf txt
-csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch diff java
+csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch diff java heic avif dmg ttf woff eot sql
+sqlite bak tmp vue scss sass less rb kt cpp hpp service socket timer mount slice
 """
 FILE_SUFFIXES = frozenset(_FILE_SUFFIXES.split())  # none is a top-level domain
 
@@ -61,7 +62,7 @@ LI21 LT20 LU20 LV21 LY25 MA28 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 
 RO24 RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30
 """
 IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_LENGTHS.split()}
-_IBAN = re.compile(rf"[A-Z](?<!\w[A-Z])[A-Z][0-9]{{2}}(?=[{APART}]?[A-Z0-9])", re.ASCII)
+_IBAN = re.compile(rf"[A-Za-z](?<!\w[A-Za-z])(?:(?<=[A-Z])[A-Z]|(?<=[a-z])[a-z])[0-9]{{2}}(?=[{APART}]?[A-Za-z0-9])", re.ASCII)
 
 
 def find(text: str, kinds: Sequence[str], more: Sequence[PIIKind] = ()) -> list[Match]:
@@ -88,9 +89,21 @@ def with_kind(found: list[Match], spans: Iterable[tuple[int, int]], kind: str) -
     return sorted(found + new) if found and new else found or new
 
 
-def _is_file(address: str) -> bool:
-    """Return whether what looks like an address is a file or a package: image@2x.png, react@latest.js."""
-    return address.rpartition(".")[2].lower() in FILE_SUFFIXES
+# What ends before an address that is none: the user of a URL, and the label of an identifier of a message.
+_NO_ADDRESS = re.compile(
+    r"(?:(?<!mailto)(?<!xmpp)(?<!sip)://[^\s/@]*|(?:Message-ID|In-Reply-To|References|Content-ID):? ?<)\Z", re.IGNORECASE
+)
+_PATH = re.compile(r":[\w~.-]*/[\w.-]|:[\w.-]+\.git\b|\(")  # after git@host, after an operator and a function
+
+
+def _is_file(text: str, start: int, end: int) -> bool:
+    """Return whether what looks like an address is a file, a package, a repository, code or a part of a URL.
+
+    Such as image@2x.png, react@latest.js, git@host.com:a/b, a@b.mean(), https://user:word@host.com.
+    """
+    if text[text.rfind(".", start, end) + 1 : end].lower() in FILE_SUFFIXES or _PATH.match(text, end):
+        return True
+    return text[start - 1 : start] in ("/", ":", "<") and _NO_ADDRESS.search(text, max(0, start - 80), start) is not None
 
 
 def emails(text: str) -> Iterator[tuple[int, int]]:
@@ -99,7 +112,7 @@ def emails(text: str) -> Iterator[tuple[int, int]]:
     while at >= 0 and (m := _EMAIL.search(text, max(end, at - BEFORE_AT))):
         end = m.end()
         at = text.find("@", end)
-        if not _is_file(m[0]):
+        if not _is_file(text, *m.span()):
             glued = _UNSPACED.match(text, m.start(), text.index("@", m.start()))
             yield (glued.end() if glued else m.start()), m.end()
 
@@ -109,9 +122,32 @@ def _ips(text: str) -> Iterator[tuple[int, int]]:
         yield from (m.span() for m in _IPV6.finditer(text) if _is_global_v6(m[0]))
     for m in _IPV4.finditer(text) if text.count(".") > 2 else ():
         address = ipaddress.IPv4Address(m[0])
-        nobodys = max(address.packed) < MIN_LARGEST or any(address in network for network in _NOBODYS)
-        if not nobodys and not is_labelled(text, m.start()):
+        nobodys = any(address in network for network in _NOBODYS) or _is_version(text, *m.span())
+        small = max(address.packed) < MIN_LARGEST and not _OF_HOST.search(text, max(0, m.start() - 40), m.start())
+        if not nobodys and not small and not is_labelled(text, m.start()):
             yield m.span()
+
+
+# Before four numbers below 32 that are an address all the same.
+_OF_HOST = re.compile(
+    r"\b(?:ipv?4?s?|addr(?:ess)?|host|dns|server|ping|gateway|resolver|nameserver|remote|src|dst|client|(?:adresse|direcci[oó]n"
+    r"|endere[cç]o|indirizzo) ip|ip-?адрес|айпи|آي ?بي)(?: address| is)?[\"'\]]?[ :=]{0,3}[\"'\[(]?\Z",
+    re.IGNORECASE,
+)
+_SOFTWARE = re.compile(
+    r"(?:(?<![a-z])(?:chrome|chromium|firefox|safari|edge|opera|windows|macos|ios|android|linux|kernel|driver|bios|java|jdk|office"
+    r"|nginx|apache|openssl|python|mysql|oracle|oid|asn|schema|dll|sdk|api|app|update|upgrade|patch|hotfix|aggiornamento"
+    r"|mise à jour|обновление|обновления|to version|version|v)[ :]{1,2}|(?<![/.])\b[a-z][\w.]*[/-])\Z",
+    re.IGNORECASE,
+)
+
+
+def _is_version(text: str, start: int, end: int) -> bool:
+    """Return whether four numbers are the version of a program: Chrome/120.0.0.0, lib-1.2.3.44, 5.15.0.91-generic."""
+    if text[end : end + 1] in ("-", "+", "~") and re.match(r"[-+~][0-9]*[a-z]", text[end : end + 12]):
+        return True
+    m = _SOFTWARE.search(text, max(0, start - 24), start)
+    return m is not None and not m[0].lower().startswith(("ip-", "ip/", "ips/", "host/", "host-"))
 
 
 def _is_global_v6(text: str) -> bool:
@@ -122,15 +158,22 @@ def _is_global_v6(text: str) -> bool:
 
 
 def _ibans(text: str) -> Iterator[tuple[int, int]]:
+    text = plain(text)
     for start in _IBAN.finditer(text):
-        m = _iban_of(start[0][:2]).match(text, start.start()) if start[0][:2] in IBAN_LENGTHS else None
+        country = start[0][:2]
+        m = _iban_of(country).match(text, start.start()) if country.upper() in IBAN_LENGTHS else None
         if m and mod97(re.sub(f"[{APART}]", "", m[0])):
             yield m.span()
 
 
 @cache
 def _iban_of(country: str) -> re.Pattern[str]:
-    return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[{APART}]?[A-Z0-9]){{{IBAN_LENGTHS[country] - 4}}}(?!\w)", re.ASCII)
+    rest = IBAN_LENGTHS[country.upper()] - 4
+    if country.isupper():
+        return re.compile(rf"[A-Z]{{2}}[0-9]{{2}}(?:[{APART}]?[A-Z0-9]){{{rest}}}(?!\w)", re.ASCII)
+    four = f"(?:[{APART}]?(?=[a-z]*[0-9])[a-z0-9]{{4}}){{{rest // 4}}}"  # in lower case: in groups of four, with digits
+    end = f"[{APART}]?[a-z0-9]{{{rest % 4}}}" if rest % 4 else ""
+    return re.compile(rf"[a-z]{{2}}[0-9]{{2}}{four}{end}(?!\w)", re.ASCII)
 
 
 FINDERS: dict[str, Callable[[str], Iterator[tuple[int, int]]]] = {

@@ -13,6 +13,7 @@ from .phone_forms import ends
 
 IN_ROW = 8  # groups of figures before a number, at most, between a label and it
 EXTENSION = 4  # digits of an extension, at most
+SECOND = 2  # digits of the end of a second number
 
 
 @part
@@ -36,7 +37,14 @@ def goes_on(points: U32, classes: U16, groups: I64, at: Int, last: Int, k: Int, 
     alone = stands_alone(points, classes, end)
     if inner >= 0 and groups[last, 0] - inner == 1 and at_or_0(points, inner) == c:
         return alone or at_or_0(points, end) == c
-    return bool(at == called and alone and c == 45 and end - groups[k + 1, 0] <= EXTENSION)
+    size = end - groups[k + 1, 0]
+    return bool(alone and ((at == called and c == 45 and size <= EXTENSION) or is_second(points, groups, at, last, k)))
+
+
+@part
+def is_second(points: U32, groups: I64, at: Int, last: Int, k: Int) -> bool:
+    """Return whether group k + 1 is the end of a second number: 06 12 34 56 78/79."""
+    return bool(k == last > at and points[groups[k, 1]] == 47 and groups[k + 1, 1] - groups[k + 1, 0] == SECOND)
 
 
 @part
@@ -49,7 +57,7 @@ def to_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: I
     k = last
     while goes_on(points, classes, groups, at, last, k, called) and ends(points, classes, groups, k + 1, called)[1] < 0:
         k += 1
-    if k == last or at == called:
+    if k == last or at == called or (k == last + 1 and is_second(points, groups, at, last, last)):
         return k
     rising = True  # 04 12 23 34 41 49
     for g in range(at, k):

@@ -1,0 +1,109 @@
+"""Words near a number, as data: those that speak of phones, those of other things, and units and currencies."""
+
+from __future__ import annotations
+
+# Single words, up to six words before a number, that show that it is a phone; those of `label_words.PHONE` do, too.
+NEAR_PHONE = """
+call|calls|called|calling|ring|rang|dial|text|texted|texting|sms|mms|reach|reached|reachable|contact|contacts|phone|phones|phoned
+phoning|telephone|tel|mobile|mob|cell|cellphone|cellular|whatsapp|whatsap|whats|wapp|viber|telegram|signal|imo|voicemail|landline
+hotline|helpline|fax|sim|msisdn|phonenumber|mobilenumber|telnumber|homephone|workphone|cellnumber|switchboard|receptionist
+appelle|appeler|appelez|appelles|appel|rappelle|rappeler|rappelez|joindre|joignable|contacter|contactez|contacte|portable|téléphone
+téléphoner|telephoner|fixe|texto|gsm|standard
+llama|llamar|llámame|llámanos|llame|llamen|llamad|márcame|marcar|marca|celular|móvil|movil|teléfono|telefono|contacta|contactar
+contacte|comunicarse|comunícate|wasap|guasap|escríbeme
+ligar|liga|ligue|liguem|telemóvel|telemovel|telefone|contacto|contato|contactar|zap|zapzap
+chiama|chiamare|chiamami|chiamate|chiami|telefono|telefonare|cellulare|contattare|contattami|contattateci|recapito
+anrufen|anruf|ruf|rufe|rufen|rufnummer|telefon|telefonisch|handy|handynummer|mobil|mobilnummer|erreichen|erreichbar|festnetz
+telefonnummer|rückruf
+bel|bellen|belt|telefoonnummer|telefoon|mobiel|bereiken|bereikbaar|appen|gebeld
+ring|ringa|ringe|telefonnummer|mobilnummer|mobiltelefon|tlf|tlfnr|puhelin|puh|puhelinnumero|soita|soittaa|sími|símanúmer
+zadzwoń|dzwonić|dzwoń|telefonu|komórka|komórkowy|tel|zavolej|zavolejte|volejte|volat|volejte|zavolajte|volajte|telefonní
+telefónne|mobilu|számom|telefonszám|telefonszámom|hívj|hívjon|hívd|mobilszám|sună|suna|sunați|sunati|telefonul
+nazovi|nazovite|zovi|zovite|mobitel|pokliči|pokličite|telefonska|skambinkite|skambink|zvani|zvaniet|helistage|helista
+ara|arayın|arayin|arayabilirsiniz|ulaşabilirsiniz|numaram|numaramdan|telefonum|cep|telefonu|iletişim
+telp|telepon|hubungi|hp|nope|telefon|hubungi|gọi|liên|điện|thoại|sđt|hotline|máy|simu|piga|tawagan|tumawag
+nmra|nemra|nmrti|nmrtek|nemrti|nmerti|nimirti|telifon|tilifon|3ayt|3eyet|3iyt|sonni|sayit|nmretha|numrouk
+звони|звоните|позвони|позвоните|позвонить|звонить|звонок|перезвоните|перезвони|набери|наберите|набирайте|телефон|телефону|телефона
+телефоны|тел|моб|мобильный|мобильного|мобильному|мобила|сотовый|сотового|вотсап|ватсап|вацап|вайбер|телеграм|телеграмм
+смс|контакт|контакты|связь|связи|дзвони|дзвоніть|зателефонуй|зателефонуйте|телефонуйте|мобільний|звънете|обадете|обади
+звъннете|мобилен|позови|позовите|зови|број|телефонот|утас|утасны|телефоны|хабарласыңыз
+τηλ|τηλέφωνο|τηλεφώνησε|τηλεφωνήστε|κάλεσε|καλέστε|κινητό|κιν|πάρε|πάρτε|επικοινωνία|επικοινωνήστε|φαξ
+טלפון|נייד|התקשרו|התקשר|התקשרי|להתקשר|תתקשר|תתקשרי|טל|פלאפון|וואטסאפ|ווטסאפ|סמס|ליצירת|חייג|חייגו|פקס
+հեռ|հեռախոս|հեռախոսահամար|զանգահարել|զանգեք|զանգիր|բջջային|დარეკეთ|დამირეკეთ|დამირეკე|ტელეფონი|ტელ|მობილური|მობ
+ስልክ|ይደውሉ|ደውል|ደውሉ|ሞባይል
+फ़ोन|फोन|मोबाइल|मोबाईल|संपर्क|सम्पर्क|कॉल|व्हाट्सएप|व्हाट्सऐप|वॉट्सऐप|दूरभाष|फोनवर|क्रमांकावर
+ফোন|মোবাইল|নাম্বারে|নম্বরে|কল|যোগাযোগ|হোয়াটসঅ্যাপ|தொலைபேசி|கைபேசி|மொபைல்|போன்|அழைக்க|அழைக்கவும்|தொடர்புக்கு|செல்
+ఫోన్|మొబైల్|కాల్|సంప్రదించండి|ಫೋನ್|ಮೊಬೈಲ್|ಸಂಪರ್ಕಿಸಿ|ಕರೆ|ഫോൺ|മൊബൈൽ|വിളിക്കുക|വിളിക്കൂ|ફોન|મોબાઇલ|મોબાઈલ|સંપર્ક|કૉલ
+ਫ਼ੋਨ|ਫੋਨ|ਮੋਬਾਈਲ|ਮੋਬਾਇਲ|ਸੰਪਰਕ|දුරකථන|ජංගම|අමතන්න
+هاتف|هاتفي|هاتفه|هاتفها|تلفون|تليفون|تيليفون|جوال|جوالي|جواله|موبايل|موبايلي|محمول|نقال|واتساب|واتس|واتسآب|فاكس|نمرة|نمرتي
+نمرتو|نمرتها|رقمي|رقمه|رقمها|رقمك|اتصل|اتصلوا|اتصلي|للاتصال|الاتصال|اتصال|للتواصل|التواصل|تواصل|تواصلوا|كلمني|كلموني|عيط|عيطي|عيطو
+عيطلي|صوني|كلمنا|راسلني|دقلي|رن|تماس|تلفن|موبایل|همراه|زنگ|شمارم|فون|موبائل|رابطہ|رابطے|کال|واٹس
+"""
+# The same for scripts without spaces between words: a number just behind them is a phone.
+NEAR_PHONE_UNSPACED = """
+电话|電話|手机|手機|致电|拨打|撥打|联系|聯絡|聯繫|座机|市話|客服|微信|传真|傳真|热线|熱線|打给|短信|携帯|連絡|お問い合わせ|ご予約|電話番号|フリーダイヤル|ケータイ|かけて
+전화|휴대폰|핸드폰|연락|문의|팩스|카톡|휴대전화|โทร|โทรศัพท์|เบอร์|มือถือ|ติดต่อ|ໂທ|ເບີ|ໂທລະສັບ|ມືຖື|ติดต่อ|ဖုန်း|ဆက်သွယ်|ទូរស័ព្ទ|ទូរសព្ទ|ទាក់ទង
+"""
+# Single words, up to six words before a number without a 0 or + in front, that show that it is no phone; those of
+# `label_words.NOT_PERSONAL` do, too.
+NEAR_OTHER = """
+part|parts|compte|az|aktenzeichen|winning|gagnants|lucky
+orders|ordered|shipment|parcel|package|consignment|awb|waybill|tracked|delivery|invoices|bill|receipt|transaction|txn|txid|payment
+paid|pay|pays|deposit|transfer|amount|total|sum|subtotal|price|cost|costs|budget|revenue|sales|profit|worth|salary|fee|fees|fine|debt
+population|inhabitants|people|users|followers|subscribers|views|votes|voters|hits|downloads|copies|visitors|customers|steps|points
+score|miles|distance|area|bytes|size|length|weight|count|counter|rows|lines|records|entries|items|units|pieces|quantity|qty|stock
+pin|otp|code|codes|password|passcode|token|checksum|crc32|seed|port|offset|timestamp|epoch|ts|unix|pid|tid|rev|revision|commit
+session|request|trace|span|error|status|exit|hex|decimal|digits|number-plate|plate|registry|patent|trademark|claim|claims|permit
+student|employee|staff|badge|matricule|matrícula|matricola|matrikelnummer|matrikel|enrolment|enrollment|roll|exam|candidate|voter
+patient|record|chart|prescription|sample|specimen|lab|catalog|catalogue|cat|isbn|issn|oclc|lccn|asin|sku|plu|product|device
+equipment|engine|chassis|model|flight|train|seat|room|gate|locker|bus|route|line|station|zone|sector|parcelle|lot|plot|deed|cadastre
+coordinates|latitude|longitude|lat|lon|lng|altitude|year|years|date|page|pages|chapter|verse|article|row|column|table|figure
+colis|suivi|livraison|expédition|montant|prix|somme|totale|chiffre|habitants|personnes|abonnés|vues|électeurs|ventes|salaire
+réservation|reservation|billet|étudiant|élève|employé|assuré|sécurité|sociale|allocataire|contribuable|fiscal|immatriculation|brevet
+code-barre|référence|réf|transaction|virement|paiement|facturation|n°client|abonné|abonnement|dossier|sinistre|plainte|permis
+pedido|envío|guía|rastreo|seguimiento|monto|importe|precio|suma|habitantes|personas|seguidores|vistas|votos|ventas|recibo|reserva
+expediente|matrícula|afiliado|seguro|código|contraseña|contador|boleto|rastreio|encomenda|código|protocolo|boletim|inscrição|processo
+valor|preço|habitantes|pessoas|seguidores|recibo|reserva|spedizione|ordine|codice|importo|prezzo|abitanti|persone|tessera|protocollo
+pratica|ricevuta|prenotazione|bolletta|sendung|sendungsnummer|paket|lieferung|lieferschein|betrag|preis|summe|einwohner|menschen|personen
+aufrufe|stimmen|buchung|buchungsnummer|fahrgestellnummer|versicherungsnummer|mitgliedsnummer|steuernummer|personalnummer|vorgang
+vorgangsnummer|zählernummer|zähler|artikelnr|rechnungsnr|kundennr|iban|bedrag|prijs|inwoners|zending|pakket|klant|polisnummer
+dossiernummer|lidnummer|ordernummer|factuurnummer|ordrenummer|fakturanummer|kundenummer|beställning|ordre|tilaus|tilausnumero|lasku
+laskun|viite|viitenumero|zamówienia|zamówienie|przesyłka|paczka|kwota|cena|suma|mieszkańców|osób|rezerwacja|objednávka|objednávky|zásilka
+číslo|částka|cena|obyvatel|faktury|rendelés|rendelésszám|számla|csomag|ár|összeg|comandă|comanda|colet|sumă|preț|locuitori|pošiljka
+narudžba|narudžbe|račun|cijena|iznos|stanovnika|sipariş|kargo|takip|tutar|fiyat|nüfus|kişi|dekont|barkod|tc|rezervasyon|resi|paket|harga
+jumlah|tagihan|invois|vận|đơn|giá|mã|kiện|tổng|bill|resibo|presyo|oda|bei|talab|thaman|taman|commande
+посылка|посылки|посылку|отправление|отправления|сумма|цена|стоимость|итого|жителей|человек|подписчиков|просмотров|голосов|билет|билета
+бронь|бронирование|код|кода|пароль|чек|чека|транзакция|платёж|платеж|артикул|штрихкод|трек|трек-код|ттн|посилка|сума|ціна|вартість
+мешканців|осіб|квиток|замовлення|пратка|цена|пакет|пошиљка|захиалга|тапсырыс|δέμα|αποστολή|ποσό|τιμή|σύνολο|κάτοικοι|κωδικός|κράτηση
+παραγγελίας|απόδειξη|משלוח|חבילה|סכום|מחיר|תושבים|קוד|אסמכתא|קבלה|תיק|הזמנה|פוליסה|פטירה|առաքում|պատվեր|გზავნილი|შეკვეთა|ትዕዛዝ|ደረሰኝ|ሂሳብ
+पार्सल|राशि|कीमत|मूल्य|कुल|जनसंख्या|लोग|बुकिंग|खाता|कोड|रसीद|बिल|ऑर्डर|पीएनआर|रोल|पंजीकरण|পার্সেল|পরিমাণ|দাম|মূল্য|জনসংখ্যা|হিসাব|রসিদ|অর্ডার|কোড
+ஆர்டர்|பில்|கணக்கு|ఆర్డర్|బిల్|ఖాతా|ಆರ್ಡರ್|ಬಿಲ್|ಖಾತೆ|ഓർഡർ|ബിൽ|അക്കൗണ്ട്|ઓર્ડર|બિલ|ખાતા|ਆਰਡਰ|ਬਿੱਲ|ਖਾਤਾ|ඇණවුම|ගිණුම
+طلب|طلبية|الطلبية|الطلب|طلبك|شحنة|الشحنة|شحن|تتبع|التتبع|طرد|الطرد|مبلغ|المبلغ|ثمن|الثمن|سعر|السعر|بسعر|مجموع|المجموع|إجمالي|الإجمالي
+نسمة|سكان|السكان|متابع|مشاهدة|أصوات|صوت|حجز|الحجز|تذكرة|التذكرة|رمز|الرمز|كود|الكود|إيصال|وصل|التسجيل|تسجيل|القيد|عملية|العملية|معاملة
+المعاملة|تحويل|التحويل|بوليصة|البوليصة|فاتورة|الفاتورة|عداد|العداد|باركود|الباركود|مبلغ|قیمت|مرسوله|رهگیری|سفارش|فاکتور|حساب|کد|پیگیری|بارکد
+آرڈر|پارسل|بل|رسید|اکاؤنٹ|کوڈ
+"""
+NEAR_OTHER_UNSPACED = """
+订单|訂單|单号|單號|快递|运单|物流|发票|發票|账号|帐号|賬號|帳號|卡号|编号|編號|金额|金額|价格|價格|总计|人口|密码|密碼|验证码|驗證碼|序列号|条形码|身份证|流水号|编码|合同|注文|伝票|請求書|会員|追跡|製造番号|品番|型番|口座|金額|価格|合計
+受付番号|予約番号|注文番号|会員番号|お客様番号|伝票番号|管理番号|登録番号|契約番号|問い合わせ番号|주문|송장|운송장|고객번호|회원번호|계좌|금액|가격|합계|인구|인증번호|일련번호|사업자|예약번호|접수번호
+คำสั่งซื้อ|พัสดุ|ใบเสร็จ|ใบแจ้งหนี้|บัญชี|ราคา|รหัส|จำนวน|ยอด|ประชากร|เลขที่|ໃບບິນ|ບັນຊີ|ລາຄາ|အော်ဒါ|ငွေ|ចំនួន|តម្លៃ|គណនី|វិក្កយបត្រ
+"""
+# Units and currencies after a number without a 0 or + in front, which is then no phone.
+UNITS = """
+€|$|£|¥|₹|₽|₺|₴|₪|₩|฿|₫|₦|%|°|euro|euros|eur|usd|gbp|chf|cad|aud|jpy|cny|rmb|yuan|inr|rs|rupees|rupee|rub|руб|рублей|рубля|р|грн|гривен|kr|sek|nok
+dkk|zł|zl|pln|kč|czk|huf|forint|ron|lv|лв|дин|rsd|hrk|tl|lira|mad|dh|dhs|dirham|dirhams|dinars|dinar|dzd|tnd|egp|sar|aed|qar
+kwd|درهم|دينار|ريال|جنيه|ليرة|دولار|يورو|نسمة|شخص|متر|كم|تومان|روپے|pesos|peso|mxn|cop|clp|ars|brl|reais|soles|dollars|dollar|bucks|pounds
+cents|millions|million|yen|baht|dong|vnd|vnđ|đ|đồng|rupiah|idr|php|ringgit|myr|sgd|naira|ngn|shillings|kes|ksh|zar|cfa|fcfa|xof|birr|etb
+元|块|円|人|個|원|명|บาท|คน|रुपये|रुपए|রুপি|টাকা|лв|тенге|тг|сум|сўм|лари|драм|km|m|m²|m2|kg|g|cm|mm|miles|bytes|byte|octets|kb|mb|gb|tb
+px|pixels|sec|seconds|secondes|hours|h|years|ans|jahre|años|people|persons|personnes|personen|personas|pessoas|persone|habitants|inhabitants
+einwohner|habitantes|abitanti|users|followers|views|votes|voters|copies|units|points|downloads|exemplaires|vues|abonnés|кв|км|м|кг|человек|жителей
+шт|просмотров|голосов|подписчиков|осіб|душ
+"""
+# Words for a number of whatever kind: it is a phone if no word of another thing is near.
+NUMBER = """
+number|numbers|numero|numéro|número|num|nummer|numer|numara|numarası|numarasi|nomor|số|broj
+číslo|номер|номеру|номера|дугаар|нөмірі|numeris|numărul|αριθμό|αριθμός|νούμερο|מספר|המספר|ቁጥር
+नंबर|नम्बर|নম্বর|নাম্বার|எண்|నంబర్|નંબર|ਨੰਬਰ|අංකය|رقم|شماره|نمبر|namba|ნომერი
+ნომერზე
+号码|號碼|番号|번호|နံပါတ်|លេខ
+"""
