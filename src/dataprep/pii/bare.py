@@ -9,10 +9,10 @@ from .context import OTHERS, PHONES, is_amount, topic
 from .labels import is_labelled
 
 FEWEST, MOST = 8, 13  # digits
-_GROUPS = 6
+NEAR = 40  # characters next to a number in which letters are read
 _CHAIN = re.compile(r"(?:0[0-9]{1,3} ?[/-] [0-9]|[0-9])[0-9]*(?:(?:[ ./-]|\)[ -]?| ?\()[0-9]+)*")
-_BEFORE = re.compile(r"(?<![0-9A-Za-z_\u00c0-\u024f$€£¥₹₽₺#=+])(?<![0-9][ ./,:-])(?<![$€£¥₹₽₺#№] )")
-_END = re.compile(r"(?![0-9A-Za-z_\u00c0-\u024f%°$€£¥])(?![.,:/-][0-9])(?! [0-9]{1,3}(?![0-9:/.-]))")
+_BEFORE = re.compile(r"(?<![0-9A-Za-z_\u00c0-\u024f$€£¥₹₽₺#=+])(?<![0-9][ ./:-])(?<![$€£¥₹₽₺#№] )")
+_END = re.compile(r"(?![0-9A-Za-z_\u00c0-\u024f%°$€£¥])(?![.:/-][0-9]|,[0-9]{1,2}(?![0-9]))(?! [0-9]{1,3}(?![0-9:/.-]))")
 _S = "[ .-]"
 _SURE = "|".join([  # groups of digits; s is a sign between them
     "[5-9]ddsddsddsdd",  # 612 34 56 78 in Spain
@@ -29,17 +29,17 @@ _SURE = "|".join([  # groups of digits; s is a sign between them
     "[2-9]dsdddsdddd",  # 30 123 4567 in Hungary
     "1[3-9]dsddddsdddd",  # 138 1234 5678 in China
     "3dd[ /-]d{7}|3dd dd dd ddd|9[78]d-d{7}",  # 347 1234567 in Italy, 984-1234567 in Nepal
-    "[6-9]ddd[ -]ddd[ -]ddd",  # 6945 123 456 in Greece
     "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?\\(ddd\\) ?ddd-dd-dd|89d{9}",  # 8 701 123 45 67 in Kazakhstan
     "8[ -]6dd[ -]ddddd",  # 8 612 34567 in Lithuania
     "1s?[2-9]dds[2-9]ddsdddd|1s?[38]00sdddsddd",  # 1 212 555 0123, 1300 123 456
     "\\(d{1,4}\\) ?-?(?!(?:19|20)dd-)(?:9 ?)?d{3,4}sd{4}|\\(d{2,4}\\) ?(?:dddsddsdd|dddsddd|d{6,9})",  # (664) 123 4567
     "\\(0?d d{1,2}\\) ?d{3,4}[ -]?d{3,4}",  # (06 1) 123 4567 in Hungary
     "0[1-9]dd?[ /-]d{8}|08dd([ -])dddd\\1d{4,5}|0[1-9]d{1,3}[/-]d{6,8}",  # 0151 12345678, 0812-3456-7890
-    "01[567]d{9}|08d{10,11}",
+    "01[567]d{9}|08d{10,11}|01[567]dsddddsdddd",
     "0 5ddsdddsddsdd|0d[/-]d{6}|0d [1-9]d{5}",
 ]).replace("s", _S).replace("d", "[0-9]")  # fmt: skip
 SURE = re.compile(_SURE)
+_THREES = re.compile("[679][0-9]{2} [0-9]{3} [0-9]{3}")  # 612 345 678 in Spain; an amount, if other numbers are near
 _MOBILE = re.compile(  # a country and the beginning of its mobile phones, without a sign: 212612345678
     "|".join([
         "7[79]d9", "20(?:10|11|12|15)d8", "27[678]d8", "3069d8", "316d8", "324[5-9]d7", "3[34][67]d8", "36[237]0d7",
@@ -63,6 +63,31 @@ _DATE = re.compile(
     "|(?:[0-2]?[0-9]|3[01])[./ -]?(?:0?[1-9]|1[0-2])[./ -]?(?:19|20)[0-9]{2}(?![0-9])"
     "|(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-2][0-9]|3[01])[0-9]{4}"
 )
+
+
+# Mobile phones without their 0 in a line that has letters of the script of their country.
+_AT_HOME = (
+    (re.compile("[\u0900-\u0dff]"), re.compile("[6-9][0-9]{9}")),  # India
+    (re.compile("[\u0370-\u03ff]"), re.compile("69[0-9]{8}|2[1-8][0-9]{8}")),  # Greece
+    (re.compile("[\u0400-\u04ff]"), re.compile("9[0-9]{9}")),  # Russia
+    (re.compile("[\u10a0-\u10ff]"), re.compile("5[0-9]{8}")),  # Georgia
+)
+
+
+def is_home(text: str, start: int, end: int) -> bool:
+    """Return whether the digits text[start:end] are a mobile phone of the country whose script is near."""
+    near = text[max(0, start - NEAR) : start].rpartition("\n")[2] + text[end : end + NEAR].partition("\n")[0]
+    return not near.isascii() and any(
+        number.fullmatch(text, start, end) and script.search(near) for script, number in _AT_HOME
+    )
+
+
+def is_alone(text: str, start: int, end: int) -> bool:
+    """Return whether text[start:end] is three groups of three digits, and no other number is near."""
+    if not _THREES.fullmatch(text, start, end):
+        return False
+    near = text[max(0, start - NEAR) : start].rpartition("\n")[2] + text[end : end + NEAR].partition("\n")[0]
+    return not re.search("[0-9]", near)
 
 
 def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]:
@@ -92,12 +117,16 @@ def is_sure(whole: str, digits: str) -> bool:
     return False
 
 
-def is_phone(text: str, start: int, end: int, sure: bool) -> bool:
-    """Return whether the number text[start:end] is a phone: by its groups, or by the words near it."""
+def is_phone(text: str, start: int, end: int, sure: bool, listed: bool) -> bool:
+    """Return whether the number text[start:end] is a phone: by its groups, or by the words near it.
+
+    sure: its groups show it, if no word speaks of another thing. listed: it follows a phone in a list.
+    """
+    sure = sure or is_home(text, start, end) or is_alone(text, start, end)
     if is_amount(text, end) or is_labelled(text, start):
         return False
     about = topic(text, start, end)
-    return about != OTHERS if sure else about == PHONES and not _DATE.match(text, start)
+    return about != OTHERS if sure else (listed or about == PHONES) and not _DATE.match(text, start)
 
 
 def _rises(whole: str) -> bool:

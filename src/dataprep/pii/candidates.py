@@ -16,7 +16,7 @@ from dataprep.unicode.text import I64, U8, U16, U32, WORD, Int
 
 from .digit_groups import at_or_0, groups_of, is_digit, is_sign, part, run_end
 from .no_phones import is_day, is_row, is_something_else
-from .phone_forms import CALLED, NATIONAL, NONE, ends, form, is_link
+from .phone_forms import CALLED, COMPACT, NATIONAL, NONE, ends, form, is_link
 from .whole_runs import goes_on, is_inner, row_start, to_end
 
 FEWEST = 8  # digits of a phone; characters of a run
@@ -46,7 +46,18 @@ def may_begin(points: U32, classes: U16, start: Int) -> bool:
         return bool(b - a >= GLUED_LETTERS and (further == 95 or classes[further] & WORD == 0))
     # Not a decimal, a time, or the end of a longer number.
     c = at_or_0(points, before - 1)
+    if c == 44 and is_field(points, start):
+        return True
     return not ((is_sign(c) or c in (44, 58)) and is_digit(at_or_0(points, before - 2)))
+
+
+@part
+def is_field(points: U32, start: Int) -> bool:
+    """Return whether the digits at `start` are one field between commas: 7,0612345678,Rabat."""
+    i = start
+    while is_digit(at_or_0(points, i)):
+        i += 1
+    return bool(i >= start + COMPACT and at_or_0(points, i) == 44)
 
 
 @part
@@ -66,6 +77,9 @@ def may_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: 
         return False
     if at == called and is_day(points, groups, at, last):
         return False
+    if last > at != called and points[groups[at, 0]] == 48 and groups[last, 1] - groups[last, 0] == 1:
+        if points[groups[last, 0] - 1] != 45:  # 064 965 844 3
+            return False
     return not is_something_else(points, groups, at, last, called)
 
 

@@ -14,10 +14,20 @@ BEFORE = 56  # characters before a number in which words are read
 WORDS = 6  # words before a number that are read
 AFTER = 28  # characters after a number in which words are read
 WORDS_AFTER = 4
+_ON = re.compile(" (?:पर|pe|par|پر|পে)(?![^\\W_])")
 _APART = re.compile(r"[\s_\-./'’‘:：=\"“”«»(（){}\[\]【】「」,،、;؛。।#|<>*+~!?؟&@\\]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _GLUE = ("وال", "بال", "لل", "ال", "و", "ب", "ل", "ف", "ה", "ב", "ל", "ו")  # before a word in Arabic and Hebrew
 _WEAK = 2
+_SHORT = frozenset(("no", "nr", "nº", "n°", "№", "n", "num"))
+_FILLERS = frozenset("is are the a this that new his her is: ist lautet est es é è est: هو هي هذا है ہے এই হল je jest это вот e y = то".split())
+_OWN = frozenset(  # whose number
+    "my your his her our their me mon ton son notre votre leur mi tu su nuestro meu seu minha mein meine dein deine sein seine ihr ihre "
+    "unsere mio tuo suo mijn jouw zijn haar min din mitt ditt mój twój jego jej moj tvoj můj tvůj meu teu benim senin onun ka ki ke mera "
+    "meri mere tera uska unka apna apka merā dyal dyali dyalo dyalha diali diyali mon mein مني ديال ديالي ديالو ديالها تاع تاعي متاع "
+    "мой моя твой его её наш ваш мій твій його її मेरा मेरे मेरी तेरा उसका उनका का की अपना आपका हमारा আমার তোমার তার আপনার میرا میرے اس کا آپ "
+    "her new private personal direct direkt personnel perso persönliche".split()
+)
 
 
 @cache
@@ -58,26 +68,37 @@ def topic(text: str, start: int, end: int) -> int:
     """
     window = text[max(0, start - BEFORE) : start].rpartition("\n")[2].lower()
     found = _unspaced_topic(window) if _UNSPACED.search(window) else UNKNOWN
-    weak = found == _WEAK
-    if found in (UNKNOWN, _WEAK):
-        kinds, n = _kinds(), 0
-        for word in reversed(_APART.split(window)):
-            if not word:
-                continue
-            if word.isdigit():
-                break
-            kind = kinds.get(word, UNKNOWN) or _unglued(word)
-            if kind in (PHONES, OTHERS):
-                return kind
-            weak = weak or kind == _WEAK
-            n += 1
-            if n == WORDS:
-                break
-        if weak:
+    if found == UNKNOWN:
+        found = _spaced_topic(window, " " in text[start:end])
+    return found or _after(text[end : end + AFTER].partition("\n")[0].lower())
+
+
+def _spaced_topic(window: str, grouped: bool) -> int:
+    """Return what the nearest word speaks of; "number" directly before a number is a phone's, unless a word follows it.
+
+    "No 12345678" and "Teile-Nr. 12345678" are of another thing, "my no 12345678" is a phone.
+    """
+    kinds, n, number, at = _kinds(), 0, "", 0
+    for word in reversed(_APART.split(window)):
+        if not word:
+            continue
+        if word.isdigit():
+            break
+        kind = kinds.get(word, UNKNOWN) or _unglued(word)
+        if kind in (PHONES, OTHERS):
+            return kind
+        if number and n <= at + 2 and word in _OWN:
             return PHONES
-    else:
-        return found
-    return _after(text[end : end + AFTER].partition("\n")[0].lower())
+        if number in _SHORT and n == at + 1:
+            return OTHERS
+        if word in _FILLERS:
+            continue
+        if not number and (kind == _WEAK or (n == 0 and word in _SHORT)):
+            number, at = word, n
+        n += 1
+        if n == WORDS:
+            break
+    return PHONES if number and number not in _SHORT and (at == 0 or grouped) else UNKNOWN
 
 
 def _unglued(word: str) -> int:
@@ -99,9 +120,19 @@ def _unspaced_topic(window: str) -> int:
 
 
 def _after(window: str) -> int:
-    """Return PHONES if one of the first words after a number speaks of phones, otherwise UNKNOWN."""
+    """Return PHONES if one of the first words after a number speaks of phones, otherwise UNKNOWN.
+
+    In Hindi and Urdu "on" and "to" follow a number that is called.
+    """
+    if _ON.match(window):
+        return PHONES
     if _UNSPACED.search(window) and (m := _unspaced().search(window)) and m.lastindex == 1:
         return PHONES
-    kinds = _kinds()
     some = [w for w in _APART.split(window) if w][:WORDS_AFTER]
-    return PHONES if any(kinds.get(w, UNKNOWN) == PHONES for w in some) else UNKNOWN
+    return PHONES if any(w in _called() for w in some) else UNKNOWN
+
+
+@cache
+def _called() -> frozenset[str]:
+    """Return the words that show after a number that it is a phone."""
+    return frozenset(w for w in words(PHONE) if len(w) > 2 and " " not in w)

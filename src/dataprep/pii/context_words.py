@@ -4,6 +4,16 @@ from __future__ import annotations
 
 # Single words, up to six words before a number, that show that it is a phone; those of `label_words.PHONE` do, too.
 NEAR_PHONE = """
+ykalemni|kalemni|kalmni|kelmni|kelmouni|kallemni|klemni|nkelmek|n3ayet|3ayet|3ayetli|3ayetlo|3ayetliya|ayet|3yet|3it|3iti|3itlo|3iyet|itasel|ittasel|itesel
+etesel|tsel|tsal|itsel|ettasel|kallimni|kalimni|kellemni|kalemna|kelmouna|sawl|sawlou|rann|ronn|3ayyat|itlobni|wtsp|wtsap|wtp|whatssap|watssap|watsap|watsapp
+wathsap|whtsp|ws|phon|fon|tele|telf|tlf|tlph|tph|portab|hatef|jawwal|jawal|mobil|mobayl|mobile|phone|fone|milao|milaao|lagao|lagana|karna|karo|karlo|karein
+raabta|rabta|rabita|sampark|baat|ghanti|ring|miss|misscall|jazz|telenor|zong|ufone|airtel|jio|bsnl|vodafone|orange|inwi|iam|ooredoo|djezzy|mobilis
+bizum|mpesa|paytm|gpay|phonepe|upi|momo|pix|gcash|bkash|swish|vipps|mobilepay|blik|twint|zelle|venmo|cashapp|yape|plin|nequi|daviplata|mbway|mb|wave|easypaisa
+jazzcash|wafacash|coge|cógelo|cuelga|contesta|atiende|atende|responde|rispondi|risponde|répond|décroche|réponds|erreiche|meld|melde|melden|bellt|sluit
+кошелек|позвонишь|наберёшь|звякни|маякни|скинь|скиньте|отпишитесь|пишите|напишите|пиши|write|schreib|schreibt|escribe|escribid|écris|écrivez|scrivi|scrivetemi
+يكلمني|كلمه|كلمها|كلموه|اتواصل|يتصل|تتصل|اتصلو|كلمونا|رنلي|رنوا|صونيلي|يعيط|تعيط|نعيط|يتواصل|فودافون|اورانج|كاش|انستاباي|بريدي|بريدىموب|صوني|دقوا|دق|ارسل|راسلوني|راسلونا
+संपर्क|मिलाओ|मिलाएँ|मिलाइए|लगाओ|लगाना|घंटी|बात|बताना|बताएँ|बता|भेजो|भेज|भेजें|पेटीएम|गूगलपे|फोनपे|यूपीआई|বিকাশ|নগদ|রকেট|ডায়াল|মেসেজ|কল|জানান|பேச|அழை|తెలియ
+رابطے|ملائیں|ملاؤ|ملا|کریں|بھیجیں|بھیجو|کیجیے|کرنا|بات|جاز|کیش|ایزی|پیسہ
 call|calls|called|calling|ring|rang|dial|text|texted|texting|sms|mms|reach|reached|reachable|contact|contacts|phone|phones|phoned
 phoning|telephone|tel|mobile|mob|cell|cellphone|cellular|whatsapp|whatsap|whats|wapp|viber|telegram|signal|imo|voicemail|landline
 hotline|helpline|fax|sim|msisdn|phonenumber|mobilenumber|telnumber|homephone|workphone|cellnumber|switchboard|receptionist

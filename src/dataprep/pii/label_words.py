@@ -42,7 +42,7 @@ kundennr|klantnummer|número de cliente|codice cliente|müşteri no|müşteri nu
 訂單編號|发票|发票号码|發票號碼|快递单号|运单号|运单号码|單號
 注文番号|注文|伝票番号|伝票|請求書番号|会員番号|お客様番号|追跡番号|주문번호
 주문 번호|주문|송장번호|송장 번호|운송장번호|고객번호|회원번호
-siren|siret|rcs|rc|ice|cnss|patente|tva|vat|kvk|kbo|bce|btw|crn|duns|company|registration|registered|cnpj|abn|ein
+siren|siret|entreprise|ondernemingsnummer|rcs|rc|ice|cnss|patente|tva|vat|kvk|kbo|bce|btw|crn|duns|company|registration|registered|cnpj|abn|ein
 p.iva|p. iva|partita iva|nip|regon|ust-idnr|handelsregister|hrb|السجل التجاري|التعريف الموحد للمقاولة|الرقم الضريبي
 инн|огрн|кпп|снилс|єдрпоу|окпо|αφμ|α.φ.μ.|γεμη|γ.ε.μη|ח.פ.|ח"פ
 עוסק מורשה|统一社会信用代码|統一編號|法人番号|사업자등록번호|법인등록번호|mst

@@ -12,6 +12,7 @@ from dataprep.unicode.text import I64, U16, U32, Int
 from .digit_groups import at_or_0, part
 from .phone_forms import NONE, form
 
+DRAWN = 50  # the highest number of a lottery
 ROW = 2  # further groups like those of a number: it is a table
 
 
@@ -107,4 +108,19 @@ def is_something_else(points: U32, groups: I64, at: Int, last: Int, called: Int)
         second = groups[last, 1] - groups[last, 0]
         if first == 5 and second == 4 and groups[last, 0] - groups[at, 1] == 1 and points[groups[at, 1]] == 45:
             return True
-    return last >= at + 3 and points[s] == 48 and at != called and is_counting(points, groups, at, last)
+    if last < at + 3 or points[s] != 48 or at == called:
+        return False
+    return is_counting(points, groups, at, last) or (last > at + 3 and is_drawn(points, groups, at, last))
+
+
+@part
+def is_drawn(points: U32, groups: I64, at: Int, last: Int) -> bool:
+    """Return whether groups are numbers of a lottery: two digits each, not above 50, and rising."""
+    old: Int = 0
+    for k in range(at, last + 1):
+        i = groups[k, 0]
+        value = 10 * (np.int64(points[i]) - 48) + np.int64(points[i + 1]) - 48
+        if groups[k, 1] - i != 2 or not old < value <= DRAWN:
+            return False
+        old = value
+    return True

@@ -31,6 +31,7 @@ _HIDDEN = re.compile(rf"[{_INVISIBLE}](?<={_INSIDE}[{_INVISIBLE}])[{_INVISIBLE}]
 
 
 _DIGITS = "0123456789"
+_LIST = re.compile("(?!,[0-9])[ ,;/-]{1,3}[(]?")  # between two phones of a list
 _LEADS = ("+", "@", "=", "/", "B", "b")  # before an international number, also in a link
 
 
@@ -64,22 +65,28 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
             groups = groups_of(points, start, stop)
             found = list(_of_run(text, points, groups, 0 if called else -1, end, others))
         if not found or (found[0][0] > start or found[-1][1] < stop):
-            found = _with_bare(text, start, stop, found)
+            found = _with_bare(text, start, stop, found, end)
         for first, last in found:
             yield first, last
             end = last
 
 
-def _with_bare(text: str, start: int, stop: int, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the phones of the run text[start:stop], with those that begin with neither + nor 0."""
-    out: list[tuple[int, int]] = []
+def _with_bare(
+    text: str, start: int, stop: int, found: list[tuple[int, int]], end: int
+) -> list[tuple[int, int]]:
+    """Return the phones of the run text[start:stop], with those that begin with neither + nor 0.
+
+    end: where the last phone before the run ends; -1 if there is none.
+    """
+    out = list(found)
     for a, b, sure in bare.numbers(text, start, stop):
         inside = [span for span in found if span[0] < b and a < span[1]]
         if inside and not (sure and a <= inside[0][0] and inside[-1][1] <= b):
             continue
-        if bare.is_phone(text, a, b, sure):
-            out.append((a, b))
-    return sorted(out + [span for span in found if not any(a < span[1] and span[0] < b for a, b in out)])
+        before = max([last for _, last in out if last <= a], default=end)
+        if bare.is_phone(text, a, b, sure, 0 <= before < a and (_LIST.fullmatch(text, before, a) is not None or is_joined(text, before, a))):
+            out = [span for span in out if span not in inside] + [(a, b)]
+    return sorted(out)
 
 
 def _of_run(

@@ -17,7 +17,7 @@ SHORT = 3  # digits of a group that begins a number without a sign or 0 in front
 AREA = 5  # digits of an area code, at most
 COMPACT = 9  # digits without a sign that are a whole number
 NONE, WORLD, NATIONAL, MENTION, WHOLE, CALLED = range(6)  # forms; WHOLE: of one country; CALLED: by a label
-WA, SEND, ENCODED = b"wa.me/", b"phone=", b"phone=%2"  # before an international number without a +
+WA, SEND, ENCODED = b"wa.me/", b"phone=", b"=%2"  # before an international number without a +
 
 
 @part
@@ -86,6 +86,15 @@ def form(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> Int:
 
 
 @part
+def is_closed(points: U32, i: Int) -> bool:
+    """Return whether one to four digits at `i` end with a closing bracket."""
+    end = i
+    while is_digit(at_or_0(points, end)):
+        end += 1
+    return bool(i < end <= i + 4 and at_or_0(points, end) == 41)
+
+
+@part
 def is_gap(points: U32, a: Int, b: Int, kind: Int) -> bool:
     """Return whether points[a:b] may be between two groups of one number.
 
@@ -95,13 +104,11 @@ def is_gap(points: U32, a: Int, b: Int, kind: Int) -> bool:
         right = b - a <= 3
         for i in range(a, min(b, a + 3)):
             right &= is_sign(points[i]) or points[i] in (32, 40, 41, 47)
+            right &= points[i] != 40 or is_closed(points, b)  # (10 am to 5 pm)
         return bool(right)
     c = points[a]
     if b - a == 1 and c == 40 and kind == NATIONAL:  # 045(482)9173 in Japan
-        i = b
-        while is_digit(at_or_0(points, i)):
-            i += 1
-        return bool(b + 2 <= i <= b + 4 and at_or_0(points, i) == 41)
+        return is_closed(points, b) and is_digit(points[b + 1])
     if b - a == 1:
         return bool(is_sign(c) or c in (32, 41, 47))
     return bool(b - a == 2 and c == 41 and (is_sign(points[a + 1]) or points[a + 1] == 32))

@@ -25,9 +25,10 @@ class Match(NamedTuple):
 
 
 # A label of a host name has at most 63 characters, the part before the @ at most 64 (RFC 5321); any script.
-_LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
-_TOP = r"(?:[A-Za-z]{2,24}(?![0-9A-Za-z_])|[^\W\d_A-Za-z]{2,24}(?!\w))"  # one script: "a@b.com" before a Han letter
-_EMAIL = re.compile(rf"(?<![\w+%@])(?:[OoDd]['’])?\w(?:[\w.+%-]{{0,62}}[\w+-])?@(?:{_LABEL}\.){{1,8}}{_TOP}")
+_MARKS = "\u0900-\u0963\u0966-\u0dff"  # the scripts of India, whose vowel signs are no \\w
+_LABEL = rf"(?:[^\W_]|[{_MARKS}])(?:[\w{_MARKS}-]{{0,61}}(?:[^\W_]|[{_MARKS}]))?"
+_TOP = rf"(?:[A-Za-z]{{2,24}}(?![0-9A-Za-z_])|(?:[^\W\d_A-Za-z]|[{_MARKS}]){{2,24}}(?!\w))"  # one script: "a@b.com" before a Han letter
+_EMAIL = re.compile(rf"(?<![\w+%@{_MARKS}])(?:[OoDd]['’])?[\w{_MARKS}](?:[\w.+%{_MARKS}-]{{0,62}}[\w+{_MARKS}-])?@(?:{_LABEL}\.){{1,8}}{_TOP}")
 BEFORE_AT = 66  # characters of an address before its @, at most
 # Letters of scripts without spaces between words: text before an address, unless all of its first part is in them.
 _LETTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -44,15 +45,18 @@ _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _QUAD = rf"(?:{_OCTET}\.){{3}}{_OCTET}(?!\w)(?!\.\d)"
 _IPV4 = re.compile(rf"(?<![\w.]){_QUAD}", re.ASCII)
 _IPV6 = re.compile(rf"(?<![\w:.])(?:[0-9A-Fa-f]{{0,4}}:){{2,8}}(?:{_QUAD}|[0-9A-Fa-f]{{0,4}})(?![\w:])", re.ASCII)
-_NOBODYS = tuple(  # networks whose addresses identify no machine (RFC 6890): local, private, multicast
+_NOBODYS = tuple(  # networks whose addresses identify no machine (RFC 6890): local, private, multicast, of examples
     ipaddress.ip_network(n)
-    for n in ("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
+    for n in ("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+              "192.0.0.0/24", "192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
               "224.0.0.0/3")
 )  # fmt: skip
 # Four small numbers are a section (6.3.1.4) or a version: five of six matches in Debian's manuals and tldr's pages
 # were small (1,999 of 2,395). One address in 4,096 has no number from 32.
 MIN_LARGEST = 32
+MIN_FIRST = 6  # so are most that begin with a number below it; 2 % of all addresses do
 _GLOBAL_V6 = ipaddress.ip_network("2000::/3")  # all assigned addresses; excludes C++, in which `a::b` matches
+_EXAMPLES_V6 = (ipaddress.ip_network("2001:db8::/32"), ipaddress.ip_network("3fff::/20"))
 
 # Characters of an IBAN by country (ISO 13616, the SWIFT registry; MA is in use without registration).
 _IBAN_LENGTHS = """
@@ -123,36 +127,74 @@ def _ips(text: str) -> Iterator[tuple[int, int]]:
     for m in _IPV4.finditer(text) if text.count(".") > 2 else ():
         address = ipaddress.IPv4Address(m[0])
         nobodys = any(address in network for network in _NOBODYS) or _is_version(text, *m.span())
-        small = max(address.packed) < MIN_LARGEST and not _OF_HOST.search(text, max(0, m.start() - 40), m.start())
-        if not nobodys and not small and not is_labelled(text, m.start()):
+        small = max(address.packed) < MIN_LARGEST
+        doubtful = small or address.packed[0] < MIN_FIRST
+        if not nobodys and not (doubtful and not _is_host(text, *m.span(), small)) and not is_labelled(text, m.start()):
             yield m.span()
 
 
-# Before four numbers below 32 that are an address all the same.
-_OF_HOST = re.compile(
-    r"\b(?:ipv?4?s?|addr(?:ess)?|host|dns|server|ping|gateway|resolver|nameserver|remote|src|dst|client|(?:adresse|direcci[oó]n"
-    r"|endere[cç]o|indirizzo) ip|ip-?адрес|айпи|آي ?بي)(?: address| is)?[\"'\]]?[ :=]{0,3}[\"'\[(]?\Z",
-    re.IGNORECASE,
+# Words, up to three before four small numbers, that show that they are an address all the same; the second ones, and
+# the beginning of a line, only if one of the numbers is not small.
+_OF_HOST = frozenset(
+    "ip ips ipv4 addr address host hosts dns server servers ping gateway resolver nameserver adresse dirección direccion endereço "
+    "indirizzo адрес айпи آيبي serveur servidor عنوان الخادم سيرفر whois traceroute сервер sunucu".split()
 )
-_SOFTWARE = re.compile(
-    r"(?:(?<![a-z])(?:chrome|chromium|firefox|safari|edge|opera|windows|macos|ios|android|linux|kernel|driver|bios|java|jdk|office"
-    r"|nginx|apache|openssl|python|mysql|oracle|oid|asn|schema|dll|sdk|api|app|update|upgrade|patch|hotfix|aggiornamento"
-    r"|mise à jour|обновление|обновления|to version|version|v)[ :]{1,2}|(?<![/.])\b[a-z][\w.]*[/-])\Z",
-    re.IGNORECASE,
+_OF_TRAFFIC = frozenset(
+    "remote src dst client from ssh via depuis desde von с от login connection connected accepted rejected blocked banned ban router "
+    "peer proxy traffic request requests for forwarded rhost logged visitor visitors من a to".split()
 )
+_OF_VERSION = frozenset(
+    "version versión versão versione versie verze verzió verzia versiune wersja wersji wersję versi sürüm sürümü версия версии версию "
+    "версія версії إصدار الإصدار نسخة النسخة نسخه έκδοση גרסה phiên bản संस्करण সংস্করণ firmware micrologiciel logiciel software "
+    "release releases build builds update updated upgrade upgraded patch patched hotfix aktualisiert app application applicatif "
+    "chrome chromium firefox safari edge opera windows macos ios android linux kernel driver drivers bios java jdk office nginx apache "
+    "openssl python mysql oracle oid asn schema dll sdk api ec section sections chapter clause article §  v ver rev прошивка обновление "
+    "обновления прошивки aggiornamento actualización atualização güncelleme تحديث التحديث pilote plugin package library lib".split()
+)
+_VERSION_AFTER = re.compile(r"[-+~][0-9]*[a-z]|[ (-]{1,2}(?:beta|alpha|rc|release|build|version|update|lts|stable)\b", re.IGNORECASE)
+_UNSPACED_VERSION = re.compile(r"(?:版本|バージョン|버전|เวอร์ชัน|固件|ファームウェア)[^0-9]{0,4}\Z")
+_WORD = re.compile(r"[^\W\d_]+|§")
+
+
+def _words_before(text: str, start: int, n: int) -> list[str]:
+    """Return up to `n` words before an address, in lower case."""
+    return _WORD.findall(text[max(0, start - 40) : start].rpartition("\n")[2].lower())[-n:]
+
+
+def _is_host(text: str, start: int, end: int, small: bool) -> bool:
+    """Return whether four small numbers are an address: in a log, before a port, or after a word such as "server"."""
+    some = _words_before(text, start, 3)
+    if not _OF_HOST.isdisjoint(some):
+        return True
+    before = text[max(0, start - 2) : start]
+    logged = before[-1:] in ("", "\n", "@", "[", "=") or before == "//" or _LOGGED.match(text, end)
+    return not small and bool(logged or not _OF_TRAFFIC.isdisjoint(some))
+
+
+_LOGGED = re.compile(r":[0-9]{2,5}\b|/(?:8|16|24|32)\b| - ")
 
 
 def _is_version(text: str, start: int, end: int) -> bool:
     """Return whether four numbers are the version of a program: Chrome/120.0.0.0, lib-1.2.3.44, 5.15.0.91-generic."""
-    if text[end : end + 1] in ("-", "+", "~") and re.match(r"[-+~][0-9]*[a-z]", text[end : end + 12]):
+    before = text[max(0, start - 24) : start]
+    if _VERSION_AFTER.match(text, end) or _UNSPACED_VERSION.search(before):
         return True
-    m = _SOFTWARE.search(text, max(0, start - 24), start)
-    return m is not None and not m[0].lower().startswith(("ip-", "ip/", "ips/", "host/", "host-"))
+    if re.search(r"[0-9]/\Z", before) and not re.search(r"(?:\.[0-9]{1,3}){3}/\Z", before):
+        return True  # 089/66.31.86.20
+    m = _PRODUCT.search(before)
+    if m is not None and m[1].lower() not in _OF_HOST:
+        return True
+    some = _words_before(text, start, 5)
+    return not _OF_VERSION.isdisjoint(some) and _OF_HOST.isdisjoint(some)
+
+
+_PRODUCT = re.compile(r"(?<![/.\w])([A-Za-z][\w.]*)[/-]\Z")  # Chrome/120.0.0.0, lib-1.2.3.44
 
 
 def _is_global_v6(text: str) -> bool:
     try:
-        return ipaddress.IPv6Address(text) in _GLOBAL_V6
+        address = ipaddress.IPv6Address(text)
+        return address in _GLOBAL_V6 and not any(address in network for network in _EXAMPLES_V6)
     except ValueError:
         return False
 
