@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .context import OTHERS, PHONES, is_amount, topic
-from .labels import is_labelled
+from .context import OTHERS, PHONES, UNKNOWN, is_amount, topic
+from .labels import is_labelled, is_phone_key
 
 FEWEST, MOST = 8, 13  # digits
+NEAREST = 2  # words before a number whose groups show that it is a phone
+ADDRESS = 60  # characters between a number and an e-mail address in a list of contacts
 NEAR = 40  # characters next to a number in which letters are read
 _CHAIN = re.compile(r"(?:0[0-9]{1,3} ?[/-] [0-9]|[0-9])[0-9]*(?:(?:[ ./-]|\)[ -]?| ?\()[0-9]+)*")
-_BEFORE = re.compile(r"(?<![0-9A-Za-z_\u00c0-\u024f$€£¥₹₽₺#=+])(?<![0-9][ ./:-])(?<![$€£¥₹₽₺#№] )")
+_BEFORE = re.compile(r"(?<![0-9A-Za-z_\u00c0-\u024f$€£¥₹₽₺#+])(?<![0-9][ ./:-])(?<![$€£¥₹₽₺#№] )")
 _END = re.compile(r"(?![0-9A-Za-z_\u00c0-\u024f%°$€£¥])(?![.:/-][0-9]|,[0-9]{1,2}(?![0-9]))(?! [0-9]{1,3}(?![0-9:/.-]))")
 _S = "[ .-]"
 _SURE = "|".join([  # groups of digits; s is a sign between them
@@ -36,7 +38,7 @@ _SURE = "|".join([  # groups of digits; s is a sign between them
     "\\(0?d d{1,2}\\) ?d{3,4}[ -]?d{3,4}",  # (06 1) 123 4567 in Hungary
     "0[1-9]dd?[ /-]d{8}|08dd([ -])dddd\\1d{4,5}|0[1-9]d{1,3}[/-]d{6,8}",  # 0151 12345678, 0812-3456-7890
     "01[567]d{9}|08d{10,11}|01[567]dsddddsdddd",
-    "0 5ddsdddsddsdd|0d[/-]d{6}|0d [1-9]d{5}",
+    "0s?800sdddsddd|0[1-9]d ?9dddd-dddd|[1-9]d 9d{8}|0 5ddsdddsddsdd|0d[/-]d{6}|0d [1-9]d{5}",
 ]).replace("s", _S).replace("d", "[0-9]")  # fmt: skip
 SURE = re.compile(_SURE)
 _THREES = re.compile("[679][0-9]{2} [0-9]{3} [0-9]{3}")  # 612 345 678 in Spain; an amount, if other numbers are near
@@ -58,9 +60,10 @@ _MOBILE = re.compile(  # a country and the beginning of its mobile phones, witho
     ]).replace("d", "[0-9]").replace("]9", "]{9}").replace("]8", "]{8}").replace("]7", "]{7}").replace("]10", "]{10}")
 )  # fmt: skip
 _COUNTRY = re.compile("[1-9][0-9]{0,2}[ -]")
-_DATE = re.compile(
+_ADDRESS = re.compile(r"\w@\w[\w-]*\.\w")
+_DATE = re.compile(  # or a post code: 01229-130
     "(?:19|20)[0-9]{2}[./ -]?(?:0[1-9]|1[0-2])[./ -]?(?:[0-2][0-9]|3[01])(?![0-9])|(?:19|20)[0-9]{2}(?:[./]| ?[-/ ] ?(?:19|20)[0-9]{2}(?![0-9]))"
-    "|(?:[0-2]?[0-9]|3[01])[./ -]?(?:0?[1-9]|1[0-2])[./ -]?(?:19|20)[0-9]{2}(?![0-9])"
+    "|[0-9]{5}-[0-9]{3,4}(?![0-9])|(?:[0-2]?[0-9]|3[01])[./ -]?(?:0?[1-9]|1[0-2])[./ -]?(?:19|20)[0-9]{2}(?![0-9])"
     "|(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-2][0-9]|3[01])[0-9]{4}"
 )
 
@@ -71,15 +74,15 @@ _AT_HOME = (
     (re.compile("[\u0370-\u03ff]"), re.compile("69[0-9]{8}|2[1-8][0-9]{8}")),  # Greece
     (re.compile("[\u0400-\u04ff]"), re.compile("9[0-9]{9}")),  # Russia
     (re.compile("[\u10a0-\u10ff]"), re.compile("5[0-9]{8}")),  # Georgia
+    (re.compile("[\uac00-\ud7af]"), re.compile("1[568][0-9]{6}")),  # Korea: 1588-1234
 )
 
 
 def is_home(text: str, start: int, end: int) -> bool:
     """Return whether the digits text[start:end] are a mobile phone of the country whose script is near."""
     near = text[max(0, start - NEAR) : start].rpartition("\n")[2] + text[end : end + NEAR].partition("\n")[0]
-    return not near.isascii() and any(
-        number.fullmatch(text, start, end) and script.search(near) for script, number in _AT_HOME
-    )
+    digits = "" if near.isascii() else re.sub("[^0-9]", "", text[start:end])
+    return any(number.fullmatch(digits) and script.search(near) for script, number in _AT_HOME)
 
 
 def is_alone(text: str, start: int, end: int) -> bool:
@@ -125,8 +128,19 @@ def is_phone(text: str, start: int, end: int, sure: bool, listed: bool) -> bool:
     sure = sure or is_home(text, start, end) or is_alone(text, start, end)
     if is_amount(text, end) or is_labelled(text, start):
         return False
+    if text[start - 1 : start] == "=" and not is_phone_key(text, start):
+        return False
+    if sure:
+        return topic(text, start, end, NEAREST) != OTHERS
     about = topic(text, start, end)
-    return about != OTHERS if sure else (listed or about == PHONES) and not _DATE.match(text, start)
+    in_contacts = about == UNKNOWN and _has_address(text, start, end)
+    return (listed or in_contacts or about == PHONES) and not _DATE.match(text, start)
+
+
+def _has_address(text: str, start: int, end: int) -> bool:
+    """Return whether an e-mail address is near a number, as in a list of contacts."""
+    near = text[max(0, start - ADDRESS) : start].rpartition("\n")[2] + " " + text[end : end + ADDRESS].partition("\n")[0]
+    return _ADDRESS.search(near) is not None
 
 
 def _rises(whole: str) -> bool:

@@ -46,7 +46,7 @@ def _unspaced() -> re.Pattern[str]:
         [w for w in words(one) if _UNSPACED.match(w)]
         for one in (NEAR_PHONE_UNSPACED + PHONE, NEAR_OTHER_UNSPACED + NOT_PERSONAL, NUMBER)
     ]
-    return re.compile(f"({trie(some[0])})|({trie(some[1])})|({trie(some[2])})")
+    return re.compile(f"(?P<other>{trie(some[1])})|(?P<phone>{trie(some[0])})|(?P<number>{trie(some[2])})")
 
 
 @cache
@@ -61,19 +61,19 @@ def is_amount(text: str, end: int) -> bool:
     return _units().match(text, end) is not None
 
 
-def topic(text: str, start: int, end: int) -> int:
+def topic(text: str, start: int, end: int, most: int = WORDS) -> int:
     """Return what the words near the number text[start:end] speak of: PHONES, OTHERS or UNKNOWN.
 
-    The nearest of six words before the number decides; if there is none, one of four words after it.
+    The nearest of `most` words before the number decides; if there is none, one of four words after it.
     """
     window = text[max(0, start - BEFORE) : start].rpartition("\n")[2].lower()
     found = _unspaced_topic(window) if _UNSPACED.search(window) else UNKNOWN
     if found == UNKNOWN:
-        found = _spaced_topic(window, " " in text[start:end])
+        found = _spaced_topic(window, " " in text[start:end], most)
     return found or _after(text[end : end + AFTER].partition("\n")[0].lower())
 
 
-def _spaced_topic(window: str, grouped: bool) -> int:
+def _spaced_topic(window: str, grouped: bool, most: int) -> int:
     """Return what the nearest word speaks of; "number" directly before a number is a phone's, unless a word follows it.
 
     "No 12345678" and "Teile-Nr. 12345678" are of another thing, "my no 12345678" is a phone.
@@ -96,7 +96,7 @@ def _spaced_topic(window: str, grouped: bool) -> int:
         if not number and (kind == _WEAK or (n == 0 and word in _SHORT)):
             number, at = word, n
         n += 1
-        if n == WORDS:
+        if n == most:
             break
     return PHONES if number and number not in _SHORT and (at == 0 or grouped) else UNKNOWN
 
@@ -114,7 +114,7 @@ def _unspaced_topic(window: str) -> int:
     """Return what the last word of a script without spaces speaks of; a word for numbers only if no other is there."""
     found = UNKNOWN
     for m in _unspaced().finditer(window):
-        kind = (PHONES, OTHERS, _WEAK)[(m.lastindex or 1) - 1]
+        kind = {"other": OTHERS, "phone": PHONES, "number": _WEAK}[m.lastgroup or ""]
         found = kind if kind != _WEAK or found == UNKNOWN else found
     return found
 
@@ -126,7 +126,7 @@ def _after(window: str) -> int:
     """
     if _ON.match(window):
         return PHONES
-    if _UNSPACED.search(window) and (m := _unspaced().search(window)) and m.lastindex == 1:
+    if _UNSPACED.search(window) and (m := _unspaced().search(window)) and m.lastgroup == "phone":
         return PHONES
     some = [w for w in _APART.split(window) if w][:WORDS_AFTER]
     return PHONES if any(w in _called() for w in some) else UNKNOWN

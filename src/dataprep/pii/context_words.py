@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # Single words, up to six words before a number, that show that it is a phone; those of `label_words.PHONE` do, too.
 NEAR_PHONE = """
+đài|verde|freephone|tollfree|switchboard|helpdesk|hotlines|infoline|infolinia|infoligne|standardiste|centralino|centralita|centralka|zentrale|empfang|recepción
+reception|réception|recepción|recepção|portineria|ресепшн|диспетчер|диспетчерская|приёмная|приемная|лінія|линия|гаряча|горячая|регистратура|реєстратура|секретарь|довідка|справочная
 ykalemni|kalemni|kalmni|kelmni|kelmouni|kallemni|klemni|nkelmek|n3ayet|3ayet|3ayetli|3ayetlo|3ayetliya|ayet|3yet|3it|3iti|3itlo|3iyet|itasel|ittasel|itesel
 etesel|tsel|tsal|itsel|ettasel|kallimni|kalimni|kellemni|kalemna|kelmouna|sawl|sawlou|rann|ronn|3ayyat|itlobni|wtsp|wtsap|wtp|whatssap|watssap|watsap|watsapp
 wathsap|whtsp|ws|phon|fon|tele|telf|tlf|tlph|tph|portab|hatef|jawwal|jawal|mobil|mobayl|mobile|phone|fone|milao|milaao|lagao|lagana|karna|karo|karlo|karein
@@ -51,45 +53,47 @@ nmra|nemra|nmrti|nmrtek|nemrti|nmerti|nimirti|telifon|tilifon|3ayt|3eyet|3iyt|so
 """
 # The same for scripts without spaces between words: a number just behind them is a phone.
 NEAR_PHONE_UNSPACED = """
+致電|撥打|請撥|請電|洽詢|查詢|專線|专线|咨询|諮詢|热线|客服电话|总机|總機|分机|打電話|來電|来电|短信|簡訊|受付|代表|内線|直通|お電話|連絡先|고객센터|상담|대표번호|대표|콜센터|예약문의|안내|전화하|ศูนย์|สายด่วน|สอบถาม|แฟกซ์|ไลน์
 电话|電話|手机|手機|致电|拨打|撥打|联系|聯絡|聯繫|座机|市話|客服|微信|传真|傳真|热线|熱線|打给|短信|携帯|連絡|お問い合わせ|ご予約|電話番号|フリーダイヤル|ケータイ|かけて
 전화|휴대폰|핸드폰|연락|문의|팩스|카톡|휴대전화|โทร|โทรศัพท์|เบอร์|มือถือ|ติดต่อ|ໂທ|ເບີ|ໂທລະສັບ|ມືຖື|ติดต่อ|ဖုန်း|ဆက်သွယ်|ទូរស័ព្ទ|ទូរសព្ទ|ទាក់ទង
 """
 # Single words, up to six words before a number without a 0 or + in front, that show that it is no phone; those of
 # `label_words.NOT_PERSONAL` do, too.
 NEAR_OTHER = """
+renavam|chassi|châssis|chasis|telaio|fahrgestell|protocollo|prot|fascicolo|vận|đơn|rastreamento|القطعة|قطعة|المنتج|موديل|cep|cap|oem|ref|barcode|imei|lotto|loto
 part|parts|compte|az|aktenzeichen|winning|gagnants|lucky
-orders|ordered|shipment|parcel|package|consignment|awb|waybill|tracked|delivery|invoices|bill|receipt|transaction|txn|txid|payment
+orders|ordered|shipment|parcel|package|consignment|awb|waybill|tracked|invoices|bill|receipt|transaction|txn|txid|payment
 paid|pay|pays|deposit|transfer|amount|total|sum|subtotal|price|cost|costs|budget|revenue|sales|profit|worth|salary|fee|fees|fine|debt
-population|inhabitants|people|users|followers|subscribers|views|votes|voters|hits|downloads|copies|visitors|customers|steps|points
-score|miles|distance|area|bytes|size|length|weight|count|counter|rows|lines|records|entries|items|units|pieces|quantity|qty|stock
+population|inhabitants|users|followers|subscribers|views|votes|voters|hits|downloads|copies|visitors|steps|points
+score|miles|distance|bytes|size|length|weight|count|counter|rows|lines|records|entries|items|units|pieces|quantity|qty
 pin|otp|code|codes|password|passcode|token|checksum|crc32|seed|port|offset|timestamp|epoch|ts|unix|pid|tid|rev|revision|commit
 session|request|trace|span|error|status|exit|hex|decimal|digits|number-plate|plate|registry|patent|trademark|claim|claims|permit
-student|employee|staff|badge|matricule|matrícula|matricola|matrikelnummer|matrikel|enrolment|enrollment|roll|exam|candidate|voter
-patient|record|chart|prescription|sample|specimen|lab|catalog|catalogue|cat|isbn|issn|oclc|lccn|asin|sku|plu|product|device
-equipment|engine|chassis|model|flight|train|seat|room|gate|locker|bus|route|line|station|zone|sector|parcelle|lot|plot|deed|cadastre
+badge|matricule|matrícula|matricola|matrikelnummer|matrikel|enrolment|enrollment|roll|exam|candidate|voter
+record|chart|prescription|sample|specimen|lab|catalog|catalogue|cat|isbn|issn|oclc|lccn|asin|sku|plu
+engine|chassis|model|flight|train|seat|room|gate|locker|parcelle|lot|plot|deed|cadastre
 coordinates|latitude|longitude|lat|lon|lng|altitude|year|years|date|page|pages|chapter|verse|article|row|column|table|figure
-colis|suivi|livraison|expédition|montant|prix|somme|totale|chiffre|habitants|personnes|abonnés|vues|électeurs|ventes|salaire
-réservation|reservation|billet|étudiant|élève|employé|assuré|sécurité|sociale|allocataire|contribuable|fiscal|immatriculation|brevet
+colis|suivi|expédition|montant|prix|somme|totale|chiffre|habitants|abonnés|vues|électeurs|ventes|salaire
+billet|étudiant|élève|employé|assuré|sécurité|sociale|allocataire|contribuable|fiscal|immatriculation|brevet
 code-barre|référence|réf|transaction|virement|paiement|facturation|n°client|abonné|abonnement|dossier|sinistre|plainte|permis
-pedido|envío|guía|rastreo|seguimiento|monto|importe|precio|suma|habitantes|personas|seguidores|vistas|votos|ventas|recibo|reserva
+pedido|envío|guía|rastreo|seguimiento|monto|importe|precio|suma|habitantes|seguidores|vistas|votos|ventas|recibo
 expediente|matrícula|afiliado|seguro|código|contraseña|contador|boleto|rastreio|encomenda|código|protocolo|boletim|inscrição|processo
-valor|preço|habitantes|pessoas|seguidores|recibo|reserva|spedizione|ordine|codice|importo|prezzo|abitanti|persone|tessera|protocollo
-pratica|ricevuta|prenotazione|bolletta|sendung|sendungsnummer|paket|lieferung|lieferschein|betrag|preis|summe|einwohner|menschen|personen
-aufrufe|stimmen|buchung|buchungsnummer|fahrgestellnummer|versicherungsnummer|mitgliedsnummer|steuernummer|personalnummer|vorgang
+valor|preço|habitantes|seguidores|recibo|spedizione|ordine|codice|importo|prezzo|abitanti|tessera|protocollo
+pratica|ricevuta|bolletta|sendung|sendungsnummer|paket|lieferung|lieferschein|betrag|preis|summe|einwohner|menschen
+aufrufe|stimmen|buchungsnummer|fahrgestellnummer|versicherungsnummer|mitgliedsnummer|steuernummer|personalnummer|vorgang
 vorgangsnummer|zählernummer|zähler|artikelnr|rechnungsnr|kundennr|iban|bedrag|prijs|inwoners|zending|pakket|klant|polisnummer
 dossiernummer|lidnummer|ordernummer|factuurnummer|ordrenummer|fakturanummer|kundenummer|beställning|ordre|tilaus|tilausnumero|lasku
-laskun|viite|viitenumero|zamówienia|zamówienie|przesyłka|paczka|kwota|cena|suma|mieszkańców|osób|rezerwacja|objednávka|objednávky|zásilka
+laskun|viite|viitenumero|zamówienia|zamówienie|przesyłka|paczka|kwota|cena|suma|mieszkańców|osób|objednávka|objednávky|zásilka
 číslo|částka|cena|obyvatel|faktury|rendelés|rendelésszám|számla|csomag|ár|összeg|comandă|comanda|colet|sumă|preț|locuitori|pošiljka
-narudžba|narudžbe|račun|cijena|iznos|stanovnika|sipariş|kargo|takip|tutar|fiyat|nüfus|kişi|dekont|barkod|tc|rezervasyon|resi|paket|harga
+narudžba|narudžbe|račun|cijena|iznos|stanovnika|sipariş|kargo|takip|tutar|fiyat|nüfus|kişi|dekont|barkod|tc|resi|paket|harga
 jumlah|tagihan|invois|vận|đơn|giá|mã|kiện|tổng|bill|resibo|presyo|oda|bei|talab|thaman|taman|commande
 посылка|посылки|посылку|отправление|отправления|сумма|цена|стоимость|итого|жителей|человек|подписчиков|просмотров|голосов|билет|билета
-бронь|бронирование|код|кода|пароль|чек|чека|транзакция|платёж|платеж|артикул|штрихкод|трек|трек-код|ттн|посилка|сума|ціна|вартість
-мешканців|осіб|квиток|замовлення|пратка|цена|пакет|пошиљка|захиалга|тапсырыс|δέμα|αποστολή|ποσό|τιμή|σύνολο|κάτοικοι|κωδικός|κράτηση
+код|кода|пароль|чек|чека|транзакция|платёж|платеж|артикул|штрихкод|трек|трек-код|ттн|посилка|сума|ціна|вартість
+мешканців|осіб|квиток|замовлення|пратка|цена|пакет|пошиљка|захиалга|тапсырыс|δέμα|αποστολή|ποσό|τιμή|σύνολο|κάτοικοι|κωδικός
 παραγγελίας|απόδειξη|משלוח|חבילה|סכום|מחיר|תושבים|קוד|אסמכתא|קבלה|תיק|הזמנה|פוליסה|פטירה|առաքում|պատվեր|გზავნილი|შეკვეთა|ትዕዛዝ|ደረሰኝ|ሂሳብ
 पार्सल|राशि|कीमत|मूल्य|कुल|जनसंख्या|लोग|बुकिंग|खाता|कोड|रसीद|बिल|ऑर्डर|पीएनआर|रोल|पंजीकरण|পার্সেল|পরিমাণ|দাম|মূল্য|জনসংখ্যা|হিসাব|রসিদ|অর্ডার|কোড
 ஆர்டர்|பில்|கணக்கு|ఆర్డర్|బిల్|ఖాతా|ಆರ್ಡರ್|ಬಿಲ್|ಖಾತೆ|ഓർഡർ|ബിൽ|അക്കൗണ്ട്|ઓર્ડર|બિલ|ખાતા|ਆਰਡਰ|ਬਿੱਲ|ਖਾਤਾ|ඇණවුම|ගිණුම
 طلب|طلبية|الطلبية|الطلب|طلبك|شحنة|الشحنة|شحن|تتبع|التتبع|طرد|الطرد|مبلغ|المبلغ|ثمن|الثمن|سعر|السعر|بسعر|مجموع|المجموع|إجمالي|الإجمالي
-نسمة|سكان|السكان|متابع|مشاهدة|أصوات|صوت|حجز|الحجز|تذكرة|التذكرة|رمز|الرمز|كود|الكود|إيصال|وصل|التسجيل|تسجيل|القيد|عملية|العملية|معاملة
+نسمة|سكان|السكان|متابع|مشاهدة|أصوات|صوت|تذكرة|التذكرة|رمز|الرمز|كود|الكود|إيصال|وصل|التسجيل|تسجيل|القيد|عملية|العملية|معاملة
 المعاملة|تحويل|التحويل|بوليصة|البوليصة|فاتورة|الفاتورة|عداد|العداد|باركود|الباركود|مبلغ|قیمت|مرسوله|رهگیری|سفارش|فاکتور|حساب|کد|پیگیری|بارکد
 آرڈر|پارسل|بل|رسید|اکاؤنٹ|کوڈ
 """

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 # Words after which a number is not personal, or at least no phone, by what they name.
 NOT_PERSONAL = """
+pis|nis|cnh|cbu|run|nit|cédula|cedula|ruc|rfc|nss|cif|cups|niss|nib|pec|matricola|matricule|matrícula|pod|pdr|nir|pdl|prm|insee|finess|rpps|adeli
+ape|naf|st.-nr|steuernummer|steuer-nr|idnr|kd.-nr|vers.-nr|vsnr|lanr|bsnr|rsin|agb|krs|ičo|dič|ič|rč|adószám|taj|cui|еик|егн|булстат|vkn|mersis|sgk
+кпп|кбк|октмо|оквэд|уин|егрн|рнокпп|іпн|иин|бин|ע.מ|gstin|gst|pan|ifsc|micr|pnr|utr|consumer no|consumer number|cnic|ntn|strn|nid|tin|nib|nisn|resi|no resi|no. resi
+rekening|no rekening|no rek|mykad|ssm|mã số thuế|số tài khoản|stk|cmtnd|qq|税号|開戶|philhealth|bvn|nin|kra|paybill|till|till number|nhs|charity|sort|npi|mls|acn|tfn
+nzbn|ird|hst|imo|mmsi|icao|orcid|pmid|pmcid|oclc|lccn|viaf|gnd|isni|cas|hs code|icq|steam|zoom|meeting id|webinar id|id de réunion|teamviewer|anydesk|passcode|awb|colis|suivi
+tracking number|tracking no|shipment|parcel|consignment|reçu|recibo|quittung|receipt|transaction|txn|transaction id|payment|virement|transfer|claim|claim no|sinistre|siniestro
+patent|trademark|matric|student id|student number|employee id|employee no|badge|voter id|registro|expediente nº|protocolo|protocollo|boleto|nosso número|kenteken|plaque|immatriculation
+chassis|engine no|номер счета|лицевой счет|лицевой счёт|л/с|трек|ттн|код|кадастровый|удостоверение|полис|свидетельство|лицензия|вин|штрихкод|баркод|серия|абонент
+код отслеживания|רישיון|רישוי|אסמכתא|משלוח|מעקב|קבלה|رقم الحجز|رقم التذكرة|رقم الشحنة|رقم الإيصال|رقم العملية|رقم المعاملة|رقم البوليصة|رقم العداد|رقم الاشتراك|رقم المشترك
+السجل المدني|البطاقة الوطنية|القومي|الرقم القومي|الضريبية|رقم القيد|رقم التسجيل|الباركود|باركود|آيبان|شماره حساب|شماره کارت|شبا|کد پیگیری|کد رهگیری|شماره پرونده|شناسه|کد اقتصادی|کد پستی
+رجسٹریشن نمبر|اکاؤنٹ نمبر|شناختی کارڈ نمبر|बिल नंबर|खाता नंबर|रजिस्ट्रेशन|पंजीकरण संख्या|उपभोक्ता संख्या|रसीद|ट्रैकिंग|जीएसटी|হিসাব নম্বর|এনআইডি|চালান নম্বর|ট্র্যাকিং|লাইসেন্স
+เลขผู้เสียภาษี|เลขประจำตัวผู้เสียภาษี|เลขที่บัญชี|เลขที่|ทะเบียน|รหัสสินค้า|รหัสลูกค้า|税務登録|登録番号|申込番号|整理番号|証券番号|お問い合わせ番号|荷物番号|免許|会員ID|学籍番号|社員番号
+등록번호|사업자|예약번호|접수번호|운송장|관리번호|면허|학번|사번|자동이체|工号|学号|会员号|编号|編號|流水号|交易号|保单号|车牌|许可证|執照|統編|备案号|文号|存单
 isbn|issn|ismn|ean|doi|arxiv|j.cell|isbn-10|isbn-13|ردمك|מסת"ב|upc|gtin
 barcode|code-barres|штрихкод|штрих-код|条码|バーコード
 version|ver|v|release|build|firmware|rfc|section|версия|версії|έκδοση|גרסה|الإصدار|إصدار|نسخه|版本|バージョン|버전
@@ -42,7 +55,7 @@ kundennr|klantnummer|número de cliente|codice cliente|müşteri no|müşteri nu
 訂單編號|发票|发票号码|發票號碼|快递单号|运单号|运单号码|單號
 注文番号|注文|伝票番号|伝票|請求書番号|会員番号|お客様番号|追跡番号|주문번호
 주문 번호|주문|송장번호|송장 번호|운송장번호|고객번호|회원번호
-siren|siret|entreprise|ondernemingsnummer|rcs|rc|ice|cnss|patente|tva|vat|kvk|kbo|bce|btw|crn|duns|company|registration|registered|cnpj|abn|ein
+renavam|siren|siret|entreprise|ondernemingsnummer|rcs|rc|ice|cnss|patente|tva|vat|kvk|kbo|bce|btw|crn|duns|company|registration|registered|cnpj|abn|ein
 p.iva|p. iva|partita iva|nip|regon|ust-idnr|handelsregister|hrb|السجل التجاري|التعريف الموحد للمقاولة|الرقم الضريبي
 инн|огрн|кпп|снилс|єдрпоу|окпо|αφμ|α.φ.μ.|γεμη|γ.ε.μη|ח.פ.|ח"פ
 עוסק מורשה|统一社会信用代码|統一編號|法人番号|사업자등록번호|법인등록번호|mst
@@ -70,7 +83,7 @@ hubungi|hubungi cs|telepon|no hp|nomor hp|wa|wsp|zap|zalo|جوالي|热线
 cell|cel|celular|cellulare|handy|gsm|fax|whatsapp|watsap|lwatssap|wtsp
 wasap|ph|tfno|tlf|tlfn|điện thoại|liên hệ|nmerti|nmra
 call|appelez|appeler|appelle|contact|contact no|home|home phone|landline
-hotline|helpline|toll free|portable|fixe|num|durchwahl
+numero verde|número verde|numéro vert|tổng đài|hotline|helpline|toll free|portable|fixe|num|durchwahl
 erreichbar|anrufen|rückruf|festnetz|teléfono de contacto|contacto|contato
 kontakt|kontaktowy|kom|komórka|puh|simu|cep|gọi|sđt
 هاتف|الهاتف|هاتفي|تلفون|التلفون|تليفون|التيليفون|جوال|الجوال|موبايل

@@ -67,6 +67,12 @@ _KEY = re.compile(  # order_id= "orderId": "
     r"[\"']?[ \t]?[:=][ \t]?[\"']?\Z"
 )
 _PHONE_KEY = re.compile("phone|mobile|tel|gsm|cell|fax|contact|whatsapp|msisdn|call|sms", re.IGNORECASE)
+_PHONE_KEYS = re.compile(
+    r"(?:phone|mobile|tel|gsm|cell|fax|contact|whatsapp|msisdn|call|sms|\b(?:to|from|caller|callee|sender|recipient|number|dest|dst|src"
+    r"|wa|receiver))\w*[\"']?[ ]?[:=][ ]?[\"']?\Z", re.IGNORECASE
+)
+# The number of a company in the European Union: TVA FR71 020428803.
+_TAX = re.compile(r"(?:tva|vat|ust|mwst|nif|iva|intracom\w*|dph|pvm|btw)\b[^0-9\n]{0,16}[A-Z]{2}[0-9A-Z]{0,2}[ \u00a0]?\Z", re.IGNORECASE)
 _AND = re.compile(rf"[ ,]*(?:{AND})[ ,]*(?:(?:{AFTER_PHONE}) )?[(+]?", re.IGNORECASE)
 
 
@@ -97,13 +103,20 @@ def is_labelled(text: str, start: int) -> bool:
         return not _PURPOSE.search(before)
     if last in ("=", '"', "'", ":", " ") and ("=" in before[-4:] or ":" in before[-4:]) and _is_key(before):
         return True
-    return last in (" ", "\u00a0") and _ACCOUNT.search(before) is not None
+    if last in (" ", "\u00a0") and _ACCOUNT.search(before):
+        return True
+    return before[-2:].strip()[-1:].isalnum() and _TAX.search(before) is not None
 
 
 def _is_key(before: str) -> bool:
     """Return whether a text ends with a parameter of a URL, or a name in code, which names no phone: order_id=, "no": ."""
     m = _KEY.search(before)
     return (m is not None and not _PHONE_KEY.search(m[0])) or _PARAMETER.search(before) is not None
+
+
+def is_phone_key(text: str, start: int) -> bool:
+    """Return whether a name in code that may be of a phone precedes a number: to=, phone=, msisdn=."""
+    return _PHONE_KEYS.search(text, max(0, start - LABEL), start) is not None
 
 
 def is_phone_label(text: str, start: int) -> bool:

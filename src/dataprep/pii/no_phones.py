@@ -10,6 +10,7 @@ import numpy as np
 from dataprep.unicode.text import I64, U16, U32, Int
 
 from .digit_groups import at_or_0, part
+from .number_plans import is_century
 from .phone_forms import NONE, form
 
 DRAWN = 50  # the highest number of a lottery
@@ -105,8 +106,11 @@ def is_something_else(points: U32, groups: I64, at: Int, last: Int, called: Int)
     if bits or (n == 10 and total % 11 == 0 and at_or_0(points, s - 1) == 47):
         return True
     if last == at + 1:
+        year = points[groups[at, 1]] == 47 and groups[last, 1] - groups[last, 0] == 4
+        if year and is_century(points, groups[last, 0]):  # 0092981/2023
+            return True
         second = groups[last, 1] - groups[last, 0]
-        if first == 5 and second == 4 and groups[last, 0] - groups[at, 1] == 1 and points[groups[at, 1]] == 45:
+        if first == 5 and second in (3, 4) and groups[last, 0] - groups[at, 1] == 1 and points[groups[at, 1]] == 45:
             return True
     if last < at + 3 or points[s] != 48 or at == called:
         return False
@@ -115,12 +119,13 @@ def is_something_else(points: U32, groups: I64, at: Int, last: Int, called: Int)
 
 @part
 def is_drawn(points: U32, groups: I64, at: Int, last: Int) -> bool:
-    """Return whether groups are numbers of a lottery: two digits each, not above 50, and rising."""
+    """Return whether groups are numbers of a lottery: two digits each, not above 50; five rise, six may be in any order."""
     old: Int = 0
+    six = last >= at + 5  # in any order
     for k in range(at, last + 1):
         i = groups[k, 0]
         value = 10 * (np.int64(points[i]) - 48) + np.int64(points[i + 1]) - 48
-        if groups[k, 1] - i != 2 or not old < value <= DRAWN:
+        if groups[k, 1] - i != 2 or value > DRAWN or (value <= old and not six):
             return False
         old = value
     return True

@@ -115,10 +115,14 @@ def _of_run(
 
 
 def _is_other(text: str, start: int, end: int) -> bool:
-    """Return whether a number without a label is counted, is ten digits in order, or has no 0 or + and is no phone."""
+    """Return whether a number without a label is ten digits in order, or a code; or has no 0 or + and is counted."""
+    if text[start - 1 : start].isupper() and text[start - 3 : start].isalpha() and text[start - 3 : start].isupper():  # GHN0323646472
+        return True
     if text[start] == "0":
         return text[start:end] == _DIGITS
-    return text[start - 1 : start] not in _LEADS and (bare.is_amount(text, end) or topic(text, start, end) == OTHERS)
+    if text[start - 1 : start] in _LEADS:
+        return False
+    return bare.is_amount(text, end) or topic(text, start, end, bare.NEAREST) == OTHERS
 
 
 def _is_inside(others: list[tuple[int, int]], start: int) -> bool:

@@ -34,6 +34,8 @@ BEFORE_AT = 66  # characters of an address before its @, at most
 _LETTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _UNSPACED = re.compile(rf".*[{_LETTERS}](?=[0-9A-Za-z])")
 
+_TO = re.compile(rf"[{_LETTERS}]{{2,}}(?:[至到给給往为為是は]|まで|ไปที่|ที่)(?=[{_LETTERS}]+\Z)")  # "send to" before such a part
+
 _FILE_SUFFIXES = """
 png jpg jpeg gif svg webp ico bmp tiff js jsx mjs cjs ts tsx css scss html htm xml json yaml yml toml ini cfg conf txt
 csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch diff java heic avif dmg ttf woff eot sql
@@ -117,7 +119,8 @@ def emails(text: str) -> Iterator[tuple[int, int]]:
         end = m.end()
         at = text.find("@", end)
         if not _is_file(text, *m.span()):
-            glued = _UNSPACED.match(text, m.start(), text.index("@", m.start()))
+            sign = text.index("@", m.start())
+            glued = _UNSPACED.match(text, m.start(), sign) or _TO.match(text, m.start(), sign)
             yield (glued.end() if glued else m.start()), m.end()
 
 
