@@ -23,15 +23,15 @@ _SURE = "|".join([  # groups of digits; s is a sign between them
     "[2-9]ddsdddsdddd",  # 347 123 4567 in Italy
     "[1-9]ds(?!(?:19|20)ddd?s(?:19|20))ddddsdddd",  # 55 1234 5678 in Mexico
     "[1-9]ds9ddddsdddd|[1-9]ds9sddddsdddd",  # 11 91234 5678 in Brazil
-    "[6-9]dddd[ -]ddddd",  # 98765 43210 in India
+    "(?P<range>[6-9])dddd(?: |-(?!(?P=range)))ddddd",  # 98765 43210 in India
     "[5-9]dd-ddd-ddd",  # 501-234-567 in Poland
     "[49]dd dd[ -]ddd",  # 412 34 567 in Norway
     "[679]sddsddsddsdd",  # 6 77 12 34 56 in Cameroon
     "9sddddsdddd",  # 9 8765 4321 in Chile
     "[2-9]dsdddsdddd",  # 30 123 4567 in Hungary
     "1[3-9]dsddddsdddd",  # 138 1234 5678 in China
-    "3dd[ /-]d{7}|3dd dd dd ddd|9[78]d-d{7}",  # 347 1234567 in Italy, 984-1234567 in Nepal
-    "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?\\(ddd\\) ?ddd-dd-dd|89d{9}",  # 8 701 123 45 67 in Kazakhstan
+    "3dd[ ./-]d{7}|3dd dd dd ddd|9[78]d-d{7}",  # 347 1234567 in Italy, 984-1234567 in Nepal
+    "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?\\(d{3,5}\\) ?d{1,3}-dd-dd|06 ?\\(d{1,2}\\) ?ddd[ -]d{3,4}|89d{9}",  # 8 701 123 45 67 in Kazakhstan
     "8[ -]6dd[ -]ddddd",  # 8 612 34567 in Lithuania
     "1s?[2-9]dds[2-9]ddsdddd|1s?[38]00sdddsddd",  # 1 212 555 0123, 1300 123 456
     "\\(d{1,4}\\) ?-?(?!(?:19|20)dd-)(?:9 ?)?d{3,4}sd{4}|\\(d{2,4}\\) ?(?:dddsddsdd|dddsddd|d{6,9})",  # (664) 123 4567
@@ -61,9 +61,9 @@ _MOBILE = re.compile(  # a country and the beginning of its mobile phones, witho
 )  # fmt: skip
 _COUNTRY = re.compile("[1-9][0-9]{0,2}[ -]")
 _ADDRESS = re.compile(r"\w@\w[\w-]*\.\w")
-_DATE = re.compile(  # or a post code: 01229-130
+_DATE = re.compile(  # or a post code: 01229-130; or a private address: 10.91.20.67
     "(?:19|20)[0-9]{2}[./ -]?(?:0[1-9]|1[0-2])[./ -]?(?:[0-2][0-9]|3[01])(?![0-9])|(?:19|20)[0-9]{2}(?:[./]| ?[-/ ] ?(?:19|20)[0-9]{2}(?![0-9]))"
-    "|[0-9]{5}-[0-9]{3,4}(?![0-9])|(?:[0-2]?[0-9]|3[01])[./ -]?(?:0?[1-9]|1[0-2])[./ -]?(?:19|20)[0-9]{2}(?![0-9])"
+    "|[0-9]{5}-[0-9]{3,4}(?![0-9])|[0-9]{1,3}(?:[.][0-9]{1,3}){3}(?![0-9])|(?:[0-2]?[0-9]|3[01])[./ -]?(?:0?[1-9]|1[0-2])[./ -]?(?:19|20)[0-9]{2}(?![0-9])"
     "|(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-2][0-9]|3[01])[0-9]{4}"
 )
 

@@ -14,6 +14,8 @@ BEFORE = 56  # characters before a number in which words are read
 WORDS = 6  # words before a number that are read
 AFTER = 28  # characters after a number in which words are read
 WORDS_AFTER = 4
+COMPACT = 10  # digits of a number that "the number of the shop is" names, at most
+MOST_BETWEEN = 3  # words between "number" and a number
 _ON = re.compile(" (?:पर|pe|par|پر|পে)(?![^\\W_])")
 _APART = re.compile(r"[\s_\-./'’‘:：=\"“”«»(（){}\[\]【】「」,،、;؛。।#|<>*+~!?؟&@\\]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -69,11 +71,11 @@ def topic(text: str, start: int, end: int, most: int = WORDS) -> int:
     window = text[max(0, start - BEFORE) : start].rpartition("\n")[2].lower()
     found = _unspaced_topic(window) if _UNSPACED.search(window) else UNKNOWN
     if found == UNKNOWN:
-        found = _spaced_topic(window, " " in text[start:end], most)
+        found = _spaced_topic(window, " " in text[start:end] or end - start <= COMPACT, most)
     return found or _after(text[end : end + AFTER].partition("\n")[0].lower())
 
 
-def _spaced_topic(window: str, grouped: bool, most: int) -> int:
+def _spaced_topic(window: str, short: bool, most: int) -> int:
     """Return what the nearest word speaks of; "number" directly before a number is a phone's, unless a word follows it.
 
     "No 12345678" and "Teile-Nr. 12345678" are of another thing, "my no 12345678" is a phone.
@@ -83,7 +85,9 @@ def _spaced_topic(window: str, grouped: bool, most: int) -> int:
         if not word:
             continue
         if word.isdigit():
-            break
+            if len(word) > 2:
+                break
+            continue
         kind = kinds.get(word, UNKNOWN) or _unglued(word)
         if kind in (PHONES, OTHERS):
             return kind
@@ -98,7 +102,7 @@ def _spaced_topic(window: str, grouped: bool, most: int) -> int:
         n += 1
         if n == most:
             break
-    return PHONES if number and number not in _SHORT and (at == 0 or grouped) else UNKNOWN
+    return PHONES if number and number not in _SHORT and (at <= MOST_BETWEEN if short else at == 0) else UNKNOWN
 
 
 def _unglued(word: str) -> int:

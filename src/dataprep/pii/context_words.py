@@ -4,6 +4,9 @@ from __future__ import annotations
 
 # Single words, up to six words before a number, that show that it is a phone; those of `label_words.PHONE` do, too.
 NEAR_PHONE = """
+ringt|ringes|oppringt|oppringning|ringer|reservations|rezervace|rezervácie|rezerwacje|rezerwacja|réservations|reservas|prenotazioni|reservierung|reservierungen|reserveren|rezervasyon
+bookings|appointments|rdv|turnos|citas|appuntamenti|renseignements|auskunft|informazioni|informes|enquiries|inquiries|запись|бронирование|справки|информация|κρατήσεις|πληροφορίες
+للحجز|للاستعلام|للاستفسار|الاستعلام|استعلامات|randevu|bilgi|objednání|objednávky|zapisy|informacja|informace|érdeklődni|foglalás|rezervări|programări|резервации|лінія|запис
 đài|verde|freephone|tollfree|switchboard|helpdesk|hotlines|infoline|infolinia|infoligne|standardiste|centralino|centralita|centralka|zentrale|empfang|recepción
 reception|réception|recepción|recepção|portineria|ресепшн|диспетчер|диспетчерская|приёмная|приемная|лінія|линия|гаряча|горячая|регистратура|реєстратура|секретарь|довідка|справочная
 ykalemni|kalemni|kalmni|kelmni|kelmouni|kallemni|klemni|nkelmek|n3ayet|3ayet|3ayetli|3ayetlo|3ayetliya|ayet|3yet|3it|3iti|3itlo|3iyet|itasel|ittasel|itesel
@@ -60,6 +63,7 @@ NEAR_PHONE_UNSPACED = """
 # Single words, up to six words before a number without a 0 or + in front, that show that it is no phone; those of
 # `label_words.NOT_PERSONAL` do, too.
 NEAR_OTHER = """
+pp|pág|págs|pag|pagg|pagina|páginas|página|seite|seiten|стр|страница|сс|σελ|sayfa|str|strona|strony|side|sidor|boe|núm
 renavam|chassi|châssis|chasis|telaio|fahrgestell|protocollo|prot|fascicolo|vận|đơn|rastreamento|القطعة|قطعة|المنتج|موديل|cep|cap|oem|ref|barcode|imei|lotto|loto
 part|parts|compte|az|aktenzeichen|winning|gagnants|lucky
 orders|ordered|shipment|parcel|package|consignment|awb|waybill|tracked|invoices|bill|receipt|transaction|txn|txid|payment

@@ -72,7 +72,7 @@ _PHONE_KEYS = re.compile(
     r"|wa|receiver))\w*[\"']?[ ]?[:=][ ]?[\"']?\Z", re.IGNORECASE
 )
 # The number of a company in the European Union: TVA FR71 020428803.
-_TAX = re.compile(r"(?:tva|vat|ust|mwst|nif|iva|intracom\w*|dph|pvm|btw)\b[^0-9\n]{0,16}[A-Z]{2}[0-9A-Z]{0,2}[ \u00a0]?\Z", re.IGNORECASE)
+_TAX = re.compile(r"\b(?i:tva|vat|ust|mwst|nif|iva|intracom\w*|dph|pvm|btw)\b[^0-9\n]{0,16}\b[A-Z]{2}[0-9A-Z]{0,2}[ \u00a0]?\Z")
 _AND = re.compile(rf"[ ,]*(?:{AND})[ ,]*(?:(?:{AFTER_PHONE}) )?[(+]?", re.IGNORECASE)
 
 
