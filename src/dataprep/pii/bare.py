@@ -12,7 +12,9 @@ FEWEST, MOST = 8, 13  # digits
 NEAREST = 2  # words before a number whose groups show that it is a phone
 ADDRESS = 60  # characters between a number and an e-mail address in a list of contacts
 NEAR = 40  # characters next to a number in which letters are read
-_CHAIN = re.compile(r"(?:0[0-9]{1,3} ?[/-] [0-9]|[0-9])[0-9]*(?:(?:[ ./-]|\)[ -]?| ?\()[0-9]+)*")
+_CHAIN = re.compile(r"(?:0[0-9]{1,3} ?[/-] [0-9]|[0-9])[0-9]*(?:(?:[ ./-]|\)[ -]?| ?\((?=[0-9]+\)))[0-9]+)*")
+_MIXED = re.compile("(?![(])(?:[^.]*[ -].*[.]|.*[.].*[ -])")  # 880.00 79.00
+_FIGURES = re.compile("(?!0)(?:.*[^0-9][0-9](?![0-9])|.*[ .-]/)|.*/.*/")  # 7-11/16 7 3/4
 _BEFORE = re.compile(r"(?<![0-9A-Za-z_\u00c0-\u024f$€£¥₹₽₺#+])(?<![0-9][ ./:-])(?<![$€£¥₹₽₺#№] )")
 _END = re.compile(r"(?![0-9A-Za-z_\u00c0-\u024f%°$€£¥])(?![.:/-][0-9]|,[0-9]{1,2}(?![0-9]))(?! [0-9]{1,3}(?![0-9:/.-]))")
 _S = "[ .-]"
@@ -23,7 +25,7 @@ _SURE = "|".join([  # groups of digits; s is a sign between them
     "[2-9]ddsdddsdddd",  # 347 123 4567 in Italy
     "[1-9]ds(?!(?:19|20)ddd?s(?:19|20))ddddsdddd",  # 55 1234 5678 in Mexico
     "[1-9]ds9ddddsdddd|[1-9]ds9sddddsdddd",  # 11 91234 5678 in Brazil
-    "(?P<range>[6-9])dddd(?: |-(?!(?P=range)))ddddd",  # 98765 43210 in India
+    "(?P<range>[6-9]d)ddd[ -](?!(?P=range))ddddd",  # 98765 43210 in India
     "[5-9]dd-ddd-ddd",  # 501-234-567 in Poland
     "[49]dd dd[ -]ddd",  # 412 34 567 in Norway
     "[679]sddsddsddsdd",  # 6 77 12 34 56 in Cameroon
@@ -107,7 +109,9 @@ def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]
         a -= 2 * plus
         if not FEWEST <= len(digits) <= MOST or not (_BEFORE.match(text, a) and _END.match(text, b)):
             continue
-        yield a, b, is_sure(whole, digits)
+        sure = not _MIXED.match(whole) and is_sure(whole, digits)
+        if sure or is_home(text, a, b) or not (_MIXED.match(whole) or _FIGURES.match(whole)):
+            yield a, b, sure
 
 
 def is_sure(whole: str, digits: str) -> bool:

@@ -63,6 +63,7 @@ NEAR_PHONE_UNSPACED = """
 # Single words, up to six words before a number without a 0 or + in front, that show that it is no phone; those of
 # `label_words.NOT_PERSONAL` do, too.
 NEAR_OTHER = """
+identification|tax|taxpayer|registration|federal|money|quoted|lbs|tonnes|close|path|aspath
 pp|pág|págs|pag|pagg|pagina|páginas|página|seite|seiten|стр|страница|сс|σελ|sayfa|str|strona|strony|side|sidor|boe|núm
 renavam|chassi|châssis|chasis|telaio|fahrgestell|protocollo|prot|fascicolo|vận|đơn|rastreamento|القطعة|قطعة|المنتج|موديل|cep|cap|oem|ref|barcode|imei|lotto|loto
 part|parts|compte|az|aktenzeichen|winning|gagnants|lucky

@@ -157,11 +157,13 @@ _OF_VERSION = frozenset(
 _VERSION_AFTER = re.compile(r"[-+~][0-9]*[a-z]|[ (-]{1,2}(?:beta|alpha|rc|release|build|version|update|lts|stable)\b", re.IGNORECASE)
 _UNSPACED_VERSION = re.compile(r"(?:版本|バージョン|버전|เวอร์ชัน|固件|ファームウェア)[^0-9]{0,4}\Z")
 _WORD = re.compile(r"[^\W\d_]+|§")
+_LAST = re.compile(r"[^0-9\n]+\Z")
 
 
 def _words_before(text: str, start: int, n: int) -> list[str]:
-    """Return up to `n` words before an address, in lower case."""
-    return _WORD.findall(text[max(0, start - 40) : start].rpartition("\n")[2].lower())[-n:]
+    """Return up to `n` words before an address and behind any digit, in lower case."""
+    before = _LAST.search(text, max(0, start - 40), start)
+    return _WORD.findall(before[0].lower())[-n:] if before else []
 
 
 def _is_host(text: str, start: int, end: int, small: bool) -> bool:
@@ -187,7 +189,7 @@ def _is_version(text: str, start: int, end: int) -> bool:
     m = _PRODUCT.search(before)
     if m is not None and m[1].lower() not in _OF_HOST:
         return True
-    some = _words_before(text, start, 5)
+    some = _words_before(text, start, 4)
     return not _OF_VERSION.isdisjoint(some) and _OF_HOST.isdisjoint(some)
 
 
