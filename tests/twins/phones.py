@@ -5,18 +5,26 @@ from __future__ import annotations
 import itertools
 import unicodedata
 
+import numpy as np
+
+from dataprep.pii import bare
+from dataprep.pii.candidates import is_after_word, may_be_bare
+from dataprep.pii.context import OTHERS, is_amount, topic
+from dataprep.pii.countries import NATIONAL
 from dataprep.pii.label_words import AFTER_LABEL, AFTER_PHONE, AND, NOT_PERSONAL, PHONE
 from dataprep.pii.labels import PARAMETERS, words
+from dataprep.unicode.text import classes
 
 VALUES = {c: str(unicodedata.decimal(c)) for c in map(chr, range(0x1FBFA)) if c.isdecimal()}
 DASHES = "\u2212\u301c\u3030\u30a0" + "".join(c for c in map(chr, range(0x110000)) if unicodedata.category(c) == "Pd")
 WIDE = {c: " " for c in map(chr, range(0x110000)) if unicodedata.category(c) == "Zs"} | dict.fromkeys(DASHES, "-")
 WIDE |= dict(zip("（）＋．／", "()+./", strict=True))
 INVISIBLE = "\u00ad\ufeff" + "".join(map(chr, (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A))))
-LINKS = ("wa.me/", "phone=", "phone=%2B", "phone=%2b")
+LINKS = ("wa.me/", "phone=", "=%2B", "=%2b")
+FEWEST = {code: len(code) + int(least) for code, least in (entry.split(":") for entry in NATIONAL.split())}
 BLANKS, SIGNS = [" "], ["-", "."]
 LABELS, PHONES = tuple(words(NOT_PERSONAL)), tuple(words(PHONE))
-MORE = ("", *(a + b for a in " _" for b in AFTER_LABEL.split("|")))
+MORE = [a + b for a in " _" for b in AFTER_LABEL.split("|")]
 PARAMETER = tuple(a + b + "=" for a in "?&" for b in PARAMETERS.split("|"))
 GAPS = ("", " ", "-")
 PLANS = [  # N: 3, 4, 8 or 9; M: 3 to 9; d: any digit
@@ -54,7 +62,8 @@ def plain_phones(line: str):
     """Spans of phone numbers, each from its + or bracket to the end of its last group."""
     end, phone = -1, False
     for groups in runs(line):
-        run, at = Run(groups), 0
+        run, at, before_run = Run(groups), 0, end
+        found: list[tuple[int, int]] = []
         if not run or run[-1][1] - run[0][0] < 8:
             continue
         first = run[0][0]
@@ -74,21 +83,44 @@ def plain_phones(line: str):
                 last += 1
             if last is not None and phone:
                 run.called = last + 1
-            if last is not None and any(is_labelled(line, i) for i in (run[at][0], row_start(line, run, at))):
+            if last is not None and (
+                any(is_labelled(line, i) for i in (run[at][0], row_start(line, run, at)))
+                or (not phone and is_other(line, run[at][0], run[last][1]))
+            ):
                 at = last + 1
                 continue
             if last is not None:
                 start, end = run[at][0], run[last][1]
                 rest = line[run[at][1] : end]
+                start -= line[:start].endswith("+")
                 bracket = line[:start].endswith("(") and rest.count(")") > rest.count("(")
-                yield start - (bracket or line[:start].endswith("+")), end
+                found.append((start - bracket, end))
             at = at + 1 if last is None else last + 1
+        points = np.frombuffer(line.encode("utf-32-le", "surrogatepass"), "<u4")
+        may = is_after_word(points, classes(), first) or 0 <= before_run < first <= before_run + 4
+        if may and may_be_bare(points, np.array([group[:2] for group in run], np.int64)):
+            before = end if not found else before_run
+            found = bare.joined(line, first, run[-1][1], found, before)
+        yield from found
+        end = found[-1][1] if found else end
 
 
 class Run(list):
     """Groups of digits; `called`: the index of one that a label calls a phone."""
 
     called: int | None = None
+
+
+def is_other(line: str, start: int, end: int) -> bool:
+    """Whether a number without a label is glued to three capitals, is 0123456789, or has no 0 and is counted."""
+    letters = line[max(0, start - 3) : start]
+    if len(letters) == 3 and letters.isalpha() and letters.isupper():
+        return True
+    if line[start] == "0":
+        return line[start:end] == "0123456789"
+    if line[max(0, start - 1) : start] in ("+", "@", "=", "/", "B", "b"):
+        return False
+    return is_amount(line, end) or topic(line, start, end, 2) == OTHERS
 
 
 def row_start(line: str, run, at: int) -> int:
@@ -122,7 +154,12 @@ def goes_on(line: str, run, at: int, last: int, k: int, mine: bool) -> bool:
     alone = alone and not (after in (*SIGNS, ",", "/", ":") and digit)
     if len(sign) == 1 and sign == inner:
         return alone or after == sign
-    return mine and alone and sign == "-" and len(run[k + 1][2]) <= 4
+    return alone and ((mine and sign == "-" and len(run[k + 1][2]) <= 4) or is_second(line, run, at, last, k))
+
+
+def is_second(line: str, run, at: int, last: int, k: int) -> bool:
+    """Whether /79 follows a number of several groups."""
+    return k == last > at and line[run[k][1]] == "/" and len(run[k + 1][2]) == 2
 
 
 def in_list(line: str, end: int, start: int) -> bool:
@@ -193,15 +230,18 @@ def in_isbn(line: str, start: int) -> bool:
 def is_labelled(line: str, start: int) -> bool:
     """Whether a word before a number says that it is not a person's: ISBN, version, order no."""
     before = line[max(0, start - 40) : start].lower()
+    if before.endswith("+"):
+        return False
     if before.endswith(PARAMETER):
         return True
     for n in range(5):
         if n > len(before) or not set(before[len(before) - n :]) <= set(" \t_.:：=#°№\"'"):
             break
-        for tail in (more + edition for edition in ("", "-10", "-13") for more in MORE):
-            head = before[: len(before) - n]
-            if head.endswith(tail) and ends_with(head.removesuffix(tail), LABELS):
+        heads = {before[: len(before) - n]}
+        for _ in range(4):
+            if any(ends_with(h.removesuffix(edition), LABELS) for h in heads for edition in ("", "-10", "-13")):
                 return True
+            heads = {h.removesuffix(more) for h in heads for more in MORE if h.endswith(more)}
     return False
 
 
@@ -267,7 +307,8 @@ def to_end(line: str, run, at: int, last: int) -> int | None:
     digits = [group[2] for group in run[at : k + 1]]
     rising = len(set(map(len, digits))) == 1 and digits == sorted(digits)
     plus = line[: run[at][0]].endswith("+")
-    return None if k > last and not mine and (rising or (k - last > 2 and not plus)) else k
+    second = k == last + 1 and is_second(line, run, at, last, last)
+    return None if k > last and not mine and not second and (rising or (k - last > 2 and not plus)) else k
 
 
 def kind(line: str, run, at: int) -> str | None:
@@ -278,7 +319,8 @@ def kind(line: str, run, at: int) -> str | None:
         exponent = before[-2:-1] in ("e", "E") and before[-3:-2] in tuple("0123456789.")
         point = before[-2:-1] == "U" and not (before[-3:-2].isalnum() or before[-3:-2] == "_")
         word = len(digits) == 1 and digits not in ("1", "7") and (before[-2:-1].isalnum() or before[-2:-1] == "_")
-        return None if exponent or point or word else "world"
+        country = digits.startswith("0") or fewest(digits)
+        return "world" if country and not (exponent or point or word) else None
     if digits.startswith("0") and len(digits) > 1 and digits[1] != "0":
         return "national"
     if digits.startswith("00") and len(digits) > 2 and digits[2] != "0":
@@ -289,6 +331,16 @@ def kind(line: str, run, at: int) -> str | None:
     if american(line, run, at) or plan(line, run, at) or chinese(line, run, at):
         return "whole"
     return "called" if at == run.called and not digits.startswith("00") else None
+
+
+def fewest(digits: str) -> int:
+    """The fewest digits of a number of the country with whose code the first group begins; 0 if there is none."""
+    return max(least for code, least in [("", 0), *FEWEST.items()] if digits[:3].ljust(3, "0").startswith(code))
+
+
+def closed(line: str, group) -> bool:
+    """Whether a group has at most four digits, and a bracket closes behind it."""
+    return len(group[2]) <= 4 and line[group[1] :].startswith(")")
 
 
 def american(line: str, run, at: int) -> int | None:
@@ -333,7 +385,7 @@ def possible(line: str, run, at: int) -> list[int]:
     for k in range(at, len(run)):
         if k > at:
             gap, sizes = line[run[k - 1][1] : run[k][0]], [len(digits) for _, _, digits in run[at:k]]
-            inside = len(gap) <= 3 and not set(gap) & {"+"}
+            inside = len(gap) <= 3 and not set(gap) & {"+"} and ("(" not in gap or closed(line, run[k]))
             if form != "world":
                 inside = gap in (*SIGNS, *BLANKS, "/", ")", *(")" + c for c in (*SIGNS, *BLANKS)))
             wide = mine and form == "national" and k == at + 1 and gap in (" / ", " - ")
@@ -344,8 +396,10 @@ def possible(line: str, run, at: int) -> list[int]:
                 break
         total += len(run[k][2])
         n = total - 2 * run[at][2].startswith("00")
-        fewest, most = {"national": (9 - mine, 11 + mine), "world": (8, 15), "called": (8, 12)}[form]
-        if fewest <= n <= most:
+        least, most = {"national": (9 - mine, 11 + mine), "world": (8, 15), "called": (8, 12)}[form]
+        if form == "world" and not run[at][2].startswith("0"):
+            least = max(least, fewest(run[at][2]))
+        if least <= n <= most:
             found.append(k)
     return found
 
@@ -384,6 +438,9 @@ def may_begin(line: str, start: int) -> bool:
         letters, before = before[-1] + letters, before[:-1]
     if letters:
         return len(letters.strip("_")) >= 3 and not before[-1:].isalnum()
+    size = next((i for i, c in enumerate(line[start:]) if c not in VALUES), len(line) - start)
+    if before[-1:] == "," and size >= 9 and line[start + size :].startswith(","):
+        return True
     return not (before[-1:] in (".", ",", ":", *SIGNS) and before[-2:-1] in VALUES)
 
 
@@ -417,11 +474,20 @@ def may_end(line: str, run, at: int, last: int) -> bool:
     counted = len(digits) > 3 and len(steps) == 1 and digits[0][0] == "0" and at != run.called
     bits = len(digits) > 1 and all(len(d) == 8 and set(d) <= {"0", "1"} for d in digits)
     called_day = at == run.called and is_day(line[start:end])
-    post_code = list(map(len, digits)) == [5, 4] and line[run[at][1]] == "-"
+    post_code = list(map(len, digits)) in ([5, 4], [5, 3]) and line[run[at][1]] == "-"
+    docket = len(digits) == 2 and line[run[at][1]] == "/" and len(digits[1]) == 4 and digits[1][:2] in ("19", "20")
+    sizes = {len(d) for d in digits}
+    drawn = at != run.called and digits[0][0] == "0" and len(digits) > 4 and sizes == {2}
+    drawn = drawn and all(0 < int(d) <= 50 for d in digits) if len(digits) > 5 else (
+        drawn and int(digits[-1]) <= 50 and all(int(a) < int(b) for a, b in itertools.pairwise(["0", *digits])))
+    short = at != run.called and len(digits) > 1 and digits[0][0] == "0" and len(digits[-1]) == 1
+    short = short and line[run[last][0] - 1] != "-"
     number = "".join(digits)
     isbn = line[:start].endswith("/") and len(number) == 10
     isbn = isbn and sum((10 - i) * int(d) for i, d in enumerate(number)) % 11 == 0
-    return not (counted or bits or called_day or (post_code and end - start == 10) or isbn)
+    if docket or drawn or short:
+        return False
+    return not (counted or bits or called_day or (post_code and run[last][0] - run[at][1] == 1) or isbn)
 
 
 def is_day(text: str) -> bool:

@@ -6,6 +6,7 @@ import ipaddress
 import itertools
 from collections import Counter
 
+from dataprep.pii.addresses import is_host, is_version
 from twins.phones import WIDE, is_labelled, phones
 
 # Characters of an account number by country (ISO 13616).
@@ -18,7 +19,8 @@ LENGTHS = {
 IRISH = [a + b for a in "OoDd" for b in "'’"]  # O'Brien
 FILES = (
     "png jpg jpeg gif svg webp ico bmp tiff js jsx mjs cjs ts tsx css scss html htm xml json yaml yml toml ini cfg "
-    "conf txt csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch diff java"
+    "conf txt csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch diff java heic avif dmg ttf woff eot sql sqlite bak "
+    "tmp vue scss sass less rb kt cpp hpp service socket timer mount slice"
 )
 
 
@@ -88,7 +90,8 @@ def emails(line: str):
             before = line[lead - 1 : lead] if lead else ""
             if line[lead:first] in IRISH and not (is_word(before) or before in tuple("+%@")):
                 first = lead
-            if line[begins[0] : end].rpartition(".")[2].lower() not in FILES.split():
+            is_call = line[end : end + 1] == "("
+            if not is_call and line[begins[0] : end].rpartition(".")[2].lower() not in FILES.split():
                 starts = [i for i in range(first + 1, at) if line[i].isascii() and line[i].isalnum()]
                 yield max((i for i in starts if unspaced(line[i - 1])), default=first), end
             last = end
@@ -126,14 +129,14 @@ def ips(line: str):
                 end += 1
             end = quad_end(line, line.rfind(":", i, end) + 1 or end) or end
             try:
-                if ipaddress.IPv6Address(line[i:end]).packed[0] >> 5 == 1:  # 2000::/3
+                if ipaddress.IPv6Address(line[i:end]).packed[0] >> 5 == 1 and not is_example(line[i:end]):  # 2000::/3
                     found.append((i, end))
                     i = end
                     continue
             except ValueError:
                 pass
         end = None if i and (ascii_word(line[i - 1]) or line[i - 1] == ".") else quad_end(line, i)
-        if end and is_public(line[i:end]) and not is_labelled(line, i):
+        if end and is_public(line, i, end) and not is_labelled(line, i):
             found.append((i, end))
         i = end or i + 1
     return found
@@ -156,11 +159,20 @@ def quad_end(line: str, start: int) -> int | None:
     return None if longer or ascii_word(line[end : end + 1]) else end
 
 
-def is_public(address: str) -> bool:
+def is_example(address: str) -> bool:
+    """Whether an IPv6 address is one of those for examples."""
+    return ipaddress.IPv6Address(address).exploded.startswith(("2001:0db8:", "3fff:0"))
+
+
+def is_public(line: str, start: int, end: int) -> bool:
     """Whether an address is neither local nor for many, and not four small numbers, as of a section."""
-    a, b, *_ = numbers = [int(n) for n in address.split(".")]
+    a, b, c, _ = numbers = [int(n) for n in line[start:end].split(".")]
     private = a in (0, 10, 127) or (a, b) in ((169, 254), (192, 168)) or (a == 172 and 16 <= b < 32)
-    return not private and a < 224 and max(numbers) >= 32
+    example = (a, b, c) in ((192, 0, 0), (192, 0, 2), (198, 51, 100), (203, 0, 113)) or (a, b) in ((198, 18), (198, 19))
+    shared = a == 100 and 64 <= b < 128
+    small = max(numbers) < 32
+    doubtful = (small or a < 6) and not is_host(line, start, end, small=small)
+    return not (private or example or shared or doubtful or is_version(line, start, end)) and a < 224
 
 
 def ibans(line: str):

@@ -86,7 +86,7 @@ class CleanMessages(Stage):
 
     needs: ClassVar[tuple[str, ...]] = ("kind",)
     loses: ClassVar[Mapping[str, str]] = {"authors": ""}  # those of media alone
-    VERSION: ClassVar[int] = 6
+    VERSION: ClassVar[int] = 7
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)

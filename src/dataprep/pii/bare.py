@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .context import OTHERS, PHONES, UNKNOWN, is_amount, topic
-from .labels import is_labelled, is_phone_key
+from .labels import is_joined, is_labelled, is_phone_key
 
 FEWEST, MOST = 8, 13  # digits
 NEAREST = 2  # words before a number whose groups show that it is a phone
@@ -16,9 +16,12 @@ _CHAIN = re.compile(r"(?:0[0-9]{1,3} ?[/-] [0-9]|[0-9])[0-9]*(?:(?:[ ./-]|\)[ -]
 _MIXED = re.compile("(?![(])(?:[^.]*[ -].*[.]|.*[.].*[ -])")  # 880.00 79.00
 _FIGURES = re.compile("(?!0)(?:.*[^0-9][0-9](?![0-9])|.*[ .-]/)|.*/.*/")  # 7-11/16 7 3/4
 _BEFORE = re.compile(r"(?<![0-9A-Za-z_\u00c0-\u024f$€£¥₹₽₺#+])(?<![0-9][ ./:-])(?<![$€£¥₹₽₺#№] )")
-_END = re.compile(r"(?![0-9A-Za-z_\u00c0-\u024f%°$€£¥])(?![.:/-][0-9]|,[0-9]{1,2}(?![0-9]))(?! [0-9]{1,3}(?![0-9:/.-]))")
+_END = re.compile(
+    r"(?![0-9A-Za-z_\u00c0-\u024f%°$€£¥])"
+    r"(?![.:/-][0-9]|,[0-9]{1,2}(?![0-9]))(?! [0-9]{1,3}(?![0-9:/.-]))"
+)
 _S = "[ .-]"
-_SURE = "|".join([  # groups of digits; s is a sign between them
+_SHAPES = (  # groups of digits; s is a sign between them
     "[5-9]ddsddsddsdd",  # 612 34 56 78 in Spain
     "[1-9]dsdddsddsdd",  # 77 123 45 67 in Senegal, 22 123 45 67 in Poland
     "[3-9]ddsdddsddsdd",  # 532 123 45 67 in Turkey
@@ -33,7 +36,8 @@ _SURE = "|".join([  # groups of digits; s is a sign between them
     "[2-9]dsdddsdddd",  # 30 123 4567 in Hungary
     "1[3-9]dsddddsdddd",  # 138 1234 5678 in China
     "3dd[ ./-]d{7}|3dd dd dd ddd|9[78]d-d{7}",  # 347 1234567 in Italy, 984-1234567 in Nepal
-    "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?\\(d{3,5}\\) ?d{1,3}-dd-dd|06 ?\\(d{1,2}\\) ?ddd[ -]d{3,4}|89d{9}",  # 8 701 123 45 67 in Kazakhstan
+    "8s?(?:0dd|[3-9]dd|\\([3-9]dd\\))s?dddsddsdd|8 ?\\(d{3,5}\\) ?d{1,3}-dd-dd|89d{9}",  # 8 701 123 45 67 in Kazakhstan
+    "06 ?\\(d{1,2}\\) ?ddd[ -]d{3,4}",  # 06 (1) 444 9779 in Hungary
     "8[ -]6dd[ -]ddddd",  # 8 612 34567 in Lithuania
     "1s?[2-9]dds[2-9]ddsdddd|1s?[38]00sdddsddd",  # 1 212 555 0123, 1300 123 456
     "\\(d{1,4}\\) ?-?(?!(?:19|20)dd-)(?:9 ?)?d{3,4}sd{4}|\\(d{2,4}\\) ?(?:dddsddsdd|dddsddd|d{6,9})",  # (664) 123 4567
@@ -41,33 +45,37 @@ _SURE = "|".join([  # groups of digits; s is a sign between them
     "0[1-9]dd?[ /-]d{8}|08dd([ -])dddd\\1d{4,5}|0[1-9]d{1,3}[/-]d{6,8}",  # 0151 12345678, 0812-3456-7890
     "01[567]d{9}|08d{10,11}|01[567]dsddddsdddd",
     "0s?800sdddsddd|0[1-9]d ?9dddd-dddd|[1-9]d 9d{8}|0 5ddsdddsddsdd|0d[/-]d{6}|0d [1-9]d{5}",
-]).replace("s", _S).replace("d", "[0-9]")  # fmt: skip
-SURE = re.compile(_SURE)
-_THREES = re.compile("[679][0-9]{2} [0-9]{3} [0-9]{3}")  # 612 345 678 in Spain; an amount, if other numbers are near
-_MOBILE = re.compile(  # a country and the beginning of its mobile phones, without a sign: 212612345678
-    "|".join([
-        "7[79]d9", "20(?:10|11|12|15)d8", "27[678]d8", "3069d8", "316d8", "324[5-9]d7", "3[34][67]d8", "36[237]0d7",
-        "393[2-9]d8", "407d8", "417[5-9]d7", "436[5-9]d{7,9}", "447d9", "467d8", "48[4-8]d8", "491[567]d{8,9}",
-        "519d8", "549d10", "55[1-9]d9d8", "569d8", "573d9", "584d9", "601d{8,9}", "614d8", "628d{8,11}", "639d9",
-        "642d{7,9}", "66[689]d8", "81[789]0d8", "8210d8", "84[35789]d8", "861[3-9]d9", "905d9", "91[6-9]d9", "923d9",
-        "9[34]7d8", "959d{7,9}", "989d9", "21[23][5-7]d8", "216[2459]d7", "2189d8", "2217d8", "222[234]d7",
-        "223[6-9]d7", "2246d8", "2250[157]d8", "226[5-7]d7", "227[89]d7", "2289d7", "229(?:01)?[4569]d7", "233[25]d8",
-        "234[789]d9", "2376d8", "243[89]d8", "2449d8", "249[19]d8", "2507d8", "251[79]d8", "252[67]d8", "254[17]d8",
-        "255[67]d8", "2567d8", "2588d8", "260[79]d8", "2613d8", "2637d8", "3519d8", "3526d8", "3538d8", "3556d8",
-        "3579d7", "358[45]d{7,9}", "359[89]d8", "3706d7", "3712d7", "373[67]d7", "374[4-9]d7", "375[234]d8",
-        "380[3-9]d8", "3816d{7,8}", "3859d{7,8}", "386[3-7]d7", "3876d7", "3897d7", "420[67]d8", "4219d8",
-        "852[5-9]d7", "8536d7", "855[1-9]d{7,8}", "85620d8", "8801[3-9]d8", "8869d8", "961[37]d{6,7}", "9627[789]d7",
-        "9639d8", "9647d9", "965[569]d7", "9665d8", "9677d8", "968[79]d7", "97[012]5d8", "9733d7", "974[3567]d7",
-        "976[89]d7", "9779[78]d8", "9929d8", "994[57]d8", "9955d8", "996[57]d8", "998[39]d8",
-    ]).replace("d", "[0-9]").replace("]9", "]{9}").replace("]8", "]{8}").replace("]7", "]{7}").replace("]10", "]{10}")
 )  # fmt: skip
+SURE = re.compile("|".join(_SHAPES).replace("s", _S).replace("d", "[0-9]"))
+_THREES = re.compile("[679][0-9]{2} [0-9]{3} [0-9]{3}")  # 612 345 678 in Spain; an amount, if other numbers are near
+_MOBILES = (  # a country and the beginning of its mobile phones, without a sign: 212612345678
+    "7[79]d9", "20(?:10|11|12|15)d8", "27[678]d8", "3069d8", "316d8", "324[5-9]d7", "3[34][67]d8", "36[237]0d7",
+    "393[2-9]d8", "407d8", "417[5-9]d7", "436[5-9]d{7,9}", "447d9", "467d8", "48[4-8]d8", "491[567]d{8,9}",
+    "519d8", "549d10", "55[1-9]d9d8", "569d8", "573d9", "584d9", "601d{8,9}", "614d8", "628d{8,11}", "639d9",
+    "642d{7,9}", "66[689]d8", "81[789]0d8", "8210d8", "84[35789]d8", "861[3-9]d9", "905d9", "91[6-9]d9", "923d9",
+    "9[34]7d8", "959d{7,9}", "989d9", "21[23][5-7]d8", "216[2459]d7", "2189d8", "2217d8", "222[234]d7",
+    "223[6-9]d7", "2246d8", "2250[157]d8", "226[5-7]d7", "227[89]d7", "2289d7", "229(?:01)?[4569]d7", "233[25]d8",
+    "234[789]d9", "2376d8", "243[89]d8", "2449d8", "249[19]d8", "2507d8", "251[79]d8", "252[67]d8", "254[17]d8",
+    "255[67]d8", "2567d8", "2588d8", "260[79]d8", "2613d8", "2637d8", "3519d8", "3526d8", "3538d8", "3556d8",
+    "3579d7", "358[45]d{7,9}", "359[89]d8", "3706d7", "3712d7", "373[67]d7", "374[4-9]d7", "375[234]d8",
+    "380[3-9]d8", "3816d{7,8}", "3859d{7,8}", "386[3-7]d7", "3876d7", "3897d7", "420[67]d8", "4219d8",
+    "852[5-9]d7", "8536d7", "855[1-9]d{7,8}", "85620d8", "8801[3-9]d8", "8869d8", "961[37]d{6,7}", "9627[789]d7",
+    "9639d8", "9647d9", "965[569]d7", "9665d8", "9677d8", "968[79]d7", "97[012]5d8", "9733d7", "974[3567]d7",
+    "976[89]d7", "9779[78]d8", "9929d8", "994[57]d8", "9955d8", "996[57]d8", "998[39]d8",
+)
+_MOBILE = re.compile(re.sub("d([0-9]+)", r"[0-9]{\1}", "|".join(_MOBILES)).replace("d", "[0-9]"))
+_LIST = re.compile("(?!,[0-9])[ ,;/-]{1,3}[(]?")  # between two phones of a list
 _COUNTRY = re.compile("[1-9][0-9]{0,2}[ -]")
 _ADDRESS = re.compile(r"\w@\w[\w-]*\.\w")
-_DATE = re.compile(  # or a post code: 01229-130; or a private address: 10.91.20.67
-    "(?:19|20)[0-9]{2}[./ -]?(?:0[1-9]|1[0-2])[./ -]?(?:[0-2][0-9]|3[01])(?![0-9])|(?:19|20)[0-9]{2}(?:[./]| ?[-/ ] ?(?:19|20)[0-9]{2}(?![0-9]))"
-    "|[0-9]{5}-[0-9]{3,4}(?![0-9])|[0-9]{1,3}(?:[.][0-9]{1,3}){3}(?![0-9])|(?:[0-2]?[0-9]|3[01])[./ -]?(?:0?[1-9]|1[0-2])[./ -]?(?:19|20)[0-9]{2}(?![0-9])"
-    "|(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-2][0-9]|3[01])[0-9]{4}"
-)
+_YEAR = "(?:19|20)[0-9]{2}"
+_DATE = re.compile("|".join((  # dates, years, post codes and private addresses
+    rf"{_YEAR}[./ -]?(?:0[1-9]|1[0-2])[./ -]?(?:[0-2][0-9]|3[01])(?![0-9])",
+    rf"{_YEAR}(?:[./]| ?[-/ ] ?{_YEAR}(?![0-9]))",
+    "[0-9]{5}-[0-9]{3,4}(?![0-9])",
+    "[0-9]{1,3}(?:[.][0-9]{1,3}){3}(?![0-9])",
+    rf"(?:[0-2]?[0-9]|3[01])[./ -]?(?:0?[1-9]|1[0-2])[./ -]?{_YEAR}(?![0-9])",
+    rf"{_YEAR}(?:0[1-9]|1[0-2])(?:[0-2][0-9]|3[01])[0-9]{{4}}",
+)))  # fmt: skip
 
 
 # Mobile phones without their 0 in a line that has letters of the script of their country.
@@ -95,22 +103,39 @@ def is_alone(text: str, start: int, end: int) -> bool:
     return not re.search("[0-9]", near)
 
 
+def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
+    """Return the phones of the run text[start:stop], with those that begin with neither + nor 0.
+
+    found: the other ones. end: where the last phone before the run ends; -1 if there is none.
+    """
+    out = list(found)
+    for a, b, sure in numbers(text, start, stop):
+        inside = [span for span in found if span[0] < b and a < span[1]]
+        if inside and not (sure and a <= inside[0][0] and inside[-1][1] <= b):
+            continue
+        before = max([last for _, last in out if last <= a], default=end)
+        listed = 0 <= before < a and (_LIST.fullmatch(text, before, a) is not None or is_joined(text, before, a))
+        if is_phone(text, a, b, sure=sure, listed=listed):
+            out = [span for span in out if span not in inside] + [(a, b)]
+    return sorted(out)
+
+
 def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]:
     """Yield (start, end, whether its groups show it) of what may be a phone in the run text[start:stop]."""
     at = start - (text[start - 1 : start] == "(")
     for m in _CHAIN.finditer(text, start, stop):
         a, b = m.span()
-        opened = a > at and text[a - 1] == "(" or a == start and at < start
+        opened = (a > at and text[a - 1] == "(") or (a == start and at < start)
         a -= opened and ")" in m[0]
         whole = text[a:b]
-        whole = whole[3:] if whole.startswith("00 ") else whole
+        whole = whole.removeprefix("00 ")
         digits = re.sub("[^0-9]", "", whole)
         plus = text[a - 2 : a] == "+ " and _MOBILE.fullmatch(digits) is not None
         a -= 2 * plus
         if not FEWEST <= len(digits) <= MOST or not (_BEFORE.match(text, a) and _END.match(text, b)):
             continue
         sure = not _MIXED.match(whole) and is_sure(whole, digits)
-        if sure or is_home(text, a, b) or not (_MIXED.match(whole) or _FIGURES.match(whole)):
+        if sure or not (_MIXED.match(whole) or _FIGURES.match(whole)) or is_home(text, a, b):
             yield a, b, sure
 
 
@@ -124,7 +149,7 @@ def is_sure(whole: str, digits: str) -> bool:
     return False
 
 
-def is_phone(text: str, start: int, end: int, sure: bool, listed: bool) -> bool:
+def is_phone(text: str, start: int, end: int, *, sure: bool, listed: bool) -> bool:
     """Return whether the number text[start:end] is a phone: by its groups, or by the words near it.
 
     sure: its groups show it, if no word speaks of another thing. listed: it follows a phone in a list.
@@ -143,7 +168,8 @@ def is_phone(text: str, start: int, end: int, sure: bool, listed: bool) -> bool:
 
 def _has_address(text: str, start: int, end: int) -> bool:
     """Return whether an e-mail address is near a number, as in a list of contacts."""
-    near = text[max(0, start - ADDRESS) : start].rpartition("\n")[2] + " " + text[end : end + ADDRESS].partition("\n")[0]
+    before, after = text[max(0, start - ADDRESS) : start], text[end : end + ADDRESS]
+    near = before.rpartition("\n")[2] + " " + after.partition("\n")[0]
     return _ADDRESS.search(near) is not None
 
 

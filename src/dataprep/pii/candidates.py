@@ -16,12 +16,15 @@ from dataprep.unicode.text import I64, U8, U16, U32, WORD, Int
 
 from .digit_groups import at_or_0, groups_of, is_digit, is_sign, part, run_end
 from .no_phones import is_day, is_row, is_something_else
-from .phone_forms import CALLED, COMPACT, NATIONAL, NONE, ends, form, is_link
+from .number_plans import is_century
+from .phone_forms import CALLED, COMPACT, NATIONAL, NONE, SHORT, ends, form, is_closed, is_link
 from .whole_runs import goes_on, is_inner, row_start, to_end
 
 FEWEST = 8  # digits of a phone; characters of a run
 GLUED_LETTERS = 3  # before a number without a space: tel0612345678, but not X0123456789
 WORD_LENGTH = 16  # characters before a number in which such a word is searched
+MOST = 15  # digits of a number without + or 0, with 00 and the code of a country before it
+SHORTEST = 10  # digits of a number such as 333.5876781 or 347/1234567
 AHEAD = 8  # phones of a run that are resolved at a time
 LABEL_GAP = 4  # signs between a label and its number, at most
 GAP_SIGN, LABEL_END = 1, 2  # bits of a table of code points: a sign after a label; the last letter of a label
@@ -77,9 +80,9 @@ def may_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: 
         return False
     if at == called and is_day(points, groups, at, last):
         return False
-    if last > at != called and points[groups[at, 0]] == 48 and groups[last, 1] - groups[last, 0] == 1:
-        if points[groups[last, 0] - 1] != 45:  # 064 965 844 3
-            return False
+    short = last > at != called and points[groups[at, 0]] == 48 and groups[last, 1] - groups[last, 0] == 1
+    if short and points[groups[last, 0] - 1] != 45:  # 064 965 844 3
+        return False
     return not is_something_else(points, groups, at, last, called)
 
 
@@ -124,13 +127,82 @@ def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end
 
 
 @kernel
+def is_after_word(points: U32, classes: U16, start: Int) -> bool:
+    """Return whether a line or a cell begins before `start`, or a letter stands there, with up to four signs between."""
+    i = start
+    while i > 0 and i > start - LABEL_GAP and points[i - 1] < 0x250 and classes[points[i - 1]] & WORD == 0:
+        if points[i - 1] == 10:
+            break
+        i -= 1
+    for k in range(i, start):
+        if points[k] in (9, 59, 62, 124):  # the sign before a cell of a table: tab ; > |
+            return True
+    before = at_or_0(points, i - 1)
+    if i == 0 or before == 10:
+        return bool(start - i <= 1)
+    return bool(before >= 0x250 or (classes[before] & WORD != 0 and not is_digit(before)))
+
+
+@kernel
+def may_be_bare(points: U32, groups: I64) -> bool:
+    """Return whether 8 to 15 digits of a run, with one sign or bracket between groups, may be a number without + or 0.
+
+    Decimals, and groups with slashes or full stops and other signs between them, are figures: 880.00 79.00, 7-11/16.
+    """
+    digits, stops, others, slashes, first = 0, 0, 0, 0, 0
+    for k in range(len(groups) + 1):
+        end = k == len(groups)
+        if end or (k > 0 and not is_chained(points, groups, k, first)):
+            figures = stops > 0 and others > 0 and (digits != SHORTEST or stops > 1 or others > 1)
+            figures |= slashes > 0 and points[groups[first, 0]] != 48 and (digits != SHORTEST or k - first > 2)
+            figures |= stops == 1 and k - first == 2 and digits != SHORTEST
+            if FEWEST <= digits <= MOST and not figures and not is_range(points, groups, first, k):
+                return True
+            digits, stops, others, slashes, first = 0, 0, 0, 0, k
+        elif k > 0:
+            sign = points[groups[k - 1, 1]]
+            stops += sign == 46
+            slashes += sign == 47
+            others += sign in (32, 45)
+        if not end:
+            digits += groups[k, 1] - groups[k, 0]
+            c = points[groups[k, 0]]
+            single = k > first and groups[k, 1] - groups[k, 0] == 1 and c != 57
+            if single and points[groups[first, 0]] not in (48, 56):
+                stops, others = 2, 2  # 1-3 210-250
+    return False
+
+
+@part
+def is_range(points: U32, groups: I64, first: Int, after: Int) -> bool:
+    """Return whether groups `first` to `after` - 1 are two years or a range of numbers of four digits: 1987-1991."""
+    a, b = groups[first, 0], groups[after - 1, 0]
+    if after - first != 2 or not groups[first, 1] - a == 4 == groups[after - 1, 1] - b:
+        return False
+    rises = points[a] == points[b] and points[a + 1] <= points[b + 1]
+    return bool(rises or (is_century(points, a) and is_century(points, b)))
+
+
+@part
+def is_chained(points: U32, groups: I64, k: Int, first: Int) -> bool:
+    """Return whether one sign or a bracket is between groups k - 1 and k, or up to three behind an area code."""
+    a, b = groups[k - 1, 1], groups[k, 0]
+    if points[b - 1] == 40:
+        return b - a <= 2 and is_closed(points, b)
+    if (b - a == 1 and points[a] in (32, 41, 45, 46, 47)) or (b - a == 2 and points[a] == 41):
+        return True
+    return bool(k == first + 1 and points[groups[first, 0]] == 48 and b - a <= 3 and a - groups[first, 0] <= SHORT + 1)
+
+
+@kernel
 def scan(points: U32, classes: U16, labels: U8) -> I64:
-    """Return the runs that may have a phone, and all after one with a label, int64[m, 5].
+    """Return the runs that may have a phone, and all after one with a label, int64[m, 6].
 
     labels: bits GAP_SIGN and LABEL_END of each code point. A row of the result is (start, end, whether a label may
-    stand before it, whether a phone may begin in it without a label, whether a date or a book's number may be in it).
+    stand before it, whether a phone may begin in it without a label, whether a date or a book's number may be in it,
+    whether a number with neither + nor 0 may be in it).
     """
-    out, m, i = np.empty((len(points) // FEWEST, 5), np.int64), 0, 0
+    out, m, i = np.empty((len(points) // FEWEST, 6), np.int64), 0, 0
     while i < len(points):
         if not is_digit(points[i]):
             i += 1
@@ -150,7 +222,9 @@ def scan(points: U32, classes: U16, labels: U8) -> I64:
             sign = at_or_0(points, b)
             date = b - a <= 2 and sign in (45, 46, 47) and g > 0 and points[a - 1] == sign
             other = other or date or (b - a == 3 and points[a] == 57 and points[a + 1] == 55)
-        if digits >= FEWEST:
+        bare = digits >= FEWEST and is_after_word(points, classes, start) and may_be_bare(points, groups)
+        if begins or digits >= FEWEST:
+            out[m, 5] = bare
             out[m, 0], out[m, 1], out[m, 2], out[m, 3], out[m, 4] = start, i, label, begins, other
             m += 1
     return out[:m]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from .context_words import NEAR_OTHER, NEAR_OTHER_UNSPACED, NEAR_PHONE, NEAR_PHONE_UNSPACED, NUMBER, UNITS
+from .context_words import FILLERS, NEAR_OTHER, NEAR_OTHER_UNSPACED, NEAR_PHONE, NEAR_PHONE_UNSPACED, NUMBER, OWN, UNITS
 from .label_words import NOT_PERSONAL, PHONE
 from .labels import UNBROKEN, trie, words
 
@@ -22,14 +22,8 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 _GLUE = ("وال", "بال", "لل", "ال", "و", "ب", "ل", "ف", "ה", "ב", "ל", "ו")  # before a word in Arabic and Hebrew
 _WEAK = 2
 _SHORT = frozenset(("no", "nr", "nº", "n°", "№", "n", "num"))
-_FILLERS = frozenset("is are the a this that new his her is: ist lautet est es é è est: هو هي هذا है ہے এই হল je jest это вот e y = то".split())
-_OWN = frozenset(  # whose number
-    "my your his her our their me mon ton son notre votre leur mi tu su nuestro meu seu minha mein meine dein deine sein seine ihr ihre "
-    "unsere mio tuo suo mijn jouw zijn haar min din mitt ditt mój twój jego jej moj tvoj můj tvůj meu teu benim senin onun ka ki ke mera "
-    "meri mere tera uska unka apna apka merā dyal dyali dyalo dyalha diali diyali mon mein مني ديال ديالي ديالو ديالها تاع تاعي متاع "
-    "мой моя твой его её наш ваш мій твій його її मेरा मेरे मेरी तेरा उसका उनका का की अपना आपका हमारा আমার তোমার তার আপনার میرا میرے اس کا آپ "
-    "her new private personal direct direkt personnel perso persönliche".split()
-)
+_FILLERS = frozenset(words(FILLERS))
+_OWN = frozenset(words(OWN))
 
 
 @cache
@@ -71,11 +65,11 @@ def topic(text: str, start: int, end: int, most: int = WORDS) -> int:
     window = text[max(0, start - BEFORE) : start].rpartition("\n")[2].lower()
     found = _unspaced_topic(window) if _UNSPACED.search(window) else UNKNOWN
     if found == UNKNOWN:
-        found = _spaced_topic(window, " " in text[start:end] or end - start <= COMPACT, most)
+        found = _spaced_topic(window, most, short=" " in text[start:end] or end - start <= COMPACT)
     return found or _after(text[end : end + AFTER].partition("\n")[0].lower())
 
 
-def _spaced_topic(window: str, short: bool, most: int) -> int:
+def _spaced_topic(window: str, most: int, *, short: bool) -> int:
     """Return what the nearest word speaks of; "number" directly before a number is a phone's, unless a word follows it.
 
     "No 12345678" and "Teile-Nr. 12345678" are of another thing, "my no 12345678" is a phone.
@@ -85,7 +79,7 @@ def _spaced_topic(window: str, short: bool, most: int) -> int:
         if not word:
             continue
         if word.isdigit():
-            if len(word) > 2:
+            if len(word) > 2 or most < WORDS:
                 break
             continue
         kind = kinds.get(word, UNKNOWN) or _unglued(word)

@@ -9,7 +9,7 @@ import numpy as np
 from dataprep.unicode.text import U8
 
 # Code:fewest digits after it.
-_FEWEST = """
+NATIONAL = """
 1:10 7:10 20:8 27:9 30:10 31:9 32:8 33:9 34:9 36:8 39:6 40:9 41:9 43:6 44:9 45:8 46:7 47:8 48:9 49:6 51:8 52:10 53:8
 54:10 55:10 56:9 57:8 58:10 60:8 61:9 62:7 63:8 64:8 65:8 66:8 81:9 82:8 84:9 86:10 90:10 91:10 92:9 93:9 94:9 95:7
 98:8 211:9 212:9 213:8 216:8 218:8 220:7 221:9 222:8 223:8 224:8 225:8 226:8 227:8 228:8 229:8 230:7 231:7 232:8
@@ -31,7 +31,7 @@ def fewest() -> U8:
     It is 0 if no country has the code.
     """
     table = np.zeros(1000, np.uint8)
-    for code, least in (entry.split(":") for entry in _FEWEST.split()):
+    for code, least in (entry.split(":") for entry in NATIONAL.split()):
         same = 10 ** (3 - len(code))
         table[int(code) * same : (int(code) + 1) * same] = len(code) + int(least)
     table.flags.writeable = False

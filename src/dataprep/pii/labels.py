@@ -48,7 +48,9 @@ def _backwards(table: str, gap: str, more: str) -> re.Pattern[str]:
 
 _GAP = " \t_.:：=#°№\"'"  # signs between another label and the number
 _NOT_PERSONAL = _backwards(
-    NOT_PERSONAL, f"[{_GAP}]{{0,{LABEL_GAP}}}", rf"(?:[03]1-)?(?:{trie(w[::-1] for w in AFTER_LABEL.split('|'))}[ _]){{0,3}}"
+    NOT_PERSONAL,
+    f"[{_GAP}]{{0,{LABEL_GAP}}}",
+    rf"(?:[03]1-)?(?:{trie(w[::-1] for w in AFTER_LABEL.split('|'))}[ _]){{0,3}}"
 )
 _PHONE_GAP = " \t_.:：=፦(（+\"'"  # signs between the label of a phone and the number
 _PHONE = _backwards(
@@ -60,7 +62,9 @@ _ACCOUNT = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}[0-9]{2}(?:[ \u00a0][0-9A-Z]{4})
 _PARAMETER = re.compile(rf"[?&](?:{PARAMETERS})=\Z")
 _BUILD = re.compile(r"[0-9]\.[0-9]+(?:-[\w.]+)?\+\Z")  # 1.2.3+20240506
 # "For orders" names what a phone is for, "order no" a number.
-_PURPOSE = re.compile(r"\b(?:pour|for|para|per|für|voor|для)[ \t]+(?:(?:toute|all|your|vos|votre|the|la)s?[ \t]+)?[^\W\d_]+[ \t]{0,2}[:.]?[ \t]{0,2}\Z", re.IGNORECASE)
+_PURPOSE = re.compile(
+    r"\b(?:pour|for|para|per|für|voor|для)[ \t]+(?:(?:toute|all|your|vos|votre|the|la)s?[ \t]+)?"
+    r"[^\W\d_]+[ \t]{0,2}[:.]?[ \t]{0,2}\Z", re.IGNORECASE)  # fmt: skip
 _KEY = re.compile(  # order_id= "orderId": "
     r"(?:\b\w*(?:_(?:id|no|nr|num|number|code|ref|key|sku|ts|time|count|size|seq|pid|uid|hash)|[a-z](?:Id|ID|No|Num|Number|Code|Ref|Key))"
     r"|\b(?:key|code|value|val|hash|seed|ts|timestamp|num|sku|size|bytes|offset|count|total|sum|n|x|y|id|no))"
@@ -72,7 +76,9 @@ _PHONE_KEYS = re.compile(
     r"|wa|receiver))\w*[\"']?[ ]?[:=][ ]?[\"']?\Z", re.IGNORECASE
 )
 # The number of a company in the European Union: TVA FR71 020428803.
-_TAX = re.compile(r"\b(?i:tva|vat|ust|mwst|nif|iva|intracom\w*|dph|pvm|btw)\b[^0-9\n]{0,16}\b[A-Z]{2}[0-9A-Z]{0,2}[ \u00a0]?\Z")
+_TAX = re.compile(
+    r"\b(?i:tva|vat|ust|mwst|nif|iva|intracom\w*|dph|pvm|btw)\b[^0-9\n]{0,16}\b[A-Z]{2}[0-9A-Z]{0,2}[ \u00a0]?\Z"
+)
 _AND = re.compile(rf"[ ,]*(?:{AND})[ ,]*(?:(?:{AFTER_PHONE}) )?[(+]?", re.IGNORECASE)
 
 
@@ -98,7 +104,7 @@ def is_labelled(text: str, start: int) -> bool:
     before = text[max(0, start - LABEL) : start]
     last = before[-1:]
     if last == "+":
-        return _BUILD.search(before) is not None
+        return before[-2:-1].isalnum() and _BUILD.search(before) is not None
     if _NOT_PERSONAL.match(before.lower()[::-1]):
         return not _PURPOSE.search(before)
     if last in ("=", '"', "'", ":", " ") and ("=" in before[-4:] or ":" in before[-4:]) and _is_key(before):
@@ -109,7 +115,7 @@ def is_labelled(text: str, start: int) -> bool:
 
 
 def _is_key(before: str) -> bool:
-    """Return whether a text ends with a parameter of a URL, or a name in code, which names no phone: order_id=, "no": ."""
+    """Return whether a text ends with a parameter of a URL, or a name in code, and of no phone: order_id=."""
     m = _KEY.search(before)
     return (m is not None and not _PHONE_KEY.search(m[0])) or _PARAMETER.search(before) is not None
 

@@ -119,7 +119,7 @@ def is_something_else(points: U32, groups: I64, at: Int, last: Int, called: Int)
 
 @part
 def is_drawn(points: U32, groups: I64, at: Int, last: Int) -> bool:
-    """Return whether groups are numbers of a lottery: two digits each, not above 50; five rise, six may be in any order."""
+    """Return whether groups are numbers of a lottery: two digits each, not above 50; five of them rise."""
     old: Int = 0
     six = last >= at + 5  # in any order
     for k in range(at, last + 1):

@@ -19,7 +19,7 @@ from dataprep.unicode.text import I64, U32, classes
 
 from . import bare
 from . import candidates as C
-from .context import OTHERS, topic
+from .context import OTHERS, is_amount, topic
 from .digit_groups import groups_of
 from .labels import is_joined, is_labelled, is_phone_label, label_ends
 from .others import dates_and_books
@@ -31,7 +31,6 @@ _HIDDEN = re.compile(rf"[{_INVISIBLE}](?<={_INSIDE}[{_INVISIBLE}])[{_INVISIBLE}]
 
 
 _DIGITS = "0123456789"
-_LIST = re.compile("(?!,[0-9])[ ,;/-]{1,3}[(]?")  # between two phones of a list
 _LEADS = ("+", "@", "=", "/", "B", "b")  # before an international number, also in a link
 
 
@@ -54,7 +53,7 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
         return
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     end, called = -1, False  # of the last phone: its end, and whether a label called it a phone
-    for start, stop, label, begins, other in C.scan(points, classes(), label_ends()).tolist():
+    for start, stop, label, begins, other, may in C.scan(points, classes(), label_ends()).tolist():
         if called:
             called = C.is_list(points, end, start) or is_joined(text, end, start)
         called = called or bool(label and is_phone_label(text, start))
@@ -64,29 +63,16 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
             others = dates_and_books(text, start, stop) if other else []
             groups = groups_of(points, start, stop)
             found = list(_of_run(text, points, groups, 0 if called else -1, end, others))
-        if not found or (found[0][0] > start or found[-1][1] < stop):
-            found = _with_bare(text, start, stop, found, end)
+        rest = not found or found[0][0] > start or found[-1][1] < stop
+        if rest and (may or (0 <= end < start <= end + C.LABEL_GAP and _may_be_bare(points, start, stop))):
+            found = bare.joined(text, start, stop, found, end)
         for first, last in found:
             yield first, last
             end = last
 
 
-def _with_bare(
-    text: str, start: int, stop: int, found: list[tuple[int, int]], end: int
-) -> list[tuple[int, int]]:
-    """Return the phones of the run text[start:stop], with those that begin with neither + nor 0.
-
-    end: where the last phone before the run ends; -1 if there is none.
-    """
-    out = list(found)
-    for a, b, sure in bare.numbers(text, start, stop):
-        inside = [span for span in found if span[0] < b and a < span[1]]
-        if inside and not (sure and a <= inside[0][0] and inside[-1][1] <= b):
-            continue
-        before = max([last for _, last in out if last <= a], default=end)
-        if bare.is_phone(text, a, b, sure, 0 <= before < a and (_LIST.fullmatch(text, before, a) is not None or is_joined(text, before, a))):
-            out = [span for span in out if span not in inside] + [(a, b)]
-    return sorted(out)
+def _may_be_bare(points: U32, start: int, stop: int) -> bool:
+    return bool(C.may_be_bare(points, groups_of(points, start, stop)))
 
 
 def _of_run(
@@ -101,7 +87,8 @@ def _of_run(
     while True:
         some = C.resolve(points, classes(), groups, at, called, end).tolist()
         for start, last, first, after, of, row in some:
-            if is_labelled(text, start) or (row < start and is_labelled(text, row)) or (of < 0 and _is_other(text, start, last)):
+            labelled = is_labelled(text, start) or (row < start and is_labelled(text, row))
+            if labelled or (of < 0 and _is_other(text, start, last)):
                 at, called = after, of
                 break
             if _is_inside(others, start):
@@ -116,13 +103,14 @@ def _of_run(
 
 def _is_other(text: str, start: int, end: int) -> bool:
     """Return whether a number without a label is ten digits in order, or a code; or has no 0 or + and is counted."""
-    if text[start - 1 : start].isupper() and text[start - 3 : start].isalpha() and text[start - 3 : start].isupper():  # GHN0323646472
+    letters = text[start - 3 : start]
+    if letters[-1:].isupper() and letters.isalpha() and letters.isupper():  # GHN03236464726
         return True
     if text[start] == "0":
         return text[start:end] == _DIGITS
     if text[start - 1 : start] in _LEADS:
         return False
-    return bare.is_amount(text, end) or topic(text, start, end, bare.NEAREST) == OTHERS
+    return is_amount(text, end) or topic(text, start, end, bare.NEAREST) == OTHERS
 
 
 def _is_inside(others: list[tuple[int, int]], start: int) -> bool:

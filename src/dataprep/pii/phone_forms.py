@@ -9,8 +9,8 @@ import numpy as np
 
 from dataprep.unicode.text import I64, U16, U32, WORD, Int
 
-from .digit_groups import at_or_0, ends_with, is_digit, is_sign, part
 from .countries import FEWEST as FEWEST_OF
+from .digit_groups import at_or_0, ends_with, is_digit, is_sign, part
 from .number_plans import argentine, is_chinese, whole
 
 SHORT = 3  # digits of a group that begins a number without a sign or 0 in front of it

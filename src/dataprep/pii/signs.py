@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from dataprep.unicode.digits import western
 
@@ -17,6 +18,7 @@ BETWEEN = _SIGNS[0]  # all that are read as a sign of ASCII
 APART = re.escape(" -" + DASHES + SPACES)  # for a set of a pattern: what may be between two groups of digits
 
 
+@lru_cache(maxsize=1)  # cards, accounts and phones are searched in the same lines
 def plain(text: str) -> str:
     """Return a text of the same length in which all digits, dashes, spaces and full-width signs are those of ASCII."""
     return western(text, *_SIGNS)

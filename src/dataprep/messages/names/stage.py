@@ -115,7 +115,7 @@ class Pseudonyms(Estimator):
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
-    VERSION: ClassVar[int] = 16
+    VERSION: ClassVar[int] = 17
     needs: ClassVar[tuple[str, ...]] = NEEDS
     sees: ClassVar[tuple[str, ...]] = ("authors",)
     hides: ClassVar[bool] = True
