@@ -19,8 +19,8 @@ LENGTHS = {
 IRISH = [a + b for a in "OoDd" for b in "'’"]  # O'Brien
 FILES = (
     "png jpg jpeg gif svg webp ico bmp tiff js jsx mjs cjs ts tsx css scss html htm xml json yaml yml toml ini cfg "
-    "conf txt csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch diff java heic avif dmg ttf woff eot sql sqlite bak "
-    "tmp vue scss sass less rb kt cpp hpp service socket timer mount slice"
+    "conf txt csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch diff java heic avif dmg "
+    "ttf woff eot sql sqlite bak tmp vue scss sass less rb kt cpp hpp service socket timer mount slice "
 )
 
 

@@ -47,7 +47,8 @@ _OF_HOST = frozenset(words(HOST))
 _OF_TRAFFIC = frozenset(words(TRAFFIC))
 _OF_VERSION = frozenset(words(VERSION))
 _VERSION_AFTER = re.compile(
-    r"[-+~][0-9]*[a-z]|[ (-]{1,2}(?:beta|alpha|rc|release|build|version|update|lts|stable)\b", re.IGNORECASE
+    r"[-+~][0-9]*(?:generic|ubuntu|deb|el[0-9]|fc[0-9]|dev|snapshot)"
+    r"|[ (-]{1,2}(?:beta|alpha|rc|release|build|version|update|lts|stable)\b", re.IGNORECASE,
 )
 _UNSPACED_VERSION = re.compile(r"(?:版本|バージョン|버전|เวอร์ชัน|固件|ファームウェア)[^0-9]{0,4}\Z")
 _WORD = re.compile(r"[^\W\d_]+|§")
@@ -81,7 +82,7 @@ def is_version(text: str, start: int, end: int) -> bool:
     if re.search(r"[0-9]/\Z", before) and not re.search(r"(?:\.[0-9]{1,3}){3}/\Z", before):
         return True  # 089/66.31.86.20
     m = _PRODUCT.search(before)
-    if m is not None and m[1].lower() not in _OF_HOST:
+    if m is not None and (m[1].lower() in _OF_VERSION or ".0." in text[start:end]):
         return True
     some = _words_before(text, start, 4)
     return not _OF_VERSION.isdisjoint(some) and _OF_HOST.isdisjoint(some)

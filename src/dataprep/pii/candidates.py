@@ -128,7 +128,7 @@ def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end
 
 @kernel
 def is_after_word(points: U32, classes: U16, start: Int) -> bool:
-    """Return whether a line or a cell begins before `start`, or a letter stands there, with up to four signs between."""
+    """Return whether a line, a cell or a letter precedes `start`, with up to four signs between."""
     i = start
     while i > 0 and i > start - LABEL_GAP and points[i - 1] < 0x250 and classes[points[i - 1]] & WORD == 0:
         if points[i - 1] == 10:
