@@ -101,10 +101,12 @@ def is_labelled(text: str, start: int) -> bool:
 
     start: offset of the number in `text`, in characters.
     """
+    if start > 0 and text[start - 1] == "+" and not text[start - 2 : start - 1].isalnum():
+        return False
     before = text[max(0, start - LABEL) : start]
     last = before[-1:]
     if last == "+":
-        return before[-2:-1].isalnum() and _BUILD.search(before) is not None
+        return _BUILD.search(before) is not None
     if _NOT_PERSONAL.match(before.lower()[::-1]):
         return not _PURPOSE.search(before)
     if last in ("=", '"', "'", ":", " ") and ("=" in before[-4:] or ":" in before[-4:]) and _is_key(before):

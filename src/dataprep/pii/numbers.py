@@ -88,7 +88,7 @@ def _of_run(
         some = C.resolve(points, classes(), groups, at, called, end).tolist()
         for start, last, first, after, of, row in some:
             labelled = is_labelled(text, start) or (row < start and is_labelled(text, row))
-            if labelled or (of < 0 and _is_other(text, start, last)):
+            if labelled or (of < 0 and text[start - 1 : start] != "+" and _is_other(text, start, last)):
                 at, called = after, of
                 break
             if _is_inside(others, start):

@@ -113,10 +113,11 @@ def _is_file(text: str, start: int, end: int) -> bool:
 
     Such as image@2x.png, react@latest.js, git@host.com:a/b, a@b.mean(), https://user:word@host.com.
     """
-    if text[text.rfind(".", start, end) + 1 : end].lower() in FILE_SUFFIXES or _PATH.match(text, end):
+    if text[text.rfind(".", start, end) + 1 : end].lower() in FILE_SUFFIXES:
         return True
-    before = text[start - 1 : start]
-    return before in ("/", ":", "<") and _NO_ADDRESS.search(text, max(0, start - 80), start) is not None
+    if text[end : end + 1] in (":", "(") and _PATH.match(text, end):
+        return True
+    return text[start - 1] in "/:<" and _NO_ADDRESS.search(text, max(0, start - 80), start) is not None
 
 
 def emails(text: str) -> Iterator[tuple[int, int]]:
