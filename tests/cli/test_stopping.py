@@ -45,6 +45,14 @@ main()
 KEPT = r"dataprep: stopped; finished work is kept in out/ingest( \(1 part\))?, and the same command resumes\n"
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """A job in the background is started without Ctrl-C; the tests have it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def pipe(tmp_path, monkeypatch):
     """Write a pipeline of four files, the first of which is quick; at any other it does what `stop` says."""

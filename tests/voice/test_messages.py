@@ -144,7 +144,7 @@ def test_command(trained, chats, tmp_path, dataprep, lora):
     written(Path(chats), *(line(f"another {i}?", "one") for i in range(30)))
     code, _, err = dataprep(*words)
     assert (code, err.count("\n")) == (1, 1)
-    assert "has shards of other messages or settings; choose another folder, or start over (--start-over)" in err
+    assert "data/shards, or their masks, differ); choose another output folder, or start over (--start-over)" in err
     code, _, err = dataprep(*words, "--start-over", "--val", 0)
     assert code == 0, err
 
