@@ -83,9 +83,13 @@ def test_other_libraries_get_the_table(docs, monkeypatch):
     assert list(docs.to_pandas().columns) == ["id", "text", "source", "meta"]
     assert list(docs.to_pandas()["text"]) == TEXTS
     assert set(asked) == {("polars", "frames"), ("pandas", "frames")}
-    pushed = SimpleNamespace(push_to_hub=lambda name, **options: (name, options))
-    monkeypatch.setattr(type(docs), "to_hf", lambda self, restore: pushed if restore else None)
-    assert docs.push("a/b", restore=True, private=True) == ("a/b", {"private": True})
+
+    def hub(self, restore):
+        return SimpleNamespace(push_to_hub=lambda name, **options: (name, restore, options))
+
+    monkeypatch.setattr(type(docs), "to_hf", hub)
+    assert docs.push("a/b", restore=True, private=True) == ("a/b", True, {"private": True})
+    assert docs.push("a/b") == ("a/b", False, {})
     for wrong in ("/local/folder", "./folder", "a/b/c", "", None):
         with pytest.raises(PlanError, match=r'repository=.* must be "OWNER/NAME", a name on the hub'):
             docs.push(wrong)

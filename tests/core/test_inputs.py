@@ -54,6 +54,7 @@ def test_a_text_that_no_step_saved_is_read_from_the_input(tmp_path, make):
     for row in drops:
         found = why.find_document(out, row["id"])
         assert (found["id"], found["text"], found["source"]) == (row["id"], given[row["id"]], "pages")
+    assert {id_: inputs.document(out, id_)["text"] for id_ in given} == given
     assert inputs.document(out, 9 << 40) is None
 
 

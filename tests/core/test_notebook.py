@@ -112,8 +112,10 @@ def test_statistics_show_the_largest_counts(monkeypatch):
     assert [" ".join(line.split()) for line in str(big).split("\n")][:2] == [
         "stage documents of input MB bytes cut", "A 5 50.0% 0.00 1,234",
     ]  # fmt: skip
+    stage.counts = Counter("aabcde")
     page = Stats([stage])._repr_html_()
     assert "&emsp;- often" in page
+    assert "and 2 smaller counts" in page
     assert {row.count("</td>") + row.count("</th>") for row in page.split("</tr>")[:-1]} == {5}
 
 

@@ -212,7 +212,7 @@ def decide_in(folder, made, held: int, room: int):
             spill.write([headers[rows][300:], made[rows][300:]])
     members = decide.Members.read(str(folder), 2, 0, DIM, held)
     decided = decide.Decisions(np.full(len(made), -1, np.int64), np.zeros(len(made), np.float32))
-    decide.decide_cluster(members, np.arange(len(made)), 9000, room, decided)
+    decide.decide_cluster(members, np.arange(len(made)), 9000, room, decided, 0)
     return decided
 
 

@@ -15,7 +15,7 @@ from dataprep.core.ledger import mix
 from dataprep.dedup.substrings import minimizers as M
 from dataprep.dedup.substrings import records as R
 from dataprep.dedup.substrings import repeats
-from dataprep.dedup.substrings.passes import shared_bytes
+from dataprep.dedup.substrings.passes import Partitions, shared_bytes
 from dataprep.dedup.substrings.same_bytes import same_after, same_before
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.words import word_table
@@ -124,6 +124,15 @@ def test_ranges_of_bytes_are_packed():
     headers = np.array([(1, 0, 5), (1, 3, 5), (1, 8, 2), (2, 8, 9), (2, 20, 1)], kind)
     assert shared_bytes(headers).tolist() == [0, 2, 0, 0, 0]
     assert len(shared_bytes(headers[:0])) == 0
+
+
+def test_partitions_of_hashes():
+    """The leading bits choose the bin, and the bins a partition; hashes of much text have their own, the last ones."""
+    n_bins, heavy = R.BUCKETS * R.FINE, 5
+    partitions = Partitions((0, 1, n_bins // 2, n_bins - 1), (heavy,))
+    wide = (1 << 64) // n_bins
+    hashes = [0, heavy, wide - 1, wide, (1 << 63) - 1, 1 << 63, (1 << 64) - wide - 1, (1 << 64) - wide, (1 << 64) - 1]
+    assert partitions.of(np.array(hashes, np.uint64)).tolist() == [0, 4, 0, 1, 1, 2, 2, 3, 3]
 
 
 def spans_of_words(text):

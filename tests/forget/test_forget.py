@@ -278,7 +278,8 @@ def test_shards_of_raw_text(tmp_path, tok):
     """Shards that were encoded without a Dataset keep a list of their own, for `encode` too."""
     docs = laws.dataset_of(tmp_path, WEB, parts=2)
     dp.encode(docs, tok, out=tmp_path / "s", val=0)
-    forget(str(tmp_path / "s"), ["0:5"])
+    assert forget(str(tmp_path / "s")).removed == {str(tmp_path / "s"): 0}
+    assert forget(str(tmp_path / "s"), ["0:5"]).removed == {str(tmp_path / "s"): 1}
     assert len(dp.encode(docs, tok, out=tmp_path / "s", val=0)) == len(WEB) - 1
     again = dp.encode(docs, tok, out=tmp_path / "s", val=0.1, replace=True)
     assert (len(again), again.find(5)) == (len(WEB) - 1, [])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
 
+from dataprep.errors import DataprepError
 from dataprep.store import atomic
 from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled, whole
 
@@ -44,6 +46,26 @@ def test_a_file_is_on_disk_before_its_name_and_its_name_before_the_end(tmp_path,
         raise ZeroDivisionError
     assert calls == []
     assert os.listdir(tmp_path / "a") == ["b"]
+
+
+def test_all_bytes_are_on_disk_before_the_name(tmp_path, monkeypatch):
+    """And all of the line in the journal: what Python still holds when a file is synced is lost in a power cut."""
+    begin_journal(str(tmp_path))
+    sizes = []
+    monkeypatch.setattr(atomic.os, "fsync", lambda descriptor: sizes.append(os.fstat(descriptor).st_size))
+    with whole(tmp_path / "a") as f:
+        f.write(b"xyz")
+    assert sizes[:2] == [(tmp_path / JOURNAL).stat().st_size, 3]
+    assert sizes[0] > 0
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG], ids=errno.errorcode.get)
+def test_a_full_disk_is_one_sentence(tmp_path, code):
+    """Also if it is full for this user, or the file is too large for it; other errors are raised as they are."""
+    with pytest.raises(DataprepError, match="a: the disk is full; free some space"), whole(tmp_path / "a"):
+        raise OSError(code, "no room")
+    with pytest.raises(BlockingIOError), whole(tmp_path / "a"):
+        raise BlockingIOError(errno.EAGAIN, "later")
 
 
 def test_a_file_without_a_folder_is_here(tmp_path, monkeypatch, calls):

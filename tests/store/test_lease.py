@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def test_every_job_that_writes_holds_the_lease(holder, tmp_path, job):
 def test_a_folder_without_result_is_removed_again(tmp_path):
     """A job that fails before it writes leaves no empty folder; one that was there stays."""
     (tmp_path / "old").mkdir()
-    for name in ("old", "new"):
+    for name in ("old", "new", "a/new/one"):
         with pytest.raises(DataprepError, match="early"), held(str(tmp_path / name)):
             raise DataprepError("early")  # noqa: EM101
     assert os.listdir(tmp_path) == ["old"]
@@ -203,6 +204,16 @@ def test_who_holds_a_folder_is_told(holder, tmp_path):
     with all_held([out]):
         pass
     assert (os.listdir(out), before.st_size > 0) == ([], True)
+
+
+def test_a_pipe_in_place_of_a_lease_is_not_waited_for(tmp_path):
+    """Whoever put it there; it states nobody."""
+    os.mkfifo(tmp_path / NAME)
+    found = []
+    asked = threading.Thread(target=lambda: found.append(lease.holder(str(tmp_path))), daemon=True)
+    asked.start()
+    asked.join(20)
+    assert found == [None]
 
 
 HERE = {"host": socket.gethostname(), "boot": lease._boot()}

@@ -85,6 +85,8 @@ def test_another_threshold_only_verifies(tmp_path, count) -> None:
     first = MinHash(threshold=0.5, **SURE)
     dp.Pipeline(dp.Exact(), first).run(docs, str(tmp_path / "out"))
     assert sum(count) == 120
+    (index,) = (tmp_path / "out").glob("steps/*MinHash*/index.json")
+    assert files.read_json(str(index))["documents"] == 120 - len(verdicts(tmp_path / "out", "Exact")) < 120
     for threshold in (0.8, 0.6, 0.5):
         count.clear()
         dp.Pipeline(dp.Exact(), first.at(threshold)).run(docs, str(tmp_path / "out"), replace=True)
@@ -108,13 +110,29 @@ def test_a_damaged_index_is_made_again(tmp_path) -> None:
         same_result(out, fresh)
 
 
+def test_an_older_shard_without_documents_needs_no_keys(tmp_path, caplog, count) -> None:
+    """A filter dropped all of its documents after they were hashed: no warning, and nothing is hashed but the new."""
+    texts = [" ".join(f"{name}{i}x{k}" for k in range(9)) for name in "ab" for i in range(3)]
+    docs = laws.dataset_of(tmp_path, texts, parts=2)
+    stages = MinHash(), dp.Filter(lambda text: not text.startswith("b"))
+    old = dp.Pipeline(*stages).run(docs, str(tmp_path / "old"))
+    assert [shard["docs"] for shard in old.manifest["shards"]] == [3, 0]
+    caplog.clear(), count.clear()
+    new = dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "out"))
+    assert "hashed now" not in caplog.text
+    assert (keys_made(tmp_path / "out"), sum(count)) == ({"hashed": 2, "found": 0, "borrowed": 2}, 6)
+    assert [row["text"][0] for row in new] == ["b"] * 3
+
+
 def test_at_keeps_its_bands_or_says_that_it_cannot(caplog) -> None:
     """Raising pins the bands; lowering beyond what they find chooses others, and says so."""
     made = MinHash(threshold=0.8, preset=None)
     assert made.at(0.95).sketch == MinHash(threshold=0.95, bands=26, rows=8).sketch
     assert made.at(0.95).sketch_key == made.sketch_key
     assert made.at(0.799).sketch_key == made.sketch_key or "again" in caplog.text
-    assert MinHash(preset="fineweb").at(0.9).settings.bands == 14
+    for preset in ("fineweb", "dialect"):
+        fixed = MinHash(preset=preset)
+        assert fixed.at(0.9).settings == replace(fixed.settings, threshold=0.9)
     assert MinHash(bands=8, rows=8, threshold=0.8).at(0.85).settings.bands == 8  # which find too few at both
     assert MinHash(bands=200, rows=4, threshold=0.8).at(0.7).settings.bands == 200
     caplog.clear()

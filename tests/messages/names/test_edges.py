@@ -15,13 +15,16 @@ from dataprep.core.audit import BYTES, CELL, FRAGMENT, TEXT, Strings
 from dataprep.core.ledger import Ledger
 from dataprep.errors import PlanError
 from dataprep.messages.names import consent, finder, known, numbers, replace, stage, terms, unspaced, weighing
+from dataprep.messages.names import kernel as K
 from dataprep.messages.names.beside import without_parts
 from dataprep.messages.names.consent import Consent
 from dataprep.messages.names.finder import folded_letters
 from dataprep.messages.names.glued import GluedNames
 from dataprep.messages.names.known import KnownPeople
+from dataprep.messages.names.matching import folded
 from dataprep.messages.names.phones import Phones
 from dataprep.messages.names.stage import Pseudonyms
+from dataprep.messages.names.trie import build
 from dataprep.messages.names.unspaced import UnspacedNames
 from dataprep.pii.kinds import KINDS
 
@@ -43,6 +46,15 @@ def test_places_of_names_count_bytes(before):
     ]  # fmt: skip
     assert found[:, 4].tolist() == [int(before.endswith("@")), 0]
     assert UnspacedNames({"ilse": 0}).find(offsets, data).shape == (0, 5)
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 9])
+@pytest.mark.parametrize("sign", ["", "\u200b"], ids=ascii)
+def test_words_of_a_name_are_four_characters_apart(sign, n):
+    """At most; signs that do not count are none."""
+    offsets, data = B.buffers(pa.array([f"ask ilse{sign.join(' ' * n)}varga now"], pa.large_string()))
+    found = K.find_names(offsets, data, folded(), *build(["ilse varga"]), folded_letters(""))
+    assert len(found) == (n <= K.MAX_GAP)
 
 
 def test_parts_of_longer_names_are_left_out():

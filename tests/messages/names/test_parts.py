@@ -243,6 +243,16 @@ def test_a_message_without_a_chat_means_nobody_of_a_chat(tmp_path):
     assert safe[3]["text"][4:] not in {row["author"] for row in safe}
 
 
+def test_a_shared_name_means_who_has_it_in_the_chat(tmp_path):
+    """In each of two chats another person; others have names before and after it in the alphabet."""
+    said = [("Ilse Varga", "a"), ("Ilse Sol", "b"), ("Ada Berg", "a"), ("Zed Lund", "b")]
+    data = [{"text": "ask Ilse", "chat": chat, "author": who, "kind": "text"} for who, chat in said]
+    docs = laws.dataset_of(tmp_path, data, strings=("chat", "author", "kind"))
+    safe = dp.Pipeline(Pseudonyms(key=KEY)).run(docs, out=str(tmp_path / "out")).table().to_pylist()
+    varga, sol = safe[0]["author"], safe[1]["author"]
+    assert [row["text"] for row in safe] == [f"ask {who}" for who in (varga, sol, varga, sol)]
+
+
 SKIPPED = ("\xad \u061c \u0640 \ufeff \u180b-\u180e \u200b-\u200f \u202a-\u202e \u2060-\u206f \ufe00-\ufe0f "
            "\u0300-\u036f \u0591-\u05c7 \u0610-\u061a \u064b-\u065f \u0670 \u06d6-\u06dc \u06df-\u06e4 \u06e7 \u06e8 "
            "\u06ea-\u06ed \u093c \u09bc \u0a3c \u0abc \u0b3c \u0bbc \u0c3c \u0cbc "

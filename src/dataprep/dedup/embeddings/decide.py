@@ -233,7 +233,7 @@ class KeptVectors:
 
 
 def decide_cluster(
-    members: Members, rows: npt.NDArray[np.intp], limit: int, capacity: int, decided: Decisions, n_old: int = 0
+    members: Members, rows: npt.NDArray[np.intp], limit: int, capacity: int, decided: Decisions, n_old: int
 ) -> int:
     """Decide which documents of one cluster to drop, write this to `decided`, and return the number of pairs compared.
 

@@ -135,8 +135,11 @@ def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> lis
         lent: tuple[LentKeys, ...] = ()
         if home is not None and not found:  # the keys of the Dataset whose ids overlap those of the shard
             keys, every = stored[home]
-            low, high = keys.shards.get(files.name_of(part.slices[0].url), (1, 0))
-            lent = tuple(one for one in every if one.first <= high and one.last >= low)
+            low, high = keys.shards.get(files.name_of(part.slices[0].url), (None, None))
+            if low is None or high is None:  # a shard without documents needs no file of keys
+                lent = tuple(replace(one, keys=()) for one in every[:1])
+            else:
+                lent = tuple(one for one in every if one.first <= high and one.last >= low)
         items.append(PartToHash(part, name, found, lent))
     return items
 
