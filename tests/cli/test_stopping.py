@@ -186,6 +186,7 @@ def test_ctrl_c_during_imports_is_one_sentence(monkeypatch, capsys):
 
 def test_ctrl_c_before_the_command_begins_is_one_sentence(monkeypatch, capsys):
     """Declaring the options of all commands takes some tenths of a second."""
+    monkeypatch.setattr(stopping, "_folders", [])
     monkeypatch.setattr(cli, "warn_in_options", stopped)
     with pytest.raises(SystemExit, match="130"):
         cli.main()

@@ -130,6 +130,7 @@ def test_unknown_storage_is_one_sentence(monkeypatch):
 @pytest.mark.parametrize(("status", "error"), [(403, ReadError), (404, ReadError), (429, Transient), (503, Transient)])
 def test_a_server_that_refuses_is_one_sentence_without_the_signature(status, error):
     """What HTTP's library raises states the whole URL; a folder of `datasets` is not sought behind a query."""
+    pytest.importorskip("aiohttp")
     seen = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
