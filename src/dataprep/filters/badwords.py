@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -144,6 +145,7 @@ class BadWords(ScoredFilter):
         return reasons(self, self._rules, scores)
 
 
+@lru_cache(maxsize=8)
 def _composed(entries: tuple[str, ...]) -> tuple[str, ...]:
     """Return the entries in NFC, as the texts that are searched."""
     texts = canonical(*B.buffers(pa.array(entries, pa.large_string())))
