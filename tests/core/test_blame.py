@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 
 import cloudpickle
@@ -172,9 +173,13 @@ def test_an_error_that_cannot_be_sent_is_not_a_dead_worker():
     def raises(n):
         raise Odd(*"ab")
 
-    cloudpickle.register_pickle_by_value(__import__(__name__))
-    with pytest.raises(RuntimeError, match="Odd: a"):
-        list(Local(2).map(raises, [1, 2]))
+    here = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(here)
+    try:
+        with pytest.raises(RuntimeError, match="Odd: a"):
+            list(Local(2).map(raises, [1, 2]))
+    finally:
+        cloudpickle.unregister_pickle_by_value(here)
 
 
 def test_a_joined_dataset_names_the_input_file(tmp_path):
