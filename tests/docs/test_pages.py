@@ -1,5 +1,7 @@
 """Every command and every piece of Python of the pages runs, in order, in a folder of its own.
 
+An expression of their Python with a literal as its comment, such as `n + 1  # 3`, must have this value, or print it.
+
 What a page's code needs (input files, names, values for words such as DIR) is in `pages/PAGE.py`, with a dash as an
 underscore. Blocks are numbered from 1 on each page. A module may have:
 
@@ -15,6 +17,7 @@ underscore. Blocks are numbered from 1 on each page. A module may have:
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import inspect
@@ -22,7 +25,9 @@ import io
 import linecache
 import re
 import shlex
-from collections.abc import Iterator
+import sys
+import tokenize
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,7 +77,7 @@ def test_what_a_page_shows(page, dataprep, tmp_path, monkeypatch, request) -> No
     getattr(about, "patch", lambda _: None)(monkeypatch)
     prepare = getattr(about, "prepare", lambda _: {})
     fixtures = [request.getfixturevalue(name) for name in list(inspect.signature(prepare).parameters)[1:]]
-    names = {"dp": dp, "__name__": page, **(prepare(tmp_path, *fixtures) or {})}
+    names = {"dp": dp, "_shown": _shown, "__name__": page, **(prepare(tmp_path, *fixtures) or {})}
     left, words = getattr(about, "LEFT", {}), getattr(about, "WORDS", {})
     unused = {*left, *(not_output := getattr(about, "NOT_OUTPUT", {}))}
     printed = ""
@@ -126,10 +131,35 @@ def _run(block: Block, page: str, names: dict, instead: dict[str, str]) -> str:
     # Errors name the line of the page, functions have a source, and `annotations` of this file is not inherited.
     text, name = "\n" * block.line + text, f"{page}.md, block {block.number}"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    code = compile(text, name, "exec", dont_inherit=True)
+    code = compile(_compared(text), name, "exec", dont_inherit=True)
     with contextlib.redirect_stdout(io.StringIO()) as out:
         exec(code, names)  # noqa: S102 - the page is ours
     return out.getvalue()
+
+
+def _compared(text: str) -> ast.Module:
+    """The code, in which an expression that ends beside a literal is passed to `_shown` with it."""
+    tree, literals = ast.parse(text), {}
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        with contextlib.suppress(ValueError, SyntaxError):
+            if token.type == tokenize.COMMENT:
+                ast.literal_eval(token.string.lstrip("# "))
+                literals[token.start[0]] = ast.Constant(token.string.lstrip("# "))
+    last = {node.end_lineno: node for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for line in literals.keys() & last.keys():
+        value = ast.parse("_shown(lambda: 0, 0)", mode="eval").body
+        value.args[0].body, value.args[1], last[line].value = last[line].value, literals[line], value
+    return ast.fix_missing_locations(tree)
+
+
+def _shown(expression: Callable[[], object], literal: str) -> None:
+    """Check a value, or what is printed if it is None, against the comment; `...` stands for anything."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        value = expression()
+    sys.stdout.write(out.getvalue())
+    found = out.getvalue().strip() if value is None else repr(value)
+    pattern = re.escape(literal).replace(re.escape("..."), ".*")
+    assert re.fullmatch(pattern, found), f"the comment says {literal}, and the result is {found}"
 
 
 def _compare(block: Block, printed: str, page: str) -> None:
@@ -138,6 +168,25 @@ def _compare(block: Block, printed: str, page: str) -> None:
     pattern = ".*?".join(re.escape(line).replace(re.escape("..."), ".*?") for line in lines if line)
     found = re.search(pattern, re.sub(r"[^\S\n]+", " ", printed), re.DOTALL)
     assert found, f"block {block.number} of {page}.md is not what was printed:\n{printed}"
+
+
+@pytest.mark.parametrize(
+    ("code", "holds"),
+    [
+        ("1 + 2  # 3", True),
+        ("1 + 2  # 4", False),
+        ("1 + 2  # as many as there are", True),
+        ("x = 1 + 2  # 4", True),
+        ("2; sum(\n    [1, 2],\n)  # 4", False),
+        ("sorted('cba')  # ['a', ..., 'c']", True),
+        ("for i in range(2):\n    print(i + 1)  # 1", False),
+        ("len('# 2')", True),
+    ],
+)
+def test_results_in_comments_are_compared(code, holds) -> None:
+    """A literal beside an expression must be its value; prose and comments of assignments are not compared."""
+    with contextlib.nullcontext() if holds else pytest.raises(AssertionError, match="the comment says"):
+        _run(Block(1, "python", code, 0), "page", {"_shown": _shown}, {})
 
 
 def test_every_module_is_of_a_page() -> None:
