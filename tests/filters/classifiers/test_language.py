@@ -168,8 +168,9 @@ def test_a_quantized_model_gives_fasttexts_labels_and_scores(quantized):
 def test_a_model_that_compiled_code_would_misread_is_asked_itself(quantized, small, monkeypatch):
     """Another tree gives other answers to the samples, and other kinds of models have no tables."""
     assert models.load(small.path).tables is None
+    model = models.load(quantized).model
     monkeypatch.setattr(tables, "_tree", lambda counts: _tree(counts)[::-1])
-    assert tables.tables_of(quantized, models.load(quantized).model) is None
+    assert tables.tables_of(quantized, model) is None
 
 
 def test_the_first_bytes_are_enough_and_split_no_character(small):
