@@ -12,17 +12,18 @@ from twins.words import kinds_of_words
 
 def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
     """RefinedWeb on one text: reason or None, the text left, lines by what became of them."""
+    if rule.preset == "dclm":
+        return dclm(text, rule)
     seen, left, before, after = Counter(), [], 0, 0
     inf = float("inf")
     most_numeric = inf if rule.max_numeric is None else rule.max_numeric
-    dclm = rule.preset == "dclm"
-    for raw in re.findall(r"[^\n]*\n|[^\n]+", text) if dclm else text.splitlines(keepends=True):
-        line = raw.removesuffix("\n") if dclm else raw.splitlines()[0]
+    for raw in text.splitlines(keepends=True):
+        line = raw.splitlines()[0]
         ending = raw[len(line) :]
-        words, chars = kinds_of_words(line, rule.words), line if dclm else "".join(line.split())
-        before += counted(line, words, dclm)
+        words, chars = kinds_of_words(line, rule.words), "".join(line.split())
+        before += len(words)
         if not line.strip():
-            left.append("" if dclm and line else raw)
+            left.append(raw)
             continue
         what, edited = "valid", None
         if sum(c in points("UPPER") for c in chars) > (inf if rule.max_upper is None else rule.max_upper) * len(chars):
@@ -39,19 +40,81 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
         seen[what] += 1
         if what == "valid":
             left.append(raw)
-            after += counted(line, words, dclm)
+            after += len(words)
         elif what == "edited" and (remain := kinds_of_words(edited, rule.words)):
             left.append(edited.strip() + ending)
-            after += counted(edited.strip(), remain, dclm)
+            after += len(remain)
     if before - after > (inf if rule.max_removed_words is None else rule.max_removed_words) * before:
         return "removed_words", "", seen
-    left = "".join(left).strip() if dclm else "".join(left)
-    return ("empty", "", seen) if after == 0 else (None, left, seen)
+    return ("empty", "", seen) if after == 0 else (None, "".join(left), seen)
 
 
-def counted(line: str, words: list[str], dclm: bool) -> int:
-    """The number of words in the share of removed words; DCLM's are between ASCII white space."""
-    return sum(w[0].isalnum() for w in re.split(r"[ \t-\r]+", line) if w) if dclm else len(words)
+def dclm(text: str, rule) -> tuple[str | None, str, Counter]:
+    """The same for DCLM's preset: each rule on the whole page, which is stripped after it."""
+    inf, what = float("inf"), {}
+    page = list(enumerate(text.split("\n")))
+    shown = [i for i, line in page if line.strip()]
+    for name, change in dclm_steps(rule, inf):
+        left = []
+        for i, line in page:
+            new = change(line)
+            if new != line and (new or "").strip():
+                what[i] = name
+            elif new != line:
+                what[i], new = name, None
+            if new is not None:
+                left.append((i, new))
+        page = left if name == "few_words" else stripped(left)
+    seen = Counter(what.get(i, "valid") for i in shown)
+    left = "\n".join(line for _, line in page).strip()
+    before, after = counted(text), counted(left)
+    if before - after > (inf if rule.max_removed_words is None else rule.max_removed_words) * before:
+        return "removed_words", "", seen
+    return ("empty", "", seen) if before == 0 or after == 0 else (None, left, seen)
+
+
+def dclm_steps(rule, inf: float):
+    """The rules in DCLM's order: a name, and a function from a line to what is left of it, None if it goes."""
+    upper, digits = (inf if x is None else x for x in (rule.max_upper, rule.max_numeric))
+    counters = "|".join(re.escape(fold_chars(c)) for c in sorted(rule.counters, key=len, reverse=True))
+    counter = re.compile(rf"\W*\d[,.\d]*[kmb]?\s+(?:{counters})\W*")
+
+    def phrases(pattern: str, some: tuple[str, ...]):
+        longest_first = sorted(some, key=len, reverse=True)
+        either = "|".join("".join("." if c == "." else re.escape(c) for c in p) for p in longest_first)
+        search = re.compile(pattern.format(f"(?:{either})"), re.IGNORECASE | re.DOTALL)
+        return lambda x: search.sub("", x) if some and len(kinds_of_words(x, rule.words)) <= rule_edit else x
+
+    rule_edit = rule.max_edit_words or 0
+    yield "upper_case", lambda x: None if x and sum(c in points("UPPER") for c in x) > upper * len(x) else x
+    yield "numbers", lambda x: None if x and sum(map(str.isdigit, x)) > digits * len(x) else x
+    yield "counter", lambda x: None if rule.counters and counter.fullmatch(sigma(x.lower())) else x
+    yield "few_words", lambda x: None if x and len(kinds_of_words(x, rule.words)) < (rule.min_line_words or 0) else x
+    yield "edited", phrases(r"\s?{}", rule.anywhere)
+    yield "edited", phrases(r"\s?{}\Z", rule.suffixes)
+    yield "edited", phrases(r"\A{}\s?", rule.prefixes)
+
+
+def sigma(line: str) -> str:
+    """A line whose final sigmas are ordinary ones."""
+    return line.replace("ς", "σ")
+
+
+def stripped(page: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The numbered lines of a page without white space at both ends."""
+    while page and not page[0][1].strip():
+        page = page[1:]
+    while page and not page[-1][1].strip():
+        page = page[:-1]
+    if page:
+        page[0] = page[0][0], page[0][1].lstrip()
+        page[-1] = page[-1][0], page[-1][1].rstrip()
+    return page
+
+
+def counted(text: str) -> int:
+    """The words that count in the share of removed words: those of fastText that begin with a letter or digit."""
+    return sum(w[0].isalnum() for w in re.split(r"[ \t-\r\0]+", text) if w)
 
 
 def is_counter(line: str, counters: tuple[str, ...]) -> bool:

@@ -22,7 +22,7 @@ PIECES = [
     *SPACES, "\r\n", "\n", "\n", "\n", " ", " ", " ", GOOD, "a b c", "word ", "AB", "É", "\u0130", "ß", "7", "٣", "½",
     "3 likes", "* ", "1.2K views\n", "12k ", "J’AIME", "(3) comments!", "3 b", "likes", "Sign-in", "SIGN-\u0130N ",
     "sign", "-in", "Read more...", "read more", "...", "5 items in cart", "Items in Carts", "items", "in cart", "ΣΑΣ",
-    "σας", "語", "_",
+    "σας", "語", "_", "²", "\0", "ſ", "\u0131",
 ]  # fmt: skip
 texts = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=50).map("".join)
 some_rules = st.builds(
@@ -36,7 +36,7 @@ some_rules = st.builds(
     max_edit_words=st.sampled_from([None, 10, 3]),
     prefixes=st.sampled_from([("sign-in",), (), ("sign", "Sign-in", "3")]),
     suffixes=st.sampled_from([("read more...",), (), ("...", "more...", "ΣΑΣ", "語")]),
-    anywhere=st.sampled_from([("items in cart",), (), ("items", "items in", "a b", "σασ")]),
+    anywhere=st.sampled_from([("items in cart",), (), ("items", "items in", "a b", "σασ"), (".b", "a.")]),
     max_removed_words=st.sampled_from([None, 0.05, 0.5, 1]),
 )
 
@@ -46,7 +46,7 @@ def run(stage, some):
     return {r["id"]: r["text"] for r in rows}, {d["id"]: d["reason"] for d in drops}, book.counts
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(some_rules, st.lists(texts, max_size=5))
 def test_kernel_equals_the_twin(stage, some):
     """Texts, reasons and counters are those of the plain Python twin, whatever the rules."""
@@ -149,3 +149,31 @@ def test_words_of_scripts_without_spaces():
     assert kept[0] == {0: "吾輩はである。\n" * 2}
     with pytest.raises(PlanError, match="RefinedWeb: words=3 must be 'blanks'"):
         RefinedWeb(words=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"12 items in cart!\r\n{GOOD}", f"12!\r\n{GOOD.strip()}"),
+        (f"{GOOD}Read more...\r\n{GOOD}", f"{GOOD}Read more...\r\n{GOOD.strip()}"),
+        (f"{GOOD}Read more... of it.\r", f"{GOOD}Read more... of it."),
+        (f"{GOOD}It goes on. Read more...\r\n", f"{GOOD}It goes on."),
+        (f"{GOOD}It goes on. Read more!?…\n{GOOD}", f"{GOOD}It goes on.\n{GOOD.strip()}"),
+        (f"{GOOD}It goes on. Read more... \nHOME\n", f"{GOOD}It goes on."),
+        (f"{GOOD}It goes on. Read more... \nhome of it\n", f"{GOOD}It goes on. Read more... \nhome of it"),
+        (f"HOME\n Sıgn-in  to read\n{GOOD}", f"to read\n{GOOD.strip()}"),
+        (f"²³\n 12 \n½ ½\n{GOOD}", f"½ ½\n{GOOD.strip()}"),
+        (f"{GOOD}12 \n{GOOD}", f"{GOOD}{GOOD.strip()}"),
+        (f"{GOOD}x 3 lİkes\n3,4 likes", f"{GOOD}x 3 lİkes"),
+    ],
+    ids=["blank", "crlf", "last-cr", "last", "dots", "last-but-upper", "not-last", "first", "digits", "few", "counter"],
+)
+def test_dclm_strips_the_page_after_each_rule(text, left):
+    """Texts of DCLM's code, commit 361714b: a blank goes with a phrase, dots are any character, ends are stripped."""
+    assert run(RefinedWeb(preset="dclm", max_removed_words=None), [text])[0] == {0: left}
+
+
+def test_dclm_drops_pages_whose_words_all_begin_after_other_white_space():
+    """A no-break space does not end a word there, so that such a page has none."""
+    assert run(RefinedWeb(preset="dclm"), ["\u00a0one\u00a0two."])[1] == {0: "empty"}
+    assert run(RefinedWeb(), ["\u00a0one\u00a0two."])[1] == {}

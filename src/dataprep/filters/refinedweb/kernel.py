@@ -1,68 +1,30 @@
 """The kernel of RefinedWeb: one pass counts a line's words and characters, one copies the corrected line.
 
-It reads Arrow buffers. Case is folded character by character (`fold_chars`), so that a match has the same offset in a
-text and in its folded form. Slow reference for the tests: tests/twins/refinedweb.py.
+It reads Arrow buffers. Slow reference for the tests: tests/twins/refinedweb.py.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from dataprep.filters.packed_strings import fold_char, fold_chars, pack
 from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.spaced import count_words
-from dataprep.unicode.text import I64, U8, U16, U32
+from dataprep.unicode.text import I64, U8, U16
 
-KEEP, UPPER_CASE, NUMBERS, COUNTER, FEW_WORDS, EDITED, REMOVED_WORDS, EMPTY = range(8)
-NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "removed_words", "empty")
-
-
-class PackedPhrases(NamedTuple):
-    """Phrases without case differences, for kernels: phrase k is the UTF-8 bytes data[starts[k]:starts[k + 1]].
-
-    leads: uint8[256], 1 for each byte that can begin a phrase in a text of any case.
-    """
-
-    data: U8
-    starts: I64
-    leads: U8  # [256]
-
-
-class RefinedWebRules(NamedTuple):
-    """The parameters of `RefinedWeb` in the form that the kernels read.
-
-    as_dclm: True if lines, characters and words are those of DCLM's code. max_upper, max_numeric, max_removed: shares,
-    0 to 1. marks: the kind of words, as in `spaced.marks_of`. words: the table of word boundaries. classes: the class
-    bits of each code point. lower: the lower case of each code point.
-    """
-
-    as_dclm: bool  # lines, their white space and their words as in DCLM's code
-    max_upper: float
-    max_numeric: float
-    counters: PackedPhrases
-    min_line_words: int
-    max_edit_words: int
-    prefixes: PackedPhrases
-    suffixes: PackedPhrases
-    anywhere: PackedPhrases
-    max_removed: float
-    marks: int  # -1: words between white space
-    words: U32
-    classes: U16
-    lower: U32
-
-
-def pack_phrases(phrases: tuple[str, ...]) -> PackedPhrases:
-    """Return the phrases, case-folded, in the form that the kernels read."""
-    folded, leads = [fold_chars(p) for p in phrases], np.zeros(256, np.uint8)
-    small = T.lowered() & T.POINT
-    small[small == ord("ς")] = ord("σ")
-    for first in {ord(p[0]) for p in folded}:
-        leads[[chr(c).encode()[0] for c in np.flatnonzero(small == first).tolist()]] = 1
-    return PackedPhrases(*pack(folded), leads)
+from .dclm import document
+from .phrases import (
+    COUNTER,
+    EDITED,
+    EMPTY,
+    FEW_WORDS,
+    KEEP,
+    NUMBERS,
+    REMOVED_WORDS,
+    UPPER_CASE,
+    RefinedWebRules,
+    longest,
+)
 
 
 @kernel
@@ -75,10 +37,13 @@ def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, 
     """
     w = kept = int(np.int64(0))
     for d in range(len(reasons)):
-        end, before, after = _document(data, offsets[d], offsets[d + 1], rules, out, w, counts)
+        if rules.as_dclm:
+            end, before, after = document(data, offsets[d], offsets[d + 1], rules, out, w, counts)
+        else:
+            end, before, after = _document(data, offsets[d], offsets[d + 1], rules, out, w, counts)
         if before - after > rules.max_removed * before:
             reasons[d] = REMOVED_WORDS
-        elif after == 0:
+        elif before == 0 or after == 0:
             reasons[d] = EMPTY
         else:
             w, kept = end, kept + 1
@@ -91,28 +56,26 @@ def _document(
     data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, counts: I64
 ) -> tuple[int, int, int]:
     """Write a corrected document to `out[w:]`; return its end, and its words before and after."""
-    before, after, a, begin = 0, 0, start, w
+    before, after, a = 0, 0, start
     while a < stop:
         b, words, chars, upper, numeric, shown = _count_line(data, a, stop, rules)
-        after_line = _after_break(data, b, stop, rules)
-        counted = left = _counted(data, a, b, words, rules)
+        after_line = _after_break(data, b, stop)
+        left = words
         if shown:
             what = _judge(data, a, b, words, chars, upper, numeric, rules)
             if what == KEEP and words <= rules.max_edit_words:
                 edited, remain = _edit(data, a, b, rules, out, w)
                 if edited >= 0:
-                    left = _counted(out, w, edited, remain, rules)
+                    left = remain
                     what, w, a = EDITED, edited if remain else w, b if remain else after_line
             elif what != KEEP:
                 left, a = 0, after_line
             counts[what] += 1
-        elif rules.as_dclm and a < b:
-            a = after_line
         for i in range(a, after_line):
             out[w + i - a] = data[i]
         w, a = w + after_line - a, after_line
-        before, after = before + counted, after + left
-    return (_stripped(out, begin, w, rules.classes) if rules.as_dclm else w), before, after
+        before, after = before + words, after + left
+    return w, before, after
 
 
 @kernel(_nrt=False)
@@ -122,13 +85,13 @@ def _count_line(data: U8, a: int, stop: int, rules: RefinedWebRules) -> tuple[in
     while i < stop:
         c, size = T.code_point(data, i)
         bits = int(rules.classes[c])
-        if c == 0x0A or (bits & T.LINE and not rules.as_dclm):
+        if bits & T.LINE:
             break
         i += size
         space = bits & T.SPACE != 0
         words += not space and not inside
         inside = not space
-        chars += rules.as_dclm or not space
+        chars += not space
         upper += bits & T.UPPER != 0
         numeric += bits & T.NUMERIC != 0
     shown = words > 0
@@ -138,28 +101,11 @@ def _count_line(data: U8, a: int, stop: int, rules: RefinedWebRules) -> tuple[in
 
 
 @kernel(_nrt=False)
-def _counted(data: U8, a: int, b: int, words: int, rules: RefinedWebRules) -> int:
-    """Return the words of data[a:b] that count in the share of removed words: `words`, the number of all, or DCLM's.
-
-    DCLM counts runs of characters between ASCII white space that begin with a letter or digit.
-    """
-    if not rules.as_dclm:
-        return words
-    n, outside, i = 0, True, a
-    while i < b:
-        c, size = T.code_point(data, i)
-        space = c == 0x20 or 9 <= c <= 13
-        n += outside and c != 0x5F and rules.classes[c] & T.WORD != 0
-        outside, i = space, i + size
-    return n
-
-
-@kernel(_nrt=False)
-def _after_break(data: U8, b: int, stop: int, rules: RefinedWebRules) -> int:
-    r"""Return the offset after the line break at `b`; `\r\n` is one, but not in DCLM's code."""
+def _after_break(data: U8, b: int, stop: int) -> int:
+    r"""Return the offset after the line break at `b`; `\r\n` is one."""
     if b >= stop:
         return stop
-    if not rules.as_dclm and data[b] == 0x0D and b + 1 < stop and data[b + 1] == 0x0A:
+    if data[b] == 0x0D and b + 1 < stop and data[b + 1] == 0x0A:
         return b + 2
     return b + T.code_size(data[b])
 
@@ -199,7 +145,7 @@ def _is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
     if digits == 0:
         return False
     i, b = _bare(data, i, b, rules.classes)
-    return _longest(data, i, b, rules.counters, rules.lower) == b
+    return longest(data, i, b, rules.counters, rules.lower) == b
 
 
 @kernel(_nrt=False)
@@ -216,36 +162,17 @@ def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
 
 
 @kernel(_nrt=False)
-def _longest(data: U8, a: int, b: int, phrases: PackedPhrases, lower: U32) -> int:
-    """Return the end of the longest phrase that `data[a:b]` starts with, case ignored; -1 if there is none."""
-    best = -1
-    if a < b and not phrases.leads[data[a]]:
-        return best
-    for k in range(len(phrases.starts) - 1):
-        i, j, stop = a, phrases.starts[k], phrases.starts[k + 1]
-        while i < b and j < stop:
-            c, size = T.code_point(data, i)
-            p, step = T.code_point(phrases.data, j)
-            if fold_char(c, lower) != p:
-                break
-            i, j = i + size, j + step
-        if j == stop:
-            best = max(best, i)
-    return best
-
-
-@kernel(_nrt=False)
 def _edit(data: U8, a: int, b: int, rules: RefinedWebRules, out: U8, w: int) -> tuple[int, int]:
     """Write a line without the phrases to `out[w:]`, stripped; return its end (-1: no phrase in it) and its words."""
     a, b = T.strip(data, a, b, rules.classes)
     first, last, begin = a, b, w
-    found = _longest(data, a, b, rules.prefixes, rules.lower)
+    found = longest(data, a, b, rules.prefixes, rules.lower)
     if found >= 0:
         first = found
     if len(rules.suffixes.starts) > 1:
         i = first
         leads = rules.suffixes.leads
-        while i < b and not (leads[data[i]] and _longest(data, i, b, rules.suffixes, rules.lower) == b):
+        while i < b and not (leads[data[i]] and longest(data, i, b, rules.suffixes, rules.lower) == b):
             i += 1  # no phrase begins inside a character
         last = i
     edited = first > a or last < b
@@ -253,7 +180,7 @@ def _edit(data: U8, a: int, b: int, rules: RefinedWebRules, out: U8, w: int) -> 
         return -1, 0
     i, leads = first, rules.anywhere.leads
     while i < last:
-        found = _longest(data, i, last, rules.anywhere, rules.lower) if leads[data[i]] else -1
+        found = longest(data, i, last, rules.anywhere, rules.lower) if leads[data[i]] else -1
         if found >= 0:
             edited, i = True, found
             continue

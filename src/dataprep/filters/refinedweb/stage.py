@@ -18,6 +18,8 @@ from dataprep.unicode.text import LINE, SPACE, classes, lowered
 from dataprep.unicode.words import word_table
 
 from . import kernel as K
+from . import phrases as P
+from .dclm import tables
 
 NUMBERS = ("max_upper", "max_numeric", "min_line_words", "max_edit_words", "max_removed_words")
 PRESETS: dict[str, dict[str, Any]] = {"paper": {"counters": COUNTERS}, "dclm": {"counters": DCLM_COUNTERS}}
@@ -52,15 +54,17 @@ class RefinedWeb(Stage):
     filter for quality and repetition as both papers do, use `Gopher`.
 
     preset: "paper", or "dclm" for these rules of DCLM's code: lines end at line feeds only, their white space counts
-    among their characters, lines of white space are dropped, texts are stripped, words count in `max_removed_words` if
-    they begin with a letter or digit, and `counters` are twelve English words.
+    among their characters, lines of white space are dropped, texts are stripped after nearly every rule, words count in
+    `max_removed_words` if they begin with a letter or digit, and `counters` are twelve English words. A phrase goes
+    with one blank before it (a prefix: behind it), a full stop in it is any character, and edited lines are not
+    stripped.
 
     Raises PlanError for an unknown preset or kind of words, a number below 0, or a phrase that cannot occur in a
     stripped line.
     """
 
     compiled: ClassVar[bool] = True
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
     preset: str = "paper"
     words: str = "blanks"
@@ -85,27 +89,34 @@ class RefinedWeb(Stage):
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches with corrected texts, without the documents that a rule drops; count lines by rule."""
-        yield from rewritten(batches, stats, K.correct, self._rules(), K.NAMES, K.REMOVED_WORDS)
+        yield from rewritten(batches, stats, K.correct, self._rules(), P.NAMES, P.REMOVED_WORDS)
 
-    def _rules(self) -> K.RefinedWebRules:
+    def _rules(self) -> P.RefinedWebRules:
         def limit(value: float | None) -> float:
             return float("inf") if value is None else float(value)
 
-        return K.RefinedWebRules(
-            as_dclm=self.preset == "dclm",
+        dclm = self.preset == "dclm"
+        plain, lower, folds = tables() if dclm else (classes(), lowered(), lowered())
+
+        def pack(phrases: tuple[str, ...]) -> P.PackedPhrases:
+            return P.pack_phrases(tuple(p.replace(".", chr(P.ANY)) for p in phrases) if dclm else phrases, folds)
+
+        return P.RefinedWebRules(
+            as_dclm=dclm,
             max_upper=limit(self.max_upper),
             max_numeric=limit(self.max_numeric),
-            counters=K.pack_phrases(self.counters),
+            counters=P.pack_phrases(self.counters),
             min_line_words=int(self.min_line_words or 0),
             max_edit_words=int(self.max_edit_words or 0),
-            prefixes=K.pack_phrases(self.prefixes),
-            suffixes=K.pack_phrases(self.suffixes),
-            anywhere=K.pack_phrases(self.anywhere),
+            prefixes=pack(self.prefixes),
+            suffixes=pack(self.suffixes),
+            anywhere=pack(self.anywhere),
             max_removed=limit(self.max_removed_words),
             marks=marks_of(self.words),
             words=word_table(),
-            classes=classes(),
-            lower=lowered(),
+            classes=plain,
+            lower=lower,
+            folds=folds,
         )
 
 
