@@ -117,6 +117,22 @@ def test_models_that_are_named_one_by_one_are_those_that_were_sealed(fitted, tmp
     dp.Perplexity(**paths)
 
 
+@pytest.mark.parametrize("name", ["language.bin.json", "language.bin", PIECES, NGRAM, RECORD])
+def test_a_changed_byte_is_found(fitted, tmp_path, name):
+    """By `verify` in each file; a filter refuses what it reads, also where the receipts were left behind."""
+    copy = tmp_path / "copy"
+    shutil.copytree(fitted[0].url, copy)
+    assert dp.verify(str(copy)) == {str(copy): []}
+    data = bytearray((copy / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (copy / name).write_bytes(data)
+    assert {problem.file for problem in dp.verify(str(copy))[str(copy)]} >= {name}
+    shutil.rmtree(copy / "receipts")
+    if name.startswith("language"):
+        with pytest.raises(PlanError, match=rf"^Language: .*{name} must be as `dataprep fit-language` sealed it"):
+            dp.Language(preset=copy)
+
+
 def test_a_second_call_does_nothing_and_a_killed_one_continues(fitted, tmp_path, monkeypatch):
     """A finished folder is returned; without its record, models are not trained again, and the seal is the same."""
     made, reference, wild, small = fitted

@@ -19,6 +19,7 @@ from .classifiers.models import file_hash
 from .thresholds import PRESET, take_preset
 
 RECORD, PIECES, NGRAM, CLASSIFIER = "preset.json", "pieces.model", "ngram.arpa", "language.bin"
+ABOUT = f"{CLASSIFIER}.json"
 FORMAT = 1
 REMEDY = "make it with `dataprep fit-language`"
 
@@ -70,6 +71,11 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
         path = files.join(url, name)
         if not files.exists(path) or file_hash(files.path_of(path)) != record["files"].get(name, {}).get("hash"):
             changed.append(name)
+    if CLASSIFIER in needed and files.exists(files.join(url, ABOUT)):
+        try:
+            files.read_json(files.join(url, ABOUT))
+        except CorruptShard:
+            changed.append(ABOUT)
     if changed:
         msg = (
             f"{stage}: {files.join(url, changed[0])} must be as `dataprep fit-language` sealed it, but was changed or "

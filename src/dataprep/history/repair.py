@@ -12,6 +12,7 @@ from dataprep.store.atomic import JOURNAL
 from dataprep.tokens.shards.verify import Problem
 
 from .verify import JSON_STATE, is_index, verify
+from .verify_models import kind_of
 
 STATE = {*JSON_STATE, JOURNAL}
 
@@ -21,14 +22,15 @@ def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Proble
 
     If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed. If a
     folder has damage, its manifest is removed, so that it does not look complete; the next search makes the files of an
-    index again. Damaged lines of a journal (list of created files) are replaced by what receipts state. Then run the
-    same pipeline again: it makes the missing files, and uses the other files. run: the Runner that reads the files.
+    index again. Tokenizers and presets are left, since their steps make damaged files again. Damaged lines of a journal
+    (list of created files) are replaced by what receipts state. Then run the same pipeline again: it makes the missing
+    files, and uses the other files. run: the Runner that reads the files.
 
     Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
     InUse if another process writes into one of the folders.
     """
     found = verify(url, run)
-    damaged = {Folder(home): problems for home, problems in found.items() if problems}
+    damaged = {Folder(home): problems for home, problems in found.items() if problems and not kind_of(home)}
     results = {folder: [p for p in problems if p.file not in STATE] for folder, problems in damaged.items()}
     for folder, problems in results.items():
         if problems and not is_index(folder.url):

@@ -1,4 +1,4 @@
-"""Check that finished (sealed) Datasets, token shards and search indexes are still as they were written."""
+"""Check that finished Datasets, token shards, indexes, tokenizers and presets are still as they were written."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ from dataprep.tokens.mix.mix import LOCK
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import Problem, verify_shards
 
+from .verify_models import damaged_model, kind_of
+
 AGAIN = "`dataprep verify DIR --repair PIPELINE` makes it again"
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"
 REFILLED = ".bloom"  # filters that `dataprep forget` fills again; earlier versions did not state their new bytes
@@ -51,8 +53,8 @@ def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     """Read all files of a finished folder, or of all such folders of a run; return a list of problems per folder.
 
     If the list of a folder is empty, the folder is as it was written. For a Dataset, the hashes of shards and tables,
-    the numbers of documents and the order of ids are checked; for an index, the hashes of its files; for token shards,
-    see `verify_shards`.
+    the numbers of documents and the order of ids are checked; for an index, a tokenizer and a preset of `fit-language`,
+    the hashes of its files; for token shards, see `verify_shards`.
 
     Raises PlanError if `url` holds neither a Dataset, nor token shards, nor an index.
     """
@@ -66,7 +68,7 @@ def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
 
 
 def _sealed(url: str) -> list[Folder]:
-    """Return the Datasets of a run with their saved steps, then its token shards, then its indexes."""
+    """Return the Datasets of a run with their saved steps, then its token shards, indexes, tokenizers and presets."""
     try:
         datasets = [folder for folder in walk(url) if folder.kind == DATASET]
     except DataprepError:  # a manifest or run.json that cannot be read, which is reported as a problem of its folder
@@ -74,7 +76,8 @@ def _sealed(url: str) -> list[Folder]:
         some = [folder for folder in map(Folder, places) if folder.kind == DATASET]
         datasets = [one for home in some for one in (*(step.input for step in home.steps), home) if one.is_dataset]
     homes = [url, *(files.join(url, name) for name in files.listdir(url)), *(one.path(OWN) for one in datasets)]
-    return [*datasets, *token_folders(url), *(Folder(at) for at in dict.fromkeys(homes) if is_index(at))]
+    models = [Folder(at) for at in dict.fromkeys(homes) if kind_of(at)]
+    return [*datasets, *token_folders(url), *(Folder(at) for at in dict.fromkeys(homes) if is_index(at)), *models]
 
 
 def is_index(url: str) -> bool:
@@ -109,6 +112,8 @@ def _verify(folder: Folder, run: Runner) -> list[Problem]:
 
 def _damaged_results(folder: Folder, run: Runner) -> list[Problem]:
     try:
+        if kind_of(folder.url):
+            return damaged_model(folder.url)
         if is_index(folder.url):
             return _index(folder, run)
         if folder.kind == TOKENS:
@@ -233,8 +238,11 @@ def _rows(url: str, docs: int) -> Iterator[str]:
 def stated_totals(url: str) -> dict[str, Any]:
     """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
-    "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for others.
+    "bytes" is the size of the text. "root" is the hash of all token shards. "tokens" and "root" are None for others,
+    and all but "kind" for a tokenizer and a preset.
     """
+    if kind := kind_of(url):
+        return {"kind": kind, **dict.fromkeys(("documents", "bytes", "tokens", "root"))}
     if is_index(url):
         found = index_manifest(url)
         totals = {"kind": found["kind"], "documents": found["docs"], "bytes": found["bytes"]}

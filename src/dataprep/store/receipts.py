@@ -78,6 +78,14 @@ def read(receipt: str, *lists: str) -> dict[str, Any]:
     return cast("dict[str, Any]", record)
 
 
+def changed(receipt: str) -> list[str]:
+    """Return the names, relative to a receipt, of the files that it states and that are missing or have other bytes.
+
+    Raises CorruptShard if it is not a receipt that dataprep wrote.
+    """
+    return [file["name"] for file in read(receipt)["files"] if not _has_files(receipt, {"files": [file]})]
+
+
 def all_whole(urls: Sequence[str]) -> bool:
     """Return whether all receipts at `urls` are whole, and their files have the bytes that were written."""
     with ThreadPoolExecutor(min(len(urls), os.cpu_count() or 1, 8) or 1, thread_name_prefix="check") as threads:

@@ -79,7 +79,7 @@ def _write_tokenizer(loaded: Loaded, folder: Path) -> None:
     if isinstance(tok, LibraryTokenizer):
         write_folder(str(folder), tok.for_transformers())
     else:
-        tok.save(folder)
+        write_folder(str(folder), tok.written)
     end = next(name for name, i in tok.special.items() if i == tok.eot)
     config = read_json(folder / "tokenizer_config.json") | {"model_max_length": model.config.context}
     config |= dict.fromkeys(("bos_token", "eos_token", "pad_token"), end)

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import pickle
+import shutil
 import unicodedata
 from collections import Counter
 
@@ -16,8 +17,9 @@ from tiktoken.load import load_tiktoken_bpe
 from tiktoken_ext import openai_public
 from tokenizers import pre_tokenizers
 
+import dataprep as dp
 import twins.bpe
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.tokens.vocabulary.formats import CHAR_OF
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
 from dataprep.tokens.vocabulary.merges import learn_merges
@@ -352,3 +354,32 @@ def test_a_million_spaces(tok):
     assert gpt2.encode(text) == gpt2.encode_batch([text])[0]
     assert gpt2.decode(gpt2.encode(text)) == text
     assert gpt2.encode("\ud800" * 200_000)[:1] == gpt2.encode("\ufffd" * 200_000)[:1]
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "receipt.json"])
+def test_a_changed_byte_of_a_folder_is_found(tmp_path, name):
+    """By `verify`, and by every call that opens tokenizer.json; without a receipt it is read unchecked."""
+    tok, home = Tokenizer.of_bytes("chatml"), str(tmp_path / "tok")
+    tok.save(home)
+    assert dp.verify(home) == {home: []}
+    at = tmp_path / "tok" / name
+    at.write_bytes(at.read_bytes().replace(b"<|im_start|>", b"<|im_stast|>").replace(b'"size": ', b'"size": 9'))
+    assert {problem.file for problem in dp.verify(home)[home]} == {name}
+    if name == "tokenizer.json":
+        for path in (home, str(at)):
+            with pytest.raises(CorruptShard, match=r"tokenizer.json was changed since it was written, as receipt.json"):
+                Tokenizer.load(path)
+        shutil.copy(at, tmp_path / "alone.json")
+        (tmp_path / "tok" / "receipt.json").unlink()
+        assert Tokenizer.load(home).vocab_size == Tokenizer.load(tmp_path / "alone.json").vocab_size
+    tok.save(home)
+    assert dp.verify(home) == {home: []}
+    assert Tokenizer.load(home).hash == tok.hash
+
+
+def test_a_receipt_of_others_is_kept(tmp_path):
+    """In a folder of somebody's, as a file of that name may be anything."""
+    (tmp_path / "receipt.json").write_text('{"paid": 3}')
+    with pytest.raises(StaleOutput, match=r"receipt.json exists and is not a receipt of dataprep; give another file"):
+        Tokenizer.of_bytes().save(tmp_path)
+    assert [one.name for one in tmp_path.iterdir()] == ["receipt.json"]

@@ -135,7 +135,7 @@ def train_classifier(
     _check({label: [line for other, line in learnt if other == label] for label in lines}, out, least=1)
     random.Random(settings.seed).shuffle(learnt)  # noqa: S311 - an order, not a secret
     about: dict[str, Any] = {"accuracy": None, "labels": tuple(sorted(lines)), "settings": asdict(settings)}
-    files.write_json(out + ".json", about)  # first: if this run is stopped, the model is ours
+    files.write_state(out + ".json", about)  # first: if this run is stopped, the model is ours
     _train(learnt, out, settings)
     model = models.load(out)
     answers = {label: ([*model.top(line, 1), (0.0, "")][0][1] for line in found) for label, found in asked.items()}
@@ -146,7 +146,7 @@ def train_classifier(
         digest.update(label.encode() + b"\0" + line + b"\n")
     about |= {"n_train": made.n_train, "accuracy": round(made.accuracy, 4)}
     about |= {"confusion": confusion, "data": digest.hexdigest()}
-    files.write_json(out + ".json", about | {"positive": positive, "model": models.identity(out)})
+    files.write_state(out + ".json", about | {"positive": positive, "model": models.identity(out)})
     return made
 
 

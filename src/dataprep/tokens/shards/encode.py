@@ -36,7 +36,7 @@ from dataprep.tokens.templates import Template
 from dataprep.tokens.vocabulary.characters import Characters
 from dataprep.tokens.vocabulary.loaded import keep_loaded, load_once
 from dataprep.tokens.vocabulary.openers import tokenizer_for
-from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
+from dataprep.tokens.vocabulary.place import TOKENIZER, check_place, write_folder
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .checks import check_sides, check_split, template_for
@@ -134,7 +134,7 @@ def _encode(
     noted = dict[str, Any](recipe=recipe, **forget_list.noted(dropped))
     pieces = files.join(folder, f"pieces-{key(noted)[:8]}")
     check_place(folder, {TOKENIZER: tok.file})
-    url = keep_loaded(tok.save(folder), tok)
+    url = keep_loaded(write_folder(folder, tok.written), tok)
     work = key([VERSION, tok.hash, layout])
     task = EncodePart(out=pieces, key=work, tokenizer=url, hash=tok.hash, layout=layout)
     if run.workers > 1:

@@ -16,7 +16,7 @@ from dataprep.store import files, hashes, lease
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import DTYPES, ENDS, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SIDES
-from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
+from dataprep.tokens.vocabulary.place import TOKENIZER, check_place, write_folder
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .claim import check_shard_tokens, claim, local_folder, swept, vocabulary_fields
@@ -82,7 +82,7 @@ def import_tokens(
         if made is not None:
             return made
         check_place(folder, {TOKENIZER: tok.file})
-        tok.save(folder)
+        write_folder(folder, tok.written)
         written = (_write(found, side, tok, separator, folder, dtype, shard_tokens) for side in SIDES)
         entries = [entry for some in written for entry in some]
         write_manifest(

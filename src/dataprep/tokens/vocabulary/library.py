@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -16,11 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import tokenizers
 
-from dataprep.errors import PlanError, need, require
-from dataprep.store import files
+from dataprep.errors import PlanError, need
 
 from . import formats
-from .place import CONFIG, TOKENIZER, check_out, write_folder
+from .place import CONFIG, TOKENIZER
 from .special import EOT, special_names
 from .tokenizer import Tokenizer
 
@@ -132,23 +130,13 @@ class LibraryTokenizer(Tokenizer):
         msg = "tiktoken needs a byte-level BPE, and this vocabulary is of another kind; use .engine or save(DIR)"
         raise PlanError(msg)
 
-    def save(self, path: str | os.PathLike[str]) -> str:
-        """Write the vocabulary and return its URL.
-
-        path: a folder, or NAME.json. A folder also has what other programs open: `tokenizer.model` of a model of
-        SentencePiece, else `tokenizer_config.json`. Raises StaleOutput if a folder has another tokenizer that dataprep
-        did not write there.
-        """
-        url = os.fspath(path)
-        require(bool(url), "out='' must be the path of a folder, or of NAME.json")
-        if not url.endswith(".json"):
-            theirs = self.for_transformers()
-            if self._pieces is not None:
-                del theirs[CONFIG]  # `transformers` opens no folder with this tokenizer.json
-            return write_folder(url, {**theirs, TOKENIZER: self.file})
-        check_out(url)
-        files.write_bytes(url, self.file)
-        return url
+    @property
+    def written(self) -> dict[str, bytes]:
+        """The files of a folder of this vocabulary, {name: content}; tokenizer.json is the last."""
+        theirs = self.for_transformers()
+        if self._pieces is not None:
+            del theirs[CONFIG]  # `transformers` opens no folder with this tokenizer.json
+        return {**theirs, TOKENIZER: self.file}
 
     def for_transformers(self) -> dict[str, bytes]:
         """Return the files that `transformers.AutoTokenizer` opens, {name: content}.

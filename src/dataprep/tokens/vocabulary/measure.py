@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,9 +15,11 @@ import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.errors import PlanError
+from dataprep.store import files
 from dataprep.tokens.sample import Drawn, Sample, Stratum
 from dataprep.tokens.split import HOLD_OUT, SEED, Split
 
+from . import formats
 from .merges import learn_from_sample
 from .patterns import ALSO, DIGITS, PATTERNS, regex_of
 from .report import LISTED, Row, SampleCost, TokenizerReport
@@ -183,3 +186,18 @@ def _pattern_name(regex: str) -> str:
             if regex_of(name, digits) == regex:
                 return name if digits is None else f"{name}, digits={digits}"
     return regex
+
+
+def named(given: Any, kind: Any) -> tuple[str, Vocabulary]:
+    """Return a vocabulary, or the one at a path, and its name in a report; GPT-2's is known by its size and pattern.
+
+    kind: the class Tokenizer.
+    """
+    if isinstance(given, kind):
+        name, tok = given.hash[:8], given
+    else:
+        url = os.fspath(given)
+        pair = formats.pair_in(url)
+        name = files.name_of(url.rstrip("/"))
+        tok = kind.load(url) if pair is None else kind.from_files(*pair)
+    return "GPT-2" if tok.vocab_size == 50_257 and tok.pattern == PATTERNS["gpt2"] else name, tok

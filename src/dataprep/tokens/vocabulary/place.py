@@ -1,4 +1,4 @@
-"""Folders of tokenizers: the files of other programs in them are not replaced."""
+"""Folders of tokenizers: the files of other programs are not replaced, and a receipt states the bytes of ours."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataprep.core import owned
 from dataprep.core.claim import check_apart
 from dataprep.core.dataset import Dataset
 from dataprep.core.export import check_file_apart
-from dataprep.errors import StaleOutput
-from dataprep.store import files
+from dataprep.errors import CorruptShard, StaleOutput
+from dataprep.store import files, receipts
 
 from . import formats
 
-TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
+TOKENIZER, CONFIG, RECEIPT = "tokenizer.json", "tokenizer_config.json", "receipt.json"
 
 
 def check_place(folder: str, written: Mapping[str, bytes | None]) -> None:
@@ -62,6 +62,31 @@ def write_folder(folder: str, written: Mapping[str, bytes]) -> str:
     for name, content in written.items():
         files.write_bytes(files.join(folder, name), content)
     return files.join(folder, TOKENIZER)
+
+
+def save_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str:
+    """Do as `write_folder`, and write a receipt (record of the bytes), which does not state tokenizer_config.json.
+
+    known_as: the tokenizer's hash. Raises StaleOutput also if another program wrote the file receipt.json there.
+    """
+    at = files.join(folder, RECEIPT)
+    owned.check_file(at, "a receipt of dataprep", '{"files"')
+    check_place(folder, written)
+    if files.exists(at):
+        files.remove(at)  # first: what it states is written over
+    url = write_folder(folder, written)
+    stated = [files.join(folder, name) for name in written if name != CONFIG]
+    receipts.once(at, known_as, lambda: {"files": stated})
+    return url
+
+
+def check_whole(url: str) -> None:
+    """Raise CorruptShard if the local file `url` of a tokenizer is not as the receipt next to it states."""
+    at = files.join(url.rpartition("/")[0] or ".", RECEIPT)
+    if files.is_local(url) and receipts.found(at) and files.name_of(url) in receipts.changed(at):
+        what = f"{url} was changed since it was written, as {RECEIPT} next to it states"
+        msg = f"{what}; make it again or copy it again, or remove {RECEIPT} if the change is yours"
+        raise CorruptShard(msg)
 
 
 def _content(folder: str, name: str) -> bytes:

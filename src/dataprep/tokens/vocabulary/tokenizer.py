@@ -28,7 +28,7 @@ from dataprep.store import files
 from . import formats
 from .engines import check_agreement, encode_by_tiktoken, engine_of
 from .patterns import PATTERNS, regex_of
-from .place import CONFIG, TOKENIZER, check_out, write_folder
+from .place import CONFIG, TOKENIZER, check_out, check_whole, save_folder
 from .special import EOT, special_names
 
 if TYPE_CHECKING:
@@ -117,12 +117,14 @@ class Tokenizer:
         """Return the tokenizer in a file or folder: one that `save` wrote, or one of another program.
 
         path: `tokenizer.json`, its folder, `.tiktoken`, or `.model` of SentencePiece. A byte-level BPE is encoded by
-        kernels, any other vocabulary by its library. Raises ReadError if the file is none of these.
+        kernels, any other vocabulary by its library. Raises ReadError if the file is none of these, and CorruptShard if
+        it was changed since `save` wrote it.
         """
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
             return cls.from_tiktoken(url)
         url = files.join(url, "tokenizer.json") if files.is_dir(url) else url
+        check_whole(url)
         return FILES[".model" if url.endswith(".model") else ".json"](url)
 
     def save(self, path: str | os.PathLike[str]) -> str:
@@ -141,10 +143,15 @@ class Tokenizer:
             formats.write_tiktoken(url, self.vocab, self.special, self.pattern)
             return url
         if not url.endswith(".json"):
-            return write_folder(url, {CONFIG: formats.transformers_config(self.special), TOKENIZER: self.file})
+            return save_folder(url, self.written, self.hash)
         check_out(url)
         files.write_bytes(url, self.file)
         return url
+
+    @property
+    def written(self) -> dict[str, bytes]:
+        """The files of a folder of this vocabulary, {name: content}; tokenizer.json is the last."""
+        return {CONFIG: formats.transformers_config(self.special), TOKENIZER: self.file}
 
     @property
     def file(self) -> bytes:
@@ -289,25 +296,14 @@ class Tokenizer:
 
         >>> print(tok.report(docs, compare="gpt2", shares=(0.01, 0.05, 1)))
         """
-        from .measure import measure
+        from .measure import measure, named
 
-        return measure(self, docs, compare=None if compare is None else _named(compare), **options)
+        other = None if compare is None else named(compare, Tokenizer)
+        return measure(self, docs, compare=other, **options)
 
     def _check(self) -> None:
         """Raise PlanError if the two engines could differ on the vocabulary."""
         check_agreement(self.vocab, self.merges, self.special)
-
-
-def _named(given: Tokenizer | str | os.PathLike[str]) -> tuple[str, Tokenizer]:
-    """Return a vocabulary and its name in a report; GPT-2's is recognised by its size and pattern."""
-    if isinstance(given, Tokenizer):
-        name, tok = given.hash[:8], given
-    else:
-        url = os.fspath(given)
-        pair = formats.pair_in(url)
-        name = files.name_of(url.rstrip("/"))
-        tok = Tokenizer.load(url) if pair is None else Tokenizer.from_files(*pair)
-    return "GPT-2" if tok.vocab_size == 50_257 and tok.pattern == PATTERNS["gpt2"] else name, tok
 
 
 # Functions that open another kind of vocabulary, by the model type in its tokenizer.json.
