@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
@@ -100,3 +101,74 @@ def test_without_the_input_nothing_is_removed(run):
     with pytest.raises(PlanError, match=r"clean is damaged, and its input .*1\.jsonl is not there; nothing was rem"):
         remove_damaged(str(run / "out"))
     assert {p: p.read_bytes() for p in (run / "out").rglob("*") if p.is_file()} == before
+
+
+SEVERAL = """
+import dataprep as dp
+from dataclasses import dataclass
+from dataprep.core import owned
+from dataprep.store import files, receipts
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+
+@dataclass(frozen=True)
+class Hide(dp.Stage):
+    hides = True
+
+    def __call__(self, batches, stats):
+        yield from batches
+
+def several(out, run):
+    first = dp.Pipeline(Hide(), dp.Exact()).run(dp.read({texts!r}), f"{{out}}/first", run)
+    owned.begin(out)
+    def write():
+        files.write_bytes(f"{{out}}/list.txt", b"some lines")
+        return {{"files": [f"{{out}}/list.txt"]}}
+    receipts.once(f"{{out}}/list.json", "1", write)
+    Tokenizer.of_bytes().save(f"{{out}}/tokenizer")
+    return dp.Pipeline(dp.Exact()).run(first, f"{{out}}/second", run)
+
+def never(several, out):
+    raise RuntimeError
+"""
+OF_SEVERAL = ("first/data/part-*.parquet", "first/steps/*/verdicts.parquet", "first/manifest.json", "second/data/*",
+              "list.txt", "list.json", "tokenizer/tokenizer.json")  # fmt: skip
+
+
+@pytest.fixture
+def several(tmp_path, monkeypatch):
+    """A step with several results, as that of a persona, the first of which hides its input; and a step never run."""
+    (tmp_path / "texts").mkdir()
+    for n in range(2):
+        (tmp_path / "texts" / f"{n}.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n{"text": "one"}\n')
+    (tmp_path / "pipe.py").write_text(SEVERAL.format(texts=str(tmp_path / "texts")))
+    monkeypatch.setitem(sys.modules, "pipe", sys)  # so that every load has one name, which keys of its classes have
+    steps = pipeline_file.load(str(tmp_path / "pipe.py"))
+    list(pipeline_file.execute(steps, str(tmp_path / "more"), Serial(), "several"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("pattern", OF_SEVERAL)
+def test_a_step_of_several_results_is_mended_in_one_call(several, pattern, dataprep):
+    """Also where the input is hidden, by the run's folder and by the step's; no other step is run."""
+    path = min((several / "more" / "several").glob(pattern))
+    before = {p: p.read_bytes() for p in (several / "more").rglob("*") if p.is_file() and p.name != ".dataprep-journal"}
+    for folder in ("more", "more/several"):
+        data = bytearray(before[path])
+        data[len(data) // 2] ^= 0x55
+        path.write_bytes(data)
+        assert any(dp.verify(str(several / folder)).values())
+        code, said, errors = dataprep("verify", str(several / folder), "--repair", str(several / "pipe.py"))
+        assert code == 0, said + errors
+        assert {p: p.read_bytes() for p in before} == before
+
+
+def test_hidden_input_that_is_missing_costs_nothing(several, dataprep):
+    """The manifest is put back if the step fails, and the damaged file is as it was."""
+    path = min((several / "more" / "several" / "first" / "data").iterdir())
+    path.write_bytes(path.read_bytes()[:-1])
+    os.unlink(several / "texts" / "1.jsonl")
+    first = (several / "more" / "several" / "first").rglob("*")
+    before = {p: p.read_bytes() for p in first if p.is_file() and p.name != ".dataprep-journal"}
+    code, _, errors = dataprep("verify", str(several / "more"), "--repair", str(several / "pipe.py"))
+    assert code == 1, errors
+    assert {p: p.read_bytes() for p in before} == before

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dataprep.core import pipeline_file
 from dataprep.core.batch import parse_id, show_id
-from dataprep.core.folder import Folder
+from dataprep.core.folder import RUN, Folder
 from dataprep.core.terminal import table_of
 from dataprep.errors import PlanError, counted
 from dataprep.store import files
@@ -35,16 +35,14 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check sizes, hashes, ids and document ends of all files; list every problem, with exit code 1."""
-    from dataprep.history.repair import remove_damaged
+    from dataprep.history.repair import repair as mend
     from dataprep.history.verify import stated_totals
     from dataprep.history.verify import verify as check
 
     with only_json(as_json):
         if repair is not None:
             steps = pipeline_file.load(repair)
-            if any(remove_damaged(folder, runner(workers)).values()):
-                for done in pipeline_file.execute(steps, folder, runner(workers)):
-                    say(f"{done.name}: {' '.join(str(done.result).split())}")
+            mend(folder, runner(workers), lambda: _run(steps, folder, workers))
         found = check(folder, runner(workers))
     if as_json:
         folders = [of_folder(url, bad, None if bad else stated_totals(url)) for url, bad in found.items()]
@@ -53,6 +51,15 @@ def verify(
         _print_problems(found)
     if any(found.values()):
         raise typer.Exit(1)
+
+
+def _run(steps: list[Any], folder: str, workers: int) -> None:
+    """Run the steps that were run before into the folder of a run, or into the one around a step's folder."""
+    above = Folder(folder).parent.url
+    out = above if files.exists(files.join(above, RUN)) and not files.exists(files.join(folder, RUN)) else folder
+    made = [step.name for step in steps if files.exists(files.join(out, step.name))]
+    for done in pipeline_file.execute(steps, out, runner(workers), to=made):
+        say(f"{done.name}: {' '.join(str(done.result).split())}")
 
 
 def _print_problems(found: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -89,13 +89,14 @@ def load(path: str) -> list[Step]:
 
 
 def execute(
-    steps: list[Step], out: str, run: Any, to: str | None = None, starting: Callable[[str], None] = lambda _: None
-) -> Iterator[Done]:
+    steps: list[Step], out: str, run: Any, to: str | Sequence[str] | None = None,
+    starting: Callable[[str], None] = lambda _: None,
+) -> Iterator[Done]:  # fmt: skip
     """Call the steps one after another, and yield a `Done` after each.
 
     A step is passed the folder `out`/NAME, the Runner `run`, and the results of the earlier steps that its parameters
-    name. to: the step to call, after the steps that it needs; None: all steps. starting: called with the name before
-    each step.
+    name. to: the step or steps to call, and those that they need; None: all steps. starting: called with the name
+    before each step.
 
     Raises PlanError if there is no step `to`, or if a line of the pipeline file uses an unknown name or argument.
     """
@@ -145,15 +146,14 @@ def _noted(out: str, step: str) -> contextlib.AbstractContextManager[None]:
     return failure.noted(files.path_of(out), but=(InUse,), step=step)
 
 
-def _needed(steps: list[Step], to: str | None) -> list[Step]:
-    """Return `to` (`dedup-exact` is `dedup_exact`) and the steps whose results it needs, or all if `to` is None."""
+def _needed(steps: list[Step], to: str | Sequence[str] | None) -> list[Step]:
+    """Return `to` (`dedup-exact` is `dedup_exact`) and the steps whose results are needed, or all if `to` is None."""
     if to is None:
         return steps
-    name, by_name = to.replace("-", "_"), {step.name: step for step in steps}
-    if name not in by_name:
-        msg = f"there is no step {to}; the steps are {', '.join(by_name)}"
+    needed, known = {one.replace("-", "_") for one in ([to] if isinstance(to, str) else to)}, [s.name for s in steps]
+    if needed - set(known):
+        msg = f"there is no step {to}; the steps are {', '.join(known)}"
         raise PlanError(msg)
-    needed = {name}
     for step in reversed(steps):  # a step takes results of earlier steps only
         if step.name in needed:
             needed.update(step.takes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from dataprep.core import owned
 from dataprep.core.folder import CUTS, DATA, DROPS, INPUT, MANIFEST, ORIGIN, RECEIPTS, RECIPE, STEPS, Folder, part_of
 from dataprep.core.runner import Runner
@@ -17,26 +19,55 @@ from .verify_models import kind_of
 STATE = {*JSON_STATE, JOURNAL}
 
 
+def repair(url: str, run: Runner | None, again: Callable[[], None]) -> None:
+    """Remove damaged files as `remove_damaged` does, and if there were any, call `again`, which makes them again.
+
+    If that fails, the folders that do not state their input, as that of a persona, are as complete as they were.
+    """
+    found = verify(url, run)
+    kept = _remove(found)
+    if any(found.values()):
+        try:
+            again()
+        except BaseException:
+            for manifest, content in kept.items():
+                if not files.exists(manifest):
+                    files.write_bytes(manifest, content)
+            raise
+
+
 def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     """Remove the damaged files of a finished folder, or of all such folders of a run; return {folder: problems}.
 
     If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed. If a
     folder has damage, its manifest is removed, so that it does not look complete; the next search makes the files of an
-    index again. Tokenizers and presets are left, since their steps make damaged files again. Damaged lines of a journal
-    (list of created files) are replaced by what receipts state. Then run the same pipeline again: it makes the missing
-    files, and uses the other files. run: the Runner that reads the files.
+    index again. Nothing else is removed of a folder that hides its input, nor of tokenizers, presets and the folder of
+    several results, since the call that makes them compares them with receipts. Damaged lines of a journal (list of
+    created files) are replaced by what receipts state. Then run the same pipeline again: it makes the missing files,
+    and uses the other files. run: the Runner that reads the files.
 
     Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
     InUse if another process writes into one of the folders.
     """
     found = verify(url, run)
+    _remove(found)
+    return found
+
+
+def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
+    """Remove what `remove_damaged` says; return {URL: content} of the whole manifests of folders that hide their input.
+
+    found: {folder: problems}.
+    """
     damaged = {Folder(home): problems for home, problems in found.items() if problems and not kind_of(home)}
     results = {folder: [p for p in problems if p.file not in STATE] for folder, problems in damaged.items()}
-    for folder, problems in results.items():
-        if problems and not is_index(folder.url):
+    results = {folder: some for folder, some in results.items() if some and (folder.kind or is_index(folder.url))}
+    hiding = {folder for folder in results if _hides_input(folder)}
+    for folder in results.keys() - hiding:
+        if not is_index(folder.url):
             _check_input(folder)
-    homes = {home_of_step(folder).url for folder in damaged}
-    with lease.all_held(homes):
+    kept = {}
+    with lease.all_held({home_of_step(folder).url for folder in damaged}):
         for folder, problems in damaged.items():
             files_of_state = {problem.file for problem in problems} & STATE
             for name in files_of_state - {JOURNAL}:
@@ -44,15 +75,24 @@ def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Proble
             if JOURNAL in files_of_state:
                 owned.begin(folder.url)
         for folder, problems in results.items():
+            names = {problem.file for problem in problems}
             if is_index(folder.url):  # the next search makes again what is missing
-                names = {problem.file for problem in problems}
                 owned.remove(folder.url, names | ({INDEX_FILE} if names - {RECIPE, ORIGIN} else set()))
-            elif problems:
-                names = {name for problem in problems for name in _files_of(folder, problem.file)}
-                files.remove(folder.path(MANIFEST))  # first, so that it does not look complete
-                files.remove(home_of_step(folder).path(MANIFEST))
-                owned.remove(folder.url, names)
-    return found
+                continue
+            for manifest in {folder.path(MANIFEST), home_of_step(folder).path(MANIFEST)}:
+                if folder in hiding and MANIFEST not in names and files.exists(manifest):
+                    with files.open_raw(manifest) as f:
+                        kept[manifest] = f.read()
+                files.remove(manifest)  # first, so that it does not look complete
+            if folder not in hiding:
+                owned.remove(folder.url, {one for name in names for one in _files_of(folder, name)})
+    return kept
+
+
+def _hides_input(folder: Folder) -> bool:
+    """Return whether the pipeline that made a Dataset hides its input, so that no origin.json lists its files."""
+    home = home_of_step(folder)
+    return folder.is_dataset and not files.exists(home.path(ORIGIN)) and not home.origin
 
 
 def home_of_step(folder: Folder) -> Folder:

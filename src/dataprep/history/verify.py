@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -35,14 +36,17 @@ from dataprep.search.claim import INDEX
 from dataprep.search.index import index_manifest
 from dataprep.search.shard import KINDS, SHARDS
 from dataprep.store import files, hashes, receipts
-from dataprep.store.atomic import JOURNAL, is_journal, n_damaged
+from dataprep.store.atomic import JOURNAL, is_journal, journaled, n_damaged
 from dataprep.tokens.mix.mix import LOCK
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import Problem, verify_shards
 
 from .verify_models import damaged_model, kind_of
 
-AGAIN = "`dataprep verify DIR --repair PIPELINE` makes it again"
+AGAIN = (
+    "`dataprep verify DIR --repair PIPELINE` makes it again; of a script or another command, remove manifest.json and "
+    "run it again"
+)
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"
 REFILLED = ".bloom"  # filters that `dataprep forget` fills again; earlier versions did not state their new bytes
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
@@ -59,12 +63,36 @@ def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     Raises PlanError if `url` holds neither a Dataset, nor token shards, nor an index.
     """
     url = url.rstrip("/")
-    found = _sealed(url)
+    sets = _sets(url)
+    found = {folder.url: folder for at in sets for folder in _sealed(at)}
     if not found:
         msg = f"{url} has no finished Dataset, token shards or index; give a folder of a run or of dp.encode"
         raise PlanError(msg)
-    of_run = {} if url in [folder.url for folder in found] or not (bad := _damaged_state(url)) else {url: bad}
-    return of_run | {folder.url: _verify(folder, runner_of(run)) for folder in found}
+    of_sets = {at: bad for at in sets if at not in found and (bad := [*_damaged_state(at), *_damaged_receipts(at)])}
+    return of_sets | {folder.url: _verify(folder, runner_of(run)) for folder in found.values()}
+
+
+def _sets(url: str) -> list[str]:
+    """Return the folder of a run, and those of its steps that hold several results, as that of a persona does."""
+    inside = (files.join(url, name) for name in files.listdir(url) if files.is_local(url))
+    with_journal = [at for at in inside if is_journal(files.join(files.path_of(at), JOURNAL))]
+    return [url, *(at for at in with_journal if Folder(at).kind is None and not kind_of(at) and not is_index(at))]
+
+
+def _damaged_receipts(url: str) -> list[Problem]:
+    """Return the problems of the JSON files that dataprep wrote directly into the folder of several results.
+
+    Receipts are among them (records of work), and are compared with the files that they state.
+    """
+    local = files.path_of(url)
+    names = sorted(files.listdir(url)) if files.is_local(url) and is_journal(files.join(local, JOURNAL)) else []
+    ours = journaled(files.join(local, JOURNAL)) if names else set()
+    own = [n for n in names if n.endswith(".json") and n not in JSON_STATE and os.path.abspath(f"{local}/{n}") in ours]
+    problems = _damaged_json(url, own)
+    whole = [files.join(url, name) for name in own if name not in {problem.file for problem in problems}]
+    changed = [name for at in whole if receipts.found(at) for name in receipts.changed(at)]
+    what = "is missing, or its bytes are not those that were written"
+    return problems + [Problem(name, what, AGAIN) for name in changed]
 
 
 def _sealed(url: str) -> list[Folder]:
