@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace as other
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from dataprep.core import changed
 from dataprep.core.dataset import open_dataset
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.seal import Seal
+from dataprep.core.unread import QUARANTINED, Unread
 from dataprep.errors import StaleOutput
 from dataprep.forget.forget import forget
 from dataprep.read import parts
@@ -260,6 +262,25 @@ def test_a_file_of_which_documents_were_forgotten(home, tmp_path):
     with pytest.raises(StaleOutput, match=r"a\.jsonl were forgotten by their places in it.*restore the file, or run"):
         run(home, out)
     assert open_dataset(str(out)).count == again.count == 40
+
+
+def test_a_quarantined_file_that_changed_is_not_unreadable(home, tmp_path):
+    """Its new content ended workers, too, so that it is left out by rule; a file that cannot be read needs replace."""
+    run(home, tmp_path / "out")
+    change(home)
+    docs = dp.read(str(home))
+
+    def with_reason(reason):
+        def slices(part):
+            return tuple(other(p, unread=Unread(p.url, reason)) if "b.jsonl" in p.url else p for p in part.slices)
+
+        return changed.compared(str(tmp_path / "out"), docs.of(other(p, slices=slices(p)) for p in docs.parts))
+
+    b, d = str(home / "b.jsonl"), str(home / "d.jsonl")
+    found = with_reason(QUARANTINED)
+    assert (found.changed, found.unreadable, found.same) == ((b, d), (), True)
+    found = with_reason("is empty")
+    assert (found.changed, found.unreadable, found.same) == ((d,), (b,), False)
 
 
 def test_files_that_are_read_beside_others(tmp_path, made, caplog):

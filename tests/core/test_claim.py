@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import dataprep as dp
-from dataprep.core.claim import claim
+from dataprep.core.claim import claim, is_finished
 from dataprep.core.folder import Folder
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import PlanError, StaleOutput
@@ -63,6 +63,16 @@ def test_what_was_forgotten_since_is_said(out):
     assert claim(str(out), recipe, replace=True) is None
     assert not (out / "manifest.json").exists()
     assert not (out / "steps").exists(), "a saved input may have the documents"
+
+
+def test_a_result_is_finished_only_without_what_is_forgotten(out):
+    """Else a run would return the documents that were forgotten since, without a word."""
+    recipe = Folder(str(out)).recipe
+    assert is_finished(str(out), recipe)
+    assert not is_finished(str(out), recipe | {"forgotten": "0" * 32})
+    assert not is_finished(str(out), recipe | {"key": "0" * 32})
+    os.unlink(Folder(str(out)).path("manifest.json"))
+    assert not is_finished(str(out), recipe)
 
 
 def test_another_recipe_may_use_saved_steps(out):

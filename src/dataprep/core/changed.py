@@ -31,6 +31,7 @@ from .folder import (
     UNREAD,
     Folder,
     home_of,
+    is_same_estimator,
     part_name,
 )  # fmt: skip
 from .part import Sealed
@@ -180,7 +181,8 @@ def _take_over_input(home: Folder, step: str, key: str) -> None:
     """
     new = Folder(home.path(STEPS, step)).input
     if not files.exists(new.url):
-        old = [one.input.url for one in home.steps if one.name[:-8] == step[:-8] and files.exists(one.input.url)]
+        before = [one.input.url for one in home.steps if is_same_estimator(one.name, step)]
+        old = [url for url in before if files.exists(url)]
         if not old or not files.is_local(home.url):
             return
         owned.move(old[-1], new.url)

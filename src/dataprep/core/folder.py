@@ -31,6 +31,7 @@ FORGET_LIST, REPORT, UNREAD = "forget.parquet", "report.html", "unread.parquet"
 DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX = "data", "drops", "cuts", "receipts", "steps", "index"
 VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Estimator, in its step's folder
 INPUT = "input"
+STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
 DATASET_FILES = {MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX}
 NEEDED = ("docs", "bytes", "columns", "shards", "last_file")  # fields of every manifest of a Dataset
 PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
@@ -173,6 +174,19 @@ class Folder:
     def parent(self) -> Folder:
         """The folder that contains this one; "." for a name without a folder."""
         return Folder(self.url.rstrip("/").rpartition("/")[0] or ("/" if self.url.startswith("/") else "."))
+
+
+def step_name(number: int, label: str, key: str) -> str:
+    """Return the name of an Estimator's folder inside OUT/steps: "03-MinHash-1a2b3c4d".
+
+    number: its number, from 1, in the Pipeline. label: its name there. key: hash of all that decides its result.
+    """
+    return f"{number:02d}-{label}-{key[:STEP_DIGITS]}"
+
+
+def is_same_estimator(one: str, other: str) -> bool:
+    """Return whether two names of Estimators' folders have the same number and label, whatever their keys."""
+    return one[:-STEP_DIGITS] == other[:-STEP_DIGITS]
 
 
 def part_of(shard: str) -> str:

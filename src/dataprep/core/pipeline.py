@@ -27,7 +27,7 @@ from .claim import check_apart, claim, is_finished
 from .dataset import Dataset, check_dataset
 from .describe import describe, labels_of, stated
 from .estimator import Estimator
-from .folder import DATASET, STEPS, Folder, folder_url
+from .folder import DATASET, STEPS, Folder, folder_url, step_name
 from .runner import Runner, runner_of
 from .seal import seal
 from .sources import sources_in, sources_of, warn_of_absent
@@ -57,7 +57,7 @@ class Step:
     def name(self) -> str:
         """The name of the stage's folder inside OUT/steps: number, label and start of the key, joined by hyphens."""
         label = re.sub(r"\W+", "-", self.label).strip("-")
-        return f"{self.number:02d}-{label}-{self.key[:8]}"
+        return step_name(self.number, label, self.key)
 
 
 class Pipeline:
