@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -133,3 +136,13 @@ def test_a_context_below_the_windows_warns(make_shards, config, tmp_path, capsys
     assert expected + f"set model.context={max(lengths)} to" in capsys.readouterr().out
     train(shards, out=tmp_path / "b", config=config.override(f"model.context={max(lengths)}"))
     assert "warning" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("given", "left"), [(None, []), ("mine", ["mine"])], ids=["torch's", "the user's"])
+def test_torch_leaves_no_folder(tmp_path, given, left):
+    """It makes one in TMPDIR, for compiled code, and names it, as soon as an optimizer is made; the user's is kept."""
+    env = {name: value for name, value in os.environ.items() if name != "TORCHINDUCTOR_CACHE_DIR"}
+    env |= {"TORCHINDUCTOR_CACHE_DIR": given} if given else {}
+    code = "import os, dataprep.train; os.makedirs(os.environ.setdefault('TORCHINDUCTOR_CACHE_DIR', 'of_torch'))"
+    subprocess.run([sys.executable, "-c", code], env=env, cwd=tmp_path, check=True, timeout=120)
+    assert os.listdir(tmp_path) == left

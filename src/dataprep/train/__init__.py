@@ -8,6 +8,8 @@ Names load on first use, so reading a config or a preset does not import torch.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import importlib
 import os
 from typing import TYPE_CHECKING, Any
@@ -41,6 +43,18 @@ _NAMES = {
 }  # fmt: skip
 _HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOME)  # noqa: PLE0605 - a list all the same
+_CACHE = "TORCHINDUCTOR_CACHE_DIR"  # set by torch to the folder in TMPDIR that it makes, although nothing is compiled
+
+
+def _remove_empty_cache() -> None:
+    """Remove torch's folder for compiled code if it is empty."""
+    if _CACHE in os.environ:
+        with contextlib.suppress(OSError):
+            os.rmdir(os.environ[_CACHE])
+
+
+if _CACHE not in os.environ:
+    atexit.register(_remove_empty_cache)
 
 
 def __getattr__(name: str) -> Any:
