@@ -20,7 +20,7 @@ from dataprep.errors import ReadError
 from twins.warc import at_once, one_by_one
 
 pytest.importorskip("resiliparse")
-from dataprep.read.web import blocks
+from dataprep.read.web import blocks, crawl
 from dataprep.read.web.response import decoded, parse
 from dataprep.read.web.warc import Warc
 
@@ -91,6 +91,23 @@ def test_pages(tmp_path, suffix) -> None:
         "url": "http://a.example/0", "date": "2024-05-18T01:58:10Z", "record_id": "<urn:uuid:1>",
         "status": 200, "content_type": "text/html", "charset": "utf-8",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("together", [1, 20, 1 << 20])
+def test_pages_that_are_extracted_together(tmp_path, monkeypatch, together) -> None:
+    """How many pages are held until their texts are extracted changes nothing, also where an error ends the file."""
+    monkeypatch.setattr(crawl, "TOGETHER", together)
+    pages = [page("first", 0), page("", 1), page("second", 2), page("&nbsp;", 3), page("third", 4)]
+    rows, dropped, _ = read_bytes(tmp_path, b"".join(pages))
+    at = offsets(pages)
+    assert [(r["id"], r["text"]) for r in rows] == [(at[0], "first"), (at[2], "second"), (at[4], "third")]
+    assert dropped == {at[1]: "no_text", at[3]: "no_text"}
+    (tmp_path / "a.warc").write_bytes(b"".join(pages)[:-9])
+    ledger, texts = Ledger("read", source="s"), []
+    with pytest.raises(ReadError, match="ends after"):
+        for batch in Warc(strict=True)(Slice(str(tmp_path / "a.warc"), 0), ledger):
+            texts += batch.column("text").to_pylist()
+    assert texts == ["first", "second"]
 
 
 @pytest.mark.parametrize(("name", "pack"), [("a.warc.gz", gzip.compress), ("a.warc.xz", lzma.compress)])

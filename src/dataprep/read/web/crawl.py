@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import orjson
@@ -31,7 +31,20 @@ from .segments import NUMBER, Segments
 
 CHANGED = "the bytes of the record differ from its WARC digest; fetch the file again, or read it with digests=False"
 NAMED, NAMED_CHARS = 10, 40  # record types in a message, and characters of each
+TOGETHER = 1 << 20  # characters of pages that are extracted in a row, while the parser's code and data are in the cache
 FLUSH = 1_024  # dropped records that are added to the statistics together
+
+
+Refusal: TypeAlias = tuple[int, str, int]  # of a record that is dropped: position, reason, bytes
+
+
+class PageRecord(NamedTuple):
+    """A record that becomes a document: position, text or characters of HTML, size as stored, and JSON metadata."""
+
+    position: int
+    content: bytes | str
+    n_bytes: int
+    meta: str
 
 
 class Plain(NamedTuple):
@@ -86,8 +99,10 @@ class Crawl(LimitedReader):
         batches = documents(self._records(piece, stats), piece, stats, trust)
         yield from map(self._lifted, batches) if self.columns else batches
 
-    def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
+    def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes | str, Mapping[str, Any]] | None:
         """Return (text in UTF-8, {name: value} for columns and meta) of a record; None if the record is ignored.
+
+        If the text is to be extracted from HTML, that is returned in its place, as a str.
 
         entry: the record. seen: a set that is empty at the start of each file, for the reader's own use. Raises Refused
         with the reason if the record is to be dropped.
@@ -98,6 +113,10 @@ class Crawl(LimitedReader):
         """Return the documents of a block of records; None if its records must be read one by one."""
         return None
 
+    def extracted(self, html: str) -> bytes:
+        """Return the text of HTML that `document` returned, in UTF-8. Raises Refused if it has none."""
+        raise NotImplementedError
+
     def max_block(self) -> int:
         """Return the largest size in bytes of a record's content that is loaded; larger records are dropped."""
         return self.max_doc_bytes
@@ -105,59 +124,71 @@ class Crawl(LimitedReader):
     def _records(self, piece: Slice, stats: Ledger) -> Iterator[Record | RecordColumns]:
         archive = Trust(piece.url, self.max_bad, remedy="fetch the file again, or allow more with max_bad=")
         types: Counter[str] = Counter()
-        refused: list[tuple[int, str, int]] = []
+        refused: list[Refusal] = []
         seen: set[Any] = set()
         wanted = frozenset({self.HOLDS, *self.ALSO})
         checks = has_no_checksum(piece.url) if self.digests is None else self.digests
         changed: list[int] = []
+        held: list[PageRecord] = []
+        size = 0
         segments = Segments(self.max_block())
         loaded = wanted | {"continuation"}
-        for entry in self._found(piece, loaded, checks=checks):
-            if isinstance(entry, Plain):
-                archive.good += sum(entry.types.values())
-                types.update(entry.types)
-                if entry.rows is not None:
-                    yield entry.rows
-                continue
-            if len(refused) >= FLUSH:
-                _record_drops(refused, piece, stats)
-            if entry.lost:
-                refused.append((entry.position, entry.lost, entry.n_bytes))
-                archive.count((), (entry.position,), lambda e=entry: e.message)  # type: ignore[misc]
-                continue
-            if checks and entry.body is not None and is_wrong(entry.headers, entry.body, self.max_doc_bytes):
-                if self.strict:
-                    raise ReadError(CHANGED, piece.url, entry.position)
-                changed.append(entry.position)
-                refused.append((entry.position, BAD_DIGEST, entry.n_bytes))
-                archive.count((), (entry.position,), lambda: CHANGED)
-                continue
-            archive.good += 1
-            kind = entry.headers.get("warc-type", "").lower() or "without a type"
-            types[kind] += 1
-            if kind not in loaded and kind not in self.OTHERS:
-                continue
-            if NUMBER in entry.headers and (kind == "continuation" or entry.body is not None):
-                whole = segments.add(entry)
-                if whole is None:
+        try:
+            for entry in self._found(piece, loaded, checks=checks):
+                if isinstance(entry, Plain):
+                    archive.good += sum(entry.types.values())
+                    types.update(entry.types)
+                    if entry.rows is not None:
+                        yield from self._finished(held, refused)
+                        yield entry.rows
                     continue
-                entry = whole  # noqa: PLW2901 - the record of which it is the last segment
-            elif kind == "continuation":
-                continue
-            try:
-                if kind in self.OTHERS:
-                    refuse(kind)
-                if entry.body is None:
-                    refuse("too_long")
-                found = self.document(entry, stats, seen)
-            except Refused as e:
-                refused.append((entry.position, e.reason, entry.n_bytes))
-                continue
-            if found is not None:
-                yield Record(entry.position, found[0], len(found[0]), orjson.dumps(found[1]).decode())
+                if len(refused) >= FLUSH:
+                    record_drops(refused, piece, stats)
+                if entry.lost:
+                    refused.append((entry.position, entry.lost, entry.n_bytes))
+                    archive.count((), (entry.position,), lambda e=entry: e.message)  # type: ignore[misc]
+                    continue
+                if checks and self._is_changed(entry, piece.url):
+                    changed.append(entry.position)
+                    refused.append((entry.position, BAD_DIGEST, entry.n_bytes))
+                    archive.count((), (entry.position,), lambda: CHANGED)
+                    continue
+                archive.good += 1
+                kind = entry.headers.get("warc-type", "").lower() or "without a type"
+                types[kind] += 1
+                if kind not in loaded and kind not in self.OTHERS:
+                    continue
+                if NUMBER in entry.headers and (kind == "continuation" or entry.body is not None):
+                    whole = segments.add(entry)
+                    if whole is None:
+                        continue
+                    entry = whole  # noqa: PLW2901 - the record of which it is the last segment
+                elif kind == "continuation":
+                    continue
+                try:
+                    if kind in self.OTHERS:
+                        refuse(kind)
+                    if entry.body is None:
+                        refuse("too_long")
+                    found = self.document(entry, stats, seen)
+                except Refused as e:
+                    refused.append((entry.position, e.reason, entry.n_bytes))
+                    continue
+                if found is None:
+                    continue
+                meta = orjson.dumps(found[1]).decode()
+                held.append(PageRecord(entry.position, found[0], entry.n_bytes, meta))
+                size += len(found[0])
+                if size >= TOGETHER:
+                    yield from self._finished(held, refused)
+                    size = 0
+        except ReadError:
+            yield from self._finished(held, refused)
+            raise
+        yield from self._finished(held, refused)
         segments.close()
         refused += segments.lost
-        _record_drops(refused, piece, stats)
+        record_drops(refused, piece, stats)
         for kind, n in types.items():
             stats.count(f"records.{kind}", n if kind not in wanted and kind not in self.OTHERS else 0)
         archive.close()
@@ -175,6 +206,23 @@ class Crawl(LimitedReader):
             detail = f"{len(apart):,} records were dropped, since their segments are not all in this file in order"
             stats.unread.append(Unread(piece.url, SEGMENTED, min(apart), detail))
 
+    def _finished(self, held: list[PageRecord], refused: list[Refusal]) -> Iterator[Record]:
+        """Yield the pages as records with their texts, and empty the list; pages without text are added to `refused`.
+
+        The texts of all pages are extracted in a row, so that the parser's code and data stay in the cache.
+        """
+        found = [self._finish(page, refused) for page in held]
+        held.clear()
+        yield from (record for record in found if record is not None)
+
+    def _finish(self, page: PageRecord, refused: list[Refusal]) -> Record | None:
+        try:
+            text = self.extracted(page.content) if isinstance(page.content, str) else page.content
+        except Refused as e:
+            refused.append((page.position, e.reason, page.n_bytes))
+            return None
+        return Record(page.position, text, len(text), page.meta)
+
     def _found(self, piece: Slice, loaded: frozenset[str], *, checks: bool) -> Iterator[Entry | Plain]:
         """Yield the records of a file, in their order; those of whole blocks together if `at_once` can read them."""
         for found in read_records(piece.url, loaded, self.max_block(), strict=self.strict):
@@ -189,6 +237,13 @@ class Crawl(LimitedReader):
                 yield from found.entries(loaded, self.max_block())
             else:
                 yield plain
+
+    def _is_changed(self, entry: Entry, url: str) -> bool:
+        """Return whether a record that was loaded differs from its digest. Raises ReadError if it does and `strict`."""
+        found = entry.body is not None and is_wrong(entry.headers, entry.body, self.max_doc_bytes)
+        if found and self.strict:
+            raise ReadError(CHANGED, url, entry.position)
+        return found
 
     def _lifted(self, batch: Batch) -> Batch:
         """Move the columns out of the batch's meta; return the batch."""
@@ -213,7 +268,7 @@ def _rows_of_broken(url: str, archive: Trust, changed: list[int]) -> Iterator[Un
         yield Unread(url, DAMAGED, position, f"{n_broken:,} of {total:,} records are damaged; the first: {why}")
 
 
-def _record_drops(refused: list[tuple[int, str, int]], piece: Slice, stats: Ledger) -> None:
+def record_drops(refused: list[Refusal], piece: Slice, stats: Ledger) -> None:
     """Record the dropped records in the statistics and empty the list; each position counts once."""
     once = {position: (why, n) for position, why, n in reversed(refused)}
     ids = np.array([doc_id(piece.file, position) for position in once], np.uint64)

@@ -21,23 +21,31 @@ def check(extractor: str) -> None:
     need("trafilatura" if extractor == "trafilatura" else "resiliparse.extract.html2text", extra=EXTRAS[extractor])
 
 
-def extract(page: str, extractor: str, options: Mapping[str, Any]) -> str:
-    """Return the text of a page of HTML; "" if it has none.
+def extract(page: str, extractor: str, options: Mapping[str, Any]) -> bytes:
+    """Return the text of a page of HTML, in UTF-8.
 
     extractor: "resiliparse", "trafilatura" or "plain". options: parameters of Resiliparse's extract_plain_text; the
-    other extractors ignore them. Raises Refused with the reason "not_parsed" if the extractor fails.
+    other extractors ignore them. Raises Refused with the reason "not_parsed" if the extractor fails, and "no_text".
     """
     try:
         if extractor == "trafilatura":
-            return _trafilatura()(page, **TRAFILATURA) or ""
-        text: str = _resiliparse()(page, **(options if extractor == "resiliparse" else PLAIN))
+            text = _trafilatura()(page, **TRAFILATURA) or ""
+        else:
+            text = _resiliparse()(page, **(options if extractor == "resiliparse" else PLAIN))
     except Exception:  # noqa: BLE001 - a parser that gives up on one page must not end the run
         refuse("not_parsed")
     except BaseException as e:
         if type(e).__name__ != "PanicException":  # the exception of a Rust panic
             raise
         refuse("not_parsed")
-    return text
+    return encoded(text)
+
+
+def encoded(text: str) -> bytes:
+    """Return the text of a page in UTF-8. Raises Refused with the reason "no_text" if it is only white space."""
+    if not text or text.isspace():
+        refuse("no_text")
+    return text.encode("utf-8", "replace")
 
 
 @cache

@@ -1,18 +1,15 @@
-"""Extract the text of a web page: find its charset (character encoding), and pass it to an extractor."""
+"""Find the charset (character encoding) of a web page, and decode the page."""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
 import re
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from dataprep.errors import need
 
 from .bare import high_bytes, without_tags
-from .extract import extract
 from .garbled import RELATED, garbled
 from .response import refuse
 from .tags import MAX_WORK, SAMPLE, Glance, glance, work
@@ -43,13 +40,11 @@ CODEC = {"shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs", "x-mac-cy
 ASCII_DIFFERS = ("utf-16", "utf-32", "iso2022", "hz")  # bytes that may be valid UTF-8 and mean something else
 
 
-def text_of(
-    data: bytes, declared: str, *, is_html: bool, options: Mapping[str, Any], extractor: str = "resiliparse"
-) -> tuple[str, str, float]:
-    """Return (text of a page, charset that decoded it, share of the evidence that names this charset, 0 to 1).
+def page_of(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, float]:
+    """Return (characters of a page, charset that decoded it, share of the evidence that names this charset, 0 to 1).
 
-    data: the page's bytes. declared: the charset in the HTTP headers, or "". options, extractor: as for `extract`.
-    Raises Refused with the reason "binary", "charset", "too_nested", "not_parsed" or "no_text".
+    data: the page's bytes. declared: the charset in the HTTP headers, or "".
+    Raises Refused with the reason "binary", "charset" or "too_nested".
     """
     seen = glance(data)
     if is_binary(data, seen):
@@ -61,9 +56,6 @@ def text_of(
             seen = glance(data)
         if work(data, seen.n_tags) >= MAX_WORK:
             refuse("too_nested")
-        page = extract(page, extractor, options)
-    if not page.strip():
-        refuse("no_text")
     return page, used, agreed
 
 

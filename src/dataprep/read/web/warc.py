@@ -20,8 +20,8 @@ from dataprep.errors import PlanError
 
 from .archive import Entry
 from .crawl import Crawl
-from .extract import EXTRAS, check
-from .page import HTML, text_of
+from .extract import EXTRAS, check, encoded, extract
+from .page import HTML, page_of
 from .response import STATUS, Response, charset, decoded, media_type, parse, refuse
 
 MAX_PAGE_BYTES = 16 << 20  # of a page, unpacked: parsing takes up to 25 times its size in memory
@@ -89,8 +89,12 @@ class Warc(Crawl):
         """Return the largest size in bytes of a record that is loaded: max_doc_bytes plus space for the headers."""
         return self.max_doc_bytes + MAX_HTTP_HEADERS
 
-    def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
-        """Return (text in UTF-8, fields as {name: value}) of the page in `entry`, a record with a page.
+    def extracted(self, html: str) -> bytes:
+        """Return the text of a page, in UTF-8. Raises Refused with the reason "not_parsed" or "no_text"."""
+        return extract(html, self.extract, {name: getattr(self, name) for name in self.EXTRACTS})
+
+    def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes | str, Mapping[str, Any]] | None:
+        """Return (text in UTF-8, or HTML; fields as {name: value}) of the page in `entry`, a record with a page.
 
         None if its URL is not http. seen: records of the same file so far, to drop repeated ones. Raises Refused with
         the reason if the page is to be dropped.
@@ -115,15 +119,14 @@ class Warc(Crawl):
         if kind not in self.types:
             refuse("content_type")
         data = decoded(response, self.max_doc_bytes, is_cut="truncated" in fields)
-        options = {name: getattr(self, name) for name in self.EXTRACTS}
         is_html = kind in HTML
-        text, used, agreed = text_of(
-            data, charset(response.headers), is_html=is_html, options=options, extractor=self.extract
-        )
-        fields |= {"status": response.status} if response.status is not None else {}
-        fields |= {"content_type": kind, "charset": used}
-        fields |= {"charset_agreed": agreed} if agreed < 1 else {}
-        return text.encode("utf-8", "replace"), fields
+        page, used, agreed = page_of(data, charset(response.headers), is_html=is_html)
+        if response.status is not None:
+            fields["status"] = response.status
+        fields["content_type"], fields["charset"] = kind, used
+        if agreed < 1:
+            fields["charset_agreed"] = agreed
+        return page if is_html else encoded(page), fields
 
     @staticmethod
     def _refuse_twin(fields: Mapping[str, Any], seen: set[Any]) -> None:
