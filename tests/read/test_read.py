@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,21 @@ def test_small_files_share_a_part(tmp_path, monkeypatch) -> None:
     assert [len(p.slices) for p in dp.read(str(tmp_path)).parts] == [4, 1]
     monkeypatch.setattr(plan, "PART_BYTES", 140)
     assert [len(p.slices) for p in dp.read(str(tmp_path)).parts] == [2, 1, 1, 1]
+
+
+def test_part_size(tmp_path) -> None:
+    """Smaller parts have the same documents with the same ids; nonsense and sealed Datasets are refused."""
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": f"{n} " * 40}) + "\n" for n in range(900)))
+    whole, cut = (dp.read(str(tmp_path / "a.jsonl"), part_size=size) for size in (None, "64KiB"))
+    assert (len(whole.parts), len(cut.parts)) == (1, 3)
+    assert cut.table().equals(whole.table())
+    rows = dp.read(whole.table().to_pylist() * 20, key="rows", out=str(tmp_path / "rows"), part_size=1 << 20)
+    assert (rows.count, len(rows.parts)) == (18_000, 1)
+    for size in (0, 65_535, "1kB", True, "many"):
+        with pytest.raises(PlanError, match=f"{size!r} (must be at least 64KiB|is not an amount of memory)"):
+            dp.read(str(tmp_path / "a.jsonl"), part_size=size)
+    with pytest.raises(PlanError, match="part_size= needs files"):
+        dp.read(dp.Pipeline().run(whole, out=str(tmp_path / "sealed")), part_size="2MB")
 
 
 def test_several_formats(tmp_path) -> None:

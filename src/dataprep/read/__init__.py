@@ -21,7 +21,7 @@ from . import formats, hf
 from .formats import Format
 from .listing import list_files
 from .memory import is_in_memory, rows_in_memory
-from .parts import InputFile, number
+from .parts import LEAST_BYTES, InputFile, number
 from .row_source import RowSource, pinned, write_once
 from .source_field import field_path
 
@@ -37,6 +37,7 @@ def read(
     on_bad_file: str = "stop",
     max_bad_files: int | None = None,
     max_window: int | str | None = None,
+    part_size: int | str | None = None,
     **options: Any,
 ) -> Dataset:
     """Return the Dataset of files, of other Datasets, or of a Hugging Face data set; documents are read when needed.
@@ -70,6 +71,8 @@ def read(
     `max_bad_files` files are bad, or if no file has a document.
     max_window: the memory for the window of a zstd or xz file, in bytes or as text; None: 128 MiB. Files of
     `zstd --long=31` need "2GiB", the most that is allowed.
+    part_size: the stored bytes of one part, which is one worker's task, as a number or text; None: 256 MiB. For slow
+    stages, such as models, "2MB" lets all workers share a small input, and a killed run loses less. Ids stay the same.
     options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or date_order="dmy".
     For JSON Lines and Parquet, source="field:NAME" or "field:OUTER.INNER" states the field that names the source of
     each document.
@@ -91,11 +94,11 @@ def read(
     if isinstance(columns, str):
         msg = f"columns={columns!r} must be a list of fields; write columns=[{columns!r}]"
         raise PlanError(msg)
-    window = _window(max_window)
+    window, part_bytes = _window(max_window), _part_bytes(part_size)
     if _is_hf(path, format):
-        return _read_rows(hf.hub_rows, path, text, columns, options, HF_OPTIONS)
+        return _read_rows(hf.hub_rows, path, text, columns, options | {"part_size": part_size}, HF_OPTIONS)
     if is_in_memory(path, options.get("key")):
-        return _read_rows(rows_in_memory, path, text, columns, options, ("key",))
+        return _read_rows(rows_in_memory, path, text, columns, options | {"part_size": part_size}, ("key",))
     sources = dict(path) if isinstance(path, Mapping) else {None: path}
     given = [(source, p) for source, value in sources.items() for p in _listed(value)]
     sealed = [_sealed(p) if format is None else None for _, p in given]
@@ -105,19 +108,20 @@ def read(
         if absent:
             msg = f"the sealed Dataset has no column {absent[0]!r}; it has {', '.join(docs.columns)}"
             raise PlanError(msg)
+        require(part_size is None, "part_size= needs files; the parts of a sealed Dataset are its shards")
         require("source" not in options, "source= needs files; the documents of a sealed Dataset have their sources")
         return docs
     wanted = None if format is None else formats.named(format)
     skip = on_bad_file == "skip"
     with compress.windows(window):
-        docs = _files(given, path, wanted, text, columns, options, skip=skip)
+        docs = _files(given, path, wanted, {"text": text, "columns": columns or (), **options}, part_bytes, skip=skip)
     parts = tuple(dataclasses.replace(part, max_window=window) for part in docs.parts)
     return dataclasses.replace(docs, parts=parts, max_bad_files=max_bad_files if skip else 0)
 
 
 def _files(
-    given: Sequence[tuple[Any, Any]], path: Any, wanted: Format | None, text: str, columns: Any,
-    options: Mapping[str, Any], *, skip: bool,
+    given: Sequence[tuple[Any, Any]], path: Any, wanted: Format | None, options: Mapping[str, Any], part_bytes: int,
+    *, skip: bool,
 ) -> Dataset:  # fmt: skip
     """Return the Dataset of the files that `given` names, as pairs of a source and a path."""
     listings = [(source, list_files(p, wanted, skip=skip)) for source, p in given]
@@ -132,8 +136,8 @@ def _files(
     left_out = {row.file: row for _, listing in listings for row in listing.left_out}
     for file in found:
         left_out.pop(file.url, None)  # another path names it
-    readers = _readers(readable, text, columns, options, skip=skip)
-    docs = number(found, readers, list(left_out.values()), skip=skip)
+    readers = _readers(readable, options, skip=skip)
+    docs = number(found, readers, list(left_out.values()), skip=skip, part_bytes=part_bytes)
     unread = [piece.unread for part in docs.parts for piece in part.slices]
     if all(unread):
         check_unread([row for row in unread if row], None, 0)
@@ -147,6 +151,13 @@ def _window(given: int | str | None) -> int:
     n = parse_bytes(given)
     require(0 < n <= compress.MAX_WINDOW_BYTES, f"max_window={given!r} must be an amount of memory of up to 2GiB")
     return max(1 << (n - 1).bit_length(), compress.WINDOW_BYTES)
+
+
+def _part_bytes(given: int | str | None) -> int:
+    """Return the stored bytes of a part; 0 if `part_size` is None."""
+    n = 0 if given is None else parse_bytes(given)
+    require(given is None or n >= LEAST_BYTES, f"part_size={given!r} must be at least 64KiB, such as '2MB'")
+    return n
 
 
 def _is_hf(path: Any, name: Any) -> bool:
@@ -204,9 +215,7 @@ def _joined(given: list[Any], sealed: list[Dataset | None]) -> Dataset:
     return docs[0] if len(docs) == 1 else join_datasets(docs)
 
 
-def _readers(
-    found: list[InputFile], text: str, columns: Any, options: Mapping[str, Any], *, skip: bool
-) -> dict[Format, Reader]:
+def _readers(found: list[InputFile], given: Mapping[str, Any], *, skip: bool) -> dict[Format, Reader]:
     """Return a reader per format. Raises PlanError for an option that none has, or if their columns differ."""
     urls = {f: [file.url for file in found if file.format == f] for f in dict.fromkeys(file.format for file in found)}
     loaded = {f: f.load() for f in urls}
@@ -214,7 +223,7 @@ def _readers(
     known = names - {"text", "columns"}
     if any(f.is_chat for f in loaded):
         known |= {"me"}  # most exports name their owner, and do not need it
-    unknown = sorted(set(options) - known)
+    unknown = sorted({*given} - known - {"text", "columns"})
     if unknown:
         of = " and ".join(f.name for f in loaded)
         near = difflib.get_close_matches(unknown[0], ["format", "text", "columns", *known], 1)
@@ -222,7 +231,6 @@ def _readers(
         there = f"the options are {', '.join(sorted(known))}" if known else "leave it out, since there are none"
         msg = f"there is no option {unknown[0]!r} for {of}; {there}{meant}"
         raise PlanError(msg)
-    given = {"text": text, "columns": columns or (), **options}
     readers = {f: _reader(f.name, kind, given, urls[f] if skip else urls[f][:1]) for f, kind in loaded.items()}
     adds = {f.name: {k: str(v) for k, v in reader.adds.items()} for f, reader in readers.items()}
     one = next(iter(adds))

@@ -20,6 +20,7 @@ from dataprep.store import files
 from .formats import Format
 
 PART_BYTES = 256 << 20  # stored bytes per task: seconds of work, and a shard that fits in memory
+LEAST_BYTES = 64 << 10  # a part writes several files
 SUFFIXES = r"\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html|csv|xml|db|zip)"
 EXPORTS = (
     r"(_chat\.txt|chat\.md|result\.json|message_\d+\.json|messages\d*\.html)"  # the same name in every chat's folder
@@ -75,14 +76,17 @@ def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
 
 
 def number(
-    found: list[InputFile], readers: Mapping[Format, Reader], left_out: Sequence[Unread] = (), *, skip: bool = False
-) -> Dataset:
+    found: list[InputFile], readers: Mapping[Format, Reader], left_out: Sequence[Unread] = (), *, skip: bool = False,
+    part_bytes: int = 0,
+) -> Dataset:  # fmt: skip
     """Return the Dataset of the files `found`, which get the numbers 0, 1 ... that are part of document ids.
 
     Large files are cut into several parts (tasks), and small files of one format share a part. readers: the reader of
     each format. left_out: files that `Dataset.unread()` must list. skip: leave out a bad file, instead of raising
     ReadError. A file that is left out has a number too, so that no number changes when the file is repaired.
+    part_bytes: stored bytes of a part; 0: PART_BYTES.
     """
+    part_bytes = part_bytes or PART_BYTES
     if len(found) > MAX_FILES:
         msg = f"{len(found):,} files are more than ids can number ({MAX_FILES:,}); read them in several Datasets"
         raise PlanError(msg)
@@ -92,11 +96,11 @@ def number(
     for index, file in enumerate(found):
         dense = files.is_compressed(file.url) or file.format.name == "parquet"
         form = file.format if file.format in readers else held_format
-        cuts, unread = _cuts(file, readers[form], skip=skip)
+        cuts, unread = _cuts(file, readers[form], part_bytes, skip=skip)
         for start, stop, n_bytes in cuts:
             piece = Slice(file.url, index, start, stop, file.source, n_bytes=n_bytes, unread=unread, listed=file.listed)
             weight = n_bytes * (DENSER if dense else 1)
-            if held and (held_format != form or size + weight > PART_BYTES):
+            if held and (held_format != form or size + weight > part_bytes):
                 parts.append(Part(tuple(held), readers[held_format], skips_bad=skip))
                 held, size = [], 0
             held.append(piece)
@@ -106,13 +110,13 @@ def number(
 
 
 def _cuts(
-    file: InputFile, reader: Reader, *, skip: bool
+    file: InputFile, reader: Reader, part_bytes: int, *, skip: bool
 ) -> tuple[Sequence[tuple[int, int | None, int]], Unread | None]:
     """Return the slices of a file; of one that cannot be read, a whole slice and the reason."""
     whole, unread = [(0, None, file.n_bytes)], file.unread
     if unread is None:
         try:
-            return reader.cuts(file.url, file.n_bytes, PART_BYTES), None
+            return reader.cuts(file.url, file.n_bytes, part_bytes), None
         except ReadError as e:
             unread = unread_of(e, file.url)
             if unread.reason == BAD and not skip:
