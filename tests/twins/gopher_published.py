@@ -10,7 +10,7 @@ from dataprep.filters.fineweb import CODE_MARKS
 from dataprep.unicode.shingles import FINEWEB_MARKS
 from twins.gopher import share
 from twins.unicode import lower, points
-from twins.words import spans, tokens
+from twins.words import segments, tokens
 
 SYMBOLS = {*CODE_MARKS, *FINEWEB_MARKS, *map(chr, [*range(32), *range(127, 160)])}
 
@@ -95,7 +95,7 @@ def dclm(text: str, rule, stop_words) -> dict[str, float]:
         copies = [p for p in parts if parts.count(p) > 1]
         out |= {f"dup_{name}s": share(len(copies), len(parts))}
         out |= {f"dup_{name}_chars": share(sum(map(len, copies)), sum(map(len, parts)))}
-    found = [w for a, b in spans(text) for w in text[a:b].split()]
+    found = [w for w in segments(text, tailored=False) if w[0] in points("ALPHA") | points("NUMERIC")]
     chars = sum(map(len, found))
     for n in range(2, 11):
         grams = [tuple(found[k : k + n]) for k in range(len(found) - n + 1)]

@@ -18,6 +18,7 @@ import twins.gopher_published
 import twins.words
 from dataprep.errors import PlanError
 from dataprep.filters.fineweb import FineWeb
+from dataprep.filters.gopher.segments import hash_segments, segment_table
 from dataprep.filters.gopher.stage import PRESETS, RULES, Gopher
 from dataprep.filters.word_lists import STOP_WORDS
 from dataprep.store.key import key
@@ -86,6 +87,26 @@ def test_presets_equal_their_twins(preset, some):
     twin = getattr(twins.gopher_published, preset)
     want = [{f"gopher_{k}": v for k, v in twin(t, stage, stage.measure[0]).items()} for t in some]
     assert scores(stage, some) == want
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("__init__ a_b _c d_", ["a_b", "d_"]),
+        ("カタカナ_ア と ｶﾅ", ["カタカナ_ア", "と", "ｶﾅ"]),
+        ("Bonjour\u202f! שם' צה\"ל", ["Bonjour\u202f", "שם'", 'צה"ל']),
+        ("a\u200d😀 b\u00adc 3.14 can't 3'b", ["a\u200d😀", "b\u00adc", "3.14", "can't", "3", "b"]),
+        ("\u0301a\n\u0301b 語の", ["a", "b", "語", "の"]),
+    ],
+    ids=["underscores", "katakana", "narrow-space-and-hebrew", "joiners", "marks"],
+)
+def test_words_of_dclm(text, words):
+    """The words of DCLM's n-grams: segments of UAX #29 that begin with a letter or digit, as uniseg 0.10.1 has them."""
+    data, n = np.frombuffer(text.encode(), np.uint8), len(text)
+    hashes, chars = np.zeros(n, np.uint64), np.zeros(n + 1, np.int64)
+    found = hash_segments(data, 0, len(data), segment_table(), hashes, chars)
+    assert np.diff(chars[: found + 1]).tolist() == [len(w) for w in words]
+    assert [s for s in twins.words.segments(text, tailored=False) if s[0].isalnum()] == words
 
 
 def test_presets_differ_where_the_codes_do():

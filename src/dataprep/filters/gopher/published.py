@@ -30,6 +30,7 @@ from .published_repeats import (
     hash_words,
     repeated,
 )
+from .segments import hash_segments
 
 COUNTS = (
     "words", "counted_words", "counted_chars", "alphabetic", "symbol_words", "stop_words", "median",
@@ -51,6 +52,7 @@ class Published(NamedTuple):
     an ellipsis line ends. keys: uint64, sorted hashes of all stop words. lists: an entry per stop word, in which bit k
     is set if the word is in list number k. symbols: uint8[0x110000], 1 for some characters; a word that consists only
     of these is not counted. classes: the class bits of each code point. lower: the lower case of each code point.
+    segments: from `segment_table`.
     """
 
     code: int
@@ -62,6 +64,7 @@ class Published(NamedTuple):
     symbols: U8
     classes: U16
     lower: U32
+    segments: U8
 
 
 @kernel
@@ -69,7 +72,7 @@ def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Publi
     """Return the counts of each document, int64[n, len(COUNTS)]; COUNTS names the columns.
 
     offsets, data: the documents. gram_offsets, gram_data: the same documents with one space between their words; the
-    n-grams of all three codes are made of these words, and datatrove counts these words too.
+    n-grams of datatrove and Dolma are made of these words, and datatrove counts these words too.
     """
     n = len(offsets) - 1
     out, longest = np.zeros((n, N_COUNTS), np.int64), int(np.int64(0))
@@ -91,7 +94,10 @@ def count(offsets: I64, data: U8, gram_offsets: I64, gram_data: U8, rules: Publi
         if rules.code == DOLMA and row[WORDS]:
             lengths = np.sort(b.chars[1 : row[WORDS] + 1])
             row[MEDIAN] = lengths[(row[WORDS] - 1) // 2] + lengths[row[WORDS] // 2]  # twice the median
-        row[GRAM_WORDS] = hash_words(gram_data, gram_offsets[d], gram_offsets[d + 1], rules.classes, b)
+        if rules.code == DCLM:
+            row[GRAM_WORDS] = hash_segments(data, first, stop, rules.segments, b.hashes, b.chars)
+        else:
+            row[GRAM_WORDS] = hash_words(gram_data, gram_offsets[d], gram_offsets[d + 1], rules.classes, b)
         row[GRAM_CHARS] = b.chars[row[GRAM_WORDS]]
         count_grams(rules.code, b, row)
     return out

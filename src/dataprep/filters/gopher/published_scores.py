@@ -16,10 +16,11 @@ from dataprep.unicode.text import I64, SENTENCE, U8, U64, classes, lowered
 
 from . import published as K
 from .published_repeats import DATATROVE, DCLM, DOLMA
+from .segments import segment_table
 
 CODES = {"datatrove": DATATROVE, "dolma": DOLMA, "dclm": DCLM}
 ENDINGS = {"datatrove": ("...", "…"), "dolma": ("…",), "dclm": ("...", ". . .", "…")}
-GRAM_WORDS = {"datatrove": "punctuation", "dolma": "blanks", "dclm": "unicode"}
+GRAM_WORDS = {"datatrove": "punctuation", "dolma": "blanks", "dclm": "blanks"}
 
 
 def published_scores(
@@ -32,8 +33,9 @@ def published_scores(
     code = CODES[preset]
     keys, in_lists = _keys(lists, folded=preset == "dclm")
     rules = K.Published(
-        code, pack(bullets), pack(ENDINGS[preset]), keys, in_lists, len(lists), _symbols(), classes(), lowered()
-    )
+        code, pack(bullets), pack(ENDINGS[preset]), keys, in_lists, len(lists), _symbols(), classes(), lowered(),
+        segment_table(),
+    )  # fmt: skip
     counts = K.count(offsets, data, *spaced(offsets, data, GRAM_WORDS[preset]), rules)
     n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
     words, lines = n["words"], n["lines"]
