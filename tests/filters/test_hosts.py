@@ -26,7 +26,7 @@ URLS = [None, "", "page 5", *(
     for path in ("", "/", "/ads", "/ads/x?y", "/adsx", "/%61ds#z", "?ads", "\\ads", "//./ads/", "/x/../ads")
 )]  # fmt: skip
 ENTRIES = ["a.org", "x.a.org", ".co.uk", "4", "1.2.3.4", "c.net/ads", "C.NET/ads/", "a.org/", "MÜNCHEN.de", "*.b.co.uk",
-           "[2001:db8::1]", "www.c.net//ads"]  # fmt: skip
+           "[2001:db8::1]", "www.c.net//ads", "1.0.0.0/8", "2001:db8::/33"]  # fmt: skip
 urls = st.lists(st.sampled_from(URLS), max_size=8)
 lists = st.lists(st.sampled_from(ENTRIES), min_size=1, max_size=3)
 
@@ -47,6 +47,38 @@ def test_hosts_equal_the_twin(block, allow, words, some):
     """Every document gets the reason that the plain twin gives, whatever the lists."""
     stage = Hosts(block, allow=allow, words=words)
     assert reasons(stage, *some) == [twins.hosts.host_reason(u, block, allow, words) for u in some]
+
+
+@pytest.mark.parametrize(
+    ("entry", "inside", "outside"),
+    [
+        ("10.0.0.0/8", ["//10.255.1.2/x", "//0xa000001", "//[::ffff:a00:1]"], ["//11.0.0.1", "//10.a.org", "//10"]),
+        ("192.0.2.7/32", ["//192.0.2.7"], ["//192.0.2.6"]),
+        ("0.0.0.0/0", ["//8.8.8.8"], ["//example.org", "//[2001:db8::1]"]),
+        ("2001:db8::/32", ["//[2001:db8:1::9]"], ["//[2001:db9::]", "//32.1.13.184"]),
+        ("[2001:db8::]/32", ["//[2001:DB8::]"], ["//[2001:db9::]"]),
+    ],
+)
+def test_networks(entry, inside, outside):
+    """A network holds its addresses in every spelling, no other version's and no names; as `allow` too."""
+    assert reasons(Hosts((entry,)), *inside, *outside) == ["blocked_host"] * len(inside) + [None] * len(outside)
+    kept = [None] * len(inside) + ["host_not_allowed"] * len(outside)
+    assert reasons(Hosts(allow=(entry, "z.org")), *inside, *outside) == kept
+
+
+def test_paths_below_an_address_are_no_networks():
+    """An address with bits behind the prefix, or a longer path, is a host with a path, as before."""
+    stage = Hosts(("10.0.0.1/8", "10.0.0.0/8/x", "10.0.0.0/8/"))
+    assert reasons(stage, "//10.0.0.1/8", "//10.0.0.1/9", "//10.0.0.0/8/x", "//10.0.0.0/8") == ["blocked_url", None] * 2
+
+
+def test_words_are_found_in_every_spelling_of_a_host():
+    """Full-width letters and Punycode of a host do not hide a word, nor does a path beside them."""
+    stage = Hosts(words=("casino", "bücher.de/neu"))
+    some = ["//ｃａｓｉｎｏ.org", "//c\xadasino.org", "//xn--bcher-kva.de/neu", "//b%C3%BCcher.de/neu",
+            "//xn--bcher-kva.de/alt", "//xn--casino-.org", "//ö.org/x"]  # fmt: skip
+    found = "blocked_url"
+    assert reasons(stage, *some) == [found, found, found, found, None, found, None]
 
 
 def test_domains_and_what_is_below():

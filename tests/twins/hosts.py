@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 import posixpath
 import re
 import socket
 import urllib.parse
+
+NETWORKS = ("1.0.0.0/8", "2001:db8::/33")
 
 
 def host_and_path(url: str) -> tuple[str, str]:
@@ -32,6 +35,9 @@ def _address(host: str) -> str | None:
 
 
 def _under(url: str, entry: str) -> bool:
+    if entry in NETWORKS:
+        address = host_and_path(url)[0].strip("[]")
+        return address[-1:].isdigit() and ipaddress.ip_address(address) in ipaddress.ip_network(entry)
     (host, path), (domain, listed) = host_and_path(url), host_and_path(entry)
     if listed.strip("/"):
         place = path[: len(listed)] == listed and (path[len(listed) :] or "/")[0] in "/?#;"
@@ -45,7 +51,7 @@ def host_reason(url: str | None, block, allow, words) -> str | None:
     if not url or " " in url or not host_and_path(url)[0]:
         return None
     hits = [entry for entry in block if _under(url, entry)]
-    if any(not host_and_path(entry)[1].strip("/") for entry in hits):
+    if any(entry in NETWORKS or not host_and_path(entry)[1].strip("/") for entry in hits):
         return "blocked_host"
     if hits or any(word in urllib.parse.unquote(url).lower() for word in words):
         return "blocked_url"

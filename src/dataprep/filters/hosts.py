@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,10 +25,11 @@ from dataprep.unicode.text import lowered
 
 from . import word_automaton as K
 from .thresholds import read_list
-from .url_parts import Addresses, addresses, host_name, over_hosts, over_rows
+from .url_parts import Addresses, addresses, host_name, in_unicode, over_hosts, over_rows
 
 HOSTS_FILE = re.compile(r"(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+(\S.*)")  # a line of /etc/hosts: an address and names
 SCHEME = re.compile(r"^(?:(?:https?|ftp|wss?):[/\\]*|(?:[a-z][a-z0-9+.\-]*:)?[/\\]{2,})", re.IGNORECASE)
+NETWORK = re.compile(r"\[?([0-9A-Fa-f:.]+)\]?/([0-9]{1,3})")
 MAX_PATH = 8_192  # characters of a path that are compared; servers refuse longer ones
 UT1 = {"domains", "urls"}  # the files of a category, in the lists of the University of Toulouse
 REASONS = (None, "blocked_host", "blocked_url", "host_not_allowed")
@@ -42,9 +44,9 @@ class Hosts(Stage):
 
     block: the URL of a list, a glob that matches several lists, or a folder (its files named `domains` and `urls` are
     read, as in the lists of the University of Toulouse, UT1); or the entries themselves as a tuple. An entry is a
-    domain (`example.org`, `.example.org`, `*.example.org`: the domain and everything below it), an IP address, or a
-        domain and a path (`example.org/ads`: with or without www., that path and everything below it;
-        `example.org/ads/`: only below).
+    domain (`example.org`, `.example.org`, `*.example.org`: the domain and everything below it), an IP address, a
+        network of addresses (`10.0.0.0/8`, `2001:db8::/32`), or a domain and a path (`example.org/ads`: with or without
+        www., that path and everything below it; `example.org/ads/`: only below).
     allow: hosts and paths, in the same forms as `block`; documents of all other hosts and paths are dropped. A document
     that is both blocked and allowed is dropped.
     words: substrings of URLs, in the same forms as `block`; a document whose URL has one is dropped. Case is
@@ -60,7 +62,7 @@ class Hosts(Stage):
     Raises PlanError if a list is missing, not UTF-8 or empty, or an entry is not a domain.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     only_drops: ClassVar[bool] = True
     compiled: ClassVar[bool] = True
 
@@ -112,7 +114,7 @@ class Hosts(Stage):
         if self.substrings:
             words = K.build(self.substrings, edges=False)
             part = K.parts(edges=False, signs=False)
-            verdicts[K.matches(*B.buffers(_decoded(found.urls)), words, part, lowered()) > 0] = 2
+            verdicts[K.matches(*B.buffers(_searched(found)), words, part, lowered()) > 0] = 2
         if self.blocked:
             by_host, by_path = _matches(found, self.blocked)
             verdicts[by_path] = 2
@@ -122,8 +124,8 @@ class Hosts(Stage):
 
 def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
     """Return for each URL whether its host is in a list, and whether its path is; bool[n] each."""
-    domains, paths = _rules(packed)
-    whole = np.array([_listed(host, domains) for host in found.hosts], bool)
+    domains, paths, networks = _rules(packed)
+    whole = np.array([_listed(host, domains) or _within(host, networks) for host in found.hosts], bool)
     in_part = np.array([_site(host) in paths for host in found.hosts], bool)
     by_path = over_hosts(found, in_part)
     for i in np.flatnonzero(by_path).tolist():
@@ -140,6 +142,15 @@ def _listed(host: str, domains: frozenset[str]) -> bool:
     while dot >= 0 and host[dot + 1 :] not in domains:
         dot = host.find(".", dot + 1)
     return dot >= 0
+
+
+def _within(host: str, networks: frozenset[tuple[int, int, int]]) -> bool:
+    """Return whether a host is an address in one of the networks: (IP version, bits after the prefix, prefix)."""
+    if not networks or not _is_ip(host):
+        return False
+    address = ipaddress.ip_address(host.strip("[]"))
+    kinds = {(version, shift) for version, shift, _ in networks if version == address.version}
+    return any((version, shift, int(address) >> shift) in networks for version, shift in kinds)
 
 
 def _site(host: str) -> str:
@@ -169,23 +180,38 @@ def _below(path: str, listed: frozenset[str]) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]]]:
-    """Return the domains of a list, and the paths of each site."""
-    domains, paths = [], {}  # type: list[str], dict[str, list[str]]
+def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]], frozenset[tuple[int, int, int]]]:
+    """Return the domains of a list, the paths of each site, and the networks, as `_within` reads them."""
+    domains, paths, networks = [], {}, set()  # type: list[str], dict[str, list[str]], set[tuple[int, int, int]]
     for entry in packed.split("\n"):
         host, slash, path = entry.partition("/")
         if slash:
             paths.setdefault(_site(host), []).append(slash + path)
+        elif "%" in host:
+            net = ipaddress.ip_network(host.replace("%", "/"))
+            shift = net.max_prefixlen - net.prefixlen
+            networks.add((net.version, shift, int(net.network_address) >> shift))
         else:
             domains.append(host)
-    return frozenset(domains), {host: frozenset(some) for host, some in paths.items()}
+    return frozenset(domains), {host: frozenset(some) for host, some in paths.items()}, frozenset(networks)
 
 
-def _decoded(urls: pa.StringArray) -> pa.StringArray:
-    """Return the URLs with percent-encoding undone."""
-    if not pc.any(pc.match_substring(urls, "%")).as_py():
+def _searched(found: Addresses) -> pa.StringArray:
+    """Return the URLs in which words are searched: decoded, and behind those of other spellings the host as it is read.
+
+    The host is that of `host_name`, with its Punycode decoded.
+    """
+    urls = found.urls
+    if pc.any(pc.match_substring(urls, "%")).as_py():
+        urls = pa.array([unquote(url) if "%" in url else url for url in urls.to_pylist()], pa.large_string())
+    punycode = np.array(["xn--" in host for host in found.hosts], bool)
+    odd = over_hosts(found, punycode) | ~pc.string_is_ascii(urls).to_numpy(zero_copy_only=False)
+    if not odd.any():
         return urls
-    return pa.array([unquote(url) if "%" in url else url for url in urls.to_pylist()], pa.large_string())
+    spelt = urls.to_pylist()
+    for i in np.flatnonzero(odd).tolist():
+        spelt[i] += "\n//" + in_unicode(found.hosts[found.host_of[i]]) + unquote(found.paths[i].as_py())
+    return pa.array(spelt, pa.large_string())
 
 
 def _packed(given: str | Sequence[str], name: str) -> str:
@@ -222,11 +248,27 @@ def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _entry(text: str, where: str, name: str) -> str:
     """Return an entry in one form: a host, or a host and a path."""
+    network = _network(text.strip())
+    if network:
+        return network
     host, slash, path = SCHEME.sub("", text.strip()).replace("\\", "/").partition("/")
     host = re.sub(r"^\*?\.+", "", host.rpartition("@")[2])
     bare = host.count(":") > 1 and host[:1] != "["  # an IPv6 address
     clean = host_name(f"[{host}]" if bare else re.sub(r":\d*$", "", host))
     if not clean or "*" in clean:  # "*" stands only in front, in *.example.org
-        msg = f"Hosts: {name} has {text!r}{where}, which is not a domain; write example.org, or example.org/path"
+        msg = f"Hosts: {name} has {text!r}{where}, which is not a domain; write example.org, example.org/path or "
+        msg += "10.0.0.0/8"
         raise PlanError(msg)
     return clean + (_plain_path(slash + path) if path else "")
+
+
+def _network(text: str) -> str:
+    """Return a network of addresses as FIRST%LENGTH, a form that no host has; "" for `10.0.0.1/8`, which is a path."""
+    found = NETWORK.fullmatch(text)
+    if not found:
+        return ""
+    try:
+        net = ipaddress.ip_network(f"{found[1]}/{found[2]}")
+    except ValueError:
+        return ""
+    return str(net).replace("/", "%")

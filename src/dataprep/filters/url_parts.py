@@ -119,6 +119,18 @@ def _in_ascii(host: str) -> str:
     return ".".join(x if x.isascii() else "xn--" + x.encode("punycode", "replace").decode() for x in labels)
 
 
+def in_unicode(host: str) -> str:
+    """Return a host with the labels in Punycode decoded; a label that is no Punycode stays."""
+    return ".".join(_label(label) for label in host.split("."))
+
+
+def _label(label: str) -> str:
+    try:
+        return label[4:].encode("ascii").decode("punycode") if label.startswith("xn--") else label
+    except ValueError:
+        return label
+
+
 def _ipv4(host: str) -> str:
     """Return an IPv4 address as four decimal numbers; "" if it is out of range. The last number fills the rest."""
     labels = host.split(".")
