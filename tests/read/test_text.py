@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import dataprep as dp
@@ -13,6 +15,7 @@ from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read import text as plain_text
 from dataprep.read.text import Lines, Paragraphs
+from dataprep.read.trust import Trust
 from dataprep.read.whole_file import Text
 
 
@@ -70,6 +73,20 @@ def test_a_paragraph_that_grows_too_long(tmp_path) -> None:
     """Many short lines make one long paragraph: dropped as one."""
     data = b"a\n" * 100 + b"\nb\n"
     assert read_bytes(Paragraphs(max_doc_bytes=50), tmp_path, data) == ([(201, "b")], [(0, "too_long")])
+
+
+def test_records_before_bad_columns_are_dropped_once(tmp_path) -> None:
+    """Columns in which too many records are bad end the file; those before them, and their own, are counted once."""
+    n = 120
+    data = pa.array([b"\xff"] * (n - 1) + [b"good"], pa.large_binary())
+    columns = plain_text.RecordColumns(np.arange(1, n + 1), np.ones(n, np.int64), data, ["{}"] * n)
+    ledger, found = Ledger("read", source="s"), []
+    records = iter([plain_text.Record(0, b"\xff", 1), columns])
+    with pytest.raises(ReadError, match="the first 100 records are all bad"):
+        for batch in plain_text.documents(records, Slice("a.wet", 0), ledger, Trust("a.wet", whole=False)):
+            found += batch.column("id").to_pylist()
+    assert found == [n]
+    assert ledger.drop_table()["id"].to_pylist() == list(range(n))
 
 
 def test_a_file_in_another_encoding(tmp_path) -> None:

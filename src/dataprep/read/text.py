@@ -214,12 +214,12 @@ class RecordColumns(NamedTuple):
 
 
 class _NextBatch:
-    """Records for the next batch; contents are copied into one buffer, since objects that stay fragment memory."""
+    """Records for the next batch, in one buffer, since objects that stay fragment memory; `whole`: all of the batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: RecordColumns | None = None) -> None:
+        self.whole = whole
         self.positions, self.sizes, self.ends, self.size = array("q"), array("q"), array("q", [0]), 0
-        self.texts, self.too_long = bytearray(), list[Record]()
-        self.metas: list[str] = []
+        self.texts, self.too_long, self.metas = bytearray(), list[Record](), list[str]()
 
     def add(self, record: Record) -> bool:
         """Add a record; return whether the batch is full."""
@@ -236,6 +236,8 @@ class _NextBatch:
 
     def columns(self) -> RecordColumns:
         """Return the records that have contents; no record can be added after that."""
+        if self.whole is not None:
+            return self.whole
         buffers = [None, pa.py_buffer(self.ends), pa.py_buffer(self.texts)]
         texts = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self.metas), buffers)
         return RecordColumns(np.asarray(self.positions), np.asarray(self.sizes), texts, self.metas)
@@ -254,11 +256,11 @@ def documents(
         for record in records:
             if isinstance(record, RecordColumns):
                 yield from _batch(held.columns(), held.too_long, piece, stats, trust)
-                yield from _batch(record, [], piece, stats, trust)
-                held = _NextBatch()
-            elif held.add(record):
-                yield from _batch(held.columns(), held.too_long, piece, stats, trust)
-                held = _NextBatch()
+                held = _NextBatch(record)
+            elif not held.add(record):
+                continue
+            yield from _batch(held.columns(), held.too_long, piece, stats, trust)
+            held = _NextBatch()
     except ReadError:  # the records before the error are documents if bad files are skipped
         yield from _batch(held.columns(), held.too_long, piece, stats, None)
         raise
@@ -271,8 +273,6 @@ def _batch(
     rows: RecordColumns, too_long: list[Record], piece: Slice, stats: Ledger, trust: Trust | None
 ) -> Iterator[Batch]:
     """Yield a batch of the rows that are UTF-8; the others, and those too long, are dropped."""
-    if not len(rows.positions) and not too_long:
-        return
     bad = [(r, "too_long") for r in too_long]
     try:
         texts = rows.texts.cast(pa.large_string())
