@@ -53,7 +53,7 @@ def normal_forms(texts: list[str]) -> tuple[list[Engine], Compare]:
 
 def words(_: Path) -> tuple[list[Engine], Compare]:
     """Boundaries of words (UAX #29) in texts in six scripts."""
-    from dataprep.unicode.words import word_texts
+    from dataprep.unicode.word_texts import word_texts
 
     texts = [unicodedata.normalize("NFC", text) for text in scripts_texts(5)]
     some, given = beginning(texts, 0.3), buffers(texts)

@@ -14,7 +14,7 @@ from dataprep.core import batch as B
 from dataprep.core.ledger import mix
 from dataprep.dedup.substrings import minimizers as M
 from dataprep.dedup.substrings import records as R
-from dataprep.dedup.substrings import repeats
+from dataprep.dedup.substrings import repeats, word_spans
 from dataprep.dedup.substrings.passes import Partitions, shared_bytes
 from dataprep.dedup.substrings.same_bytes import same_after, same_before
 from dataprep.unicode.hashes import mix64
@@ -146,8 +146,8 @@ def test_words_of_windows(text):
     offsets, data = column([text])
     places, low, table = spans_of_words(text), int(offsets[0]), word_table()
     for room in (1, 2, 50):
-        out = M.empty_words(room)
-        n = M.cut_words(data, low, int(offsets[1]), table, out)
+        out = word_spans.empty_words(room)
+        n = word_spans.cut_words(data, low, int(offsets[1]), table, out)
         assert n == min(room, len(places))
         cut = list(zip((out.start[:n] - low).tolist(), (out.end[:n] - low).tolist(), strict=True))
         assert cut == places[:n]
@@ -162,8 +162,8 @@ def grams_of(rule, data, n, low, high):
     """The hash of each of n grams, by the kernels."""
     out = np.zeros(n, np.uint64)
     if rule.words:
-        found = M.empty_words(200)
-        M.cut_words(data, low, high, rule.table, found)
+        found = word_spans.empty_words(200)
+        word_spans.cut_words(data, low, high, rule.table, found)
         M.word_grams(found, n, rule.gram, out)
     else:
         M.byte_grams(data, low, n, rule.gram, rule.values, rule.leaving, out)

@@ -14,8 +14,9 @@ import dataprep as dp
 import twins.overlaps
 from dataprep.core import batch as B
 from dataprep.messages import match_exports
-from dataprep.messages.overlaps import Overlaps, find_repeated
+from dataprep.messages.overlaps import Overlaps
 from dataprep.messages.read import read_messages
+from dataprep.messages.repeated import find_repeated
 
 SCHEMA = pa.schema(
     [("chat", pa.string()), ("author", pa.string()), ("time", pa.timestamp("s")), ("kind", pa.string()),

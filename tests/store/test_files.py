@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 from dataprep.core.folder import Folder
 from dataprep.errors import DataprepError, PlanError, ReadError
-from dataprep.store import files, hashes, receipts
+from dataprep.store import atomic, files, hashes, receipts
 from dataprep.store.atomic import sweep_attempts
 
 TEXT = b"the quick brown fox jumps over the lazy dog\n" * 4000
@@ -288,15 +288,15 @@ def test_only_empty_folders_are_removed(tmp_path):
     """From a folder upwards, until one has something in it, and never the given one or one beside it."""
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
     (tmp_path / "ab").mkdir()
-    files.remove_empty(str(tmp_path / "a" / "b" / "c"), above=str(tmp_path / "a"))
+    atomic.remove_empty(str(tmp_path / "a" / "b" / "c"), above=str(tmp_path / "a"))
     assert [p.name for p in sorted(tmp_path.iterdir())] == ["a", "ab"]
     assert list((tmp_path / "a").iterdir()) == []
-    files.remove_empty(str(tmp_path / "ab"), above=str(tmp_path / "a"))
-    files.remove_empty(str(tmp_path / "a"), above=str(tmp_path / "a"))
+    atomic.remove_empty(str(tmp_path / "ab"), above=str(tmp_path / "a"))
+    atomic.remove_empty(str(tmp_path / "a"), above=str(tmp_path / "a"))
     assert [p.name for p in sorted(tmp_path.iterdir())] == ["a", "ab"]
     (tmp_path / "a" / "x" / "y").mkdir(parents=True)
     (tmp_path / "a" / "x" / "mine").touch()
-    files.remove_empty(str(tmp_path / "a" / "x" / "y"), above=str(tmp_path))
+    atomic.remove_empty(str(tmp_path / "a" / "x" / "y"), above=str(tmp_path))
     assert [p.name for p in (tmp_path / "a" / "x").iterdir()] == ["mine"]
 
 

@@ -154,3 +154,25 @@ def test_a_server_that_refuses_is_one_sentence_without_the_signature(status, err
     said = "".join(traceback.format_exception(caught.value))
     assert secret not in said
     assert "?***" in said
+
+
+def test_a_server_that_states_no_size_is_one_sentence():
+    """Such a stream cannot be divided or read from the middle; the sentence says to download the file."""
+    pytest.importorskip("aiohttp")
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"a text\n")
+
+        do_HEAD = do_GET  # noqa: N815 - the name that the library calls
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(ReadError, match="does not state its size; download the file"):
+            dp.read(f"http://127.0.0.1:{server.server_port}/a.txt", format="lines")
+        server.shutdown()

@@ -12,6 +12,7 @@ from unicodedata import normalize
 
 from dataprep.read.chats.whatsapp import events as E
 from dataprep.read.chats.whatsapp import placeholders as P
+from dataprep.read.chats.whatsapp import placeholders_ios
 
 SIDES = "\u200e\u200f"
 MARKS = SIDES + "\ufeff\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
@@ -81,7 +82,7 @@ def kind_of(said: str, marked: bool) -> tuple[str, str]:
     anywhere = {"file": P.MEDIA, "deleted": E.DELETED, "call": E.MISSED, "location": E.LIVE, "system": E.WAITING}
     tables = [*P.VIEW_ONCE.items(), *(anywhere.items() if not whole == "null" != line else ())]
     found = [kind for phrase in (whole, last) for kind, phrases in tables if phrase in written(phrases)]
-    tables = P.MARKED.items() if by_phone or not marked else ()
+    tables = placeholders_ios.PHRASES.items() if by_phone or not marked else ()
     found += [kind for p in (whole, last) for kind, phrases in tables if p.strip("<>") in written(phrases)]
     if found:
         return found[0], ""

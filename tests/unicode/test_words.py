@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import twins.words
 from dataprep.unicode import words as W
+from dataprep.unicode.word_texts import word_texts
 from unicode.test_text import TEXTS, column, cut, is_known
 
 OFFICIAL = Path(__file__).with_name("word_break_test.txt").read_text(encoding="utf-8").splitlines()[1:]
@@ -60,7 +61,7 @@ def test_words_are_those_of_the_twin(texts: list[str], split: str) -> None:
 @given(st.lists(MIXED, max_size=4), st.sampled_from(W.SPLITS))
 def test_texts_of_words_are_those_of_the_twin(texts: list[str], split: str) -> None:
     """The words with one space between them, which are the same words when they are split again."""
-    found = [bytes(x).decode() for x in cut(*W.word_texts(*column(texts), split))]
+    found = [bytes(x).decode() for x in cut(*word_texts(*column(texts), split))]
     expected = [twins.words.words(t, split) for t in texts]
     assert found == [" ".join(e) for e in expected]
     again = cut(*W.words(*column(found), split))

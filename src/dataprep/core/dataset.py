@@ -127,8 +127,7 @@ class Dataset(Documents):
         Raises ReadError if more files than `max_bad_files` are damaged or have too many bad records.
         """
         self._check_columns(columns)
-        rows: list[Unread] = []
-        n_docs = 0
+        rows, n_docs = list[Unread](), 0
         for part in self.parts:
             reader = [] if isinstance(part.reader, Sealed) else part.ledgers()[:1]
             yield from map(blame.reading, part.batches(columns, reader))

@@ -22,30 +22,12 @@ from dataprep.store import splitmix
 
 from . import batch as B
 from .batch import Batch, Ids, show_id
+from .in_flight import Found, HeldBatch, InFlight, Rows
 from .stats import EXAMPLE_CHARS, EXAMPLES, Amount, Example, StageStats
 from .tables import CUTS, DROPS, united
 from .unread import Unread
 
 BYTES_KEPT, BYTES_DROPPED = "bytes kept", "bytes dropped"  # histograms of every stage: documents by length
-
-
-class _InFlight:
-    """One input batch, and a flag per row: accounted for or not."""
-
-    def __init__(self, batch: Batch) -> None:
-        ids = B.ids(batch)
-        self.batch = batch
-        self.sorted = bool(np.all(ids[1:] > ids[:-1]))
-        self.order = np.arange(len(ids)) if self.sorted else np.argsort(ids, kind="stable")
-        self.ids = ids if self.sorted else ids[self.order]
-        self.n_bytes = B.lengths(batch)
-        self.left = len(ids)
-        self.done = np.zeros(len(ids), bool)
-
-    def rows(self, ids: Ids) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Return the row of each id that was found, and whether each id was found."""
-        at, found = B.find_sorted(self.ids, ids)
-        return self.order[at[found]], found
 
 
 @dataclass
@@ -68,11 +50,11 @@ class Ledger:
     source: str | None = None
     quiet: bool = False
     same_text: bool = False
-    _flight: list[_InFlight] = field(default_factory=list)
+    _flight: InFlight = field(init=False)
     _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the id that was returned last, if any
 
     def __post_init__(self) -> None:
-        self.record = StageStats(self.stage)
+        self.record, self._flight = StageStats(self.stage), InFlight(self.stage)
 
     def drop(
         self,
@@ -153,7 +135,7 @@ class Ledger:
     def received(self, batch: Batch) -> Batch:
         """Record that the stage receives a batch, and return the batch."""
         if batch.num_rows:
-            self._flight.append(_InFlight(batch))
+            self._flight.batches.append(HeldBatch(batch))
             _tally(self.record.into, batch.column("source"), B.lengths(batch))
         return batch
 
@@ -198,15 +180,7 @@ class Ledger:
 
     def close(self) -> None:
         """Raise AssertionError if the stage neither returned nor dropped a document that it received."""
-        left = sum(held.left for held in self._flight)
-        if left:
-            held = self._flight[0]
-            first = show_id(int(B.ids(held.batch)[~held.done][0]))
-            msg = (
-                f"stage {self.stage} neither returned nor dropped {left:,} documents, the first is {first}; "
-                "return each document, or pass its id to stats.drop"
-            )
-            raise AssertionError(msg)
+        self._flight.check_empty()
 
     def drop_table(self) -> pa.Table:
         """Return the recorded drops as a table, one row per dropped document, sorted by id."""
@@ -218,33 +192,9 @@ class Ledger:
         table = pa.Table.from_batches(self.cuts, CUTS)
         return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
 
-    def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[_InFlight, npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
-        """Mark ids as accounted for in the batches in flight; yield each batch with the rows that it has."""
-        open_ids = np.ones(len(ids), bool)
-        for held in list(self._flight):
-            rows, found = held.rows(ids)
-            if not len(rows):
-                continue
-            ascending = bool((rows[1:] > rows[:-1]).all())
-            if held.done[rows].any() or not (ascending or len(np.unique(rows)) == len(rows)):
-                twice = show_id(int(B.ids(held.batch)[rows[0]]))
-                msg = f"stage {self.stage} {verb} a document twice (in a batch with {twice}); return or drop it once"
-                raise AssertionError(msg)
-            held.done[rows] = True
-            held.left -= len(rows)
-            open_ids &= ~found
-            yield held, rows, found
-            if held.left == 0:
-                self._flight.remove(held)
-            if not open_ids.any():
-                return
-        if open_ids.any():
-            unknown = show_id(int(ids[open_ids][0]))
-            msg = (
-                f"stage {self.stage} {verb} document {unknown}, which it did not receive, or has already returned; "
-                "return or drop each document once, with the id that it came with"
-            )
-            raise AssertionError(msg)
+    def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[HeldBatch, Rows, Found]]:
+        """Mark ids as accounted for; yield each batch in flight with the rows that it has."""
+        return self._flight.settle(ids, verb)
 
     def _count_drop(self, reason: str, rows: pa.RecordBatch, n_bytes: Any) -> None:
         ids = rows.column("id").to_numpy()

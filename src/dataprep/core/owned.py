@@ -15,7 +15,17 @@ from typing import Any
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput
 from dataprep.store import files, lease
-from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, is_journal, journal_of, journaled, n_damaged, note
+from dataprep.store.atomic import (
+    JOURNAL,
+    begin_journal,
+    is_attempt,
+    is_journal,
+    journal_of,
+    journaled,
+    n_damaged,
+    note,
+    remove_empty,
+)  # fmt: skip
 
 from .folder import (
     CUTS,
@@ -133,13 +143,13 @@ def remove(out: str, names: Iterable[str]) -> int:
             files.remove(url)
             continue
         os.unlink(url)
-        files.remove_empty(os.path.dirname(url), above=files.path_of(out))
+        remove_empty(os.path.dirname(url), above=files.path_of(out))
     if files.is_local(out):
         home = os.path.abspath(files.path_of(out))
         inside = tuple(os.path.join(home, name, "") for name in names)
         for folder in {os.path.dirname(path) for path in _journaled(home)}:  # a writer was killed before its first file
             if os.path.join(folder, "").startswith(inside):
-                files.remove_empty(folder, above=home)
+                remove_empty(folder, above=home)
     return freed
 
 
@@ -177,7 +187,7 @@ def remove_all(url: str) -> tuple[int, list[str]]:
         for home in emptied:
             os.unlink(os.path.join(home, JOURNAL))
     for home in emptied:  # without the lease, which is a file
-        files.remove_empty(home, above=os.path.dirname(os.path.abspath(files.path_of(url))))
+        remove_empty(home, above=os.path.dirname(os.path.abspath(files.path_of(url))))
     return freed, left
 
 

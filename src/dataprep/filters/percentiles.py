@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -24,6 +24,8 @@ from dataprep.core.tables import NOBODY, SPAN, VERDICTS, write_spans, write_verd
 from dataprep.core.verdict import CutSpans, DropIds, Verdict
 from dataprep.errors import PlanError
 from dataprep.store import files, receipts
+
+from .thresholds import given_fields
 
 Percents = str | tuple[float, float]
 Bounds = Mapping[str, tuple[float | None, float | None]]  # by language, "" if there is none
@@ -67,7 +69,7 @@ class Percentiles(Estimator):
         if [pa.types.is_floating(kind) or pa.types.is_list(kind) for kind in self.filter.scores.values()] != [True]:
             msg = f"{self.filter.name} must have one score per document or paragraph; give another filter"
             raise PlanError(msg)
-        if "keep" in _given(self.filter):
+        if "keep" in given_fields(self.filter):
             msg = f"keep={self.filter.keep!r} and percentiles both set the range of {self.filter.name}; leave keep out"
             raise PlanError(msg)
         if (self.cut is None) == (self.top is None):
@@ -288,20 +290,3 @@ def _texts(docs: Dataset, lost: pa.Table) -> list[str]:
         hit = batch.filter(pc.is_in(batch.column("id"), lost["id"].combine_chunks()))
         found |= {row["id"]: row["text"].encode() for row in hit.to_pylist()}
     return [found[row["id"]][row["start"] : row["end"]].decode()[:PREVIEW_CHARS] for row in lost.to_pylist()]
-
-
-def _given(stage: Any) -> dict[str, Any]:
-    """Return the parameters of a stage that differ from their defaults."""
-    given = {f.name: (getattr(stage, f.name), f.default) for f in fields(stage) if f.init}
-    return {name: value for name, (value, default) in given.items() if value != default}
-
-
-def range_elsewhere(stage: Any, name: str, value: Any) -> PlanError:
-    """Return the PlanError for a filter that was given `cut` or `top`, parameters that only `Percentiles` has.
-
-    stage: the filter. name, value: the parameter. The message has the code to write instead.
-    """
-    kind, given = type(stage).__name__, _given(stage)
-    old = ", ".join(f"{k}={v!r}" for k, v in (given | {name: value}).items())
-    new = ", ".join(f"{k}={v!r}" for k, v in given.items() if k != "keep")
-    return PlanError(f"{kind}({old}) must be written Percentiles({kind}({new}), {name}={value!r})")

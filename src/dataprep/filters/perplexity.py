@@ -25,9 +25,8 @@ from dataprep.store import files
 from dataprep.unicode.blanks import words
 
 from .ccnet_text import ccnet_normal
-from .percentiles import range_elsewhere
 from .preset_folder import check_sealed, is_folder, take_models
-from .thresholds import outside, range_of
+from .thresholds import outside, range_elsewhere, range_of
 
 Bound = float | None
 MAGIC = (b"\\data\\", b"mmap lm http://kheafield.com/code")  # of an ARPA file, and of KenLM's own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,3 +154,20 @@ def read_list(stage: str, url: str) -> str:
     except UnicodeDecodeError as e:
         msg = f"the list {url} must be UTF-8 (byte {e.start} is not); convert it, one entry per line"
         raise PlanError(msg) from e
+
+
+def given_fields(stage: Any) -> dict[str, Any]:
+    """Return the parameters of a stage that differ from their defaults."""
+    given = {f.name: (getattr(stage, f.name), f.default) for f in fields(stage) if f.init}
+    return {name: value for name, (value, default) in given.items() if value != default}
+
+
+def range_elsewhere(stage: Any, name: str, value: Any) -> PlanError:
+    """Return the PlanError for a filter that was given `cut` or `top`, parameters that only `Percentiles` has.
+
+    stage: the filter. name, value: the parameter. The message has the code to write instead.
+    """
+    kind, given = type(stage).__name__, given_fields(stage)
+    old = ", ".join(f"{k}={v!r}" for k, v in (given | {name: value}).items())
+    new = ", ".join(f"{k}={v!r}" for k, v in given.items() if k != "keep")
+    return PlanError(f"{kind}({old}) must be written Percentiles({kind}({new}), {name}={value!r})")

@@ -24,9 +24,9 @@ from dataprep.read.formats import PLATFORMS
 from dataprep.store import files
 
 from .match_exports import chat_names, spans_of
-from .overlaps import find_repeated
 from .people.identities import Identities
 from .people.people_file import people_of
+from .repeated import find_repeated
 
 log = logging.getLogger("dataprep")
 

@@ -91,11 +91,14 @@ def _sync_folder(folder: str) -> None:
 
 
 def regular(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return `path`, which may be opened. Raises OSError if it does not exist, or is a pipe or a device.
+    """Return `path`, which may be opened. Raises OSError if it does not exist, or is a folder, a pipe or a device.
 
     To open a pipe would wait for somebody who writes into it.
     """
-    if stat.S_IFMT(os.stat(path).st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
         raise PermissionError(0, "it is a pipe or a device")
     return path
 
@@ -117,6 +120,15 @@ def sweep_attempts(path: str) -> None:
     for found in os.listdir(folder) if os.path.isdir(folder) else ():
         if is_attempt(found) and found[1 : -len(".0123456789ab.tmp")] == name:
             os.unlink(os.path.join(folder, found))
+
+
+def remove_empty(folder: str, above: str) -> None:
+    """Delete a local folder if it is empty, then each folder around it that becomes empty, but never `above`."""
+    folder, above = os.path.abspath(folder), os.path.abspath(above)
+    with contextlib.suppress(OSError):  # not empty
+        while folder.startswith(above.rstrip("/") + "/"):
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
 
 
 def note(*paths: str) -> None:

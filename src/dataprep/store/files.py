@@ -7,7 +7,6 @@ temporary name that no other writer uses, synced, and renamed. On an object stor
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import posixpath
 import re
@@ -20,15 +19,15 @@ import pyarrow as pa
 import xxhash
 from fsspec.utils import glob_translate
 
-from dataprep.errors import CorruptShard, PlanError, ReadError, Transient, redacted, require
+from dataprep.errors import CorruptShard, PlanError, ReadError, redacted, require
 
 from . import compress
 from .as_json import json_bytes
 from .atomic import is_attempt, regular, whole
 from .checksum import checked, stamped
+from .servers import answered
 
 HASH_BLOCK = 1 << 20
-TRY_AGAIN = (408, 425, 429)  # answers of servers to requests that came too late, too early or too often
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
 
 
@@ -105,55 +104,37 @@ def would_list(pattern: str, url: str) -> bool:
     return re.match(glob_translate(f"{real(head + slash or '.').rstrip('/')}/{rest}"), real(url)) is not None
 
 
-@contextlib.contextmanager
-def _answered(url: str) -> Iterator[None]:
-    """Turn errors of HTTP, which state the URL with its signature, into ReadError (refused) or Transient."""
-    try:
-        yield
-    except Exception as e:
-        if not type(e).__module__.startswith("aiohttp"):
-            raise
-        status = getattr(e, "status", 0)
-        if 400 <= status < 500 and status not in TRY_AGAIN:
-            msg = f"the server refuses it with status {status}; check the URL, and whether its signature has expired"
-            raise ReadError(msg, url) from None
-        state = f"answers with status {status}" if status else f"cannot be reached, or broke off ({type(e).__name__})"
-        msg = f"{url}: the server {state}; check the URL and the network, and try again"
-        raise Transient(msg) from None
+def _answer(url: str, question: str, *given: Any) -> Any:
+    """Return the answer to `question`, a method of the file system of a remote URL."""
+    fs, path = fs_of(url)
+    with answered(url):
+        return getattr(fs, question)(path, *given)
 
 
 def exists(url: str) -> bool:
     """Return whether there is a file or folder at a URL."""
-    if is_local(url):
-        return os.path.exists(path_of(url))
-    fs, path = fs_of(url)
-    with _answered(url):
-        return bool(fs.exists(path))
+    return os.path.exists(path_of(url)) if is_local(url) else bool(_answer(url, "exists"))
 
 
 def is_dir(url: str) -> bool:
     """Return whether there is a folder at a URL."""
-    if is_local(url):
-        return os.path.isdir(path_of(url))
-    fs, path = fs_of(url)
-    with _answered(url):
-        return bool(fs.isdir(path))
+    return os.path.isdir(path_of(url)) if is_local(url) else bool(_answer(url, "isdir"))
 
 
 def size(url: str) -> int:
-    """Return the stored size of a file in bytes. Raises ReadError if it does not exist or cannot be opened."""
+    """Return the stored size of a file in bytes. Raises ReadError if it does not exist, or if no size is known."""
     try:
-        if is_local(url):
-            return os.path.getsize(path_of(url))
-        fs, path = fs_of(url)
-        with _answered(url):
-            return int(fs.size(path))
+        found = os.path.getsize(path_of(url)) if is_local(url) else _answer(url, "size")
     except FileNotFoundError as e:
         msg = "there is no such file; check the path"
         raise ReadError(msg, url) from e
     except OSError as e:  # such as links in a circle
         msg = f"cannot be opened ({e.strerror}); check the path"
         raise ReadError(msg, url) from e
+    if found is None:
+        msg = "the server does not state its size; download the file, and read the copy"
+        raise ReadError(msg, url)
+    return int(found)
 
 
 def expand(pattern: str) -> list[str]:
@@ -162,7 +143,7 @@ def expand(pattern: str) -> list[str]:
     In a folder, files and folders whose names start with . or _ are skipped, unless a path or glob names them. Returns
     [] if there are no files.
     """
-    with _answered(pattern):
+    with answered(pattern):
         return _found(pattern)[0]
 
 
@@ -217,15 +198,6 @@ def remove(url: str) -> None:
         fs.rm(path, recursive=True)
 
 
-def remove_empty(folder: str, above: str) -> None:
-    """Delete a local folder if it is empty, then each folder around it that becomes empty, but never `above`."""
-    folder, above = os.path.abspath(folder), os.path.abspath(above)
-    with contextlib.suppress(OSError):  # not empty
-        while folder.startswith(above.rstrip("/") + "/"):
-            os.rmdir(folder)
-            folder = os.path.dirname(folder)
-
-
 def open_raw(url: str) -> BinaryIO:
     """Return a seekable stream of a file's bytes as they are stored. Raises ReadError if it cannot be opened."""
     return cast("BinaryIO", _opened(url, lambda path: open(path, "rb")))
@@ -236,9 +208,7 @@ def _opened(url: str, opened: Callable[[str], Any]) -> Any:
     try:
         if is_local(url):
             return opened(os.fspath(regular(path_of(url))))
-        fs, path = fs_of(url)
-        with _answered(url):
-            return fs.open(path, "rb")
+        return _answer(url, "open", "rb")
     except (FileNotFoundError, IsADirectoryError, PermissionError) as e:
         msg = f"cannot be opened ({e.strerror or e}); check the path"
         raise ReadError(msg, url) from e
@@ -251,12 +221,7 @@ def open_arrow(url: str) -> Iterator[Any]:
     A thread of pyarrow that releases a Python object while the interpreter ends aborts the process (SIGABRT, "terminate
     called without an active exception"), although all work is done. Raises ReadError if the file cannot be opened.
     """
-    def opened(path: str) -> pa.OSFile:
-        if os.path.isdir(path):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        return pa.OSFile(os.fsencode(path))
-
-    with _opened(url, opened) as f:
+    with _opened(url, lambda path: pa.OSFile(os.fsencode(path))) as f:
         yield f
 
 

@@ -270,40 +270,6 @@ def _single(data: U8, point: Int, i: Int, stop: Int, table: U32, factors: U64) -
     return h, i
 
 
-@kernel
-def _word_texts(offsets: I64, data: U8, table: U32, classes: U16) -> tuple[I64, U8]:
-    """Return the words of each text in lower case, with one space between them."""
-    n = len(offsets) - 1
-    ends = np.zeros(n + 1, np.int64)
-    out = np.empty((offsets[n] - offsets[0]) * 2 + 4, np.uint8)
-    k = 0
-    for d in range(n):
-        i, begin, stop, first, state = offsets[d], offsets[d], offsets[d + 1], k, OUTSIDE
-        while i < stop:
-            c, size = T.code_point(data, i)
-            entry: Int = table[c]
-            state = step(data, begin, i, stop, table, kind_of(entry), state)
-            if state & STARTS and k > first:
-                out[k] = 32
-                k += 1
-            point = lower_point(data, begin, i, stop, entry, classes)
-            if state and point:
-                k = T.put(out, k, point)
-            if entry & T.DOTTED:
-                state = OUTSIDE
-            i += size
-        ends[d + 1] = k
-    return ends, out[:k]
-
-
 def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
     """Return the word hashes of every text, (offsets int64[n + 1], hashes uint64[words]); split: one of SPLITS."""
     return word_hashes(offsets, data, word_table(split), T.classes(), PLACE_FACTORS)
-
-
-def word_texts(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U8]:
-    """Return each text as its words with one space between them, in the form in which words are compared.
-
-    Returns (offsets int64[n + 1], from 0; UTF-8 bytes, uint8). The words of the result are those of the text.
-    """
-    return _word_texts(offsets, data, word_table(split), T.classes())

@@ -24,7 +24,7 @@ from dataprep.core.passes import Pass
 from dataprep.errors import need
 from dataprep.store import files
 from dataprep.store.spill import Spill, write_spill
-from dataprep.unicode.words import word_texts
+from dataprep.unicode.word_texts import word_texts
 
 from .vectors import F64, to_grid
 from .word_vectors import build, without_common

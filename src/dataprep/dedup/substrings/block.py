@@ -8,7 +8,8 @@ import numpy as np
 
 from dataprep.unicode.text import I64, U8, U64
 
-from .minimizers import CHUNK, MAX_SLIDE, MAX_WINDOWS, WindowRule, WordSpans, empty_words
+from .minimizers import CHUNK, MAX_SLIDE, MAX_WINDOWS, WindowRule
+from .word_spans import WordSpans, empty_words
 
 
 class RecordBlock(NamedTuple):

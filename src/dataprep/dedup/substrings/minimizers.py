@@ -1,4 +1,4 @@
-r"""Windows and their records: the kernels that split texts into items, hash them, and slide a minimum over them.
+r"""Windows and their records: the kernels that hash the items of texts, and slide a minimum over them.
 
 An item is a byte, or a word of the raw text (see `words.py`) with the gap that follows it. A window is a run of a fixed
 number of items; the gap after its last word is left out. A gram is a shorter run of items. Every window is represented
@@ -21,14 +21,15 @@ import numpy as np
 
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point
-from dataprep.unicode.words import OTHERWISE, STARTS, kind_of, step, sure_state, word_table
+from dataprep.unicode.text import I64, U8, U32, U64, Int
+from dataprep.unicode.words import word_table
+
+from .word_spans import FACTOR, WordSpans, cut_words, empty_words
 
 CHUNK = 4096  # windows at a time, so that their hashes fit into the cache
 MAX_WINDOWS = (1 << 14) - 1  # of a record
 MAX_SLIDE = 1 << 10  # grams in a window
 MAX_PART = 1 << 39  # bytes of text in one part
-FACTOR = 0xD6E8FEB86659FD93
 _BYTES = np.random.RandomState(1_914).randint(0, 1 << 63, 256, np.uint64) * np.uint64(2) + np.uint64(1)
 
 
@@ -63,62 +64,6 @@ def rule_of(width: int, *, words: str) -> WindowRule:
 def _leaving(size: int) -> U64:
     """Return the term of each byte value in a polynomial hash when it is `size` bytes old, uint64[256]."""
     return _BYTES * np.uint64(pow(FACTOR, size, 1 << 64))
-
-
-class WordSpans(NamedTuple):
-    """The words of a text.
-
-    start, end: byte offsets of each word. word: the hash of each word. gap: the hash of each word with the gap after
-    it.
-    """
-
-    start: I64
-    end: I64
-    word: U64
-    gap: U64
-
-
-@kernel
-def empty_words(n: int) -> WordSpans:
-    """Return a WordSpans with uninitialised arrays for `n` words."""
-    return WordSpans(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.uint64))
-
-
-@kernel
-def cut_words(data: U8, begin: Int, stop: Int, table: U32, out: WordSpans) -> int:
-    """Write the words of data[begin:stop] to `out`, as many as fit; return their number.
-
-    table: `word_table()`. `begin` must be the start of a text or of a word; then the words are those of the whole text.
-    """
-    n, h, state, i = 0, np.uint64(0), 0, begin
-    factor = np.uint64(FACTOR)
-    while i < stop:
-        b = np.int64(data[i])
-        c, size = code_point(data, i) if b >= 0x80 else (b, 1)
-        after = sure_state(table[c])
-        if after == state:  # as before most characters, no word begins or ends
-            h = (h ^ np.uint64(c)) * factor
-            i += size
-            continue
-        if after == OTHERWISE:
-            after = step(data, begin, i, stop, table, kind_of(table[c]), state)
-        elif after:
-            after |= STARTS
-        if state and (after == 0 or after & STARTS):
-            out.end[n - 1], out.word[n - 1] = i, mix64(h ^ factor)
-        if after & STARTS:
-            if n:
-                out.gap[n - 1] = mix64(h)
-            if n == len(out.start):
-                return n
-            out.start[n], h = i, np.uint64(1)
-            n += 1
-        state = after & 3
-        h = (h ^ np.uint64(c)) * factor
-        i += size
-    if state:
-        out.end[n - 1], out.word[n - 1] = stop, mix64(h ^ factor)
-    return n
 
 
 @kernel
@@ -219,9 +164,9 @@ class WindowChunk(NamedTuple):
     """
 
     n: Int
-    first: Int  # the number of the first window
-    at: Int  # its byte
-    shift: Int  # added to a byte's offset, it is the offset in the part
+    first: Int
+    at: Int
+    shift: Int
 
 
 class WindowRecords(NamedTuple):

@@ -17,9 +17,10 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
 from .block import RecordBlock, Scratch
-from .minimizers import MAX_SLIDE, MAX_WINDOWS, WindowRule, cut_words
+from .minimizers import MAX_SLIDE, MAX_WINDOWS, WindowRule
 from .repeats import Repeat, add_repeat
 from .same_bytes import prefetch, same_after, same_before
+from .word_spans import cut_words
 
 AHEAD = 12  # records whose bytes are prefetched
 REPRESENTATIVES = 16  # records of one group that are compared with all later ones; if more, the table

@@ -26,9 +26,10 @@ from dataprep.store.spill import write_spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
-from .minimizers import CHUNK, WindowRule, cut_words, empty_words, rule_of
+from .minimizers import CHUNK, WindowRule, rule_of
 from .repeats import COLUMNS, Repeat, add_repeat
 from .same_bytes import prefetch, same_after
+from .word_spans import cut_words, empty_words
 
 MAX_BYTES = (1 << 31) - 1
 AHEAD = 12  # suffixes whose bytes are prefetched

@@ -14,9 +14,10 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64
 
 from .block import RecordBlock, Scratch
-from .minimizers import MAX_WINDOWS, WindowRule, byte_grams, cut_words, word_grams
+from .minimizers import MAX_WINDOWS, WindowRule, byte_grams, word_grams
 from .repeats import Repeat, add_repeat
 from .same_bytes import same_after
+from .word_spans import cut_words
 
 WINDOWS, POOLED, RUNS, BEFORE, FULL = 0, 1, 2, 3, 4  # of `WindowTable.fill`
 

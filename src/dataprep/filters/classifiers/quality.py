@@ -13,8 +13,7 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
 from dataprep.errors import PlanError
-from dataprep.filters.percentiles import range_elsewhere
-from dataprep.filters.thresholds import outside, range_of
+from dataprep.filters.thresholds import outside, range_elsewhere, range_of
 from dataprep.store import files
 from dataprep.unicode.text import whole_points
 

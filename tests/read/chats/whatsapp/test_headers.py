@@ -18,7 +18,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.read.chats.whatsapp import headers
 from dataprep.read.chats.whatsapp import scan as S
-from dataprep.read.chats.whatsapp.dates import days_of
+from dataprep.read.chats.whatsapp.calendars import days_of
 from dataprep.read.chats.whatsapp.headers import find_in, words
 from dataprep.read.chats.whatsapp.reader import WhatsApp, _moved
 

@@ -15,6 +15,7 @@ from dataprep.read.chats.messages import KINDS
 from dataprep.read.chats.whatsapp import events as E
 from dataprep.read.chats.whatsapp import kinds as W
 from dataprep.read.chats.whatsapp import placeholders as P
+from dataprep.read.chats.whatsapp import placeholders_ios
 
 LRM = "\u200e"
 
@@ -43,7 +44,7 @@ def test_every_phrase_of_the_tables() -> None:
     long = [(k, p) for k, p in pairs if not p.startswith("<") and p != "null"]
     assert [k for k, _, _ in told(*(p[0].upper() + p[1:] + "." for _, p in long))] == [k for k, _ in long]
     assert {k for k, _, _ in told(*(f"so: {p}" for _, p in pairs), *(f"{p} x" for _, p in pairs))} == {"text"}
-    ios = [(kind, p) for kind, text in P.MARKED.items() for p in phrases(text)]
+    ios = [(kind, p) for kind, text in placeholders_ios.PHRASES.items() for p in phrases(text)]
     for form in (LRM + "{}", "\u200f{}", "<" + LRM + "{}>", "plan.pdf \u2022 " + LRM + "2 \u2022 " + LRM + "{}"):
         assert [k for k, _, _ in told(*(form.format(p) for _, p in ios))] == [k for k, _ in ios]
     assert {k for k, _, _ in told(*(p for _, p in ios if p not in W.ANYWHERE))} == {"text"}

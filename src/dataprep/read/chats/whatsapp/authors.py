@@ -11,7 +11,7 @@ from dataprep.core import batch as B
 from dataprep.unicode.valid import is_utf8
 
 from . import scan as S
-from .dates import Ints
+from .calendars import Ints
 from .kinds import is_system
 
 STRIPPED = " \t\u00a0\u202f\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

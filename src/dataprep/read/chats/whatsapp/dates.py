@@ -17,16 +17,14 @@ import numpy.typing as npt
 
 from . import fields as F
 from . import scan as S
+from .calendars import Ints, days_of
 
-Ints = npt.NDArray[np.int64]
 ORDERS = ("dmy", "mdy", "ymd")
 DAY = 86_400
 MAX_STEP = 400  # days that one step counts at most, so that one wrong clock does not decide
 IMPOSSIBLE, SWITCH = 2_000, 5_000  # days that an impossible message costs, and another order: three messages in a row
 RARE, FEW = 0.2, 10  # a form of this share of the most frequent one's lines, so many in a row, is a header
 SLACK = 60  # seconds by which a quotation may seem newer: one form has seconds, the other has not
-YEARS = (1970, 2200)  # of Gregorian years, those in which an export may be
-BUDDHIST, PERSIAN = (2_500, 543), (1_340, 1_420)  # first year and difference; first and last year
 
 MARKS = {F.DOT: ".", F.SLASH: "/", F.DASH: "-", F.COMMA: ","}
 
@@ -76,31 +74,6 @@ class DateOrders:
             days[rows], possible = days_of(found[rows, S.A : S.C + 1], ORDERS[number])
             which[rows[~possible]] = -1
         return days * DAY + found[:, S.SECONDS], which
-
-
-def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Return (days since 1970, int64[n]; whether the date exists, bool[n]) of n dates.
-
-    dates: int64[n, 3], three numbers per date, as written. order: the meaning of the three, such as "dmy".
-    """
-    y, m, d = (dates[:, order.index(part)] for part in "ymd")
-    y = np.where(y < 100, y + 2_000, np.where(y >= BUDDHIST[0], y - BUDDHIST[1], y))
-    possible = (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31) & (y >= YEARS[0]) & (y < YEARS[1])
-    persian = (y >= PERSIAN[0]) & (y <= PERSIAN[1])
-    first = np.where(possible, (y - 1970) * 12 + m - 1, 0).astype("datetime64[M]")
-    days = first.astype("datetime64[D]").astype(np.int64) + d - 1
-    possible &= days < (first + 1).astype("datetime64[D]").astype(np.int64)
-    if persian.any():
-        longest = np.where(m <= 6, 31, np.where(m < 12, 30, 29 + ((8 * (y + 1) + 21) // 33 - (8 * y + 21) // 33)))
-        days = np.where(persian, _persian(y, m, d), days)
-        possible |= persian & (m >= 1) & (m <= 12) & (d >= 1) & (d <= longest)
-    return days, possible
-
-
-def _persian(y: Ints, m: Ints, d: Ints) -> Ints:
-    """Return days since 1970 in the solar calendar of Iran; its 33-year rule is exact from 1244 to 1472."""
-    before = 365 * (y - 1) + (8 * y + 21) // 33
-    return before + np.where(m <= 7, (m - 1) * 31, (m - 1) * 30 + 6) + d - 1 - 492_268
 
 
 @dataclass

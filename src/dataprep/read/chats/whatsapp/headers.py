@@ -21,9 +21,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.errors import ReadError
+
 from . import fields as F
 from . import scan as S
-from .dates import DAY, DateOrders, Ints
+from .calendars import Ints
+from .dates import DAY, DateOrders
 from .day_words import DAY_WORDS
 
 # Languages by their words for before noon, then after it; those of the Unicode locale data that phones are set to.
@@ -120,6 +123,13 @@ TRIED = (
     "'03/05/2024, 09:12 - NAME: TEXT', '[2024-05-03, 9:12:05 PM] NAME: TEXT' and their like: day, month and year in "
     "any order with / . - or 年 between, a time of 12 or 24 hours before or after, ending in ' - ', ']', ': ' or ';'"
 )
+
+
+def without_headers(url: str, first_line: bytes) -> ReadError:
+    """Return the error of a file without headers; first_line: its first line, which is shown."""
+    shown = first_line[:80].decode("utf-8", "replace").strip()
+    found = f"no line begins like a WhatsApp message; the first line is {shown!r}"
+    return ReadError(f"{found}; known forms are {TRIED}; name another reader with format=", url, 0)
 
 
 def find(data: npt.NDArray[np.uint8], stop: int) -> npt.NDArray[np.int64]:

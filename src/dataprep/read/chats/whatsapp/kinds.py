@@ -25,6 +25,7 @@ from dataprep.unicode.assigned import normalized
 
 from . import events as E
 from . import placeholders as P
+from . import placeholders_ios
 from .kinds_kernel import MARKED, MAYBE, TRIM, beginnings_of, look, table_of
 
 MARKS_OF_TEXT = {"\u200e", "\u200f"}  # before everything that iOS writes itself
@@ -59,7 +60,7 @@ def _kinds(table: Mapping[str, str]) -> dict[str, str]:
 ANYWHERE = _kinds(
     {"file": P.MEDIA, "deleted": E.DELETED, "call": E.MISSED, "location": E.LIVE, "system": E.WAITING}
 ) | _kinds(P.VIEW_ONCE)
-ON_IOS, BEGINS = _kinds(P.MARKED), _kinds(E.BEGINS)
+ON_IOS, BEGINS = _kinds(placeholders_ios.PHRASES), _kinds(E.BEGINS)
 ATTACHED, EDITED = frozenset(forms(P.ATTACHED)), frozenset(forms(E.EDITED))
 GONE = tuple(f"{form} " for form in forms(E.DELETED))
 ADMIN = re.compile(E.ADMIN)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -38,13 +37,14 @@ from . import headers as H
 from . import scan as S
 from .archives import Export, exports
 from .authors import Authors, strings
-from .dates import ORDERS, DateOrders, Ints, Survey
+from .calendars import Ints
+from .cut_end import whole_end
+from .dates import ORDERS, DateOrders, Survey
 from .kinds import is_system, recognise
 from .recurring import EditMarks, Recurring
 
 log = logging.getLogger("dataprep")
 _WARNED: set[str] = set()
-CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\n?\Z")  # a character's beginning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ class _Chat:
         survey, first_line = self._survey()
         plan = survey.plan(self.reader.date_order)
         if not plan.orders:
-            _refuse(self.piece.url, first_line)
+            raise H.without_headers(self.piece.url, first_line)
         self._state(plan)
         if self.charset:
             self.charset.state(self.piece.url, self.stats)
@@ -226,15 +226,10 @@ class _Chat:
         """Return the last message without half a character or half a header at the end of a truncated file."""
         if held.data is None or self.whole:
             return held
-        data = b"".join(held.data)
-        if cut := CUT.search(data):
-            data = data[: cut.start()] + b"\n"
-            self.stats.count("cut_in_a_character")
-        start = data.rfind(b"\n", 0, len(data) - 1) + 1
-        if start and _begins_header(data[start:-1], data[: held.row[S.BODY]], plan):
-            position = held.position + start
-            self.stats.drop([doc_id(self.piece.file, position)], "cut_header", n_bytes=[len(data) - 1 - start])
-            data = data[:start]
+        data, is_cut, header = whole_end(b"".join(held.data), int(held.row[S.BODY]), plan)
+        self.stats.count("cut_in_a_character", is_cut)
+        if header:
+            self.stats.drop([doc_id(self.piece.file, held.position + len(data))], "cut_header", n_bytes=[header])
         return held._replace(data=[data], n_bytes=len(data))
 
     def _messages(
@@ -301,21 +296,3 @@ def _moved(rows: Ints, by: int) -> Ints:
     said = rows[:, S.SAID]
     moved[:, S.SAID] = np.where(said >= 0, said + by, np.where(said == -1, -1, said - by))
     return moved
-
-
-def _begins_header(line: bytes, example: bytes, plan: DateOrders) -> bool:
-    """Return whether a line without an end is a header truncated after its date, by adding another header's end."""
-    if len(re.findall(r"\d+", line.decode("utf-8", "replace"))) < 4:
-        return False
-    for i in range(len(example)):
-        found = H.find_in(line + example[i:])
-        if len(found) and found[0, S.BODY] > len(line) and plan.times(found, 0)[1][0] >= 0:
-            return True
-    return False
-
-
-def _refuse(url: str, first_line: bytes) -> None:
-    shown = first_line[:80].decode("utf-8", "replace").strip()
-    found = f"no line begins like a WhatsApp message; the first line is {shown!r}"
-    msg = f"{found}; known forms are {H.TRIED}; name another reader with format="
-    raise ReadError(msg, url, 0)

@@ -23,7 +23,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.unicode.valid import is_utf8
 
 from . import scan as S
-from .dates import Ints
+from .calendars import Ints
 from .kinds import EDGES, EDITED, SPACES, bare, kind_of, tail_of
 
 log = logging.getLogger("dataprep")
