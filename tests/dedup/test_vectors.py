@@ -1,0 +1,174 @@
+"""What SemDeDup keeps between its passes, against plain Python: samples, dropped ids, limits of cosines, words."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dataprep.core import batch as B
+from dataprep.core.ledger import mix
+from dataprep.dedup.embeddings import decide, kmeans, learn_words, vectors, word_vectors
+from dataprep.store.spill import Spill, spill_to, write_spill
+from twins.words import words
+
+
+@pytest.mark.parametrize("share", [1.0, 0.7, 0.34, 0.0001])
+@pytest.mark.parametrize("sizes", [(), (0, 0), (5, 0, 7), (1,), (40, 30)])
+def test_the_smallest_cosines_are_kept(tmp_path, sizes, share):
+    """The share of all, rounded up; of equal cosines those with the smallest ids, which come first."""
+    rng, out, rows = random.Random(len(sizes)), str(tmp_path), []
+    for number, size in enumerate(sizes):
+        made = np.zeros(size, kmeans.ROW)
+        made["id"] = np.arange(size) + 100 * number
+        made["cosine"] = [rng.choice((-10_000, -3, 0, 0, 5, 9_999, 10_000)) for _ in range(size)]
+        write_spill(kmeans.MeasureNearness.url(out, number), [made])
+        rows += made.tolist()
+    limit = kmeans.cosine_limit(out, len(sizes), share)
+    dropped = [row for part in kmeans.prototypes(out, len(sizes), limit) for row in part.tolist()]
+    order = sorted(rows, key=lambda row: (row[1], row[0]))
+    assert dropped == sorted(order[int(np.ceil(share * len(rows))) :])
+
+
+def test_ids_of_a_group_are_those_of_its_parts(tmp_path):
+    """Parts in a row share a file; those without vectors and the dropped are left out of a part's vectors."""
+    dropped = kmeans.DroppedIds(str(tmp_path), 5, 2)
+    groups = [np.array([1, 5], np.uint64), np.array([31], np.uint64)]
+    dropped.write(iter(groups))
+    assert [dropped.of(part).tolist() for part in range(5)] == [[1, 5]] * 3 + [[31]] * 2
+    rows = np.array([[1, 0], [0, 0], [2, 3], [0, -1]], np.int16)
+    for number, ids in ((0, [0, 1, 3, 5]), (3, [30, 31, 32, 33])):
+        with spill_to(vectors.EmbedDocuments.url(str(tmp_path), number), 3) as spill:
+            for half in (slice(2), slice(2, 4)):
+                spill.write([np.array(ids[half], np.uint64), np.array([7, 8, 9, 6][half], np.uint64), rows[half]])
+    kept = [[b.ids.tolist() for b in kmeans.kept_in(str(tmp_path), n, 2, d)] for n in (0, 3) for d in (None, dropped)]
+    assert kept == [[[0], [3, 5]], [[0], [3]], [[30], [32, 33]], [[30], [32, 33]]]
+    blocks = list(kmeans.kept_in(str(tmp_path), 0, 2, dropped))
+    assert [(b.ranks.tolist(), b.vectors.tolist()) for b in blocks] == [([7], [[1, 0]]), ([9], [[2, 3]])]
+
+
+@pytest.mark.parametrize(("clusters", "n_docs"), [(1, 40), (2, 40), (9, 40), (9, 30), (2, 0)])
+def test_the_sample_has_the_smallest_hashes(tmp_path, monkeypatch, clusters, n_docs):
+    """Of the documents that are left, about so many for each cluster, in order of the hash of seed and id."""
+    monkeypatch.setattr(kmeans, "SAMPLE_DOCS", 4)
+    monkeypatch.setattr(kmeans, "SAMPLE_BYTES", 80)
+    held = {}
+    for number in range(2):
+        ids = np.arange(20, dtype=np.uint64) + np.uint64(50 * number)
+        with spill_to(vectors.EmbedDocuments.url(str(tmp_path), number), 3) as spill:
+            spill.write([ids, ids, np.stack([ids + np.uint64(1), ids], 1).astype(np.int16)])
+        held |= {i: [i + 1, i] for i in ids.tolist()}
+    gone = kmeans.DroppedIds(str(tmp_path), 2, 1)
+    gone.write(iter([np.array([3, 55], np.uint64)]))
+    found = kmeans.FindClusters(str(tmp_path), "key", 2, 2, n_docs, clusters, 6, gone)._sample()
+    hashes = {i: int(mix(np.array([i], np.uint64), 6)[0]) for i in held if i not in (3, 55)}
+    limit = min(1.0, min(20, 4 * clusters) / max(1, n_docs)) * 2**64
+    assert found.tolist() == [held[i] for i in sorted(hashes, key=hashes.get) if hashes[i] <= limit]
+
+
+def test_partitions_and_clusters_are_as_many_as_needed():
+    """Of 32 MB, from the size of headers and vectors; samples of 16 MB of text, of at least 1 MB for each part."""
+    one = decide.HEADER.itemsize + 2 * 64
+    most = decide.PARTITION_BYTES
+    asked = [0, 1, most // one, most // one + 1, 10 * most // one, 10**12]
+    assert [decide.n_partitions(n, 64) for n in asked] == [1, 1, 1, 2, 10, 4096]
+    parts = {0: 16, 1: 16, 2: 16, 3: 10, 4: 8, 8: 4, 32: 1, 33: 1, 999: 1}
+    assert {n: learn_words.sample_bytes(n) >> 20 for n in parts} == parts
+
+
+class Given:
+    """A part with batches of ids and texts."""
+
+    def __init__(self, batches, number=0):
+        self.number, self.made = number, batches
+
+    def batches(self, columns):
+        """All batches."""
+        assert columns == ["id", "text"]
+        return iter(self.made)
+
+
+@pytest.mark.parametrize("most", [1, 30, 60, 10_000])
+def test_the_sampled_texts_are_those_of_the_smallest_hashes(tmp_path, monkeypatch, most):
+    """As many as fit, at least one, in order of their hashes; of long ones the beginning; only their words."""
+    monkeypatch.setattr(learn_words, "MAX_CHARS", 20)
+    rng = random.Random(2)
+    texts = ["".join(rng.choices(("é", "b ", "  ", "Word, "), k=rng.randrange(9))) for _ in range(30)]
+    batches = [B.make(range(at, at + 10), texts[at : at + 10], "x") for at in (0, 10, 20)]
+    learn_words.SampleTexts(str(tmp_path), "key", 4, most).write(str(tmp_path / "sample"), Given(batches))
+    order = sorted(range(30), key=lambda i: int(mix(np.array([i], np.uint64), 4)[0]))
+    chosen, size = [], 0
+    for i in order:
+        size += len(texts[i][:20])
+        if size > most and chosen:
+            break
+        chosen.append(i)
+    with Spill(str(tmp_path / "sample")) as spill:
+        ranks, sizes = spill.read(0, 0, dtype=np.uint64), spill.read(0, 1, dtype=np.int64)
+        data = spill.read(0, 2).tobytes()
+    assert ranks.tolist() == [int(mix(np.array([i], np.uint64), 4)[0]) for i in chosen]
+    plain = [" ".join(words(texts[i][:20])) for i in chosen]
+    ends = np.cumsum(sizes)
+    assert [data[b - n : b].decode() for b, n in zip(ends, sizes, strict=True)] == plain
+
+
+def sampled(tmp_path, held):
+    """Write the samples of parts: (hash, text)."""
+    for number, rows in enumerate(held):
+        texts = [text.encode() for _, text in rows]
+        ranks, sizes = np.array([r for r, _ in rows], np.uint64), np.array(list(map(len, texts)), np.int64)
+        data = np.frombuffer(b"".join(texts), np.uint8)
+        (tmp_path / "sample").mkdir(exist_ok=True)
+        write_spill(learn_words.SampleTexts.url(str(tmp_path), number), [ranks, sizes, data])
+
+
+def test_the_words_of_all_samples(tmp_path, monkeypatch):
+    """Texts of all parts by their hashes, up to a size; words that occur five times, the most frequent first."""
+    held = [[(5, "a b a"), (9, "é é é é"), (40, "never read")], [], [(1, "a a b b b c"), (6, "b c c c")]]
+    sampled(tmp_path, held)
+    monkeypatch.setattr(learn_words, "SAMPLE_BYTES", 40)
+    task = learn_words.LearnWords(str(tmp_path), "key", 4, 0, 3)
+    assert task._texts() == ["a a b b b c", "a b a", "b c c c", "é é é é"]
+    monkeypatch.setattr(learn_words, "SAMPLE_BYTES", 1)
+    assert task._texts() == ["a a b b b c"]
+    monkeypatch.setattr(learn_words, "SAMPLE_BYTES", 1000)
+    monkeypatch.setattr(learn_words, "MIN_COUNT", 4)
+    monkeypatch.setattr(learn_words, "MAX_WORDS", 3)
+    asked, built = [], []
+
+    def train(*given):
+        asked.append(given)
+        return np.array([[1.0, 0, 0, 0], [0, 2.0, 0, 0], [0, 0, 0, 3.0]])
+
+    monkeypatch.setattr(learn_words, "train", train)
+    monkeypatch.setattr(learn_words, "spread", lambda learnt: learnt * 2)
+    monkeypatch.setattr(learn_words, "build", lambda *given: built.append(given) or [np.zeros(1)])
+    texts = ["a a b b b c", "a b a", "b c c c", "é é é é", "never read"]
+    counts = Counter(" ".join(texts).split())
+    assert task.write(str(tmp_path / "out"), 0) == {"sample_bytes": sum(map(len, texts)), "words": 3}
+    assert asked == [(texts, ["b", "a", "c"], 4, 0)]
+    ((vocabulary, weighted, same, seed),) = built
+    assert (vocabulary, same, seed) == (["b", "a", "c"], texts, 0)
+    share = [1e-3 / (1e-3 + counts[w] / counts.total()) for w in vocabulary]
+    expected = np.array([[2.0, 0, 0, 0], [0, 4.0, 0, 0], [0, 0, 0, 6.0]]) * np.array(share)[:, None]
+    np.testing.assert_allclose(weighted, expected)
+
+
+def test_words_that_were_not_learnt_have_random_vectors():
+    """Of one length, chosen by the seed plus one; the table finds each learnt word, also where slots are taken."""
+    vocabulary = [f"w{i}" for i in range(40)]
+    weighted = np.arange(80.0).reshape(40, 2) / 80
+    table = word_vectors.build(vocabulary, weighted, [], 3)
+    rare = np.random.RandomState(4).standard_normal((word_vectors.RARE, 2))
+    rare /= np.sqrt((rare**2).sum(1))[:, None]
+    assert table.vectors.tolist() == np.rint(np.concatenate([weighted, rare]) * 4096).astype(int).tolist()
+    assert len(table.keys) == len(table.rows) == 128
+    assert sorted(table.rows[table.rows >= 0].tolist()) == list(range(40))
+    assert [len(word_vectors.slots([f"v{i}" for i in range(n)])[0]) for n in (0, 1, 7, 8, 15, 16)] == [
+        16, 16, 16, 32, 32, 64
+    ]  # fmt: skip
+    start = np.array([[3.0, 1.0, 0.5], [1.0, 2.0, 0.25]])
+    sample = np.array([[1, 0, 0], [0, 1, 0], [5, 5, 0]], np.int16)
+    np.testing.assert_allclose(word_vectors.without_common(start, sample), [[0, 0, 0.5], [0, 0, 0.25]], atol=1e-9)
