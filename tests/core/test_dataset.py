@@ -43,6 +43,7 @@ def test_each_document_is_found_by_its_id(tmp_path) -> None:
     sealed = dp.Pipeline(dp.Filter(third)).run(docs, str(tmp_path / "out"))
     rows = {row["id"]: row["text"] for row in sealed}
     assert len(rows) > 10
+    assert len({sealed, dp.open_dataset(sealed.url)}) == 1
     for id_, text in rows.items():
         assert sealed.text_of(id_) == docs.text_of(f"{id_ >> 40}:{id_ & 0xFF}") == text
         assert sealed.then(dp.Map(upper)).text_of(id_) == text.upper()

@@ -29,6 +29,13 @@ def starred(place):
     return str((place / "in.jsonl").rename(place / "in***.jsonl")) if plain(place) else None
 
 
+def remote(place):
+    """JSONL in other storage."""
+    plain(place)
+    files.write_bytes("memory://inputs/in.jsonl", (place / "in.jsonl").read_bytes())
+    return "memory://inputs/in.jsonl"
+
+
 def packed(place):
     """JSONL that must be read from its beginning."""
     with gzip.open(place / "in.jsonl.gz", "wt") as f:
@@ -42,7 +49,7 @@ def parquet(place):
     return str(place / "in.parquet")
 
 
-@pytest.mark.parametrize("make", [plain, starred, packed, parquet])
+@pytest.mark.parametrize("make", [plain, starred, remote, packed, parquet])
 def test_a_text_that_no_step_saved_is_read_from_the_input(tmp_path, make):
     """Whatever the format, the dropped and the kept text are those of the file."""
     docs = dp.read({"pages": make(tmp_path)})

@@ -12,6 +12,7 @@ import dataprep as dp
 import laws
 from dataprep.core.dataset import join_datasets
 from dataprep.core.ledger import Ledger
+from dataprep.core.part import Part
 from dataprep.core.reader import Slice, reader_of, recorded
 from dataprep.core.unread import Unread
 from dataprep.errors import PlanError, ReadError
@@ -54,6 +55,10 @@ def test_a_plain_reader_has_defaults():
         False, False, False, True,
     )  # fmt: skip
     assert reader.cuts("a.jsonl", 100, 10) == [(0, None, 100)]
+    assert Jsonl().cuts("a.jsonl", 10, 10) == [(0, None, 10)]
+    assert Jsonl().cuts("a.jsonl", 11, 10) == [(0, 10, 10), (10, 11, 1)]
+    assert Part((), reader).number == 0
+    assert Slice("a.jsonl", 0, listed="*.jsonl") == piece  # the same file, whatever named it
     with pytest.raises(PlanError, match=r"a: Reader does not know the types of x, y; give columns="):
         reader.types_of("a", ("x", "y"))
     for call in (lambda: reader(piece, Ledger("read")), lambda: reader.pick(piece, np.array([1], np.uint64))):

@@ -140,6 +140,8 @@ def test_a_wrong_resource_is_one_sentence(make, message):
     """Before any work."""
     with pytest.raises(PlanError, match=message):
         make()
+    with pytest.raises(TypeError):
+        dp.Resource(load, 1)  # which of its two values is the version is said
 
 
 def test_one_loader_may_load_several_things():

@@ -234,6 +234,7 @@ def test_what_a_subclass_must_define(what):
     with pytest.raises(NotImplementedError):
         BASES[what]()
     assert ScoredFilter().measure is Estimator().warm() is None
+    assert ScoredFilter.only_drops
     assert (Estimator().name, Estimator().needs, dict(Estimator().adds)) == ("Estimator", (), {})
     assert Estimator().reads_folders == ()
     assert (Estimator.VERSION, Estimator.only_drops, Estimator.hides, Estimator().sees) == (1, False, False, ())

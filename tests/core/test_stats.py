@@ -127,6 +127,8 @@ def test_a_stage_that_keeps_nothing_says_why():
     none.dropped = {f"r{k}": {"web": Amount(k, 0)} for k in range(1, REASONS_SHOWN + 3)}
     assert none.emptied.endswith(", 2 other reasons")
     assert none.emptied.index("for r4") < none.emptied.index("for r3")
+    none.dropped = {f"r{REASONS_SHOWN - k}": {"web": Amount(2, 0)} for k in range(REASONS_SHOWN)}
+    assert none.emptied.endswith(", 2 for r1, 2 for r2, 2 for r3")
     assert stage(0, 0).emptied == stage(5, 1).emptied == stage(5, 0, 5).emptied == ""
     assert Stats([stage(5, 1), none]).emptied == none.emptied
     assert Stats([stage(101, 1), none]).alarms() == ["A removed 100 of 101 documents of 'web'", none.emptied]

@@ -9,7 +9,7 @@ from dataprep.core.terminal import table_of, unit_of
 
 
 @pytest.mark.parametrize(
-    ("most", "n", "shown"), [(0, 0, "0.0 kB"), (999_999, 1_234, "1.2 kB"), (1e6, 5e8, "500.00 MB")]
+    ("most", "n", "shown"), [(0, 0, "0.0 kB"), (999_999, 1_234, "1.2 kB"), (1e6, 5e12, "5,000,000.00 MB")]
 )
 def test_sizes_below_a_megabyte_are_kilobytes(most, n, shown):
     """The largest size of a column decides for all."""
@@ -27,3 +27,4 @@ def test_what_does_not_fit_is_continued():
     lines = shown.get().split("\n")
     assert "".join(line[:10].strip() for line in lines[1:]) == "abcdefghijklmnop"
     assert [column.justify for column in table.columns] == ["left", "right"]
+    assert table.header_style == "bold"

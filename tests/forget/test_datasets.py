@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.core import batch as B
-from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, Folder
 from dataprep.core.forget_list import listed, noted, wanted, without, write_list
 from dataprep.core.tables import DROPS
@@ -54,8 +53,7 @@ def sealed(tmp_path_factory):
 
 def copied(sealed, place):
     """A copy of the Dataset."""
-    shutil.copytree(sealed.url, place)
-    return str(place)
+    return shutil.copytree(sealed.url, str(place))
 
 
 def rows_of(url):
@@ -121,11 +119,12 @@ def counted(rows):
 def test_columns_and_compression_stay(sealed, tmp_path) -> None:
     """A rewritten shard has the columns, the types and the codec of the old one, and checksums."""
     url = copied(sealed, tmp_path / "out")
-    name = Folder(url).manifest["shards"][0]["name"]
-    old = pq.ParquetFile(f"{url}/{name}")
+    before = Folder(url).manifest["shards"][0]
+    old = pq.ParquetFile(f"{url}/{before['name']}")
     assert remove_documents(url, ids_of(0), ids_of(0)) == 1
-    new = pq.ParquetFile(f"{url}/{name.replace('.parquet', '.g1.parquet')}")
+    new = pq.ParquetFile(f"{url}/{before['name'].replace('.parquet', '.g1.parquet')}")
     assert new.schema_arrow.equals(old.schema_arrow)
+    assert Folder(url).manifest["shards"][0].keys() == before.keys() | {"sealed"}
     for i in range(old.metadata.num_columns):
         was, is_ = (file.metadata.row_group(0).column(i) for file in (old, new))
         assert (was.compression, was.has_dictionary_page) == (is_.compression, is_.has_dictionary_page)
@@ -217,7 +216,7 @@ def test_lists_of_inputs_are_obeyed(sealed, tmp_path) -> None:
     write_list(one, ids_of(4, 12))
     write_list(two, ids_of(1))
     both = dp.read([dp.open_dataset(one), dp.open_dataset(two)])
-    shift = 2 << POSITION_BITS  # the first has the files 0 and 1
+    shift = 2 << B.POSITION_BITS  # the first has the files 0 and 1
     out = str(tmp_path / "out")
     write_list(out, ids_of(13, shift | 3))
     ids = wanted(both, out)

@@ -91,6 +91,7 @@ def test_origins_state_the_parents(tmp_path) -> None:
     far = folder(tmp_path / "far")
     folder(tmp_path / "run" / "both", reads=[(web, 0), (web, 0), (far, 3)], inputs=[("c.jsonl", 4)])
     folder(tmp_path / "run" / "self", reads=[(tmp_path / "run" / "self", 0)])
+    folder(tmp_path / "run" / ".old"), folder(tmp_path / "run" / "_tmp" / "web")
     found = family(tmp_path / "run")
     assert parents(found["both"]) == [("web", 0)]
     assert found["both"].outside == [(str(far), 3)]
@@ -98,6 +99,7 @@ def test_origins_state_the_parents(tmp_path) -> None:
     assert found["web"].input_files == [(0, "a.jsonl"), (1, "b.jsonl")]
     assert [(files.name_of(child.url), offset) for child, offset in found["web"].children] == [("both", 0)]
     assert (found["self"].parents, found["self"].outside) == ([], [])
+    assert sorted(found) == ["both", "self", "web"]
 
 
 def test_a_sealed_folder_read_by_another_reader_is_a_file(tmp_path) -> None:

@@ -90,6 +90,16 @@ def test_a_journal_is_looked_for_in_eight_folders(tmp_path, deep, found):
     assert journal_of("/nowhere/at/all") is None
 
 
+def test_pipes_are_not_opened(tmp_path):
+    """To open one would wait; what else cannot be read raises its own error."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a").write_bytes(b"x")
+    assert atomic.read_bytes(tmp_path / "a") == b"x"
+    for name, error in (("pipe", PermissionError), (".", IsADirectoryError), ("no", FileNotFoundError)):
+        with pytest.raises(error):
+            atomic.read_bytes(tmp_path / name)
+
+
 def test_a_file_is_listed_once(tmp_path):
     """When it is made; writing it again adds no line."""
     begin_journal(str(tmp_path))

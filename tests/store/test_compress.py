@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataprep.errors import ReadError
-from dataprep.store.compress import SUFFIXES, WINDOW_BYTES, compressor, decompressed, in_windows, windows
+from dataprep.store.compress import STEP, SUFFIXES, WINDOW_BYTES, compressor, decompressed, in_windows, windows
 
 NOISE = random.Random(1).randbytes(300_000)
 
@@ -62,6 +62,15 @@ def test_damage_is_found_at_its_offset(ending, what, wide) -> None:
     assert e.value.offset == len(got)
     assert NOISE.startswith(got)
     assert bool(got) is (what == "cut")
+
+
+@pytest.mark.parametrize("ending", SUFFIXES)
+def test_what_stands_before_damage_is_read(ending) -> None:
+    """In steps that are small, since a step in which damage is found is lost."""
+    f = decompressed(io.BytesIO(packed(NOISE, f"a{ending}")[:-3]), f"a{ending}")
+    with pytest.raises(ReadError) as e:
+        f.read(1 << 20)
+    assert e.value.offset >= 2 * STEP
 
 
 @pytest.mark.parametrize("error", [ConnectionResetError, TimeoutError])

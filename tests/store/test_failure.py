@@ -46,6 +46,7 @@ def test_no_text_of_a_document_is_noted(folder) -> None:
     error = FunctionFailed("f raised KeyError", "0:1", "my secret", "a.jsonl")
     assert "my secret" in str(error)
     assert fail(folder, error)["error"] == str(FunctionFailed("f raised KeyError", "0:1", "", "a.jsonl"))
+    assert fail(folder, FunctionFailed("f raised E: ('')"))["error"] == str(FunctionFailed("f raised E: ('')"))
 
 
 @pytest.mark.parametrize("error", [PlanError("no"), StaleOutput("no"), InUse("no"), KeyboardInterrupt(), SystemExit(1)])

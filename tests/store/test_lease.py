@@ -260,6 +260,8 @@ def test_the_heartbeat_touches_the_file(tmp_path, monkeypatch):
             while os.stat(tmp_path / NAME).st_mtime < 100:
                 assert time.monotonic() < ends
                 time.sleep(0.001)
+    opened = [Path("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
+    assert not [place for place in opened if place.is_symlink() and str(tmp_path) in os.readlink(place)]
 
 
 def test_a_lease_of_no_folder():

@@ -86,6 +86,17 @@ def test_a_notebook_has_a_bar_in_its_cell(monkeypatch, capsys, shell):
     assert capsys.readouterr().err == ""
 
 
+def test_a_notebook_draws_twice_a_second(monkeypatch):
+    """At most; the first result is drawn at once, and the last may not be."""
+    shown, clock = [], iter([100.0, 100.0, 100.4, 100.5, 100.5, 100.9])
+    monkeypatch.setattr(progress, "_line_of_cell", lambda: shown.append)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with progress._notebook_bar("read", 4, in_bytes=False) as draw:
+        for done in range(1, 5):
+            draw(done, "")
+    assert [line.partition("</progress> ")[2] for line in shown] == ["", "1 of 4, ", "3 of 4, ", ""]
+
+
 def test_the_pace_is_measured_from_the_beginning(monkeypatch, capsys):
     """By the clock, after each result; a bar on a terminal is removed at its end."""
     clock, drawn = iter([100.0, 102.0, 106.0]), []

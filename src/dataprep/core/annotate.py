@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -135,8 +135,8 @@ class AnnotateClusters(_Annotate):
 
     cuts: ClassVar[bool] = False
 
-    clusters: str = field(repr=False)
-    centroids: str = field(default="", repr=False)
+    clusters: str
+    centroids: str = ""
     sized: bool = True
 
     @property
@@ -179,7 +179,7 @@ class AnnotateSpans(_Annotate):
 
     cuts: ClassVar[bool] = True
 
-    spans: str = field(repr=False)
+    spans: str
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield the same documents with the column."""

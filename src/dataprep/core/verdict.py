@@ -27,9 +27,9 @@ class Verdict(Stage):
     of the Estimator. facts: numbers that the Estimator counted, for the manifest and the report.
     """
 
-    key: str = field(repr=False)
+    key: str
     estimator: str
-    facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False, repr=False)
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class DropIds(Verdict):
 
     only_drops: ClassVar[bool] = True
 
-    verdicts: str = field(repr=False)
+    verdicts: str
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches without the documents in the table; their drops are recorded in `stats`."""
@@ -86,7 +86,7 @@ class CutSpans(Verdict):
     left than this, not counting white space, it is dropped with the reason "left_too_short".
     """
 
-    spans: str = field(repr=False)
+    spans: str
     min_left: int = 1
 
     def recipe(self) -> Any:

@@ -103,7 +103,7 @@ def _shell() -> Any:
 def _in_notebook() -> bool:
     """Return whether this process is the kernel of a notebook; IPython on a terminal is not."""
     shell = _shell()
-    return shell is not None and type(shell).__name__ not in ("NoneType", "TerminalInteractiveShell")
+    return shell is not None and type(shell).__name__ != "TerminalInteractiveShell"
 
 
 def _pace(done: int, total: int, seconds: float, in_bytes: bool) -> str:  # noqa: FBT001 - two units of the rate
