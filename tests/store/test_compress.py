@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import io
 import random
 
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dataprep as dp
 from dataprep.errors import ReadError
+from dataprep.store import files
 from dataprep.store.compress import STEP, SUFFIXES, WINDOW_BYTES, compressor, decompressed, in_windows, windows
 
 NOISE = random.Random(1).randbytes(300_000)
@@ -107,3 +110,20 @@ def test_a_window_lasts_as_long_as_its_block() -> None:
     for made in in_windows(7, items()):
         assert (made, limit()) == (7, WINDOW_BYTES)
     assert len(list(in_windows(7, items()))) == 2
+
+
+@pytest.mark.parametrize("named", ["", *SUFFIXES])
+@pytest.mark.parametrize("found", ["", *SUFFIXES, ".bz2"])
+def test_bytes_and_name_of_a_file_disagree(tmp_path, named, found) -> None:
+    """The sentence says what the bytes are and what to do; a text file of compressed bytes is not read as nothing."""
+    data = '{"text": "один, due, three"}\n'.encode() * 9
+    url = str(tmp_path / f"a.jsonl{named}")
+    files.write_bytes(url, bz2.compress(data) if found == ".bz2" else packed(data, f"a{found}"))
+    if found == named:
+        assert dp.read(url).count == 9
+        return
+    kind = {"": "plain text", ".gz": "gzip", ".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}[found]
+    fix = {"": f"rename it without {named}", ".bz2": "decompress it with bunzip2"}.get(found, f"name ends with {found}")
+    for format_ in ("jsonl", "text", "lines"):
+        with pytest.raises(ReadError, match=f"its bytes are {kind}, .*{fix}"):
+            list(dp.read(url, format=format_))

@@ -126,7 +126,7 @@ def open_at(piece: Slice) -> BinaryIO:
     """
     if files.is_compressed(piece.url):
         return files.open_read(piece.url)
-    stream = files.open_raw(piece.url)
+    stream = files.open_raw(piece.url) if piece.start else files.open_read(piece.url)
     stream.seek(max(0, piece.start - 1))
     return stream
 

@@ -8,6 +8,7 @@ import functools
 import gzip
 import io
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, TypeVar, cast
@@ -20,6 +21,14 @@ from dataprep.errors import ReadError
 T = TypeVar("T")
 STEP = 1 << 17  # bytes: pyarrow loses those of a read in which damage is found
 SUFFIXES = (".gz", ".zst", ".xz")
+KINDS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
+MAGIC = {
+    ".gz": re.compile(rb"\x1f\x8b\x08"),
+    ".zst": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+    ".xz": re.compile(rb"\xfd7zXZ\0"),
+    ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+}
+TEXT = re.compile(r"[^\x00-\x08\x0e-\x1f\x7f\udc80-\udcff]+[\udc80-\udcff]{0,3}")  # the head of a file of text
 WINDOW = ("requires too much memory", "Memory usage limit exceeded")  # of zstd and xz, for a window over these bytes
 WINDOW_BYTES = 1 << 27  # that pyarrow allows
 MAX_WINDOW_BYTES = 1 << 31  # that zstd allows: --long=31
@@ -51,9 +60,10 @@ def in_windows(n_bytes: int, items: Iterator[T]) -> Iterator[T]:
 def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
     """Return a stream of the decompressed bytes of `raw`; if the suffix of `url` names no compression, return `raw`.
 
-    Reading from the stream raises ReadError, with the offset in bytes, if the data ends early or is damaged.
+    Raises ReadError if the bytes are compressed and the suffix does not say so. Reading from the stream raises it, with
+    the offset in bytes, if the data ends early, is damaged, or is not compressed as the suffix says.
     """
-    lower = url.lower() if "://" not in url else url.lower().partition("?")[0]
+    lower = _lower(url)
     if lower.endswith(".gz"):
         return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), raw, url), 1 << 20))
     if lower.endswith(".zst"):
@@ -65,7 +75,33 @@ def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
     if lower.endswith(".xz"):
         make_xz = functools.partial(lzma.LZMADecompressor, memlimit=_window.get() + XZ_STATE)
         return cast("BinaryIO", io.BufferedReader(_Checked(_Frames(raw, make_xz, b"\0"), raw, url), 1 << 20))
+    try:
+        _check_name(raw, url)
+    except ReadError:
+        raw.close()
+        raise
     return raw
+
+
+def _check_name(raw: BinaryIO, url: str) -> None:
+    """Raise ReadError if the bytes of a file are compressed in another way than its name states, or not at all."""
+    raw.seek(0)
+    head = raw.read(16)
+    raw.seek(0)
+    lower = _lower(url)
+    named = next((suffix for suffix in SUFFIXES if lower.endswith(suffix)), "")
+    found = next((suffix for suffix, magic in MAGIC.items() if magic.match(head)), "")
+    if found == named or (not found and not TEXT.fullmatch(head.decode("utf-8", "surrogateescape"))):
+        return
+    is_now = KINDS[found] if found else "plain text"
+    fix = f"rename it, so that its name ends with {found}" if found else f"rename it without {named}"
+    fix = "decompress it with bunzip2, since bzip2 is not read" if found == ".bz2" else fix
+    msg = f"its bytes are {is_now}, and its name says {KINDS.get(named, 'that they are not compressed')}; {fix}"
+    raise ReadError(msg, url, 0)
+
+
+def _lower(url: str) -> str:
+    return url.lower() if "://" not in url else url.lower().partition("?")[0]
 
 
 class _Frames(io.RawIOBase):
@@ -126,6 +162,8 @@ class _Checked(io.RawIOBase):
                     'set max_window="2GiB", or compress it again without --long or --ultra'
                 )
                 raise ReadError(msg, self.url, self.offset) from e
+            if self.offset == 0:
+                _check_name(self.raw, self.url)
             msg = f"the compressed data ends early or is damaged ({e}); fetch the file again"
             raise ReadError(msg, self.url, self.offset) from e
         self.offset += n
