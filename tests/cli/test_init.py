@@ -14,6 +14,7 @@ import pytest
 
 from dataprep.core import pipeline_file
 from dataprep.core.runner import Serial
+from dataprep.errors import PlanError
 from dataprep.read.survey import survey
 
 WORDS = ("river", "stone", "harbour", "lantern", "winter", "orchard", "letter", "bridge", "candle", "window", "garden")
@@ -70,9 +71,46 @@ LANGS = ("hi", "ta", "ur")
 )
 def test_the_field_of_the_text_may_be_nested_and_is_no_label(record, field, tmp_path):
     """A field inside an object is named as `text=` takes it; one of few short values is taken if no other is left."""
-    write_lines(tmp_path / "in" / "a.jsonl", [record(n) for n in range(40)])
+    rows = [record(n) for n in range(40)]
+    write_lines(tmp_path / "in" / "a.jsonl", rows)
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / "b.parquet")
     (group,) = survey(str(tmp_path / "in")).groups
-    assert group.text == field
+    assert (group.text, group.formats) == (field, {"jsonl": 1, "parquet": 1})
+
+
+def test_a_text_in_a_list_is_no_field_and_said(tmp_path, dataprep, monkeypatch):
+    """Chats as lists of messages are left out with what takes them, and an id beside them is not the text."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": f"a{n}", "messages": [{"role": "user", "content": text_of(n)}]} for n in range(20)]
+    write_lines(tmp_path / "in" / "a.jsonl", rows)
+    code, _, err = dataprep("init", "in")
+    assert (code, "(text_in_list); `dataprep train` takes JSON Lines of chats" in err) == (1, True), err
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / "b.parquet")
+    write_lines(tmp_path / "in" / "c.jsonl", [{"text": text_of(n), "tags": ["long tag"] * 99} for n in range(20)])
+    assert survey("in").left_out == {"in/a.jsonl": "text_in_list", "in/b.parquet": "text_in_list"}
+
+
+@pytest.mark.parametrize(
+    ("record", "written"),
+    [
+        (lambda n: {"id": f"a{n}", "message": {"body": text_of(n)}}, "text='message.body'"),
+        (lambda n: {"id": f"a{n}", "messages": [text_of(n)]}, ""),
+    ],
+    ids=["struct", "list"],
+)
+def test_the_field_of_a_saved_data_set(record, written, tmp_path, monkeypatch):
+    """A folder of `save_to_disk` is looked into, as files are."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.chdir(tmp_path)
+    datasets.DatasetDict(train=datasets.Dataset.from_list([record(n) for n in range(20)])).save_to_disk("in")
+    if not written:
+        with pytest.raises(PlanError, match="in has no column of texts; `dataprep train` takes JSON Lines of chats"):
+            survey("in")
+        return
+    init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
+    text = init.written("in", survey("in"), "pipeline.py")
+    assert written in text
+    assert "in a sample of 20 documents" in text
 
 
 @pytest.mark.parametrize("kind", ["chats", "jsonl", "warc", "parquet", "text"])

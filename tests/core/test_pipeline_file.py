@@ -202,6 +202,27 @@ def test_what_is_no_pipeline_file(tmp_path):
     assert sentence(lambda: pipeline_file.load(written(tmp_path / "d.py", "a = 1\0"))).startswith(f"{tmp_path}/d.py")
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "is_refused"),
+    [
+        ("x = 1", "return one", True),
+        ("return", "print(one)", True),
+        ("return 1", "return one", False),
+        ("x = 1", "return 2", False),
+        ("yield 1", "return [*one]", False),
+    ],
+    ids=["no-return", "bare-return", "result", "order-only", "generator"],
+)
+def test_a_step_whose_result_is_used_returns_one(tmp_path, first, second, is_refused):
+    """One sentence before any work; a step that others only wait for needs no result."""
+    path = written(tmp_path / "a.py", f"import os\n\ndef one(out):\n    {first}\n\ndef two(one, out):\n    {second}\n")
+    if is_refused:
+        says = f"{path}:3: step one returns nothing, but step two takes its result; end it with `return` and the result"
+        assert sentence(lambda: pipeline_file.load(path)) == says
+    else:
+        assert len(pipeline_file.load(path)) == 2
+
+
 def test_steps_say_whether_they_wrote(tmp_path):
     """A step is done before if no file of its folder is new or other; hidden files do not count."""
     text = "import os\nfrom pathlib import Path\nN = [0]\n"

@@ -176,6 +176,8 @@ def init(
 
 def _print_found(console: Screen, found: FolderContents) -> None:
     """Print a row per format, and how many files are left out, and why."""
+    from dataprep.read.survey import HINTS
+
     table = table_of("found", "text in", "files", "stored", left=2)
     for group in found.groups:
         for name, count in sorted(group.formats.items()):
@@ -185,7 +187,8 @@ def _print_found(console: Screen, found: FolderContents) -> None:
     for reason, n in sorted(Counter(found.left_out.values()).items()):
         some = [url for url, why in found.left_out.items() if why == reason][:SHOWN]
         more = " ..." if n > SHOWN else ""
-        console.print(f"[yellow]left out, {reason}:[/] {n:,} ({escape(', '.join(some))}{more})", soft_wrap=True)
+        listed = escape(", ".join(some)) + more
+        console.print(f"[yellow]left out, {reason}:[/] {n:,} ({listed}){HINTS.get(reason, '')}", soft_wrap=True)
 
 
 def written(folder: str, found: FolderContents, file: str) -> str:
@@ -245,7 +248,9 @@ def _cleaning(documents: Sequence[FileGroup]) -> str:
     from dataprep.filters.gopher.stage import Gopher
     from dataprep.read import read
 
-    samples = [read(g.paths, text=g.text, on_bad_file="skip").sample(SAMPLE_BYTES) for g in documents]
+    paths = [group.paths[0] if len(group.paths) == 1 else group.paths for group in documents]  # as in the file
+    found = [read(path, text=group.text, on_bad_file="skip") for path, group in zip(paths, documents, strict=True)]
+    samples = [docs.sample(SAMPLE_BYTES) for docs in found]
     n = left = sum(map(_count, samples))
     languages, lines = "The languages were not determined: that needs the package py3langid.", []
     rules: list[tuple[str, Stage, str]] = [("dp.Gopher()", Gopher(), "length, symbols and repetition of running text")]

@@ -11,6 +11,7 @@ most similar valid name.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import difflib
 import importlib.util
@@ -18,6 +19,7 @@ import inspect
 import os
 import re
 import sys
+import textwrap
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -62,7 +64,8 @@ class Done:
 def load(path: str) -> list[Step]:
     """Import a pipeline file and return its steps in file order.
 
-    Raises PlanError if the file cannot be imported, or if a parameter is neither `out`, `run` nor an earlier step.
+    Raises PlanError if the file cannot be imported, if a parameter is neither `out`, `run` nor an earlier step, or if a
+    step uses the result of one without `return`.
     """
     module = _import(path)
     found = [
@@ -85,7 +88,40 @@ def load(path: str) -> list[Step]:
             )
             raise PlanError(msg)
         known.append(step.name)
+    _check_results(path, steps)
     return steps
+
+
+def _check_results(path: str, steps: list[Step]) -> None:
+    """Raise PlanError if a step has no `return` and a later step uses its result; one that only waits for it may."""
+    for step in steps:
+        users = [other.name for other in steps if step.name in other.takes and _names_in(other.fn, step.name)]
+        if users and not _returns(step.fn):
+            line = step.fn.__code__.co_firstlineno
+            msg = f"{path}:{line}: step {step.name} returns nothing, but step {users[0]} takes its result; "
+            msg += "end it with `return` and the result"
+            raise PlanError(msg)
+
+
+def _body(fn: Callable[..., Any]) -> list[ast.AST]:
+    """Return the nodes of a function's code, without its parameters; [] if it has no source."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(fn))).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+    return [node for line in getattr(tree, "body", ()) for node in ast.walk(line)]
+
+
+def _names_in(fn: Callable[..., Any], name: str) -> bool:
+    """Return whether the code of a function uses a name."""
+    return any(isinstance(node, ast.Name) and node.id == name for node in _body(fn))
+
+
+def _returns(fn: Callable[..., Any]) -> bool:
+    """Return whether a function may return something, as far as its source says; one in it counts, too."""
+    found = _body(fn)
+    gives = (ast.Yield, ast.YieldFrom)
+    return not found or any(isinstance(n, gives) or (isinstance(n, ast.Return) and n.value is not None) for n in found)
 
 
 def execute(

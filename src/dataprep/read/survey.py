@@ -31,6 +31,10 @@ LOOSE = 20  # files of one folder that are named one by one; more are named by t
 LABEL_CHARS, LABEL_REPEATS = 30, 10  # a field of values this short, each this often on average, is a label
 FIELDS = ("text", "content", "raw_content", "body", "article", "document", "markdown", "maintext", "story")
 PAGES = ("warc", "arc", "wet", "wat")
+LIST = "[]"  # ends the name of a field whose texts are in a list, which no reader takes
+IN_LIST = "text_in_list"
+HINTS = {IN_LIST: "; `dataprep train` takes JSON Lines of chats as they are; join other lists to one text per record"}
+OTHERS = "; give a folder with documents or chats"
 
 
 @dataclass
@@ -86,8 +90,14 @@ def survey(folder: str) -> FolderContents:
 def _of_dataset(folder: str) -> FileGroup:
     """Return the group of a sealed Dataset, or of a folder of `save_to_disk`."""
     if hf.is_saved(folder):
-        stored = Counter({"hf": sum(map(files.size, files.expand(folder)))})
-        return FileGroup(chats=False, text="text", paths=[folder], formats=Counter({"hf": 1}), stored=stored)
+        urls = files.expand(folder)
+        rows = next((url for url in urls if url.endswith(".arrow") and files.size(url)), "")
+        text = _chosen(_of_arrow(rows)) if rows else "text"
+        if not text or text.endswith(LIST):
+            msg = f"{folder} has no column of texts{HINTS[IN_LIST] if text else OTHERS}"
+            raise PlanError(msg)
+        stored = Counter({"hf": sum(map(files.size, urls))})
+        return FileGroup(chats=False, text=text, paths=[folder], formats=Counter({"hf": 1}), stored=stored)
     docs = open_dataset(folder)
     return FileGroup(False, "text", [folder], Counter({"Dataset": len(docs.parts)}), Counter({"Dataset": docs.n_bytes}))
 
@@ -106,6 +116,7 @@ def _of_files(folder: str) -> FolderContents:
         if kind and not reason and not kind.is_chat:
             text = _text_field(url, kind.name)
             reason = "" if text else "no_text"
+            reason, text = (IN_LIST, "") if text.endswith(LIST) else (reason, text)
         if reason or kind is None:
             left_out[url] = reason
             continue
@@ -116,7 +127,7 @@ def _of_files(folder: str) -> FolderContents:
         group.stored[kind.name] += files.size(url)
     if not groups:
         url, reason = next(iter(left_out.items()))
-        msg = f"{folder} has no text: {url} is left out ({reason}); give a folder with documents or chats"
+        msg = f"{folder} has no text: {url} is left out ({reason}){HINTS.get(reason, OTHERS)}"
         raise PlanError(msg)
     root = posixpath.normpath(folder) if files.is_local(folder) else folder.rstrip("/")
     below = all(url.startswith(_prefix(root)) for url in keys)
@@ -185,13 +196,21 @@ def _read_by(folder: str) -> set[str]:
 
 
 def _text_field(url: str, name: str) -> str:
-    """Return the field of a file that has the text, "text" if its format has no fields, or "" if there is none."""
+    """Return the field of a file that has the text, "text" if its format has no fields, or "" if there is none.
+
+    The name of a field ends with LIST if most of the text is inside its lists.
+    """
     if name not in ("jsonl", "parquet"):
         return "text"
     try:
         values = _of_parquet(url) if name == "parquet" else _of_json(url)
     except (ReadError, OSError, pa.ArrowException, orjson.JSONDecodeError):
         return "text"  # the reader states what is wrong with the file
+    return _chosen(values)
+
+
+def _chosen(values: Mapping[str, list[str]]) -> str:
+    """Return the field that has the text, given the values of each: one of a usual name, else the longest; or ""."""
     found = {name: some for name, some in values.items() if not _is_label(some)} or values
     nested = {name.rpartition(".")[2]: name for name in reversed(found)}
     named = (some[name] for some in ({name: name for name in found}, nested) for name in FIELDS if name in some)
@@ -218,13 +237,35 @@ def _of_parquet(url: str) -> dict[str, list[str]]:
     """Return the values that each text column has in the first rows of a Parquet file."""
     with files.open_arrow(url) as stream:
         parquet = pq.ParquetFile(stream)
-        names = [f.name for f in parquet.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-        batch = next(parquet.iter_batches(RECORDS, columns=names), None) if names else None
+        batch = next(parquet.iter_batches(RECORDS, columns=_with_text(parquet.schema_arrow)), None)
         return _values(batch.to_pylist() if batch else [])
 
 
+def _of_arrow(url: str) -> dict[str, list[str]]:
+    """Return the values that each text column has in the first rows of a file of `save_to_disk`."""
+    with files.open_read(url) as stream, pa.ipc.open_stream(stream) as rows:
+        wanted = _with_text(rows.schema)
+        batch = next(iter(rows), None)
+        return _values(batch.slice(0, RECORDS).select(wanted).to_pylist() if batch else [])
+
+
+def _with_text(schema: pa.Schema) -> list[str]:
+    """Return the names of the columns that may hold texts, also inside structs and lists."""
+    return [field.name for field in schema if "string" in str(field.type)]
+
+
+def _inside(value: Any) -> list[str]:
+    """Return all strings of a list, also those in its objects and lists."""
+    if isinstance(value, (dict, list)):
+        return [text for one in (value.values() if isinstance(value, dict) else value) for text in _inside(one)]
+    return [value] if isinstance(value, str) else []
+
+
 def _values(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the strings of records by field; a field of an object inside is named as in `text="message.body"`."""
+    """Return the strings of records by field; a field of an object inside is named as in `text="message.body"`.
+
+    Strings inside a list are of one field, whose name ends with LIST.
+    """
     found: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
         waiting = list(row.items())[::-1]
@@ -232,6 +273,8 @@ def _values(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
             name, value = waiting.pop()
             if isinstance(value, dict):
                 waiting += [(f"{name}.{inner}", some) for inner, some in list(value.items())[::-1]]
+            elif isinstance(value, list):
+                waiting += [(name.removesuffix(LIST) + LIST, some) for some in _inside(value)[::-1]]
             elif isinstance(value, str) and value:
                 found[name].append(value)
     return dict(found)

@@ -125,7 +125,8 @@ def test_too_little_text_is_said(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "dataprep"):
         tok = dp.train_bpe(laws.dataset_of(tmp_path, ["ab ab ab"]), vocab_size=1_000, sample=1.0, val=0.0)
     assert tok.vocab_size == 256 + len(tok.merges) + 1
-    assert f"the sample has {len(tok.merges)} merges, not 743" in caplog.text
+    assert f"the text has {len(tok.merges)} merges, not 743" in caplog.text
+    assert "sample=" not in caplog.text, "all text was taken"
 
 
 def test_what_was_learned_is_not_learned_again(tmp_path):

@@ -79,11 +79,11 @@ def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int)
         raise PlanError(msg)
     merges = learn_merges((batch.column("text") for batch in drawn.batches()), n_merges, pattern, min_count)
     if len(merges) < n_merges:
+        larger = " a larger sample=," if sum(drawn.taken.values()) < sum(drawn.there.values()) else ""
         log.warning(
-            "the sample has %s merges, not %s, so the vocabulary is smaller; "
-            "give more text, a larger sample=, or a smaller vocab_size=",
-            *(f"{n:,}" for n in (len(merges), n_merges)),
-        )
+            "the %s has %s merges, not %s, so the vocabulary is smaller; give more text,%s or a smaller vocab_size=",
+            "sample" if larger else "text", *(f"{n:,}" for n in (len(merges), n_merges)), larger,
+        )  # fmt: skip
     return merges
 
 
