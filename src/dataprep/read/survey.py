@@ -209,7 +209,7 @@ def _text_field(url: str, name: str) -> str:
     return _chosen(values)
 
 
-def _chosen(values: Mapping[str, list[str]]) -> str:
+def _chosen(values: dict[str, list[str]]) -> str:
     """Return the field that has the text, given the values of each: one of a usual name, else the longest; or ""."""
     found = {name: some for name, some in values.items() if not _is_label(some)} or values
     nested = {name.rpartition(".")[2]: name for name in reversed(found)}
