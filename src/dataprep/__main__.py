@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import sys
 import threading
 from types import FrameType
 
+LEAST, LEAST_PER_THREAD = 1 << 30, 100 << 20  # bytes of address space to load all libraries: measured with 2 threads
+BLAS_THREADS = 64  # most threads of OpenBLAS
 STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes
 
 
@@ -19,6 +22,7 @@ def main() -> None:
     ours = [(number, before) for number, before in usual if is_main and signal.getsignal(number) == before]
     for number, _ in ours:
         signal.signal(number, _not_begun)
+    _check_address_space()
     from .cli import main as run
     from .store.stopping import clean_end
 
@@ -31,6 +35,23 @@ def main() -> None:
         if e.code in STOPPED:
             _end(int(e.code or 0))
         raise
+
+
+def _check_address_space() -> None:
+    """End the process with a sentence if its address space is limited so that libraries would never end loading.
+
+    OpenBLAS, of which numpy and scipy each bring one, tries for ever to reserve 32 MB and a stack for each thread.
+    """
+    with contextlib.suppress(ImportError, ValueError):  # there is no such limit on Windows
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        threads = int(os.environ.get("OPENBLAS_NUM_THREADS") or min(os.cpu_count() or 1, BLAS_THREADS))
+        least = LEAST + threads * LEAST_PER_THREAD
+        if limit not in (resource.RLIM_INFINITY, -1) and limit < least:
+            has = f"the limit of address space is {limit / 1e9:.2f} GB and must be at least {least / 1e9:.2f} GB"
+            sys.stderr.write(f"dataprep: {has} here; raise it with ulimit -v\n")
+            sys.exit(1)
 
 
 def _not_begun(number: int, _: FrameType | None) -> None:

@@ -17,6 +17,7 @@ Bad *documents* raise nothing: they are dropped with a reason and counted.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import pickle
@@ -24,6 +25,8 @@ import re
 import sys
 from typing import Any
 
+SHORT = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN}
+NO_MEMORY = ("Failed to launch worker thread", "not enough memory", "Error -4 ")  # as Arrow, zstd and zlib say it
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _LINES = re.compile(r"\s*\n\s*")
 _TOKEN = re.compile(r'[^\s"]+')
@@ -188,6 +191,14 @@ class Transient(DataprepError):
 
 class InUse(DataprepError):
     """Another process writes into the output folder; try again when it is done."""
+
+
+def raise_if_short(error: BaseException) -> None:
+    """Raise `error` again if it says nothing about the file that is read: memory, threads or open files ran out."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) in SHORT:
+        raise error
+    if any(words in str(error) for words in NO_MEMORY):
+        raise MemoryError(str(error)) from error
 
 
 def require(condition: object, message: str) -> None:

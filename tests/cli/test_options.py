@@ -132,6 +132,16 @@ def places(tmp_path, monkeypatch):
     return str
 
 
+def test_no_more_threads():
+    """Python says so with a RuntimeError, which is not ours."""
+    assert sentence_of(RuntimeError("can't start new thread")).startswith("there is not enough memory, or the system")
+
+
+def test_too_many_open_files():
+    """The path is not at fault."""
+    assert sentence_of(OSError(errno.EMFILE, "Too many open files")).endswith("files; raise the limit (ulimit -n)")
+
+
 def test_errors_that_nobody_raised_on_purpose():
     """The system's errors name the file; an error of the pipeline file names its line, and one of dataprep says so."""
     assert sentence_of(PermissionError(errno.EACCES, "Permission denied", "/x")).startswith("/x: Permission denied; ")

@@ -195,6 +195,14 @@ def test_a_signal_during_imports_is_one_sentence(number):
     assert found.stderr == "dataprep: stopped; nothing was saved\n"
 
 
+def test_a_small_address_space_is_one_sentence():
+    """OpenBLAS would try for ever to reserve memory while it is imported, which no signal ends."""
+    code = "import resource as r; r.setrlimit(r.RLIMIT_AS, (10**9, -1))\nfrom dataprep.__main__ import main\nmain()"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert re.fullmatch(r"dataprep: the limit of address space is 1.00 GB and must be .* ulimit -v\n", found.stderr)
+
+
 def test_ctrl_c_before_the_command_begins_is_one_sentence(monkeypatch, capsys):
     """Declaring the options of all commands takes some tenths of a second."""
     monkeypatch.setattr(stopping, "_folders", [])

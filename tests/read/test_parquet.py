@@ -222,3 +222,19 @@ def test_a_time_with_a_zone_is_a_column(tmp_path):
     assert docs.table()["date"].type == pa.timestamp("us", "UTC")
     pytest.importorskip("w3lib")
     assert dp.Pipeline(dp.URL()).run(docs, out=str(tmp_path / "out"))[0]["text"] == "new"
+
+
+@pytest.mark.parametrize("error", [pa.ArrowMemoryError("malloc of size 64 failed"), OSError(24, "Too many open files"),
+                                   pa.ArrowException("Unknown error: Failed to launch worker thread: Resource")],
+                         ids=["memory", "files", "threads"])  # fmt: skip
+def test_what_the_machine_lacks_is_no_damage_of_a_file(tmp_path, monkeypatch, error):
+    """Else a file that is whole would be left out of the result for ever, or its part removed by a repair."""
+    pq.write_table(pa.table({"text": ["one", "two"]}), tmp_path / "a.parquet")
+    docs = dp.read(str(tmp_path), on_bad_file="skip")
+
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", fails)
+    with pytest.raises((MemoryError, OSError), match=str(error)[-12:]):
+        docs.count  # noqa: B018 - reads the file

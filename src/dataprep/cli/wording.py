@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import re
 import traceback
@@ -32,9 +33,13 @@ def sentence_of(error: BaseException) -> str:
         return f"{error}; check the URL and the network, and try again"
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{error.filename}: "
-        return f"{where}{error.strerror}; check the path, its permissions and the free space"
-    if isinstance(error, MemoryError):
-        return "there is not enough memory; use fewer workers, or set --memory if the command has it"
+        many = error.errno in (errno.EMFILE, errno.ENFILE)
+        fix = "raise the limit (ulimit -n)" if many else "check the path, its permissions and the free space"
+        return f"{where}{error.strerror}; {fix}"
+    no_thread = str(error) == "can't start new thread"
+    if isinstance(error, MemoryError) or no_thread:
+        what = "memory, or the system allows no more threads" if no_thread else "memory"
+        return f"there is not enough {what}; use fewer workers, or set --memory if the command has it"
     what = f"{type(error).__name__}: {error}"
     frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
     relevant = [at for at in frames if at[0].startswith(PACKAGE) or not LIBRARY.search(at[0])]

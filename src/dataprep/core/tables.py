@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, DataprepError
+from dataprep.errors import CorruptShard, DataprepError, raise_if_short
 from dataprep.store import files
 
 from . import batch as B
@@ -174,9 +174,10 @@ def checked(
     """
     try:
         yield
-    except (ConnectionError, TimeoutError, MemoryError):  # not the fault of the file
+    except (ConnectionError, TimeoutError):  # not the fault of the file
         raise
     except (pa.ArrowException, OSError, DataprepError) as e:
+        raise_if_short(e)
         state = str(e).rstrip(".") if files.exists(url) else "it is missing"
         msg = f"{url} is not the {what} ({state}); {fix}"
         raise CorruptShard(msg) from e

@@ -31,7 +31,7 @@ from dataprep.core.folder import (
 )  # fmt: skip
 from dataprep.core.folder import INDEX as OWN
 from dataprep.core.runner import Runner, runner_of
-from dataprep.errors import DataprepError, PlanError, counted
+from dataprep.errors import DataprepError, PlanError, counted, raise_if_short
 from dataprep.search.claim import INDEX
 from dataprep.search.index import index_manifest
 from dataprep.search.shard import KINDS, SHARDS
@@ -255,6 +255,7 @@ def _rows(url: str, docs: int) -> Iterator[str]:
         try:
             ids = pq.read_table(f, columns=["id"])["id"].to_numpy()
         except pa.ArrowException as e:
+            raise_if_short(e)
             yield f"cannot be read ({str(e).splitlines()[0][:120]})"
             return
     if len(ids) != docs:

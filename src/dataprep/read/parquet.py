@@ -24,7 +24,7 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Reader, Slice
-from dataprep.errors import ReadError
+from dataprep.errors import ReadError, raise_if_short
 from dataprep.read.json.columns import arrow_type, check_taken
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
@@ -227,6 +227,7 @@ def _open(url: str) -> Iterator[pq.ParquetFile]:
             with pq.ParquetFile(f) as file:
                 yield file
         except (pa.ArrowException, OSError, UnicodeDecodeError) as e:  # the last: a damaged name of a column
+            raise_if_short(e)
             msg = f"this is not a whole Parquet file ({str(e).splitlines()[0]}); fetch it again"
             raise ReadError(msg, url) from e
 

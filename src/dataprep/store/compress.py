@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 import pyarrow as pa
 import zstandard
 
-from dataprep.errors import ReadError
+from dataprep.errors import ReadError, raise_if_short
 
 T = TypeVar("T")
 STEP = 1 << 17  # bytes: pyarrow loses those of a read in which damage is found
@@ -155,6 +155,7 @@ class _Checked(io.RawIOBase):
         except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner tries again
             raise
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as e:
+            raise_if_short(e)
             if any(words in str(e) for words in WINDOW):
                 kind = "xz" if isinstance(e, lzma.LZMAError) else "zstd"
                 msg = (

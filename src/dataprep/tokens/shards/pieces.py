@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
-from dataprep.errors import CorruptShard
+from dataprep.errors import CorruptShard, raise_if_short
 from dataprep.store import files
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import DTYPES
@@ -93,6 +93,7 @@ def read_rows(url: str) -> pa.RecordBatch:
         with pa.memory_map(os.fsencode(f"{url}.docs.arrow")) as f:
             return pa.ipc.open_file(f).get_batch(0)
     except (OSError, pa.ArrowException) as e:
+        raise_if_short(e)
         msg = f"{url}.docs.arrow is not what this run wrote ({str(e).splitlines()[0]}); remove it and run again"
         raise CorruptShard(msg) from e
 

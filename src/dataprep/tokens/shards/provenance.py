@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, DataprepError
+from dataprep.errors import CorruptShard, DataprepError, raise_if_short
 from dataprep.store import files
 from dataprep.tokens.shard_format import AGAIN
 
@@ -64,6 +64,7 @@ def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Tabl
         with files.open_arrow(url) as f:
             return pq.read_table(f, columns=list(columns))
     except (DataprepError, pa.ArrowException, OSError) as e:
+        raise_if_short(e)
         msg = f"{url} is not the table that was written ({str(e).splitlines()[0]}); {AGAIN}"
         raise CorruptShard(msg) from e
 
