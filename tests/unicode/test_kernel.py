@@ -10,6 +10,7 @@ import pkgutil
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -252,3 +253,18 @@ def test_compiled_code_of_others_is_not_loaded(tmp_path, monkeypatch, state) -> 
     assert cache_root.__wrapped__() == (kernels if state == "mine" else None)
     if state == "mine":
         assert not kernels.stat().st_mode & 0o077
+
+
+@pytest.mark.parametrize("given", ["", "cache", None])
+def test_a_user_without_a_home_folder(tmp_path, monkeypatch, given) -> None:
+    """As in a container; a cache folder that is empty or relative is no setting, and nothing is made where we are."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.setattr(dataprep.unicode.kernel.config, "CACHE_DIR", "")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if given is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+    me = f"dataprep-{os.getuid()}"
+    assert cache_root.__wrapped__() == tmp_path / "tmp" / me / "dataprep" / "kernels"
+    assert os.listdir(tmp_path) == ["tmp"]

@@ -9,6 +9,7 @@ kernel, when every name is defined.
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import hashlib
 import os
@@ -213,8 +214,7 @@ def cache_root() -> Path | None:
 
     Compiled code is loaded without a check of its content, so a folder to which another user can write is never used.
     """
-    *own, temporary = _roots()
-    for root in (*(root.resolve() for root in own), temporary):
+    for root in _roots():
         folder = root / "dataprep" / "kernels"
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -239,13 +239,21 @@ def _is_private(folder: Path) -> bool:
 
 
 def _roots() -> list[Path]:
-    """Return the folders to try: Numba's own setting, the user's cache folder, the machine's temporary folder."""
-    home = Path.home()
+    """Return the folders to try: Numba's own setting, the user's cache folder, the machine's temporary folder.
+
+    As XDG asks, a setting that is empty or relative is none. A user may have no home folder, and a machine no temporary
+    one.
+    """
+    home = Path(os.path.expanduser("~"))  # "~" if the user has none
     if sys.platform == "win32":
         user = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
     elif sys.platform == "darwin":
         user = home / "Library" / "Caches"
     else:
-        user = Path(os.environ.get("XDG_CACHE_HOME", home / ".cache"))
-    temporary = Path(tempfile.gettempdir()) / f"dataprep-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    return [*([Path(config.CACHE_DIR)] if config.CACHE_DIR else []), user, temporary]
+        given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        user = given if given.is_absolute() else home / ".cache"
+    own = [*([Path(config.CACHE_DIR)] if config.CACHE_DIR else []), *([user] if user.is_absolute() else [])]
+    found = [root.resolve() for root in own]  # a user's own folder may be a link; one that all can make may not
+    with contextlib.suppress(FileNotFoundError):
+        found.append(Path(tempfile.gettempdir()) / f"dataprep-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
+    return found
