@@ -22,6 +22,7 @@ def main() -> None:
     ours = [(number, before) for number, before in usual if is_main and signal.getsignal(number) == before]
     for number, _ in ours:
         signal.signal(number, _not_begun)
+    _open_streams()
     _check_address_space()
     from .cli import main as run
     from .store.stopping import clean_end
@@ -35,6 +36,21 @@ def main() -> None:
         if e.code in STOPPED:
             _end(int(e.code or 0))
         raise
+
+
+def _open_streams() -> None:
+    """Open the null device in place of closed standard streams, whose numbers files of results would get.
+
+    What a library prints by number 2 would be written into them.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+        if getattr(sys, name) is None:
+            stream = os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
 
 
 def _check_address_space() -> None:

@@ -203,6 +203,21 @@ def test_a_small_address_space_is_one_sentence():
     assert re.fullmatch(r"dataprep: the limit of address space is 1.00 GB and must be .* ulimit -v\n", found.stderr)
 
 
+def test_closed_streams_are_the_null_device():
+    """Else files of results get their numbers, and what a library prints by number is written into them."""
+    code = """
+import os, sys
+os.closerange(0, 3)
+sys.stdin = sys.stdout = sys.stderr = None
+from dataprep.__main__ import _open_streams
+_open_streams()
+null = os.stat(os.devnull).st_rdev
+print("nobody reads this", file=sys.stderr, flush=True)
+sys.exit(0 if {os.fstat(n).st_rdev for n in range(3)} == {null} and sys.stdin.read() == "" else 3)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
 def test_ctrl_c_before_the_command_begins_is_one_sentence(monkeypatch, capsys):
     """Declaring the options of all commands takes some tenths of a second."""
     monkeypatch.setattr(stopping, "_folders", [])
