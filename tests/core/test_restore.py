@@ -35,7 +35,7 @@ def test_a_text_inside_an_object_goes_back_there(tmp_path, times):
     for n in range(times):
         docs = dp.Pipeline().run(docs, str(tmp_path / f"out{n}"))
     table = docs.to_arrow(restore=True)
-    assert table.column_names == ["a", "n", "e", "f", "length"]
+    assert table.column_names == ["n", "a", "e", "f", "length"]
     found = table.to_pylist()
     assert [row["a"]["b"]["c"] for row in found] == ["ONE", "TWO"]
     assert [row["a"].get("d") for row in found] == [2, None]

@@ -204,6 +204,14 @@ def test_wrong_parameters_are_refused(wrong, model):
         Perplexity(**({"model": model} | wrong))
 
 
+def test_a_missing_model_is_told_from_a_missing_tokenizer(model):
+    """Each error states what makes the missing file: train-ngram makes no SentencePiece model."""
+    with pytest.raises(PlanError, match=r"there is no model at absent\.arpa; .*`dataprep train-ngram`"):
+        Perplexity(model="absent.arpa", tokenizer="absent.model")
+    with pytest.raises(PlanError, match=r"no SentencePiece model at .*'absent\.model'.*`dataprep fit-language`"):
+        Perplexity(model=model, tokenizer="absent.model")
+
+
 def ranked(n):
     """Texts of rising perplexity: ever more words that nobody knows."""
     return [" ".join(["the big dog sings"] * (n - i) + ["xq"] * i) for i in range(n)]

@@ -158,12 +158,35 @@ def test_json_lines_come_back(tmp_path):
     assert found["body"].to_pylist() == ["a", "b", "c"]
     assert found["k"].to_pylist() == ["1", "1", None]
     assert found["v"].to_pylist() == [[1], None, None]
+    assert found.column_names == ["body", "k", "v", "w", "big"]
     a, b = (
         dp.Pipeline().run(dp.read(str(tmp_path / f"{n}.jsonl"), text=t), out=str(tmp_path / n))
         for n, t in (("a", "body"), ("b", "other"))
     )
     with pytest.raises(PlanError, match="different fields"):
         dp.read([a, b]).to_arrow(restore=True)
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["there", "gone"])
+def test_json_lines_come_back_in_their_order(gone, tmp_path):
+    """The text is where it was in the first record, as long as the file is there; named columns are, too."""
+    rows = [{"id": 1, "text": "one", "url": "x", "n": 2}, {"late": 1, "text": "two"}]
+    (tmp_path / "a.jsonl").write_bytes(b"\xef\xbb\xbf\n" + b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    docs = dp.Pipeline().run(dp.read(str(tmp_path / "a.jsonl"), columns=["url"]), out=str(tmp_path / "out"))
+    if gone:
+        (tmp_path / "a.jsonl").unlink()
+    expected = ["text", "id", "n", "late", "url"] if gone else ["id", "text", "url", "n", "late"]
+    assert docs.to_arrow(restore=True).column_names == expected
+
+
+def test_an_index_comes_back_as_a_column_only(tmp_path):
+    """As the page says: a frame gets a new index, and reset_index keeps the old one."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": ["one", "two"]}, index=["a", "b"])
+    back = dp.read(frame, out=str(tmp_path / "a")).to_pandas(restore=True)
+    assert (back.columns.tolist(), back.index.tolist()) == (["text"], [0, 1])
+    back = dp.read(frame.reset_index(), out=str(tmp_path / "b")).to_pandas(restore=True)
+    assert back.set_index("index").index.tolist() == ["a", "b"]
 
 
 def test_list_reads_once(tmp_path):

@@ -14,13 +14,16 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.errors import require
+from dataprep.errors import ReadError, require
 from dataprep.store import files
 
 from . import batch as B
 from .folder import Folder
 from .part import Part, Sealed
 from .reader import Reader, reader_of
+
+FIRST_BYTES = 1 << 20  # of JSON Lines, in which the first record is looked for
+BOM = b"\xef\xbb\xbf"
 
 
 def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
@@ -44,7 +47,8 @@ def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
         found[path[0]] = [_inside(row.get(path[0]), path[1:], text) for row, text in zip(rows, texts, strict=True)]
     columns = {name: _column(found[name], types.get(name)) for name in found if name not in added}
     columns |= {name: _parsed(values, types.get(name)) for name, values in added.items()}
-    order = [*types, path[0], *columns]
+    first = [name for name in _first_names(inputs) if name in {path[0], *columns}]
+    order = [*types, *first, path[0], *columns]
     empty = {name: pa.nulls(len(table), kind) for name, kind in types.items()}
     return pa.table({name: (empty | columns)[name] for name in dict.fromkeys(order)})
 
@@ -75,6 +79,20 @@ def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:
             with files.open_raw(url) as f:
                 found = {field.name: field.type for field in pq.read_schema(f)} | found
     return found
+
+
+def _first_names(inputs: Sequence[tuple[Reader, str]]) -> list[str]:
+    """Return the fields of the first record of JSON Lines among the input files, in its order; [] if none can be read.
+
+    `meta` does not say where among the others the text was.
+    """
+    for reader, url in inputs:
+        if type(reader).__name__ == "Jsonl" and (files.is_local(url) or "***" not in url):
+            with contextlib.suppress(ReadError, OSError, ValueError), files.open_read(url) as stream:
+                record = orjson.loads(stream.read(FIRST_BYTES).lstrip(BOM).lstrip().partition(b"\n")[0])
+                if isinstance(record, dict):
+                    return list(record)
+    return []
 
 
 def _inside(value: Any, path: Sequence[str], text: str) -> Any:

@@ -91,10 +91,13 @@ class Perplexity(ScoredFilter):
             msg = "preset='ccnet2020' sets unit and normalize; leave these out"
             raise PlanError(msg)
         _kenlm()
-        for path in (self.model, self.tokenizer):
-            if path is not None and not _paths(path):
-                msg = f"there is no model at {path}; give the path of one, or make one with `dataprep train-ngram`"
-                raise PlanError(msg)
+        if not _paths(self.model):
+            msg = f"there is no model at {self.model}; give the path of one, or make one with `dataprep train-ngram`"
+            raise PlanError(msg)
+        if self.tokenizer is not None and not _paths(self.tokenizer):
+            msg = f"there is no SentencePiece model at tokenizer={self.tokenizer!r}; give the path of the one that the "
+            msg += "n-gram model was trained with, or let `dataprep fit-language` train both"
+            raise PlanError(msg)
         for path in [] if self._is_folder else [*_paths(self.model), *_paths(self.tokenizer or "")]:
             check_sealed("Perplexity", path)
         for path in _paths(self.model):
