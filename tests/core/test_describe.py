@@ -194,9 +194,9 @@ def test_stages_inside_stages_are_stated():
     assert (inner["class"], stated([dp.Exact()])[0], stated({1: dp.Exact()})["1"]) == ("Exact", inner, inner)
     assert spelled({"class": "A", "fields": {"n": 1, "b": inner}}) == f"A(n=1, b={spelled(inner)})"
     values = ({"b", "a"}, frozenset({2, 1}), {"c", 3}, (1, 2), np.arange(2), read, Odd)
-    values = (*values, True, -(2**63), 2**63, float("nan"), "\udcff")
+    values = (*values, None, True, -(2**63), 2**63, float("nan"), "\udcff")
     assert [stated(v) for v in values] == [
-        ["a", "b"], [1, 2], [3, "c"], [1, 2], [0, 1], "read", "Odd", True, -(2**63), str(2**63), "nan", "\\udcff",
+        ["a", "b"], [1, 2], [3, "c"], [1, 2], [0, 1], "read", "Odd", None, True, -(2**63), str(2**63), "nan", "\\udcff",
     ]  # fmt: skip
     assert stated("https://ada:pw@h/a") == "https://***@h/a"
 

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import dataprep as dp
+import laws
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, TOKENS
+from dataprep.errors import ReadError
 from dataprep.forget.family import Relative, find_family
+from dataprep.forget.forget import forget
 from dataprep.forget.leftovers import _input_of, refill_filters, remaining_files, remove_work_files
 from dataprep.report import write as write_report
 from dataprep.store import atomic, files
@@ -171,3 +174,17 @@ def test_a_filter_is_filled_with_what_its_step_read(tmp_path, kind) -> None:
     (sentence,) = refill_filters(node)
     assert sentence == f"{steps[2].url}/filter.bloom was filled again from the {len(read[2])} documents that are left"
     assert not files.exists(steps[2].path("anew"))
+
+
+def test_what_a_killed_attempt_left_goes_and_other_damage_is_told(tmp_path) -> None:
+    """A file under a temporary name may hold the text; a shard that is missing may have held it, too."""
+    out = dp.Pipeline().run(laws.dataset_of(tmp_path, list("abcdef"), parts=3), str(tmp_path / "out")).url
+    *_, last = (row["id"] for row in dp.open_dataset(out))
+    put(tmp_path / "out", "data/.part-00000-000.parquet.0123456789ab.tmp")
+    forget(out, [last])
+    assert sorted(files.listdir(f"{out}/data")) == [
+        "part-00000-000.parquet", "part-00001-000.parquet", "part-00002-000.g1.parquet",
+    ]  # fmt: skip
+    files.remove(f"{out}/data/part-00001-000.parquet")
+    with pytest.raises(ReadError, match="part-00001-000.parquet: cannot be opened"):
+        forget(out, [last - 1])

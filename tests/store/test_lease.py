@@ -251,7 +251,7 @@ def test_a_lease_without_its_lock(tmp_path, monkeypatch, stated, age, locks, hol
 
 
 def test_the_heartbeat_touches_the_file(tmp_path, monkeypatch):
-    """Again and again while the block runs."""
+    """Again and again while the block runs; no file stays open."""
     monkeypatch.setattr(lease, "BEAT", 0.001)
     with held(str(tmp_path)):
         for _ in range(2):
@@ -260,6 +260,9 @@ def test_the_heartbeat_touches_the_file(tmp_path, monkeypatch):
             while os.stat(tmp_path / NAME).st_mtime < 100:
                 assert time.monotonic() < ends
                 time.sleep(0.001)
+        assert lease.holder(str(tmp_path))["pid"] == os.getpid()
+        with pytest.raises(InUse), held(str(tmp_path)):
+            pytest.fail("two writers")
     opened = [Path("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
     assert not [place for place in opened if place.is_symlink() and str(tmp_path) in os.readlink(place)]
 

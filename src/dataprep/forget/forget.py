@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Ids, show_id
-from dataprep.core.dataset import open_dataset
 from dataprep.core.folder import DATASET, TOKENS
 from dataprep.core.forget_list import listed, noted
 from dataprep.core.notebook import block
@@ -228,7 +227,6 @@ def _remove(nodes: list[Relative], lists: dict[Relative, Ids], run: Runner | Non
         cleared += remove_work_files(node)
         if node.manifest:
             cleared += refill_filters(node, run)
-            open_dataset(node.url)
     return removed, cleared
 
 
