@@ -208,3 +208,43 @@ def test_bytes_that_tell(data, most) -> None:
         assert bare.without_tags(data, most, scripts=scripts) == twin.without_tags(data, scripts=scripts)[:most]
     assert bare.shortened(data) == twin.shortened(data)
     assert bare.high_bytes(data) == twin.high_bytes(data)
+
+
+LETTERS = {
+    "cs": "Ráno bylo staré město tiché a lidé šli na trh pro chléb. Muž řekl, že je to příliš dlouhá cesta.",
+    "pl": "Rano stare miasto było ciche, a ludzie szli na targ po chleb. Mężczyzna powiedział, że droga będzie długa.",
+    "sv": "På morgonen var den gamla staden tyst, och människorna gick för att köpa bröd. Vägen är lång men så skön.",
+    "fr": NEWS["fr"], "pt": NEWS["pt"], "de": NEWS["de"], "is": NEWS["is"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("evidence", ["default header alone", "default meta alone", "nothing"])
+@pytest.mark.parametrize(
+    ("lang", "charset"),
+    [("cs", "cp1250"), ("cs", "iso8859-2"), ("pl", "cp1250"), ("sv", "mac-roman"), ("pt", "mac-roman"),
+     ("fr", "cp1252"), ("de", "cp1252"), ("sv", "cp1252"), ("is", "cp1252"), ("pt", "cp1252")],
+)  # fmt: skip
+def test_letters_of_one_language_tell_the_charset(lang, charset, evidence):
+    """Without a name of use, Latin script is read in the charset in which a page has the letters of one language."""
+    header, meta = EVIDENCE[evidence]
+    text = PAGE.format(meta=f"<meta charset={meta}>" if meta else "", title=LETTERS[lang][:30], text=LETTERS[lang])
+    assert characters(text.encode(charset), header, is_html=True)[0] == text
+
+
+@pytest.mark.parametrize(
+    ("data", "header", "text", "charset"),
+    [
+        (b"<p>~{<:Ky2;Hg~} ~~ ~{NpJ)~}", "hz-gb-2312", "<p>己所不如 ~ 勿施", "hz"),
+        (b"<p>~{<:Ky~} ~{2;Hg~} ~{NpJ)~}", "", "<p>己所 不如 勿施", "hz"),
+        (b"<p>a ~{ b ~} and ~{<:~}", "", "<p>a ~{ b ~} and ~{<:~}", "utf-8"),
+        (b"<p>gr+APY-n +- 1", "utf-7", "<p>grön + 1", "utf-7"),
+        (b'<meta charset="UTF-7"><p>gr+APY-n', "", '<meta charset="UTF-7"><p>grön', "utf-7"),
+        (b"<p>gr+APY-n", "", "<p>gr+APY-n", "utf-8"),
+        (b"<p>C++ and 1+1", "utf-7", "<p>C++ and 1+1", "utf-8"),
+        ("<p>gr+APY-n ö".encode(), "utf-7", "<p>gr+APY-n ö", "utf-8"),
+    ],
+    ids=["hz", "hz-bare", "no-hz", "utf7", "utf7-meta", "utf7-bare", "no-utf7", "no-ascii"],
+)
+def test_charsets_of_seven_bits(data, header, text, charset):
+    """HZ by name or by its runs, UTF-7 by name; where neither decodes to more than ASCII, the bytes are as they are."""
+    assert characters(data, header, is_html=True)[:2] == (text, charset)

@@ -9,6 +9,7 @@ from functools import cache
 
 from dataprep.errors import need
 
+from .alphabets import by_letters
 from .bare import high_bytes, without_tags
 from .garbled import RELATED, garbled
 from .response import refuse
@@ -23,6 +24,9 @@ BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\
           b"MZ\x90", b"\x7fELF", b"\x00\x00\x01\x00", b"RIFF", b"\xd0\xcf\x11\xe0", b"wOF2", b"wOFF")  # fmt: skip
 META = re.compile(rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
 FEW_HIGH = 16
+LETTERS = 1 << 14  # bytes of a page whose letters are judged
+HZ = re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}")  # Chinese characters in ASCII: `~{<:Ky~}`
+FEW_HZ = 3  # such runs, where no charset is named
 ASCII = bytes(range(128))
 UKRAINIAN = b"\xa4\xa6\xa7\xad\xb4\xb6\xb7\xbd"  # letters of KOI8-U, lines of tables in KOI8-R
 HANGUL = re.compile("[가-힣]")
@@ -74,15 +78,18 @@ def characters(data: bytes, declared: str, *, is_html: bool, seen: Glance | None
     """Decode a page; return (text, charset that decoded it, share of the evidence that names this charset, 0 to 1).
 
     data: the page's bytes. declared: the charset in the HTTP headers, or "". seen: `glance(data)`, if it is known. If
-    there is a byte order mark, it decides. Otherwise, bytes of which every other one is zero are decoded as UTF-16, and
-    valid UTF-8 as UTF-8. For all other bytes the candidates are the charset of HTTP, that of the tag `meta`, and the
-    one that Resiliparse detects, the most plausible first. The first candidate that decodes every character is used,
-    or, if there is none, the first that decodes 99 % of them.
+    there is a byte order mark, it decides. Otherwise, bytes of which every other one is zero are decoded as UTF-16,
+    ASCII with the escapes of HZ or of declared UTF-7 as these, and valid UTF-8 as UTF-8. For all other bytes the
+    candidates are the charset of HTTP, that of the tag `meta`, and the one that Resiliparse detects, the most plausible
+    first. The first candidate that decodes every character is used, or, if there is none, the first that decodes 99 %
+    of them.
 
     Raises Refused with the reason "charset" if none does.
     """
     seen = seen or glance(data)
-    for mark, name in (*BOMS, (b"", utf16_of(data[:SAMPLE]) if seen.n_zeros or not data else "")):
+    wide = utf16_of(data[:SAMPLE]) if seen.n_zeros or not data else ""
+    seven = _seven_bits(data, declared, is_html=is_html) if data.isascii() else ""
+    for mark, name in (*BOMS, (b"", wide or seven)):
         if name and data.startswith(mark):
             return data[len(mark) :].decode(name, "replace"), name, 1.0
     first = codec_of(declared)
@@ -108,6 +115,26 @@ def characters(data: bytes, declared: str, *, is_html: bool, seen: Glance | None
         if text.count("\ufffd") <= MAX_WRONG * len(text):
             return text, name, _share(name, evidence)
     return refuse("charset")
+
+
+def _seven_bits(data: bytes, declared: str, *, is_html: bool) -> str:
+    """Return "utf-7" or "hz" if a page of ASCII is text in it, or "".
+
+    UTF-7 must be declared, since `+AB-` may be a formula; HZ must be declared or have several runs of characters.
+    """
+    label = declared.strip().lower()
+    name = "hz" if b"~{" in data else "utf-7" if b"+" in data else ""
+    if name == "utf-7" and label != name and not (is_html and (b"utf-7" in data or b"UTF-7" in data)):
+        return ""
+    meta = META.search(data, 0, 16 * SAMPLE) if name and is_html else None
+    named = (label, meta[1].decode().lower() if meta else "")
+    if name == "utf-7" and name not in named:
+        return ""
+    if name == "hz" and len(HZ.findall(data)) < (1 if any(one.startswith("hz") for one in named) else FEW_HZ):
+        return ""
+    with contextlib.suppress(UnicodeDecodeError):
+        return name if name and not data.decode(name).isascii() else ""
+    return ""
 
 
 def utf16_of(head: bytes) -> str:
@@ -136,7 +163,8 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     `ISO-8859-1` is the default of servers, so it counts less than any other name. First are charsets that suit the
     bytes: in Latin script few bytes over 127 stand next to others, in other scripts most do. Then those in which the
     text is not garbled, then those that two pieces of evidence name, then HTTP, `meta` and the detector, which is not
-    trusted with few bytes.
+    trusted with few bytes. Before all stands a charset of Latin script in which the page has the letters of one
+    language, if it has not in the first one.
     """
     if declared.startswith(ASCII_DIFFERS):
         return [name for name in (declared, meta, detected) if name]
@@ -156,9 +184,11 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     if judged and is_latin and wrong.issuperset(LATIN.intersection(names)):
         more = [name for name in OTHER_LATIN if name not in names]
         names, wrong = names + more, wrong | garbled(data, more)
-    return sorted(
-        names, key=lambda name: ((name in LATIN) != is_latin, name in wrong, -votes.count(SAME.get(name) or name))
-    )
+    names.sort(key=lambda name: ((name in LATIN) != is_latin, name in wrong, -votes.count(SAME.get(name) or name)))
+    if is_latin and names:
+        high_only = without_tags(data[: 4 * LETTERS], LETTERS, scripts=True).translate(None, ASCII)
+        names = [name for name in (by_letters(high_only, names[0]), *names) if name]
+    return names
 
 
 def _share(name: str, evidence: list[str]) -> float:
