@@ -74,7 +74,8 @@ def blocks(archive: Archive) -> Iterator[ArchiveBlock]:
     is_gzip = archive.magic == GZIP and archive.apart is True and not archive.damaged
     source: Any = _Members(archive) if is_gzip and _gzip_reader() is not None else _Stream(archive)
     rows = np.empty((MAX_RECORDS, COLUMNS), np.int64)
-    raw, held, size, why = bytearray(source.begun) + bytes(LARGEST), len(source.begun), SMALLEST, SHORT
+    raw, held, size, why = bytearray(len(source.begun) + LARGEST), len(source.begun), SMALLEST, SHORT
+    raw[:held] = source.begun  # what is not filled takes no memory yet
     try:
         while why != ODD and held < MAX_RECORD:
             got = 0

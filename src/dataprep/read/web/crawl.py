@@ -211,8 +211,8 @@ class Crawl(LimitedReader):
 
         The texts of all pages are extracted in a row, so that the parser's code and data stay in the cache.
         """
-        found = [self._finish(page, refused) for page in held]
-        held.clear()
+        held.reverse()
+        found = [self._finish(held.pop(), refused) for _ in range(len(held))]  # each page leaves its memory to the next
         yield from (record for record in found if record is not None)
 
     def _finish(self, page: PageRecord, refused: list[Refusal]) -> Record | None:

@@ -49,6 +49,8 @@ def garbled(data: bytes, charsets: Iterable[str]) -> set[str]:
 def _is_garbled(sample: bytes, charset: str) -> bool:
     text = sample.decode(charset, "replace")
     beyond = len(text) - len(text.encode("ascii", "ignore"))
+    if beyond < FEWEST:  # each place has one of these characters
+        return False
     places = places_of(text)
     return places >= FEWEST and places * PER_PLACE > beyond
 

@@ -93,10 +93,11 @@ def characters(data: bytes, declared: str, *, is_html: bool, seen: Glance | None
         if name and data.startswith(mark):
             return data[len(mark) :].decode(name, "replace"), name, 1.0
     first = codec_of(declared)
-    if not first.startswith(ASCII_DIFFERS) and not seen.n_escapes:
+    if not first.startswith(ASCII_DIFFERS) and not seen.has_escapes:
         with contextlib.suppress(UnicodeDecodeError):
             return data.decode(), "utf-8", 1.0
-    meta = META.search(data, 0, 16 * SAMPLE) if is_html else None
+    stated = is_html and b"charset" in data[: 16 * SAMPLE].lower()
+    meta = META.search(data, 0, 16 * SAMPLE) if stated else None
     detect = need("resiliparse.parse.encoding", extra="warc").detect_encoding
     found = codec_of(detect(without_tags(data, len(data), scripts=False) if is_html else data) or "")
     evidence = [first, codec_of(meta[1].decode()) if meta else "", found]

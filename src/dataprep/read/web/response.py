@@ -19,8 +19,7 @@ STATUS = re.compile(rb"(?:\r?\n){0,2}(?:HTTP/\d(?:\.\d)?|ICY)[ \t]+(\d{3})\b")  
 HEAD_END = re.compile(rb"\n\r*\n")
 CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]*)?\r?\n")
 NAMED = re.compile(
-    rb"^(content-type|content-encoding|transfer-encoding)[ \t]*:([^\r\n]*(?:\r*\n[ \t][^\r\n]*)*)",
-    re.IGNORECASE | re.MULTILINE,
+    rb"\n(content-type|content-encoding|transfer-encoding)[ \t]*:([^\r\n]*(?:\r*\n[ \t][^\r\n]*)*)", re.IGNORECASE
 )
 JOINED = {"content-encoding", "transfer-encoding"}
 BEGINS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}

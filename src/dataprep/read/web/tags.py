@@ -21,32 +21,31 @@ SAMPLE = 4_096
 
 
 class Glance(NamedTuple):
-    """Counts of bytes of a page: those that begin a tag, and escapes; in its first 4 kB, zeros and controls.
+    """Counts of bytes of a page: those that begin a tag; in its first 4 kB, zeros and controls; whether it has escapes.
 
     Controls are the bytes below 32 that text does not have, so not white space and escapes.
     """
 
     n_tags: int
-    n_escapes: int
     n_zeros: int
     n_controls: int
+    has_escapes: bool
 
 
 def glance(data: bytes) -> Glance:
     """Count some bytes of a page."""
-    return Glance(*_glance(np.frombuffer(data, np.uint8)))
+    return Glance(*_glance(np.frombuffer(data, np.uint8)), b"\x1b" in data)
 
 
 @kernel(_nrt=False)
-def _glance(data: npt.NDArray[np.uint8]) -> tuple[Any, Any, Any, Any]:
-    tags = escapes = zeros = controls = np.int64(0)
+def _glance(data: npt.NDArray[np.uint8]) -> tuple[Any, Any, Any]:
+    tags = zeros = controls = np.int64(0)
     for c in data:
         tags += c == 60
-        escapes += c == 27
     for c in data[:SAMPLE]:
         zeros += c == 0
         controls += (c < 9) | ((c > 13) & (c < 27)) | ((c > 27) & (c < 32))
-    return tags, escapes, zeros, controls
+    return tags, zeros, controls
 
 
 FREE = 256  # nested elements or attributes of one tag that cost nothing; browsers nest 512 at most
