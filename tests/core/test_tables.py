@@ -27,7 +27,7 @@ from dataprep.core.tables import (
     write_spans,
     write_verdicts,
 )
-from dataprep.errors import CorruptShard, ReadError
+from dataprep.errors import CorruptShard, ReadError, Transient
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 5)), max_size=9))
@@ -120,7 +120,9 @@ def test_columns_are_the_documented_ones(schema) -> None:
     assert " ".join(f"{f.name}:{f.type}{'' if f.nullable else '!'}" for f in schema) == COLUMNS[schema]
 
 
-@pytest.mark.parametrize("error", [ConnectionError(), TimeoutError(), MemoryError(), KeyError("a")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [Transient("a"), ConnectionError(), TimeoutError(), MemoryError(), KeyError("a")], ids=repr
+)
 def test_what_is_no_fault_of_the_file_passes(tmp_path, error) -> None:
     """As it was raised."""
     with pytest.raises(type(error)), checked(str(tmp_path)):

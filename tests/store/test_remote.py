@@ -1,12 +1,18 @@
 """Everything by URL: a pipeline over fsspec storage, and what happens when the network fails."""
 
+import gzip
 import http.server
 import importlib
+import io
+import json
+import re
 import threading
 import traceback
 from typing import ClassVar
 
 import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
@@ -25,6 +31,7 @@ class Flaky(MemoryFileSystem):
     store: ClassVar[dict] = {}
     pseudo_dirs: ClassVar[list] = [""]
     failures = 0
+    breaks = 0  # files whose reading is reset
     writes = 0  # files that were opened to be written
     fails_at = (0, "")  # number of such a file, and what fails: "open", "write" or "commit"
 
@@ -38,6 +45,9 @@ class Flaky(MemoryFileSystem):
             msg = "reset by peer"
             raise ConnectionResetError(msg)
         file = super()._open(path, mode, **kwargs)
+        if mode == "rb" and Flaky.breaks:
+            Flaky.breaks -= 1
+            file = _Reset(file.getvalue())
         if mode == "wb":
             Flaky.writes += 1
             if Flaky.fails_at[0] == Flaky.writes:
@@ -45,6 +55,15 @@ class Flaky(MemoryFileSystem):
                     _full()
                 setattr(file, Flaky.fails_at[1], _full)
         return file
+
+
+class _Reset(io.BytesIO):
+    """A file of which nothing can be read, since the connection is reset."""
+
+    def read(self, *_):
+        raise ConnectionResetError
+
+    readinto = read
 
 
 def _full(*_, **__):
@@ -89,6 +108,18 @@ def test_a_reset_connection_is_tried_again(bucket):
     Flaky.failures = 2
     assert dp.Pipeline().run(docs, f"{bucket}/one").count == 40
     assert Flaky.failures == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_connection_that_is_reset_is_not_a_damaged_file(bucket, tmp_path, name):
+    """`ConnectionResetError` is an OSError, as damaged files raise."""
+    docs = dp.read(f"{bucket}/in/{name}", on_bad_file="skip")
+    assert docs.key
+    Flaky.breaks = 1
+    found = dp.Pipeline().run(docs, out=str(tmp_path / "out"))
+    assert Flaky.breaks == 0
+    assert found.count == docs.count
+    assert not len(found.unread())
 
 
 def test_a_write_that_fails_leaves_a_run_that_resumes(bucket):
@@ -176,3 +207,46 @@ def test_a_server_that_states_no_size_is_one_sentence():
         with pytest.raises(ReadError, match="does not state its size; download the file"):
             dp.read(f"http://127.0.0.1:{server.server_port}/a.txt", format="lines")
         server.shutdown()
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.parquet"])
+def test_a_download_that_breaks_off_is_tried_again(tmp_path, name):
+    """The library's errors are not those of the network, or look like a damaged file."""
+    pytest.importorskip("aiohttp")
+    rows = [{"text": f"text {n}"} for n in range(100)]
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    content = {"a.jsonl": lines, "a.jsonl.gz": gzip.compress(lines), "a.parquet": sink.getvalue().to_pybytes()}[name]
+    to_break = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            if self.path != f"/{name}":
+                self.send_error(404)
+                return
+            first, last = map(int, re.findall(r"\d+", self.headers.get("Range", f"0-{len(content)}"))[:2])
+            part = content[first : last + 1]
+            self.send_response(206 if "Range" in self.headers else 200)
+            self.send_header("Accept-Ranges", "bytes")
+            self.send_header("Content-Range", f"bytes {first}-{first + len(part) - 1}/{len(content)}")
+            self.send_header("Content-Length", str(len(part)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(part[: len(part) // 2] if to_break else part)
+                self.close_connection = bool(to_break and to_break.pop())
+
+        do_HEAD = do_GET  # noqa: N815 - the name that the library calls
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        docs = dp.read(f"http://127.0.0.1:{server.server_port}/{name}", on_bad_file="skip")
+        assert docs.key
+        to_break.append(True)
+        found = dp.Pipeline().run(docs, out=str(tmp_path / "out"))
+        server.shutdown()
+    assert not to_break
+    assert [document["text"] for document in found] == [row["text"] for row in rows]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, DataprepError, raise_if_short
+from dataprep.errors import CorruptShard, DataprepError, Transient, raise_if_short
 from dataprep.store import files
 
 from . import batch as B
@@ -174,7 +174,7 @@ def checked(
     """
     try:
         yield
-    except (ConnectionError, TimeoutError):  # not the fault of the file
+    except (Transient, ConnectionError, TimeoutError):  # not the fault of the file
         raise
     except (pa.ArrowException, OSError, DataprepError) as e:
         raise_if_short(e)

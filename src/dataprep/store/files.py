@@ -25,7 +25,7 @@ from . import compress
 from .as_json import json_bytes
 from .atomic import is_attempt, regular, whole
 from .checksum import checked, stamped
-from .servers import answered
+from .servers import RemoteStream, answered
 
 HASH_BLOCK = 1 << 20
 SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
@@ -208,7 +208,7 @@ def _opened(url: str, opened: Callable[[str], Any]) -> Any:
     try:
         if is_local(url):
             return opened(os.fspath(regular(path_of(url))))
-        return _answer(url, "open", "rb")
+        return RemoteStream(_answer(url, "open", "rb"), url)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as e:
         msg = f"cannot be opened ({e.strerror or e}); check the path"
         raise ReadError(msg, url) from e

@@ -1,22 +1,31 @@
-"""Errors of HTTP servers, as those of dataprep; those of `aiohttp` state the URL with its signature."""
+"""Errors of remote files, as those of dataprep.
+
+A Runner tries again after Transient. Others would end the run, or, as kinds of OSError, be taken for damage of a file;
+and those of `aiohttp` state the URL with its signature.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Iterator
+from typing import Any
+
+from fsspec.exceptions import FSTimeoutError
 
 from dataprep.errors import ReadError, Transient
 
+LOST = (ConnectionError, TimeoutError, FSTimeoutError)  # of the system and of fsspec
 TRY_AGAIN = (408, 425, 429)  # answers of servers to requests that came too late, too early or too often
 
 
 @contextlib.contextmanager
 def answered(url: str) -> Iterator[None]:
-    """Turn an error of HTTP in the `with` block into ReadError (the server refuses it) or Transient (try again)."""
+    """Turn network errors of the `with` block into ReadError (the server refuses it) or Transient (try again)."""
     try:
         yield
     except Exception as e:
-        if not type(e).__module__.startswith("aiohttp"):
+        if not isinstance(e, LOST) and not type(e).__module__.startswith("aiohttp"):
             raise
         status = getattr(e, "status", 0)
         if 400 <= status < 500 and status not in TRY_AGAIN:
@@ -25,3 +34,42 @@ def answered(url: str) -> Iterator[None]:
         state = f"answers with status {status}" if status else f"cannot be reached, or broke off ({type(e).__name__})"
         msg = f"{url}: the server {state}; check the URL and the network, and try again"
         raise Transient(msg) from None
+
+
+class RemoteStream(io.RawIOBase):
+    """A stream of a remote file: if it breaks off while it is read, the error is that of `answered`."""
+
+    def __init__(self, stream: Any, url: str) -> None:
+        super().__init__()
+        self.stream, self.url = stream, url
+
+    def readable(self) -> bool:
+        """Return True: the stream can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return whether the stream has `seek`."""
+        return bool(self.stream.seekable())
+
+    def read(self, size: int = -1) -> bytes:
+        """Return at most `size` bytes, -1: all that are left."""
+        with answered(self.url):
+            return bytes(self.stream.read(size))
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into `buffer`; return their number."""
+        with answered(self.url):
+            return int(self.stream.readinto(buffer))
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Move to an offset, and return it."""
+        return int(self.stream.seek(offset, whence))
+
+    def tell(self) -> int:
+        """Return the offset of the next byte."""
+        return int(self.stream.tell())
+
+    def close(self) -> None:
+        """Close the stream."""
+        self.stream.close()
+        super().close()
