@@ -86,7 +86,9 @@ def test_a_text_in_a_list_is_no_field_and_said(tmp_path, dataprep, monkeypatch):
     code, _, err = dataprep("init", "in")
     assert (code, "(text_in_list); `dataprep train` takes JSON Lines of chats" in err) == (1, True), err
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / "b.parquet")
-    write_lines(tmp_path / "in" / "c.jsonl", [{"text": text_of(n), "tags": ["long tag"] * 99} for n in range(20)])
+    deep = json.loads("[" * 900 + '"one"' + "]" * 900)
+    others = [{"text": text_of(n), "tags": ["long tag"] * 99, "deep": deep} for n in range(20)]
+    write_lines(tmp_path / "in" / "c.jsonl", others)
     assert survey("in").left_out == {"in/a.jsonl": "text_in_list", "in/b.parquet": "text_in_list"}
 
 
@@ -108,6 +110,7 @@ def test_the_field_of_a_saved_data_set(record, written, tmp_path, monkeypatch):
             survey("in")
         return
     init = importlib.import_module("dataprep.cli.init")  # the package has the function under this name
+    monkeypatch.setattr(init, "find_spec", lambda _: None)  # languages take seconds
     text = init.written("in", survey("in"), "pipeline.py")
     assert written in text
     assert "in a sample of 20 documents" in text

@@ -31,7 +31,7 @@ LOOSE = 20  # files of one folder that are named one by one; more are named by t
 LABEL_CHARS, LABEL_REPEATS = 30, 10  # a field of values this short, each this often on average, is a label
 FIELDS = ("text", "content", "raw_content", "body", "article", "document", "markdown", "maintext", "story")
 PAGES = ("warc", "arc", "wet", "wat")
-LIST = "[]"  # ends the name of a field whose texts are in a list, which no reader takes
+LIST = "\0[]"  # ends the name of a field whose texts are in a list, which no reader takes
 IN_LIST = "text_in_list"
 HINTS = {IN_LIST: "; `dataprep train` takes JSON Lines of chats as they are; join other lists to one text per record"}
 OTHERS = "; give a folder with documents or chats"
@@ -254,13 +254,6 @@ def _with_text(schema: pa.Schema) -> list[str]:
     return [field.name for field in schema if "string" in str(field.type)]
 
 
-def _inside(value: Any) -> list[str]:
-    """Return all strings of a list, also those in its objects and lists."""
-    if isinstance(value, (dict, list)):
-        return [text for one in (value.values() if isinstance(value, dict) else value) for text in _inside(one)]
-    return [value] if isinstance(value, str) else []
-
-
 def _values(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return the strings of records by field; a field of an object inside is named as in `text="message.body"`.
 
@@ -272,9 +265,10 @@ def _values(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
         while waiting:
             name, value = waiting.pop()
             if isinstance(value, dict):
-                waiting += [(f"{name}.{inner}", some) for inner, some in list(value.items())[::-1]]
+                listed = name.endswith(LIST)
+                waiting += [(name if listed else f"{name}.{inner}", some) for inner, some in list(value.items())[::-1]]
             elif isinstance(value, list):
-                waiting += [(name.removesuffix(LIST) + LIST, some) for some in _inside(value)[::-1]]
+                waiting += [(name.removesuffix(LIST) + LIST, some) for some in value[::-1]]
             elif isinstance(value, str) and value:
                 found[name].append(value)
     return dict(found)

@@ -20,3 +20,6 @@ def check(here, names):
     own = documents("own.jsonl", ["badge EMP-123456", "SIM 8912345678901234567"])
     dp.Pipeline(names["stage"]).run(own, out="work/own")
     assert texts("work/own") == ["badge <badge>", "SIM 8912345678901234567"]
+    lines = documents("bare.jsonl", ["964158642 or 1964158642.5"])
+    dp.Pipeline(dp.PII(kinds=(names["bare"],))).run(lines, out="work/bare")
+    assert texts("work/bare") == ["<bare> or 1964158642.5"]
