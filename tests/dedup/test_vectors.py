@@ -135,7 +135,7 @@ def test_the_words_of_all_samples(tmp_path, monkeypatch):
     np.testing.assert_allclose(weighted, expected)
 
 
-def test_words_that_were_not_learnt_have_random_vectors():
+def test_words_that_were_not_learnt_have_random_vectors(monkeypatch):
     """Of one length, chosen by the seed plus one; the table finds each learnt word, also where slots are taken."""
     vocabulary = [f"w{i}" for i in range(40)]
     weighted = np.arange(80.0).reshape(40, 2) / 80
@@ -148,6 +148,26 @@ def test_words_that_were_not_learnt_have_random_vectors():
     assert [len(word_vectors.slots([f"v{i}" for i in range(n)])[0]) for n in (0, 1, 7, 8, 15, 16)] == [
         16, 16, 16, 32, 32, 64
     ]  # fmt: skip
+    monkeypatch.setattr(word_vectors, "COMMON_DOCS", 2)
+    assert word_vectors.build(vocabulary, weighted, ["w1"], 3).vectors.tolist() == table.vectors.tolist()
+    assert word_vectors.build(vocabulary, weighted, ["w1", "w2"], 3).vectors.tolist() != table.vectors.tolist()
     start = np.array([[3.0, 1.0, 0.5], [1.0, 2.0, 0.25]])
     sample = np.array([[1, 0, 0], [0, 1, 0], [5, 5, 0]], np.int16)
     np.testing.assert_allclose(word_vectors.without_common(start, sample), [[0, 0, 0.5], [0, 0, 0.25]], atol=1e-9)
+
+
+def test_a_centroid_without_vectors_stays(monkeypatch):
+    """The others move to the sum of theirs."""
+    sample = vectors.to_grid(np.array([[1.0, 0], [0, 1.0], [1.0, 0.5]]))
+    monkeypatch.setattr(kmeans, "nearest", lambda some, _: (np.zeros(len(some), np.int32), None))
+    expected = vectors.to_grid(np.array([sample.sum(0), sample[1]], np.float64))
+    assert kmeans.k_means(sample, 2, 1).tolist() == expected.tolist()
+
+
+def test_vectors_of_any_length_are_scaled():
+    """Tiny and huge ones, whose squares no float holds, as well as zeros."""
+    made = np.array([[3.0, 4.0], [0.0, 0.0], [-5.0, 0.0]])
+    expected = vectors.to_grid(made)
+    assert not expected[1].any()
+    for factor in (1e-250, 1e-3, 1e250):
+        assert np.array_equal(vectors.to_grid(made * factor), expected)

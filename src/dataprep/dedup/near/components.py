@@ -40,7 +40,7 @@ class KeyRange:
 
     number: int
     bands: tuple[int, int]
-    buckets: tuple[int, int] = (0, BUCKETS)
+    buckets: tuple[int, int]
 
 
 def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
