@@ -15,8 +15,11 @@ from dataprep.core.ledger import mix
 from dataprep.dedup.substrings import minimizers as M
 from dataprep.dedup.substrings import records as R
 from dataprep.dedup.substrings import repeats, word_spans
+from dataprep.dedup.substrings.block import RecordBlock, scratch_for
+from dataprep.dedup.substrings.compare import by_groups
 from dataprep.dedup.substrings.passes import Partitions, shared_bytes
 from dataprep.dedup.substrings.same_bytes import same_after, same_before
+from dataprep.dedup.substrings.window_table import table_for
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.words import word_table
 from twins.words import spans
@@ -202,3 +205,41 @@ def test_records_of_windows(width, how):
             assert x <= windows
     assert number == len(hashes)
     assert len(set(seen.values())) == len(seen)
+
+
+@pytest.mark.parametrize(("width", "how"), [(5, ""), (9, ""), (2, "unicode"), (3, "unicode")])
+def test_each_repeated_window_is_found_once(width, how):
+    """In its record's own group alone, also where groups have ties or more windows than the table; none is new."""
+    rng, rule = random.Random(width), M.rule_of(width, words=how)
+    pieces = ("a ", "b ", "ab ", "a  ", "é") if how else ("a", "b", "ab", " ", "é")
+    texts = [*TEXTS, *("".join(rng.choices(pieces, k=rng.randrange(60))) for _ in range(40))]
+    offsets, data = column(texts)
+    hashes, info = M.records(offsets, data, 0, rule)
+    at, n_windows = M.found(info)
+    at += offsets[0]
+    spans_ = [spans_of_words(t) if how else [(k, k + 1) for k in range(len(t.encode()))] for t in texts]
+    windows = [
+        (low + span[0], low + places[x + width - 1][1])
+        for places, low in zip(spans_, offsets.tolist(), strict=False)
+        for x, span in enumerate(places[: max(0, len(places) - width + 1)])
+    ]
+    ends = iter([end for _, end in windows])
+    stop = np.array([[next(ends) for _ in range(n)][-1] for n in n_windows.tolist()])
+    order = np.argsort(hashes, kind="stable")
+    some = np.searchsorted(offsets, at[order], "right") - 1
+    block = RecordBlock(data, at[order], stop[order], some.astype(np.uint64), at[order], info[order] & (1 << 25) - 1)
+    bounds = np.flatnonzero(np.concatenate([[True], np.diff(hashes[order]) != 0, [True]]))
+    seen, again = set(), Counter()
+    for start, end in windows:
+        raw = data[start:end].tobytes()
+        again.update([(start, end)] if raw in seen else [])
+        seen.add(raw)
+    for size in (len(windows), 16):
+        table = table_for(size, len(data))
+        buffers = table, scratch_for(rule), np.empty((1, 7), np.uint64)
+        rows = by_groups(block, rule, np.arange(len(order)), bounds, *buffers)
+        found = Counter()
+        for _, start, end, *_ in rows.tolist():
+            found.update((a, b) for a, b in windows if start >> 2 <= a and b <= end >> 2)
+        assert found == again
+    assert len(again) > 40
