@@ -145,3 +145,29 @@ def test_bad_lists_are_refused(make, says, tmp_path):
     (tmp_path / "blank.txt").write_bytes(b"\n \n")
     with pytest.raises(PlanError, match=re.escape(says)):
         make(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "text", "found"),
+    [
+        ("badword", "a bad\u200dw\u200co\xadr\u2060d\ufe0f!", True),
+        ("badword", "bad\u200bword", False),
+        ("badword", "ａ ｂａｄｗｏｒｄ", True),
+        ("badword", "𝐛𝐚𝐝𝘄𝘰𝙧𝚍", True),
+        ("fiasco", "a ﬁasco", True),
+        ("كلب", "ﻛﻠﺐ و", True),
+        ("الله", "قال ﷲ", True),
+        ("وسلم", "محمد ﷺ", True),
+        ("ﻛﻠﺐ", "كلب", True),
+        ("می\u200cخواهم", "میخواهم", True),
+        ("\u200d", "a\u200db", False),
+    ],
+    ids=["invisible", "zero-width-space", "full-width", "mathematics", "ligature", "arabic", "word", "sentence",
+         "entry", "persian", "nothing-seen"],
+)  # fmt: skip
+def test_letters_in_disguise(entry, text, found):
+    """A word is found in other forms of its letters, and with invisible characters in it, as an entry is."""
+    stage = BadWords((entry, "zzz"))
+    batch = laws.batch_of([text])
+    assert stage.score(batch)[next(iter(stage.scores))].to_pylist() == [int(found)]
+    assert twins.badwords.bad_words(text, (entry, "zzz"), True, True) == found

@@ -7,6 +7,7 @@ import re
 from twins.canonical import canonical
 from twins.folding import fold_chars
 from twins.unicode import WORD, points
+from twins.words import HIDDEN, kind
 
 SIGN = re.compile(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0656-\u065f\u0670"
@@ -18,11 +19,18 @@ MORE = "[وف]?[بكل]|ف|"
 
 def bad_words(text: str, entries: tuple[str, ...], whole_words: bool, clitics: bool) -> int:
     """The places of a text where an entry ends, of those without vowel signs and of those with."""
-    text, entries = canonical(text), tuple(map(canonical, entries))
+    text, *entries = (shown(canonical(one, "forms")) for one in (text, *entries))
+    entries = [entry for entry in entries if entry]
     plain = [e for e in entries if not SIGN.search(e)]
     signed = [e for e in entries if SIGN.search(e)]
     unsigned = re.sub(f"(?!\u064b){SIGN.pattern}", "", text)
     return ends(unsigned, plain, whole_words, clitics) + ends(text, signed, whole_words, clitics)
+
+
+def shown(text: str) -> str:
+    """A text without the invisible characters that belong to the words around them."""
+    hidden = {c for c in points("FORMAT") | HIDDEN if kind(c, False) == "EXTEND"}
+    return "".join(c for c in text if c not in hidden)
 
 
 def ends(text: str, entries: list[str], whole_words: bool, clitics: bool) -> int:

@@ -20,10 +20,21 @@ BLOCKS = [
 def dropped_marks(drop: str) -> frozenset[str]:
     """The marks that do not count."""
     accents = {chr(c) for a, b in BLOCKS for c in range(a, b + 1)} & points("MARK")
-    return frozenset({"": set(), "diacritics": accents | {TATWEEL}, "marks": points("NONSPACING")}[drop])
+    return frozenset({"diacritics": accents | {TATWEEL}, "marks": points("NONSPACING")}.get(drop, set()))
 
 
 def canonical(text: str, drop: str = "") -> str:
-    """The NFC of a text without marks."""
+    """The NFC of a text without marks, or with plain letters."""
+    if drop == "forms":
+        text = "".join(unicodedata.normalize("NFKC", c) if is_shape(c) else c for c in text)
     dropped = dropped_marks(drop)
     return unicodedata.normalize("NFC", "".join(c for c in unicodedata.normalize("NFD", text) if c not in dropped))
+
+
+def is_shape(c: str) -> bool:
+    """Whether a character is a form of letters or digits: by its kind of decomposition, in the blocks of such forms."""
+    in_block = 0xFB00 <= ord(c) < 0xFF5B or 0x1D400 <= ord(c) < 0x1D800
+    kind = unicodedata.decomposition(c).partition(" ")[0]
+    known = kind in ("<isolated>", "<initial>", "<medial>", "<final>", "<wide>", "<font>", "<compat>")
+    is_letter = unicodedata.category(c)[0] == "L" or unicodedata.category(c) == "Nd" or ord(c) >= 0x1D400
+    return in_block and known and is_letter and unicodedata.normalize("NFKC", c)[0] != " "

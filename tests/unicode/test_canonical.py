@@ -17,7 +17,7 @@ from unicode.test_text import BOTH, SAME_UNICODE, column, cut
 CHANGED = [c for c in BOTH if unicodedata.combining(chr(c)) or unicodedata.normalize("NFD", chr(c)) != chr(c)]
 HANGUL = "\u1100\u1112\u1161\u1175\u11a7\u11a8\u11c2\uac00\uac01\ud7a3"
 TEXTS = st.text(
-    st.one_of(st.sampled_from([chr(c) for c in CHANGED]), st.sampled_from("ae\u064eb \u0640" + HANGUL)), max_size=9
+    st.one_of(st.sampled_from([chr(c) for c in CHANGED]), st.sampled_from("ae\u064eb \u0640ﷺﻻﬁＡ" + HANGUL)), max_size=9
 )
 
 
@@ -34,7 +34,14 @@ def test_every_character_is_that_of_unicodedata(drop: str) -> None:
     assert forms(texts, drop) == [canonical(t, drop) for t in texts]
 
 
-@given(st.lists(TEXTS, max_size=5), st.sampled_from(C.DROPS))
+@pytest.mark.skipif(not SAME_UNICODE, reason="the tables are of another Unicode version than this Python")
+def test_forms_of_letters_are_plain_letters() -> None:
+    """Each of them; none of the characters that are not is changed."""
+    texts = ["a" + chr(c) + "b" for c in BOTH if 0xFB00 <= c < 0x10000 or 0x1D400 <= c < 0x1D800]
+    assert forms(texts, C.FORMS) == [canonical(t, C.FORMS) for t in texts]
+
+
+@given(st.lists(TEXTS, max_size=5), st.sampled_from((*C.DROPS, C.FORMS)))
 def test_texts_are_those_of_unicodedata(texts: list[str], drop: str) -> None:
     """Marks in any order, Hangul in letters."""
     assert forms(texts, drop) == [canonical(t, drop) for t in texts]

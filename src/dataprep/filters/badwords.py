@@ -16,7 +16,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.score import ScoredFilter
 from dataprep.core.stage import drop_rows
 from dataprep.errors import PlanError
-from dataprep.unicode.canonical import canonical
+from dataprep.unicode.canonical import FORMS, canonical
 from dataprep.unicode.hashes import text_hashes
 from dataprep.unicode.text import LINE, classes, lowered
 
@@ -44,9 +44,11 @@ class BadWords(ScoredFilter):
     max_matches: a document with more matches is dropped (`bad_words`). Entries that end at the same offset count once.
     keep_fraction: this share of such documents is kept, chosen by a hash of the text (multilingual C4: 0.001).
 
-    Case is ignored, character by character, and composed and decomposed characters are equal. The tatweel and the vowel
-    signs of Arabic, Hebrew and Syriac are ignored too, except for entries that have such signs. Everything else,
-    including white space, must be equal. An Arabic entry is also found after the clitics that are written before a
+    Case is ignored, character by character, and composed and decomposed characters are equal. So are letters and their
+    forms: Arabic presentation forms, ligatures, full-width letters and those of mathematics. Joiners, soft hyphens and
+    other invisible characters inside words are ignored, and so are the tatweel and the vowel signs of Arabic, Hebrew
+    and Syriac, except for entries that have such signs. Everything else, including white space, must be equal. An
+    Arabic entry is also found after the clitics that are written before a
     word: the article (`ال`, `وال`, `بال`, `لل` ...) and `و` before an entry of three letters or more; `ف`, `ب`, `ك` and
     `ل` without the article before an entry of four letters or more, since shorter words too often begin with these
     letters. Clitics are only found if `language` is Arabic or None, and entries are whole words.
@@ -58,7 +60,7 @@ class BadWords(ScoredFilter):
     """
 
     compiled: ClassVar[bool] = True
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
     words: str | Sequence[str]
     language: str | None = field(default=None, kw_only=True)
@@ -124,7 +126,7 @@ class BadWords(ScoredFilter):
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return the column of the number of matches in each text, by its name."""
         searches = K.searches(_composed(self.entries), edges=self._edges, clitics=self._clitics)
-        texts = canonical(*B.buffers(batch))
+        texts = canonical(*B.buffers(batch), FORMS)
         found = (K.matches(*texts, *search, lowered()) for search in searches)
         return {self._column: pa.array(sum(found, np.zeros(batch.num_rows, np.int64)))}
 
@@ -147,6 +149,7 @@ class BadWords(ScoredFilter):
 
 @lru_cache(maxsize=8)
 def _composed(entries: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the entries in NFC, as the texts that are searched."""
-    texts = canonical(*B.buffers(pa.array(entries, pa.large_string())))
-    return tuple(dict.fromkeys(B.strings(*texts).to_pylist()))
+    """Return the entries in the form of the texts that are searched, without characters that are skipped in these."""
+    texts = canonical(*B.buffers(pa.array(entries, pa.large_string())), FORMS)
+    shown = ("".join(c for c in entry if not K.hidden()[ord(c)]) for entry in B.strings(*texts).to_pylist())
+    return tuple(dict.fromkeys(entry for entry in shown if entry))

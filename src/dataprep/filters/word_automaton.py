@@ -4,8 +4,8 @@ Words are found whole: "ass" in "an ass." but not in "class". For this, a symbol
 and of the text, and on both sides of each character that is not part of a word. So "ass" is EDGE a s s EDGE, which is
 in "an ass." (... EDGE a s s EDGE . EDGE ...), and a match of the symbols is a match of whole words.
 
-The tatweel and the vowel signs of Arabic, Hebrew and Syriac are skipped: the text is read as if it did not contain
-them.
+The tatweel and the vowel signs of Arabic, Hebrew and Syriac are skipped, and so are invisible characters inside words:
+the text is read as if it did not contain them.
 
 Slow reference for the tests: tests/twins/badwords.py.
 """
@@ -13,7 +13,7 @@ Slow reference for the tests: tests/twins/badwords.py.
 from __future__ import annotations
 
 from collections import deque
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,8 @@ import numpy.typing as npt
 from dataprep.errors import PlanError
 from dataprep.unicode import tables
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, MARK, POINT, U8, U16, U32, WORD, Int, classes, code_point, put
+from dataprep.unicode.text import FORMAT, I64, MARK, POINT, U8, U16, U32, WORD, Int, classes, code_point, put
+from dataprep.unicode.words import EXTEND, KIND, word_table
 
 from .packed_strings import fold_char, fold_chars
 
@@ -58,15 +59,27 @@ class Automaton(NamedTuple):
     edges: bool  # entries are whole words
 
 
+@cache
+def hidden() -> npt.NDArray[np.bool_]:
+    """Return for each code point whether it is invisible inside a word, bool[0x110000]: joiners, soft hyphens ...
+
+    The zero-width space is not: it stands between words.
+    """
+    table: npt.NDArray[np.bool_] = (classes() & FORMAT != 0) & (word_table() >> KIND & 15 == EXTEND)
+    return table
+
+
 @lru_cache(maxsize=4)
 def parts(*, edges: bool, signs: bool) -> U16:
     """Return the classes that `matches` reads, uint16[0x110000]: WORD or MARK, SKIP, or 0.
 
-    edges: if False, every character is a part of a word. signs: True if the characters of SIGNS are skipped.
+    edges: if False, every character is a part of a word. signs: True if the characters of SIGNS are skipped, as those
+    of `hidden` are.
     """
     table = classes() & np.uint16(WORD | MARK) if edges else np.full(0x110000, WORD, np.uint16)
     if signs:
         table[tables.points(SIGNS)] = SKIP
+    table[hidden()] = SKIP
     table.flags.writeable = False
     return table
 

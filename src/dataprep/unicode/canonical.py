@@ -1,4 +1,4 @@
-"""Canonical forms of texts: NFC, and NFC without marks such as accents and Arabic vowel signs.
+"""Canonical forms of texts: NFC, NFC without marks such as accents and Arabic vowel signs, or with plain letters.
 
 Most texts are in NFC already: one pass over the characters shows this, and the texts are copied. The tables are of one
 Unicode version, so the result is the same on every Python.
@@ -15,13 +15,13 @@ import numpy as np
 
 from . import tables
 from . import text as T
+from .assigned import normalized
 from .hashes import eight_bytes
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
 
 HANGUL, LEAD, VOWEL, TAIL = 0xAC00, 0x1100, 0x1161, 0x11A7
 SYLLABLES, TAILS, PER_LEAD = 11_172, 28, 588
-LONGEST = 4  # code points in a decomposition
 TATWEEL = 0x640
 # Marks of scripts whose words are the same words without them: Latin, Greek, Cyrillic, Hebrew, Arabic and Syriac.
 ACCENTS = (
@@ -29,13 +29,21 @@ ACCENTS = (
     "898-89f 8ca-8e1 8e3-8ff 1ab0-1ace 1dc0-1dff 20d0-20f0 fe20-fe2f"
 )
 DROPS = ("", "diacritics", "marks")  # no marks; ACCENTS and the tatweel; all non-spacing marks, as FineWeb does
+FORMS = "forms"  # no marks, and plain letters for the forms of letters below
+# Ligatures of Latin and Armenian letters, Arabic letters by their place in a word, full-width letters and digits, and
+# those of mathematics. Spaces with a vowel sign (U+FE70, U+FC5E ...) are not among them.
+SHAPES = (
+    "fb00-fb06 fb13-fb17 fb20-fb28 fb4f-fbb1 fbd3-fc5d fc64-fd3d fd50-fd8f fd92-fdc7 fdf0-fdfb "
+    "fe71 fe77 fe79 fe7b fe7d fe7f-fefc ff10-ff19 ff21-ff3a ff41-ff5a 1d400-1d7ff"
+)
+WIDEST = 18  # code points of U+FDFA, a sentence
 
 
 class Canonical(NamedTuple):
     """The tables of canonical forms; `unsafe`, `order`, `row` and `dropped` have one item per code point.
 
     unsafe: 1 if a text with this code point may have to be changed. order: canonical combining class. row: index in
-    `whole`; 0 if there is no decomposition. whole: uint32[rows, LONGEST], the code points of each decomposition,
+    `whole`; 0 if there is no decomposition. whole: uint32[rows, points], the code points of each decomposition,
     followed by zeros. pairs: sorted pairs (first << 21 | second) of code points. composed: the code point to which each
     pair is composed. dropped: 1 if the code point is removed.
     """
@@ -53,22 +61,29 @@ class Canonical(NamedTuple):
 def canonical_tables(drop: str = "") -> Canonical:
     """Return the tables for NFC without the marks that `drop` names, which must be one of DROPS."""
     unsafe, order, dropped = (np.zeros(0x110000, np.uint8) for _ in range(3))
-    row, whole, pairs = np.zeros(0x110000, np.uint32), [[0] * LONGEST], {}
+    row, pairs = np.zeros(0x110000, np.uint32), {}
     for name, points in tables.tokens(tables.ORDER):
         order[points] = int(name)
     found = {point: parts for points, parts in tables.decomposed() for point in points}
     excluded = set(tables.points(tables.CLASSES["NOT_NFC"]))
+    if drop == FORMS:
+        plain = {c: [*map(ord, normalized("NFD", normalized("NFKC", chr(c))))] for c in tables.points(SHAPES)}
+        shapes = {c: parts for c, parts in plain.items() if parts != [c]}
+        excluded |= shapes.keys()
+        found |= shapes
+    width = max(map(len, found.values()))
+    whole = [[0] * width]
     back = {tuple(parts): point for point, parts in found.items() if point not in excluded}
     for point, parts in found.items():
         row[point] = len(whole)
-        whole.append([*parts, 0, 0, 0][:LONGEST])
+        whole.append([*parts, *[0] * (width - len(parts))])
         if point not in excluded:
             first = parts[0] if len(parts) == 2 else back[tuple(parts[:-1])]
             pairs[first << 21 | parts[-1]] = point
             unsafe[parts[-1]] = 1
     unsafe[list(excluded)] = 1
     unsafe[VOWEL : VOWEL + 21] = unsafe[TAIL + 1 : TAIL + TAILS] = 1
-    if drop:
+    if drop not in ("", FORMS):
         dropped[tables.points(ACCENTS if drop == "diacritics" else tables.CLASSES["NONSPACING"])] = 1
         dropped[TATWEEL] = drop == "diacritics"
         unsafe[dropped == 1] = 1
@@ -122,7 +137,7 @@ def _decompose(data: U8, i: int, stop: int, given: Canonical, out: U32) -> int:
             out[n] = c
             n += 1
         else:
-            for j in range(LONGEST):
+            for j in range(given.whole.shape[1]):
                 if given.whole[given.row[c], j]:
                     out[n] = given.whole[given.row[c], j]
                     n += 1
@@ -176,13 +191,18 @@ def _compose(points: U32, n: int, given: Canonical) -> int:
 @kernel
 def _canonical(offsets: I64, data: U8, given: Canonical) -> tuple[I64, U8]:
     """Return the canonical form of each text."""
-    n, longest, k = len(offsets) - 1, 0, 0
+    n, longest, more, k = len(offsets) - 1, 0, 0, 0
+    same = np.zeros(n, np.bool_)
     for d in range(n):
-        longest = max(longest, offsets[d + 1] - offsets[d])
-    ends, points = np.zeros(n + 1, np.int64), np.empty(3 * longest + LONGEST, np.uint32)
-    out = np.empty(3 * (offsets[n] - offsets[0]) + 4, np.uint8)  # U+1D160 and others grow threefold
+        same[d] = is_canonical(data, offsets[d], offsets[d + 1], given)
+        if not same[d]:
+            longest = max(longest, offsets[d + 1] - offsets[d])
+            for i in range(offsets[d], offsets[d + 1] - 2):
+                more += data[i] == 0xEF and data[i + 1] == 0xB7 and data[i + 2] in (0xBA, 0xBB)  # U+FDFA and U+FDFB
+    ends, points = np.zeros(n + 1, np.int64), np.empty(3 * longest + WIDEST * (more + 1), np.uint32)
+    out = np.empty(3 * (offsets[n] - offsets[0] + WIDEST * more) + 4, np.uint8)  # U+1D160 and others grow threefold
     for d in range(n):
-        if is_canonical(data, offsets[d], offsets[d + 1], given):
+        if same[d]:
             k = T.copied(data, offsets[d], offsets[d + 1], out, k)
         else:
             count = _compose(points, _decompose(data, offsets[d], offsets[d + 1], given, points), given)
@@ -196,7 +216,8 @@ def canonical(offsets: I64, data: U8, drop: str = "") -> tuple[I64, U8]:
     """Return the texts in NFC, without the marks that `drop` names: offsets int64[n + 1] into UTF-8 bytes, uint8.
 
     drop: "" drops nothing; "diacritics" drops accents, Hebrew points, Arabic vowel signs and the tatweel; "marks" drops
-    all non-spacing marks. If all texts already have this form, they are returned as they are.
+    all non-spacing marks; FORMS drops nothing, and writes plain letters for the forms of letters in SHAPES. If all
+    texts already have this form, they are returned as they are.
     """
     given = canonical_tables(drop)
     whole = is_canonical(data, offsets[0], offsets[-1], given)  # of all texts in a row: a mark at a start is rare

@@ -27,6 +27,7 @@ from .kernel import kernel
 from .text import I64, U8, U16, U32, U64, Int
 
 SPLITS = ("unicode", "regex")
+FOLDED = "folded"
 
 # An entry of the table: the lower-case code point (0: not compared), the class from bit 21 on, the state after it from
 # bit 25 on, T.SIGMA and T.DOTTED.
@@ -49,13 +50,14 @@ MID = 0x80  # of an ASCII character that may join two parts of a word
 
 @cache
 def word_table(split: str = "unicode") -> U32:
-    """Return the table by which kernels split texts into words, uint32[0x110000]; split: one of SPLITS.
+    """Return the table by which kernels split texts into words, uint32[0x110000]; split: one of SPLITS, or FOLDED.
 
-    Each entry is the lower case of a code point and, from bit 21 on, its class: LETTER, DIGIT ...
+    FOLDED is "unicode" in which the dotless `i` is an `i`, so that Turkish texts in capitals are equal to others. Each
+    entry is the lower case of a code point and, from bit 21 on, its class: LETTER, DIGIT ...
     """
     kinds = np.where(T.classes() & T.WORD, np.uint32(LETTER if split == "regex" else ALONE), np.uint32(OTHER))
     table = T.lowered() & np.uint32(~T.IN_WORD & 0xFFFFFFFF)
-    if split == "unicode":
+    if split != "regex":
         for name, points in tables.tokens(tables.WORD_BREAK):
             kinds[points] = KINDS[name]
         kinds[ord('"')], kinds[NARROW_SPACE] = MID_HEBREW, MID_NUMBER
@@ -63,6 +65,7 @@ def word_table(split: str = "unicode") -> U32:
         table[T.classes() & T.FORMAT != 0] = 0
         table[list(APOSTROPHES)] = ord("'")
         table[0x130] = ord("i")
+        table[0x131] = ord("i") if split == FOLDED else 0x131
     table |= kinds << np.uint32(KIND)
     table |= np.where(kinds == OTHER, OUTSIDE, np.where(kinds <= JOINER, INSIDE, OTHERWISE)).astype(np.uint32) << SURE
     table.flags.writeable = False

@@ -210,3 +210,18 @@ def test_long_books_print_their_largest_counts(tmp_path):
     assert "and 62 smaller counts" in str(seen.stats)
     assert len(stage.questions(seen)) == 100
     assert numbers(stage) == {"q": [], "q_questions": []}
+
+
+def test_letters_in_disguise():
+    """Capitals of Turkish, Arabic presentation forms, full-width letters, joiners and soft hyphens hide no question."""
+    turkish = "kırmızı ışık yandı ve balıkçı ıslak bir ağacın altında istanbul için iğne aldı"
+    arabic = "قال الرجل إن الطريق طويل جدا ولا يمكن أن نصل إلى المدينة قبل غروب الشمس"
+    capitals = turkish.replace("i", "İ").replace("ı", "I").upper()
+    forms = arabic.replace("لا", "ﻻ").replace("ق", "ﻗ").replace("ر", "ﺮ")
+    wide = "".join(chr(ord(c) + 0xFEE0) if "a" <= c <= "z" else c for c in turkish)
+    stage = Decontaminate(sets={"q": [turkish, arabic]})
+    hidden = turkish.replace("a", "a\u200c"), arabic.replace("ل", "ل\xad")
+    some = [capitals, wide, hidden[0], forms, hidden[1], turkish.replace("k", "q")]
+    assert stage.score(laws.batch_of(some))["decontaminate_q_questions"].to_pylist() == [[1]] * 3 + [[2]] * 2 + [[]]
+    found = Decontaminate(sets={"q": [forms]}).score(laws.batch_of([arabic]))
+    assert found["decontaminate_q_questions"].to_pylist() == [[1]]

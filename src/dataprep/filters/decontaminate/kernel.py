@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
-from dataprep.unicode.canonical import canonical
+from dataprep.unicode.canonical import FORMS, canonical
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 from dataprep.unicode.word_texts import word_texts
-from dataprep.unicode.words import words
+from dataprep.unicode.words import FOLDED, words
 
 BITS_PER_RUN = 16
 FACTOR = 0x9E3779B97F4A7C15
@@ -64,9 +64,10 @@ class Runs(NamedTuple):
 def words_of(texts: pa.LargeStringArray, split: str = "unicode") -> Words:
     """Return the lower-cased words of texts, with their hashes and offsets; split: "unicode" or "regex".
 
-    With "unicode", composed and decomposed characters are equal.
+    With "unicode", composed and decomposed characters are equal, and so are letters and their forms.
     """
-    offsets, data = B.buffers(B.strings(*word_texts(*_same_form(texts, split), split)))
+    given, split = _same_form(texts, split)
+    offsets, data = B.buffers(B.strings(*word_texts(*given, split)))
     ends, hashes = words(offsets, data, split)
     firsts = offsets[:-1][np.diff(offsets) > 0]
     starts = np.sort(np.concatenate([firsts, np.flatnonzero(data == ord(" ")) + 1]))
@@ -74,10 +75,10 @@ def words_of(texts: pa.LargeStringArray, split: str = "unicode") -> Words:
     return Words(offsets, data, ends, hashes, starts)
 
 
-def _same_form(texts: pa.LargeStringArray, split: str) -> tuple[I64, U8]:
-    """Return the buffers of texts, in NFC if `split` is "unicode"."""
+def _same_form(texts: pa.LargeStringArray, split: str) -> tuple[tuple[I64, U8], str]:
+    """Return the buffers of texts, and how to split them; with "unicode", letters are plain, and `ı` is `i`."""
     given = B.buffers(texts)
-    return canonical(*given) if split == "unicode" else given
+    return (canonical(*given, FORMS), FOLDED) if split == "unicode" else (given, split)
 
 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
@@ -247,8 +248,8 @@ def find(texts: pa.LargeStringArray, runs: Runs, split: str = "unicode") -> I64:
 
     Returns int64[occurrences, 2] with rows (index of the text, number of the run), in the order of the texts.
     """
-    given = _same_form(texts, split)
-    rows = np.flatnonzero(candidates(*words(*given, split), runs))
+    given, folded = _same_form(texts, split)
+    rows = np.flatnonzero(candidates(*words(*given, folded), runs))
     few = words_of(texts.take(pa.array(rows)), split)
     out = np.empty((len(few.hashes), 2), np.int64)  # rarely too small: an offset can have a run of each length
     n_found = occurrences(few, runs, out)

@@ -40,7 +40,8 @@ class Decontaminate(ScoredFilter):
     with one question per line; .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
     ngram: the number of consecutive words (a run) that must be shared; case, and punctuation between words, are
     ignored. words: how words are split: "unicode" (docs/words.md), where composed and decomposed characters are equal,
-    or "regex", runs of `\w`, as published.
+    and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı` is `i`; or "regex",
+    runs of `\w`, as published.
     min_words: a question of fewer than `ngram` words is one run of all its words if it has at least `min_words` words.
     Shorter questions are not searched, since they occur by chance (8 and 13 are the published bounds). `repr` of the
     stage shows how many questions are searched.
@@ -55,7 +56,7 @@ class Decontaminate(ScoredFilter):
     """
 
     compiled: ClassVar[bool] = True
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     sets: Any
     ngram: int = 13
