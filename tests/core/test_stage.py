@@ -219,6 +219,14 @@ def test_answers_of_a_map():
         apply(Filter(lambda text: "\ud800", version="1"), [batch_of(["a"])])
 
 
+@pytest.mark.parametrize("kind", [Filter, Map])
+def test_what_is_no_function_is_refused_at_once(kind):
+    """Before any work."""
+    for wrong in ("text", None):
+        with pytest.raises(PlanError, match=f"{kind.__name__} must be given a function, not {wrong!r}"):
+            kind(wrong)
+
+
 BASES = {
     "count": lambda: Documents().count, "batches": lambda: Documents().batches(),
     "counted": lambda: Documents()._is_counted, "fit": lambda: Estimator().fit(None, None, ""),

@@ -180,11 +180,12 @@ def test_what_a_killed_attempt_left_goes_and_other_damage_is_told(tmp_path) -> N
     """A file under a temporary name may hold the text; a shard that is missing may have held it, too."""
     out = dp.Pipeline().run(laws.dataset_of(tmp_path, list("abcdef"), parts=3), str(tmp_path / "out")).url
     *_, last = (row["id"] for row in dp.open_dataset(out))
-    put(tmp_path / "out", "data/.part-00000-000.parquet.0123456789ab.tmp")
+    put(tmp_path / "out", *(f"{home}/.part-00000.parquet.0123456789ab.tmp" for home in ("data", "drops", "index")))
     forget(out, [last])
     assert sorted(files.listdir(f"{out}/data")) == [
         "part-00000-000.parquet", "part-00001-000.parquet", "part-00002-000.g1.parquet",
     ]  # fmt: skip
+    assert not list((tmp_path / "out").rglob("*.tmp"))
     files.remove(f"{out}/data/part-00001-000.parquet")
     with pytest.raises(ReadError, match="part-00001-000.parquet: cannot be opened"):
         forget(out, [last - 1])
