@@ -87,17 +87,14 @@ class Perplexity(ScoredFilter):
         known = self.preset in ("ccnet2020", None) or self._is_folder
         require(known, f"preset={self.preset!r} must be 'ccnet2020', a preset folder, or None")
         require(self.model, "Perplexity needs model=, the path of an n-gram model, or preset=, a preset folder")
-        if self.preset == "ccnet2020" and (self.unit, self.normalize) != ("document", "ccnet"):
-            msg = "preset='ccnet2020' sets unit and normalize; leave these out"
-            raise PlanError(msg)
+        free = self.preset != "ccnet2020" or (self.unit, self.normalize) == ("document", "ccnet")
+        require(free, "preset='ccnet2020' sets unit and normalize; leave these out")
         _kenlm()
-        if not _paths(self.model):
-            msg = f"there is no model at {self.model}; give the path of one, or make one with `dataprep train-ngram`"
-            raise PlanError(msg)
-        if self.tokenizer is not None and not _paths(self.tokenizer):
-            msg = f"there is no SentencePiece model at tokenizer={self.tokenizer!r}; give the path of the one that the "
-            msg += "n-gram model was trained with, or let `dataprep fit-language` train both"
-            raise PlanError(msg)
+        lacking = f"there is no model at {self.model}; give the path of one, or make one with `dataprep train-ngram`"
+        require(_paths(self.model), lacking)
+        lacking = f"there is no SentencePiece model at tokenizer={self.tokenizer!r}; give the path of the one that the "
+        lacking += "n-gram model was trained with, or let `dataprep fit-language` train both"
+        require(self.tokenizer is None or _paths(self.tokenizer), lacking)
         for path in [] if self._is_folder else [*_paths(self.model), *_paths(self.tokenizer or "")]:
             check_sealed("Perplexity", path)
         for path in _paths(self.model):

@@ -188,6 +188,10 @@ def test_tiktoken_form(tok, tmp_path, monkeypatch):
     with pytest.raises(PlanError, match=r"v.tiktoken holds ranks only, without a v.tiktoken.json"):
         Tokenizer.load(place)
     assert Tokenizer.from_tiktoken(place, tok.special, "words").hash == tok.hash
+    with pytest.raises(PlanError, match="has no <|endoftext|>"):
+        Tokenizer.from_tiktoken(place, {}, "words")
+    with pytest.raises(PlanError, match="pattern='' is not one of"):
+        Tokenizer.from_tiktoken(place, tok.special, "")
     (tmp_path / "v.tiktoken").write_text("QQ== 0\nnot base64\n")
     with pytest.raises(ReadError, match="line 2 is not `base64 rank`"):
         Tokenizer.from_tiktoken(place, tok.special, "words")

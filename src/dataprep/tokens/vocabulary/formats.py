@@ -17,7 +17,7 @@ from tokenizers import Regex, pre_tokenizers
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
-from .patterns import PATTERNS
+from .patterns import PATTERNS, regex_of
 from .special import EOT, UNKNOWN
 
 Pair = tuple[bytes, bytes]
@@ -155,6 +155,26 @@ def read_tiktoken(url: str) -> dict[bytes, int]:
         msg = f"line {len(ranks) + 1:,} is not `base64 rank`, so this is not a .tiktoken vocabulary; check the path"
         raise ReadError(msg, url) from e
     return ranks
+
+
+def parts_of_tiktoken(
+    url: str, special: Mapping[str, int] | None, pattern: str | None
+) -> tuple[dict[bytes, int], list[Pair], Mapping[str, int], str]:
+    """Return ({token: id}, merges, {special token: id}, pattern) of a `.tiktoken` file: the arguments of `Tokenizer`.
+
+    special, pattern: None: that of the file URL.json, which `write_tiktoken` writes. Raises PlanError if there is none.
+    """
+    config: dict[str, Any] = {}
+    if special is None or pattern is None:
+        if not files.exists(f"{url}.json"):
+            msg = (
+                f"{url} holds ranks only, without a {files.name_of(url)}.json next to it; give its special tokens "
+                'and pattern: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
+            )
+            raise PlanError(msg)
+        config = files.read_json(f"{url}.json")
+    ranks, regex = read_tiktoken(url), regex_of(str(config["pat_str"]) if pattern is None else pattern)
+    return ranks, merges_of(ranks, url), config["special_tokens"] if special is None else special, regex
 
 
 def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[Pair]:

@@ -50,7 +50,7 @@ def regex_of(pattern: str, digits: str | None = None) -> str:
     >>> regex_of("gpt2", digits="single")   # GPT-2's, with a word per digit
     """
     regex = (PATTERNS | ALSO).get(pattern, pattern)
-    if regex == pattern and pattern.isidentifier():
+    if regex == pattern and (pattern.isidentifier() or not pattern):
         msg = f"pattern={pattern!r} is not one of {', '.join(PATTERNS | ALSO)}; give one of these or a regex"
         raise PlanError(msg)
     if digits is None:

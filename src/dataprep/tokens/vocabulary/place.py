@@ -64,6 +64,13 @@ def write_folder(folder: str, written: Mapping[str, bytes]) -> str:
     return files.join(folder, TOKENIZER)
 
 
+def save_file(url: str, data: bytes) -> str:
+    """Write the content of a vocabulary to the file NAME.json, unless it has something else; return its URL."""
+    check_out(url)
+    files.write_bytes(url, data)
+    return url
+
+
 def save_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str:
     """Do as `write_folder`, and write a receipt (record of the bytes), which does not state tokenizer_config.json.
 

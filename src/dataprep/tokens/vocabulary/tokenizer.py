@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,8 @@ from dataprep.store import files
 
 from . import formats
 from .engines import check_agreement, encode_by_tiktoken, engine_of
-from .patterns import PATTERNS, regex_of
-from .place import CONFIG, TOKENIZER, check_out, check_whole, save_folder
+from .patterns import PATTERNS
+from .place import CONFIG, TOKENIZER, check_out, check_whole, save_file, save_folder
 from .special import EOT, special_names
 
 if TYPE_CHECKING:
@@ -96,16 +96,7 @@ class Tokenizer:
         special: {special token: id}; pattern: a name or a regular expression. By default both are read from the file
         PATH.json that `save` wrote.
         """
-        url = os.fspath(path)
-        if (special is None or pattern is None) and not files.exists(f"{url}.json"):
-            msg = (
-                f"{url} holds ranks only, without a {files.name_of(url)}.json next to it; give its special tokens "
-                'and pattern: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
-            )
-            raise PlanError(msg)
-        config = files.read_json(f"{url}.json") if special is None or pattern is None else {}
-        ranks, regex = formats.read_tiktoken(url), regex_of(pattern or str(config["pat_str"]))
-        return cls(ranks, formats.merges_of(ranks, url), special or config["special_tokens"], regex)
+        return cls(*formats.parts_of_tiktoken(os.fspath(path), special, pattern))
 
     @classmethod
     def of_bytes(cls, special: str | Iterable[str] = ()) -> Tokenizer:
@@ -142,11 +133,9 @@ class Tokenizer:
             check_out(url)
             formats.write_tiktoken(url, self.vocab, self.special, self.pattern)
             return url
-        if not url.endswith(".json"):
-            return save_folder(url, self.written, self.hash)
-        check_out(url)
-        files.write_bytes(url, self.file)
-        return url
+        if url.endswith(".json"):
+            return save_file(url, self.file)
+        return save_folder(url, self.written, self.hash)
 
     @property
     def written(self) -> dict[str, bytes]:
@@ -244,8 +233,7 @@ class Tokenizer:
         """Return the ids of a text; special tokens in it are ordinary text."""
         if len(text) > LONG and self._encoder is not None:
             with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair, which `tiktoken` encodes as U+FFFD
-                ids: list[int] = self.encode_column(pa.array([text], pa.large_string()))[0][:-1].tolist()
-                return ids
+                return cast("list[int]", self.encode_column(pa.array([text], pa.large_string()))[0][:-1].tolist())
         return self._tiktoken.encode_ordinary(text)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -298,8 +286,7 @@ class Tokenizer:
         """
         from .measure import measure, named
 
-        other = None if compare is None else named(compare, Tokenizer)
-        return measure(self, docs, compare=other, **options)
+        return measure(self, docs, compare=None if compare is None else named(compare, Tokenizer), **options)
 
     def _check(self) -> None:
         """Raise PlanError if the two engines could differ on the vocabulary."""
