@@ -62,7 +62,7 @@ def redacted(text: str) -> str:
 
 
 def _redacted_word(word: re.Match[str]) -> str:
-    """Return a word, in which several URLs may stand, without their users and queries."""
+    """Return a word, which may contain several URLs, without their users and queries."""
     before, *rest = _SCHEME.split(word[0])
     done, hidden = [before], False
     for scheme, url in zip(rest[::2], rest[1::2], strict=True):

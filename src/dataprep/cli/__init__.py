@@ -46,7 +46,7 @@ from .wording import check_paths, in_options, is_network, sentence_of, warn_in_o
 
 
 class _PlainFlags:
-    """Shows no type beside flags in the help of a command."""
+    """Shows no type next to flags in the help of a command."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, with the help option."""

@@ -132,6 +132,7 @@ def _input_of(node: Relative, steps: list[Folder], step: Folder) -> Dataset:
 
 
 def _sealed_input(node: Relative) -> Dataset:
+    """Return the sealed Datasets that a Dataset was made of, with its file numbers."""
     parents = sorted(node.parents, key=lambda one: one[1])
     return Dataset(tuple(part.shifted(at) for parent, at in parents for part in open_dataset(parent.url).parts))
 

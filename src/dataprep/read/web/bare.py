@@ -1,4 +1,4 @@
-"""The bytes of a page that tell its charset: without tags, and without most of its ASCII.
+"""Reduce a page to the bytes that show its charset: without tags, and without most of its ASCII.
 
 Slow reference for the tests: tests/twins/page.py
 """
@@ -29,9 +29,9 @@ def shortened(data: bytes) -> bytes:
 
 
 def high_bytes(data: bytes) -> tuple[int, int]:
-    """Return how many bytes are over 127, and how many of these stand in runs of at least three.
+    """Return how many bytes are over 127, and how many of these are in runs of at least three.
 
-    The no-break space, which stands next to all letters, is not counted.
+    The no-break space, which occurs next to all letters, is not counted.
     """
     n, in_runs = _high_bytes(np.frombuffer(data, np.uint8))
     return int(n), int(in_runs)

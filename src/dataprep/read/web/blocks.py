@@ -1,7 +1,7 @@
 """Read many records of an archive at once: decompress them into one buffer, and find them there (`split.py`).
 
 If the package `fastwarc` is installed, it decompresses gzip, since it is twice as fast as Python's zlib. It does not
-tell where a member begins; but each begins with the same three bytes, and ends with the size of its content. Where
+state where a member begins; but each begins with the same three bytes, and ends with the size of its content. Where
 these do not agree with the records, and at damaged data, one record after another is read (`records.py`).
 """
 
@@ -32,7 +32,8 @@ MAX_RECORDS = 8_192  # in one block
 class ArchiveBlock(NamedTuple):
     """Records of an archive, one after the other; valid until the next block is read.
 
-    data: uint8, bytes of the archive. rows: int64[n, COLUMNS], where in `data` each record has what, see `split.py`.
+    data: uint8, bytes of the archive. rows: int64[n, COLUMNS], the offsets in `data` of the parts of each
+    record, see `split.py`.
     positions: int64[n], the offset of each record in the file as stored.
     """
 

@@ -48,7 +48,7 @@ class PageRecord(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """The documents of many records, of which none is dropped, if there are any; and how many have which type."""
+    """The documents of many records, none of which is dropped (None: there are none), and the number of each type."""
 
     rows: RecordColumns | None
     types: Counter[str]

@@ -39,7 +39,7 @@ _ASCII = re.compile(r"(?<=[\x00-\x7f])[\x00-\x7f]{2,}(?=[\x00-\x7f])")  # betwee
 def garbled(data: bytes, charsets: Iterable[str]) -> set[str]:
     """Return those of some charsets, codecs of Python, in which the text of a page looks wrong.
 
-    Judged are 16 kB of the first 64 kB of the page, without tags.
+    16 kB of the first 64 kB of the page are judged, without tags.
     """
     sample = without_tags(data[: 4 * SAMPLE], SAMPLE, scripts=True)
     short = shortened(sample)

@@ -19,7 +19,7 @@ MAX_NAMES = 1 << 16  # distinct authors that are remembered: groups have at most
 
 
 class Authors:
-    """Remembers what stands before the colon of the lines that begin messages, and whose name it is."""
+    """Remembers the texts before the colon of the lines that begin messages, and which of them are names."""
 
     def __init__(self) -> None:
         self._known: dict[str, str | None] = {}
@@ -37,7 +37,7 @@ class Authors:
         return [self._known.get(name) for name in written], coded.indices.to_numpy()
 
     def of(self, data: npt.NDArray[np.uint8], rows: Ints) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
-        """Return the authors of messages (null: WhatsApp), and whether each message has one; arguments as `learn`."""
+        """Return the authors of messages (null: WhatsApp), and whether each has one; rows: as `found` of `learn`."""
         spaced = rows[:, S.SAID] >= 0
         stop = np.where(rows[:, S.SAID] == -1, rows[:, S.NAME], rows[:, S.NAME_STOP])
         coded = strings(*S.gather(data, rows[:, S.NAME], stop)).dictionary_encode()
