@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from dataprep.core import batch as B
 from dataprep.core.folder import DATASET, Folder
 from dataprep.core.forget_list import listed, noted, wanted, without, write_list
 from dataprep.core.tables import DROPS
-from dataprep.errors import PlanError
+from dataprep.errors import CorruptShard, PlanError
 from dataprep.forget.copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
 from dataprep.forget.datasets import add_to_list, ids_in_file, remove_documents
 from dataprep.forget.family import Relative
@@ -193,6 +194,19 @@ def test_ids_in_a_file_are_found_in_every_row_group(tmp_path) -> None:
         for asked in ([], [0], [3, 4], [5], [9], [1, 2, 2**63], [2**64 - 1], [10, 11], values.tolist()):
             found = ids_in_file(place, ids_of(*asked))
             assert found.tolist() == sorted(set(asked) & set(values.tolist()))
+
+
+def test_a_damaged_shard_is_one_sentence(sealed, tmp_path) -> None:
+    """Arrow's errors name no file; no shard is written then."""
+    out = copied(sealed, tmp_path / "out")
+    shard = min((tmp_path / "out" / "data").iterdir())
+    shard.write_bytes(shard.read_bytes()[:-9] + b"x" + shard.read_bytes()[-8:])
+    before = sorted(os.listdir(shard.parent))
+    ids = np.array([0], np.uint64)
+    for call in (lambda: ids_in_file(str(shard), ids), lambda: dp.forget(str(out), ids.tolist())):
+        with pytest.raises(CorruptShard, match=rf"{shard.name} is not the table that was written \(.*--repair"):
+            call()
+    assert sorted(os.listdir(shard.parent)) == before
 
 
 def test_the_list_grows(tmp_path) -> None:

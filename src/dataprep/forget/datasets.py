@@ -83,8 +83,11 @@ def _hits(url: str, shard: dict[str, Any], ids: Ids) -> Ids:
 
 
 def ids_in_file(url: str, ids: Ids) -> Ids:
-    """Return those of `ids` (ascending) that occur in a Parquet file; only row groups that may contain one are read."""
-    with files.open_arrow(url) as f:
+    """Return those of `ids` (ascending) that occur in a Parquet file; only row groups that may contain one are read.
+
+    Raises CorruptShard if the file is damaged.
+    """
+    with tables.checked(url), files.open_arrow(url) as f:
         parquet = pq.ParquetFile(f)
         column = parquet.schema_arrow.names.index("id")
         found = []
@@ -101,7 +104,7 @@ def _rewritten(url: str, shard: dict[str, Any], ids: Ids, generation: int, remov
     """Write a shard without the documents, under the name of its generation; return its entry for the manifest."""
     name = re.sub(r"(\.g\d+)?\.parquet$", f".g{generation}.parquet", shard["name"])
     old, new = files.join(url, shard["name"]), files.join(url, name)
-    with files.open_arrow(old) as f:
+    with tables.checked(old), files.open_arrow(old) as f:
         parquet = pq.ParquetFile(f)
         group = parquet.metadata.row_group(0)
         codec = "zstd" if group.column(0).compression == "ZSTD" else "lz4"
