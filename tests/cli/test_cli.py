@@ -143,14 +143,19 @@ def _ids(finished):
     return open_dataset(str(finished / "dedup_minhash")).table(["id"]).column("id").to_pylist()
 
 
-def test_plan_estimates_a_pipeline_and_plain_input(dataprep, pipeline, samples):
-    """`plan` tries a sample of a pipeline file or of input files, and tells passes, disk and memory."""
+def test_plan_estimates_a_pipeline_and_plain_input(dataprep, pipeline, finished, samples, tmp_path, monkeypatch):
+    """`plan` tries a sample of a pipeline file or of input files; tells passes, disk, memory, earlier results."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "small").symlink_to(finished)
     code, said, _ = dataprep("plan", pipeline, "--sample-mb", "1")
     assert code == 0
     assert re.search(r"dedup_minhash +\d", said)
     assert "of memory, fits into" in said
+    assert re.search(r"out/small has results of ingest, .*encode: a run there makes again only", " ".join(said.split()))
     code, said, _ = dataprep("plan", samples / "articles.jsonl")
     assert code == 0
+    assert "a run there" not in said
     assert re.search(r"^read +1 ", said, re.MULTILINE)
 
 

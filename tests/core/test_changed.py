@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
+from dataclasses import dataclass
 from dataclasses import replace as other
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from dataprep.core import changed
 from dataprep.core.dataset import open_dataset
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.seal import Seal
+from dataprep.core.stage import Stage
 from dataprep.core.unread import QUARANTINED, Unread
 from dataprep.errors import StaleOutput
 from dataprep.forget.forget import forget
@@ -27,6 +30,17 @@ STAGES = {
     "estimators": (dp.Map(shout), FirstOfLength(), dp.Map(words, adds={"words": "int32"}), dp.Filter(long_enough),
                    FirstOfLength()),
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Hides(Stage):
+    """Keeps all documents, and no name of an input file."""
+
+    hides: ClassVar[bool] = True
+
+    def __call__(self, batches, stats):
+        """Yield the batches."""
+        yield from batches
 
 
 def write(home, name, texts):
@@ -226,6 +240,17 @@ def test_other_files_still_need_replace(home, tmp_path, made):
     assert made == [("out", 1), ("out", 3), ("out", 5)]
     run(home, tmp_path / "fresh")
     same_bytes(out, tmp_path / "fresh")
+
+
+def test_a_stage_that_hides_its_input_is_named_as_the_reason(home, tmp_path):
+    """The folder has no names of input files, so a rerun after a change asks, and the sentence says why."""
+    out = tmp_path / "out"
+    run(home, out, [Hides()])
+    change(home)
+    with pytest.raises(StaleOutput, match="does not list its input files, as after a stage that hides them"):
+        run(home, out, [Hides()])
+    with pytest.raises(StaleOutput, match="its stages are"):
+        run(home, out)
 
 
 def test_the_sentence(home, tmp_path, caplog):

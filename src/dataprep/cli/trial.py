@@ -15,9 +15,11 @@ from dataprep.core import pipeline_file
 from dataprep.core.batch import show_id
 from dataprep.core.runner import WORKER_BYTES, machine_memory, parse_bytes
 from dataprep.core.terminal import table_of
-from dataprep.errors import PlanError
+from dataprep.errors import DataprepError, PlanError
+from dataprep.history.status import DONE, status
 from dataprep.history.trials import StageChanges, estimate, rehearse
 from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
+from dataprep.store import files
 from dataprep.unicode.valid import printable
 
 from .as_json import Json, of_estimate, only_json, print_json
@@ -56,6 +58,18 @@ def plan(
     for held in found.reserved:
         needed = held.n_bytes + WORKER_BYTES
         _print_memory(console, f"{held.what}, in addition to one worker", needed, allowed, held.instead)
+    out = files.join("out", files.name_of(what[0]).removesuffix(".py"))
+    if what[0].endswith(".py") and (finished := _finished(out)):
+        line = f"{out} has results of {', '.join(finished)}: a run there makes again only what has changed since"
+        console.print(f"{line}; this is the estimate of a whole run", highlight=False, markup=False)
+
+
+def _finished(out: str) -> list[str]:
+    """Return the names of the steps that have a complete result in the folder of a run; none if there is no folder."""
+    try:
+        return [step.name for step in status(out)[1] if step.state == DONE]
+    except DataprepError:
+        return []
 
 
 def _print_memory(console: Console, holder: str, needed: int, allowed: int, instead: str) -> None:

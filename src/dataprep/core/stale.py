@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dataprep.store import files
+
 from .changed import compared
 from .dataset import Dataset
 from .describe import spelled
+from .folder import ORIGIN, RECIPE, Folder
 
 UNKNOWN = "its input or its code is another"
+UNLISTED = f"{UNKNOWN}; which, is not known: the folder does not list its input files, as after a stage that hides them"
 LONGEST = 60  # characters of a value that are shown
 
 
@@ -18,7 +22,7 @@ def changed(out: str, found: dict[str, Any], recipe: dict[str, Any], docs: Datas
 
     found, recipe: the folder's recipe, and that of this run. docs: the input of this run.
     """
-    return _stages(found.get("stages", []), recipe["stages"]) or _files(out, docs) or UNKNOWN
+    return _stages(found.get("stages", []), recipe["stages"]) or _files(out, docs) or _unknown(out)
 
 
 def changed_settings(out: str, found: Mapping[str, Any], settings: Mapping[str, Any], docs: Dataset | None) -> str:
@@ -31,6 +35,11 @@ def changed_settings(out: str, found: Mapping[str, Any], settings: Mapping[str, 
         if name in found and found[name] != now:
             return f"{name} was {_value(found[name])} there, and is {_value(now)} now"
     return ("" if docs is None else _files(out, docs)) or UNKNOWN
+
+
+def _unknown(out: str) -> str:
+    home = Folder(out)
+    return UNLISTED if files.exists(home.path(RECIPE)) and not files.exists(home.path(ORIGIN)) else UNKNOWN
 
 
 def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str:
