@@ -8,9 +8,12 @@ import io
 from collections.abc import Iterator
 
 import pytest
+import zstandard
 
 pytest.importorskip("resiliparse")
+import dataprep as dp
 from dataprep.core.ledger import Ledger
+from dataprep.core.pipeline import Pipeline
 from dataprep.core.reader import Slice
 from dataprep.core.unread import Unread
 from dataprep.read.web import records
@@ -252,3 +255,23 @@ def test_segments_that_cannot_be_joined(tmp_path, case) -> None:
     found, dropped = texts(path)
     reason = {"elsewhere": [], "too long": ["too_long"]}.get(case, ["segmented"])
     assert (found, [*dropped.values()]) == ([TEXT], reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "says"),
+    [
+        ("a.warc", "pg", "a gzip member stands here"),
+        ("a.warc", "pz", "a zstd frame stands here"),
+        ("a.warc.gz", "gp", "an uncompressed record stands here"),
+        ("a.warc.gz", "gz", "a zstd frame stands here"),
+        ("a.warc.zst", "zg", "a gzip member stands here"),
+    ],
+)
+def test_archives_of_mixed_compressions(tmp_path, caplog, name, kinds, says):
+    """What is before the change is read; the sentence names it, where nothing is damaged."""
+    packed = {"p": bytes, "g": gzip.compress, "z": zstandard.compress}
+    order = enumerate(kinds[0] * 3 + kinds[1])
+    (tmp_path / name).write_bytes(b"".join(packed[kind](record(http(), i=k)) for k, kind in order))
+    docs = Pipeline().run(dp.read(str(tmp_path / name), max_bad=1.0), str(tmp_path / "out"))
+    assert docs.count == 3
+    assert f"{says}, in an archive of another compression; write the archive again in one" in caplog.text

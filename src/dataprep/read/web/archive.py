@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 from dataprep.errors import ReadError
 from dataprep.store import files
 
-from .members import ARC_LINE, CHUNK, Again, ArchiveMembers, Broken, magic_of
+from .members import ARC_LINE, CHUNK, Again, ArchiveMembers, Broken, magic_of, mixed
 
 MAX_HEADER = 1 << 16  # bytes of one header line
 MAX_HEADERS = 1_000  # lines
@@ -131,6 +131,8 @@ class Archive:
                 self.mark = self.start
             if not line.startswith((b"WARC/", b"filedesc:") if not self.is_arc else b""):
                 reason = "no_record" if line.endswith(b"\n") else "cut_archive"
+                if other := mixed(line):
+                    self._fail("damaged", other)
                 self._fail(reason, f"a record should begin here with WARC/, not {line[:40]!r}")
             self.mark = self._position()
             return True

@@ -42,7 +42,7 @@ NUMBERED = HEADERS.index(NUMBER)
 class Wet(Crawl):
     """Reads WET files, the plain text of crawled pages; columns: any of url, date, record_id and languages."""
 
-    VERSION: ClassVar[int] = 5
+    VERSION: ClassVar[int] = 6
     NAME: ClassVar[str] = "wet"
     HOLDS: ClassVar[str] = "conversion"
     FIELDS: ClassVar[Mapping[str, str]] = dict.fromkeys(KEPT.values(), "string")
@@ -73,7 +73,7 @@ class Wat(Crawl):
     columns: any of url, date, status, content_type, title, links (JSON), warc and offset.
     """
 
-    VERSION: ClassVar[int] = 4
+    VERSION: ClassVar[int] = 5
     NAME: ClassVar[str] = "wat"
     HOLDS: ClassVar[str] = "metadata"
     FIELDS: ClassVar[Mapping[str, str]] = {

@@ -39,6 +39,13 @@ class Broken(ReadError):
         return type(self), (self.reason, self.message, self.path, self.offset)
 
 
+def mixed(head: bytes, magic: bytes = b"WARC/") -> str:
+    """Return a sentence if `head` begins a record in another compression than that of the archive, `magic`; else ""."""
+    kinds = {b"WARC/": "an uncompressed record", GZIP: "a gzip member", ZSTD: "a zstd frame"}
+    found = next((kind for begin, kind in kinds.items() if begin != magic and head.startswith(begin)), "")
+    return f"{found} stands here, in an archive of another compression; write the archive again in one" if found else ""
+
+
 class ArchiveMembers(io.RawIOBase):
     """A stream of the decompressed bytes of a gzip or zstd file, from the offset `at` of the file on.
 
@@ -125,11 +132,14 @@ class ArchiveMembers(io.RawIOBase):
                 self._take(len(piece) - len(rest))
                 self.member = None if self.member.eof else self.member
         except (zlib.error, zstandard.ZstdError) as e:
+            is_begin = self.starts.get(self.given) == self.taken
+            if is_begin and (other := mixed(bytes(self.held[self.at : self.at + 8]), self.magic)):
+                self._fail("damaged", other, "")
             self._fail("damaged", f"the compressed data is damaged ({e})")
         return b"".join(parts)
 
-    def _fail(self, reason: str, found: str) -> None:
-        raise Broken(reason, f"{found}; fetch it again", self.url, self.taken)
+    def _fail(self, reason: str, found: str, fix: str = "; fetch it again") -> None:
+        raise Broken(reason, found + fix, self.url, self.taken)
 
     def close(self) -> None:
         """Close the stream and its file."""
