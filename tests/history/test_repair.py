@@ -92,6 +92,19 @@ def test_only_the_damaged_part_is_removed(run):
     assert all("part-00000" in name or name == "clean/manifest.json" for name in gone)
 
 
+def test_damage_after_documents_were_forgotten_is_mended(run, dataprep):
+    """`forget` gives shards of the input other names than those that were read."""
+    out = run / "out"
+    ids = dp.open_dataset(str(out / "clean")).table()["id"].to_pylist()
+    dp.forget(str(out), ids[:1], of="clean")
+    path = min((out / "shards").glob("*.bin"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    code, said, errors = dataprep("verify", str(out), "--repair", str(run / "pipe.py"))
+    assert code == 0, said + errors
+    assert ids[0] not in dp.open_dataset(str(out / "clean")).table()["id"].to_pylist()
+
+
 def test_without_the_input_nothing_is_removed(run):
     """A part that cannot be made again stays as it is, and the missing file is named."""
     path = min((run / "out" / "clean" / "data").iterdir())

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dataprep.core import owned
-from dataprep.core.folder import CUTS, DATA, DROPS, INPUT, MANIFEST, ORIGIN, RECEIPTS, RECIPE, STEPS, Folder, part_of
+from dataprep.core.folder import (
+    CUTS,
+    DATA,
+    DROPS,
+    INPUT,
+    MANIFEST,
+    ORIGIN,
+    RECEIPTS,
+    RECIPE,
+    STEPS,
+    Folder,
+    home_of,
+    part_of,
+)  # fmt: skip
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.search.claim import INDEX as INDEX_FILE
@@ -120,7 +133,9 @@ def _check_input(folder: Folder) -> None:
     """Raise PlanError if an input file of a folder is missing, since then no damaged part can be made again."""
     home = home_of_step(folder)
     rows = home.origin.get("files", home.origin.get("sources", []))
-    missing = [row["url"] for row in rows if files.is_local(row["url"]) and not files.exists(row["url"])]
+    urls = [row["url"] for row in rows if files.is_local(row["url"]) and not files.exists(row["url"])]
+    homes = {url: home_of(url) for url in urls}  # of a Dataset; `dataprep forget` gives its shards other names
+    missing = [url for url, home in homes.items() if home is None or not home.is_of_a_run]
     if missing or not rows:
         what = f"its input {missing[0]} is not there" if missing else "it does not state its input"
         msg = f"{folder.url} is damaged, and {what}; nothing was removed; restore the input, or copies of the files"
