@@ -243,3 +243,13 @@ def test_each_repeated_window_is_found_once(width, how):
             found.update((a, b) for a, b in windows if start >> 2 <= a and b <= end >> 2)
         assert found == again
     assert len(again) > 40
+
+
+def test_equal_grams_are_ties_in_every_record():
+    """Also in those that begin because the one before has as many windows as fit."""
+    rule = M.rule_of(12, words="")
+    assert rule.gram < rule.width
+    hashes, info = M.records(*column(["a" * (M.MAX_WINDOWS + 12)]), 0, rule)
+    assert M.found(info)[1].tolist() == [M.MAX_WINDOWS, 1]
+    assert (info >> np.uint64(24) & np.uint64(1)).tolist() == [1, 1]
+    assert len(set(hashes.tolist())) == 1
