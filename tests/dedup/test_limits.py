@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import laws
 from dataprep.core import batch as B
 from dataprep.core.runner import Serial
 from dataprep.dedup import bloom, keep, minhash, semantic, suffix_array
@@ -147,3 +148,10 @@ def test_a_capacity_of_all_keys_is_enough(dataset, tmp_path, share):
     texts = [f"text {n}" for n in range(600)]
     facts = Bloom(capacity=int(600 / share)).fit(dataset(texts), Serial(), str(tmp_path)).facts
     assert (facts["documents"], facts["keys"]) == (600, 600)
+
+
+def test_the_least_shingles_are_in_the_key():
+    """Documents with fewer are left out, so each number finds others; one is what a key without it means."""
+    made = [laws.key(MinHash(min_shingles=n)) for n in (1, 2, 3)]
+    assert len(set(made)) == 3
+    assert made[0] == laws.key(MinHash())

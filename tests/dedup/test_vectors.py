@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from dataprep.core import batch as B
 from dataprep.core.ledger import mix
-from dataprep.dedup.embeddings import kmeans, learn_words, vectors, word_vectors
+from dataprep.dedup.embeddings import kmeans, learn_words, stored, vectors, word_vectors
 from dataprep.store.spill import Spill, spill_to, write_spill
 from twins.words import words
 
@@ -171,3 +173,18 @@ def test_vectors_of_any_length_are_scaled():
     assert not expected[1].any()
     for factor in (1e-250, 1e-3, 1e250):
         assert np.array_equal(vectors.to_grid(made * factor), expected)
+
+
+def test_vectors_of_older_documents_are_not_kept(tmp_path):
+    """Those of new ones are, with what identifies them."""
+    names = [f"part-0000{n}{suffix}" for n in range(3) for suffix in ("", ".json")]
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text("{}")
+    docs = SimpleNamespace(tasks=[SimpleNamespace(number=n) for n in range(3)])
+    stored.keep_vectors(str(tmp_path), "a", "b", SimpleNamespace(n_old=2, docs=docs, first_new=7))
+    assert sorted(p.name for p in folder.iterdir()) == ["index.json", *names[4:]]
+    found = json.loads((folder / "index.json").read_text())
+    assert found.pop("checksum")
+    assert found == {"key": "a", "embed": "b", "shift": "7", "parts": [2]}

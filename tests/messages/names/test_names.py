@@ -206,7 +206,7 @@ def pseudonymised(rows, folder, **given):
 def test_a_shared_first_name_means_who_is_there(tmp_path):
     """Of two Ilses the one in the chat is meant; where both or neither are, a pseudonym that is nobody's."""
     rows = [("a", "Ilse Varga", "Ilse"), ("b", "Ilse Sol", "Ilse"), ("c", "Ilse Sol", "x"), ("c", "Ilse Varga", "x"),
-            ("c", "Teo", "Ilse"), ("d", "Teo", "ilse, Ilse Sol")]  # fmt: skip
+            ("c", "Teo", "Ilse"), ("d", "Teo", "ilse, Ilse Sol"), ("d", "Abel Ost", "x")]  # fmt: skip
     left, book = pseudonymised(rows, tmp_path)
     varga, sol, nobody = left[0][1], left[1][1], left[4][2]
     assert [left[0][2], left[1][2], left[5][2]] == [varga, sol, f"{nobody}, {sol}"]

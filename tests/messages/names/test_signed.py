@@ -6,6 +6,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.messages.names.matching import signs_in
+from dataprep.messages.names.signed import SignedNames
 
 KEY = b"a key of enough bytes"
 GROUPS = ("Vélo & Krel", "Crew & Zed \U0001f6b2", "Équipe Foot: 2024", "Krel | Zed (old)", "A\U0001f6b2Krel")
@@ -50,3 +51,10 @@ def test_signs():
     """Only signs between words, and only those that are no gap by themselves."""
     assert signs_in("(Vélo & Krel-Zed) \U0001f6b2") == {ord("&")}
     assert signs_in("Vélo Krel") == signs_in("") == signs_in("&") == frozenset()
+
+
+def test_names_of_one_word_have_no_signs_between_words():
+    """Those of several words are searched for, if they are terms."""
+    signs = {name: frozenset(map(ord, "&")) for name in ("vélo krel", "zed", "crew zed")}
+    made = SignedNames(signs, {"abel": 0, "zed": 1, "crew zed": 2})
+    assert made.numbers.tolist() == [2]
