@@ -7,7 +7,9 @@ import itertools
 from collections import Counter
 
 from dataprep.pii.addresses import is_host, is_version
-from twins.phones import WIDE, is_labelled, phones
+from twins.phone_labels import is_labelled
+from twins.phone_signs import plain
+from twins.phones import phones
 
 # Characters of an account number by country (ISO 13616).
 LENGTHS = {
@@ -30,7 +32,7 @@ def pii(text: str, stage) -> tuple[str, Counter]:
     for kind, find in (("email", emails), ("ip", ips), ("iban", ibans), ("card", cards), ("phone", phones)):
         new, at = [], 0
         for line in text.split("\n"):
-            read = signs(line) if kind in ("iban", "card") else line
+            read = plain(line) if kind in ("iban", "card") else line
             new += [(at + a, at + b, kind) for a, b in find(read)] if kind in stage.kinds else []
             at += len(line) + 1
         for one in sorted(new):
@@ -40,11 +42,6 @@ def pii(text: str, stage) -> tuple[str, Counter]:
     for start, end, kind in sorted(found):
         out, at = out + text[at:start] + stage.replace.replace("{kind}", kind), end
     return out + text[at:], Counter(kind for _, _, kind in found)
-
-
-def signs(line: str) -> str:
-    """A line with the dashes and spaces of ASCII instead of those of other scripts."""
-    return "".join(WIDE[c] if WIDE.get(c) in (" ", "-") else c for c in line)
 
 
 def is_word(c: str) -> bool:
@@ -90,11 +87,26 @@ def emails(line: str):
             before = line[lead - 1 : lead] if lead else ""
             if line[lead:first] in IRISH and not (is_word(before) or before in tuple("+%@")):
                 first = lead
-            is_call = line[end : end + 1] == "("
+            is_call = line[end : end + 1] == "(" or is_path(line, end)
             if not is_call and line[begins[0] : end].rpartition(".")[2].lower() not in FILES.split():
                 starts = [i for i in range(first + 1, at) if line[i].isascii() and line[i].isalnum()]
                 yield max((i for i in starts if unspaced(line[i - 1])), default=first), end
             last = end
+
+
+def is_path(line: str, end: int) -> bool:
+    """Whether :a/b or :a.git follows a host."""
+    if line[end : end + 1] != ":":
+        return False
+    stop = end + 1
+    while stop < len(line) and (is_word(line[stop]) or line[stop] in "~.-"):
+        stop += 1
+    after = line[stop + 1 : stop + 2]
+    if line[stop : stop + 1] == "/" and after and (is_word(after) or after in ".-"):
+        return True
+    name = line[end + 1 : stop].partition("~")[0]
+    cut = [i for i in range(1, len(name)) if name.startswith(".git", i)]
+    return any(not is_word((name + line[stop : stop + 1])[i + 4 : i + 5]) for i in cut)
 
 
 def host_end(line: str, start: int) -> int | None:

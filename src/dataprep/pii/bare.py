@@ -1,4 +1,7 @@
-"""Phones that begin with neither + nor 0: by groups that only a phone has, or by the words near them."""
+"""Phones that begin with neither + nor 0: by groups that only a phone has, or by the words near them.
+
+Slow reference for the tests: tests/twins/bare.py
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator
 
 from .context import OTHERS, PHONES, UNKNOWN, is_amount, topic
 from .labels import is_joined, is_labelled, is_phone_key
+from .lone import is_lone
 
 FEWEST, MOST = 8, 13  # digits
 NEAREST = 2  # words before a number whose groups show that it is a phone
@@ -14,8 +18,11 @@ ADDRESS = 60  # characters between a number and an e-mail address in a list of c
 NEAR = 40  # characters next to a number in which letters are read
 _CHAIN = re.compile(r"(?:0[0-9]{1,3} ?[/-] [0-9]|[0-9])[0-9]*(?:(?:[ ./-]|\)[ -]?| ?\((?=[0-9]+\)))[0-9]+)*")
 _MIXED = re.compile("(?![(])(?:[^.]*[ -].*[.]|.*[.].*[ -])")  # 880.00 79.00
-_FIGURES = re.compile("(?!0)(?:.*[^0-9][0-9](?![0-9])|.*[ .-]/)|.*/.*/")  # 7-11/16 7 3/4
-_BEFORE = re.compile(r"(?<![0-9A-Za-z_\u00c0-\u024f$€£¥₹₽₺#+])(?<![0-9][ ./:-])(?<![$€£¥₹₽₺#№] )")
+_FIGURES = re.compile(".*/[0-9]$|(?!0)(?:.*[^0-9][0-9](?![0-9])|.*[ .-]/)|.*/.*/")  # 7-11/16 7 3/4
+_BEFORE = re.compile(
+    r"(?<![0-9A-Za-z_\u00c0-\u024f$€£¥₹₽₺#+])(?<![0-9][ ./:-])(?<![$€£¥₹₽₺#№] )(?<![0-9][A-Z]/)"
+    r"(?<![0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-)"
+)
 _END = re.compile(
     r"(?![0-9A-Za-z_\u00c0-\u024f%°$€£¥])"
     r"(?![.:/-][0-9]|,[0-9]{1,2}(?![0-9]))(?! [0-9]{1,3}(?![0-9:/.-]))"
@@ -30,6 +37,7 @@ _SHAPES = (  # groups of digits; s is a sign between them
     "[1-9]ds9ddddsdddd|[1-9]ds9sddddsdddd",  # 11 91234 5678 in Brazil
     "(?P<range>[6-9]d)ddd[ -](?!(?P=range))ddddd",  # 98765 43210 in India
     "[5-9]dd-ddd-ddd",  # 501-234-567 in Poland
+    "2[57]s[23]dsddsddsdd",  # 27 21 71 08 31 in Ivory Coast
     "[49]dd dd[ -]ddd",  # 412 34 567 in Norway
     "[679]sddsddsddsdd",  # 6 77 12 34 56 in Cameroon
     "9sddddsdddd",  # 9 8765 4321 in Chile
@@ -42,11 +50,16 @@ _SHAPES = (  # groups of digits; s is a sign between them
     "1s?[2-9]dds[2-9]ddsdddd|1s?[38]00sdddsddd",  # 1 212 555 0123, 1300 123 456
     "\\(d{1,4}\\) ?-?(?!(?:19|20)dd-)(?:9 ?)?d{3,4}sd{4}|\\(d{2,4}\\) ?(?:dddsddsdd|dddsddd|d{6,9})",  # (664) 123 4567
     "\\(0?d d{1,2}\\) ?d{3,4}[ -]?d{3,4}",  # (06 1) 123 4567 in Hungary
-    "0[1-9]dd?[ /-]d{8}|08dd([ -])dddd\\1d{4,5}|0[1-9]d{1,3}[/-]d{6,8}",  # 0151 12345678, 0812-3456-7890
+    "0[1-9]dd?[ /-]d{8}|0[1-9]d{1,3}[/-]d{6,8}",  # 0151 12345678
+    "0[5-9]dd(?P<gap>[ .-])dddd(?P=gap)d{4,5}",  # 0812-3456-7890 in Indonesia
     "01[567]d{9}|08d{10,11}|01[567]dsddddsdddd",
     "0s?800sdddsddd|0[1-9]d ?9dddd-dddd|[1-9]d 9d{8}|0 5ddsdddsddsdd|0d[/-]d{6}|0d [1-9]d{5}",
+    "0d[ /-][1-9]dd[ -]ddd",  # 03 123 456 in Lebanon
+    "01 800 ddd dddd|0[89]00[ -]dddd|87[0-7]d{8}",  # 87011234567 in Kazakhstan
+    "0[1-9]d{1,3} [/-] (?:d{6,8}|ddd dd ?dd)",  # 0160 / 1234567
 )  # fmt: skip
 SURE = re.compile("|".join(_SHAPES).replace("s", _S).replace("d", "[0-9]"))
+_TIMES = re.compile("(?:(?:[01][0-9]|2[0-3])[0-5][0-9](?: |$)){3}")  # 0710 0810 0910
 _THREES = re.compile("[679][0-9]{2} [0-9]{3} [0-9]{3}")  # 612 345 678 in Spain; an amount, if other numbers are near
 _MOBILES = (  # a country and the beginning of its mobile phones, without a sign: 212612345678
     "7[79]d9", "20(?:10|11|12|15)d8", "27[678]d8", "3069d8", "316d8", "324[5-9]d7", "3[34][67]d8", "36[237]0d7",
@@ -63,8 +76,15 @@ _MOBILES = (  # a country and the beginning of its mobile phones, without a sign
     "9639d8", "9647d9", "965[569]d7", "9665d8", "9677d8", "968[79]d7", "97[012]5d8", "9733d7", "974[3567]d7",
     "976[89]d7", "9779[78]d8", "9929d8", "994[57]d8", "9955d8", "996[57]d8", "998[39]d8",
 )
-_MOBILE = re.compile(re.sub("d([0-9]+)", r"[0-9]{\1}", "|".join(_MOBILES)).replace("d", "[0-9]"))
-_LIST = re.compile("(?!,[0-9])[ ,;/-]{1,3}[(]?")  # between two phones of a list
+MOBILE = re.compile(re.sub("d([0-9]+)", r"[0-9]{\1}", "|".join(_MOBILES)).replace("d", "[0-9]"))
+_LIST = re.compile("[ ,;/-]{1,3}[(]?")  # between two phones of a list
+_SMALL = re.compile(  # dates and prices in the row of a table, beside a phone
+    r"(?<![0-9])(?:[0-9]{1,2}([./-])[0-9]{1,2}\1(?:[0-9]{2}){1,2}|[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,4}[.,][0-9]{2})(?![0-9])"
+)
+_DIGIT, _OTHER = re.compile("[0-9]"), re.compile("[^0-9]")
+_BRAZIL = re.compile("9[0-9]{4}-[0-9]{4}")  # also a post code of the west of the United States
+_STATE = re.compile(r"\b[A-Z]{2} \Z")  # before a post code
+_LISTED = re.compile(r"/\(?(?:[0-9][ .()-]?){8}")  # before the next phone of a list
 _COUNTRY = re.compile("[1-9][0-9]{0,2}[ -]")
 _ADDRESS = re.compile(r"\w@\w[\w-]*\.\w")
 _YEAR = "(?:19|20)[0-9]{2}"
@@ -91,16 +111,18 @@ _AT_HOME = (
 def is_home(text: str, start: int, end: int) -> bool:
     """Return whether the digits text[start:end] are a mobile phone of the country whose script is near."""
     near = text[max(0, start - NEAR) : start].rpartition("\n")[2] + text[end : end + NEAR].partition("\n")[0]
-    digits = "" if near.isascii() else re.sub("[^0-9]", "", text[start:end])
+    if near.isascii():
+        return False
+    digits = _OTHER.sub("", text[start:end])
     return any(number.fullmatch(digits) and script.search(near) for script, number in _AT_HOME)
 
 
 def is_alone(text: str, start: int, end: int) -> bool:
-    """Return whether text[start:end] is three groups of three digits, and no other number is near."""
+    """Return whether text[start:end] is three groups of three digits, and no other large number is near."""
     if not _THREES.fullmatch(text, start, end):
         return False
-    near = text[max(0, start - NEAR) : start].rpartition("\n")[2] + text[end : end + NEAR].partition("\n")[0]
-    return not re.search("[0-9]", near)
+    near = text[max(0, start - NEAR) : start].rpartition("\n")[2] + " " + text[end : end + NEAR].partition("\n")[0]
+    return not re.search("[0-9]{3}", _SMALL.sub("", near))
 
 
 def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
@@ -110,41 +132,51 @@ def joined(text: str, start: int, stop: int, found: list[tuple[int, int]], end: 
     """
     out = list(found)
     for a, b, sure in numbers(text, start, stop):
-        inside = [span for span in found if span[0] < b and a < span[1]]
+        inside = [span for span in found if span[0] < b and a < span[1]] if found else []
         if inside and not (sure and a <= inside[0][0] and inside[-1][1] <= b):
             continue
-        before = max([last for _, last in out if last <= a], default=end)
+        before = max([last for _, last in out if last <= a], default=end) if out else end
         listed = 0 <= before < a and (_LIST.fullmatch(text, before, a) is not None or is_joined(text, before, a))
-        if is_phone(text, a, b, sure=sure, listed=listed):
+        if is_phone(text, a, b, sure=sure, listed=listed or is_like(text, before, a, b)):
             out = [span for span in out if span not in inside] + [(a, b)]
     return sorted(out)
 
 
 def numbers(text: str, start: int, stop: int) -> Iterator[tuple[int, int, bool]]:
     """Yield (start, end, whether its groups show it) of what may be a phone in the run text[start:stop]."""
-    at = start - (text[start - 1 : start] == "(")
-    for m in _CHAIN.finditer(text, start, stop):
-        a, b = m.span()
-        opened = (a > at and text[a - 1] == "(") or (a == start and at < start)
-        a -= opened and ")" in m[0]
-        whole = text[a:b]
-        whole = whole.removeprefix("00 ")
-        digits = re.sub("[^0-9]", "", whole)
-        plus = text[a - 2 : a] == "+ " and _MOBILE.fullmatch(digits) is not None
-        a -= 2 * plus
-        if not FEWEST <= len(digits) <= MOST or not (_BEFORE.match(text, a) and _END.match(text, b)):
+    for a, b in [span for m in _CHAIN.finditer(text, start, stop) for span in _parts(m)]:
+        opened = text[a - 1 : a] == "(" and text.count(")", a, b) > text.count("(", a, b)
+        whole = text[a - opened : b].removeprefix("00 ")
+        digits = _OTHER.sub("", whole)
+        if not FEWEST <= len(digits) <= MOST:
             continue
-        sure = not _MIXED.match(whole) and is_sure(whole, digits)
-        if sure or not (_MIXED.match(whole) or _FIGURES.match(whole)) or is_home(text, a, b):
-            yield a, b, sure
+        first = a - opened
+        first -= 2 * (text[first - 2 : first] == "+ " and MOBILE.fullmatch(digits) is not None)
+        behind = b < stop and text[b] == "/" and _LISTED.match(text, b)  # the next phone of a list
+        if not (_BEFORE.match(text, first) or (first > start and text[first - 1] == "/")):
+            continue
+        if not (behind or _END.match(text, b)):
+            continue
+        mixed = _MIXED.match(whole)
+        sure = not mixed and is_sure(whole, digits)
+        if sure or not (mixed or _FIGURES.match(whole)) or is_home(text, first, b):
+            yield first, b, sure
+
+
+def _parts(chain: re.Match[str]) -> list[tuple[int, int]]:
+    """Return (start, end) of the numbers of a chain: one, or those between its slashes if it is too long for one."""
+    a, b = chain.span()
+    if b - a <= MOST or "/" not in chain[0] or sum(map(str.isdigit, chain[0])) <= MOST:
+        return [(a, b)]
+    return [(a + part.start(), a + part.end()) for part in re.finditer("[^/]+", chain[0])]
 
 
 def is_sure(whole: str, digits: str) -> bool:
     """Return whether the groups of a number show that it is a phone."""
     if SURE.fullmatch(whole):
-        return not _rises(whole)
+        return not _rises(whole) and not _TIMES.fullmatch(whole)
     grouped = _COUNTRY.match(whole) is not None
-    if (grouped or whole == digits) and _MOBILE.fullmatch(digits):
+    if (grouped or whole == digits) and MOBILE.fullmatch(digits):
         return not (len(digits) == MOST and not grouped and _is_ean(digits))
     return False
 
@@ -163,11 +195,25 @@ def is_phone(text: str, start: int, end: int, *, sure: bool, listed: bool) -> bo
         return topic(text, start, end, NEAREST) != OTHERS
     about = topic(text, start, end)
     in_contacts = about == UNKNOWN and _has_address(text, start, end)
-    return (listed or in_contacts or about == PHONES) and not _DATE.match(text, start)
+    lone = about == UNKNOWN and is_lone(text, start, end)
+    if about == PHONES and _BRAZIL.fullmatch(text, start, end) and not _STATE.search(text, 0, start):
+        return True
+    return (listed or in_contacts or about == PHONES or lone) and not _DATE.match(text, start)
+
+
+def is_like(text: str, end: int, start: int, stop: int) -> bool:
+    """Return whether text[start:stop] has the groups of the end of a near phone: 00420 221 627 978 ... 221 214 960."""
+    size = stop - start
+    if not (size <= end < start <= end + ADDRESS) or "\n" in text[end:start] or " " not in text[start:stop]:
+        return False
+    one, other = (_DIGIT.sub("0", text[a : a + size]) for a in (start, end - size))
+    return one == other and not text[end - size - 1 : end - size].isdigit()
 
 
 def _has_address(text: str, start: int, end: int) -> bool:
     """Return whether an e-mail address is near a number, as in a list of contacts."""
+    if text.find("@", max(0, start - ADDRESS), end + ADDRESS) < 0:
+        return False
     before, after = text[max(0, start - ADDRESS) : start], text[end : end + ADDRESS]
     near = before.rpartition("\n")[2] + " " + after.partition("\n")[0]
     return _ADDRESS.search(near) is not None

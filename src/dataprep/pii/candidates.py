@@ -15,7 +15,7 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U16, U32, WORD, Int
 
 from .digit_groups import at_or_0, groups_of, is_digit, is_sign, part, run_end
-from .no_phones import is_day, is_row, is_something_else
+from .no_phones import is_day, is_decimal, is_row, is_something_else
 from .number_plans import is_century
 from .phone_forms import CALLED, COMPACT, NATIONAL, NONE, SHORT, ends, form, is_closed, is_link
 from .whole_runs import goes_on, is_inner, row_start, to_end
@@ -81,7 +81,8 @@ def may_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: 
     if at == called and is_day(points, groups, at, last):
         return False
     short = last > at != called and points[groups[at, 0]] == 48 and groups[last, 1] - groups[last, 0] == 1
-    if short and points[groups[last, 0] - 1] != 45:  # 064 965 844 3
+    code = last == at + 1 and groups[at, 1] - groups[at, 0] == FEWEST  # 09130000-9
+    if short and (code or points[groups[last, 0] - 1] != 45):  # 064 965 844 3
         return False
     return not is_something_else(points, groups, at, last, called)
 
@@ -101,6 +102,16 @@ def is_list(points: U32, end: Int, start: Int) -> bool:
 
 
 @part
+def is_before_phone(points: U32, classes: U16, groups: I64, last: Int, called: Int) -> bool:
+    """Return whether the group after group `last` begins a phone by its 0 or +."""
+    if last + 1 == len(groups):
+        return False
+    start = groups[last + 1, 0]
+    sign = points[start] == 48 or points[start - 1] == 43
+    return bool(sign and ends(points, classes, groups, last + 1, called)[1] >= 0)
+
+
+@part
 def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: Int) -> Int:
     """Return the last group of the phone that begins at group `at`; -1 if there is none.
 
@@ -114,15 +125,18 @@ def last_group(points: U32, classes: U16, groups: I64, at: Int, called: Int, end
         return -1
     kind = form(points, classes, groups, at, called)
     may_be_row = not in_list and kind in (NATIONAL, CALLED)
-    for last in range(high, low - 1, -1):
-        apart = True
-        for k in range(at + 1, last + 1):  # it must not take the beginning of the next number
-            apart = apart and ends(points, classes, groups, k, called)[1] <= last
-        if not apart or (may_be_row and is_row(points, classes, groups, at, last, called)):
-            continue
-        whole = to_end(points, classes, groups, at, last, called)
-        if whole >= 0 and may_end(points, classes, groups, at, whole, called):
-            return whole
+    for again in range(2):
+        for last in range(high, low - 1, -1):
+            apart = True
+            for k in range(at + 1, last + 1):  # it must not take the beginning of the next number
+                apart = apart and ends(points, classes, groups, k, called)[1] <= last
+            apart = apart or (again == 1 and is_before_phone(points, classes, groups, last, called))
+            row = may_be_row and is_row(points, classes, groups, at, last, called)
+            if not apart or row or (may_be_row and is_decimal(points, groups, at, last)):
+                continue
+            whole = to_end(points, classes, groups, at, last, called)
+            if whole >= 0 and may_end(points, classes, groups, at, whole, called):
+                return whole
     return -1
 
 
@@ -139,8 +153,9 @@ def is_after_word(points: U32, classes: U16, start: Int) -> bool:
             return True
     before = at_or_0(points, i - 1)
     if i == 0 or before == 10:
-        return bool(start - i <= 1)
-    return bool(before >= 0x250 or (classes[before] & WORD != 0 and not is_digit(before)))
+        return bool(start - i <= 1 or points[start - 1] == 32)
+    behind = start - i == 2 and points[i] in (44, 59) and points[i + 1] == 32  # rue 12, 2610 284073
+    return bool(before >= 0x250 or (classes[before] & WORD != 0 and (behind or not is_digit(before))))
 
 
 @kernel
@@ -152,9 +167,11 @@ def may_be_bare(points: U32, groups: I64) -> bool:
     digits, stops, others, slashes, first = 0, 0, 0, 0, 0
     for k in range(len(groups) + 1):
         end = k == len(groups)
-        if end or (k > 0 and not is_chained(points, groups, k, first)):
+        listed = not end and k > 0 and points[groups[k, 0] - 1] == 47 and digits >= FEWEST  # 98 123 456/98 123 457
+        if end or listed or (k > 0 and not is_chained(points, groups, k, first)):
             figures = stops > 0 and others > 0 and (digits != SHORTEST or stops > 1 or others > 1)
-            figures |= slashes > 0 and points[groups[first, 0]] != 48 and (digits != SHORTEST or k - first > 2)
+            ratio = slashes > 0 and points[groups[first, 0]] != 48 and (digits != SHORTEST or k - first > 2)
+            figures |= ratio and not (slashes == 1 and is_area(points, groups, first, digits))
             figures |= stops == 1 and k - first == 2 and digits != SHORTEST
             if FEWEST <= digits <= MOST and not figures and not is_range(points, groups, first, k):
                 return True
@@ -171,6 +188,16 @@ def may_be_bare(points: U32, groups: I64) -> bool:
             if single and points[groups[first, 0]] not in (48, 56):
                 stops, others = 2, 2  # 1-3 210-250
     return False
+
+
+@part
+def is_area(points: U32, groups: I64, first: Int, digits: Int) -> bool:
+    """Return whether group `first` is the area code of 71/123 456 in Lebanon, or of 212/555-0123."""
+    a, b = groups[first, 0], groups[first, 1]
+    if points[b] != 47:
+        return False
+    lebanese = digits == FEWEST and (points[a] == 55 or (points[a] == 56 and points[a + 1] == 49))
+    return bool((lebanese and b - a == 2) or (digits == SHORTEST and b - a == SHORT))
 
 
 @part

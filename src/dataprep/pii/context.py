@@ -1,11 +1,15 @@
-"""What the words near a number speak of: phones, or other things such as orders, prices and people that are counted."""
+"""What the words near a number speak of: phones, or other things such as orders, prices and people that are counted.
+
+Slow reference for the tests: tests/twins/context.py
+"""
 
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
+from itertools import islice
 
-from .context_words import FILLERS, NEAR_OTHER, NEAR_OTHER_UNSPACED, NEAR_PHONE, NEAR_PHONE_UNSPACED, NUMBER, OWN, UNITS
+from . import context_words as W
 from .label_words import NOT_PERSONAL, PHONE
 from .labels import UNBROKEN, trie, words
 
@@ -15,24 +19,38 @@ WORDS = 6  # words before a number that are read
 AFTER = 28  # characters after a number in which words are read
 WORDS_AFTER = 4
 COMPACT = 10  # digits of a number that "the number of the shop is" names, at most
+LONG = 12  # digits that "number" alone does not call a phone: 657999449649
 MOST_BETWEEN = 3  # words between "number" and a number
 _ON = re.compile(" (?:पर|pe|par|پر|পে)(?![^\\W_])")
+_EXTENSION = re.compile(
+    r"[ ,]{0,2}\(?(?:ext(?:ension|ensión)?|poste|x|durchwahl|dw|anexo|anx|ramal|int(?:erno)?|toestel|wew|доб|تحويلة"
+    r"|داخلي)[.:]?[ ]?[0-9]{1,5}(?![0-9])"
+)
 _APART = re.compile(r"[\s_\-./'’‘:：=\"“”«»(（){}\[\]【】「」,،、;؛。।#|<>*+~!?؟&@\\]+")
+_TOKEN = re.compile(r"[^\s_\-./'’‘:：=\"“”«»(（){}\[\]【】「」,،、;؛。।#|<>*+~!?؟&@\\]+")
+_NEXT = re.compile(r"[^\w\n]{0,4}[0-9]")  # a number that has the word before it as its label
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _GLUE = ("وال", "بال", "لل", "ال", "و", "ب", "ل", "ف", "ה", "ב", "ל", "ו")  # before a word in Arabic and Hebrew
+_ENDS = ("كم", "هم", "ها", "نا", "ك", "ه", "و", "ي")  # my, your, his ... after a word in Arabic
+ARABIZI = re.compile(  # "call" in Latin letters, with whom before and after it: nkelmek, kalmouni, 3aytolo, 7kine
+    "(?:ka?|ta?|e?n|i?t|y|i|e|a|b)?(?:k[aei]l+[ae]?m|3[ae]?[iy]+[ae]?t|(?:it+|et+|tt?)[ae]?s[aei]?l|[7h][ae]?k[iy]|[ds]+aw+e?l"
+    "|sonn|sawn|r[eo]nn|d[eo][q2])(?:i|e|o|ou|u|a|w)?(?:l?i|l?iya?|l?o|l?ou|n[aei]|ny|l?ha|h|hom|[ei]?k|kom|wni|wna)?"
+)
 _WEAK = 2
+ABOUT_SIZE = 20  # characters of the longest word of ABOUT, and a space before it
+_PAIRS, _HIGHEST = 5, "70"  # of a lottery
 _SHORT = frozenset(("no", "nr", "nº", "n°", "№", "n", "num"))
-_FILLERS = frozenset(words(FILLERS))
-_OWN = frozenset(words(OWN))
+_FILLERS = frozenset(words(W.FILLERS))
+_OWN = frozenset(words(W.OWN))
 
 
 @cache
 def _kinds() -> dict[str, int]:
     """Return what each single word speaks of."""
     plain = re.compile(rf"[^\W{UNBROKEN}]|[\u0590-\u06ff\u0900-\u0dff\u10a0-\u10ff\u1200-\u137f]")
-    kinds = {w: OTHERS for w in (*words(NOT_PERSONAL), *words(NEAR_OTHER)) if len(w) > 1 and " " not in w}
-    kinds |= {w: PHONES for w in (*words(PHONE), *words(NEAR_PHONE)) if plain.match(w) and " " not in w}
-    return kinds | dict.fromkeys(words(NUMBER), _WEAK)
+    kinds = {w: OTHERS for w in (*words(NOT_PERSONAL), *words(W.NEAR_OTHER)) if len(w) > 1 and " " not in w}
+    kinds |= {w: PHONES for w in (*words(PHONE), *words(W.NEAR_PHONE)) if plain.match(w) and " " not in w}
+    return kinds | dict.fromkeys(words(W.NUMBER), _WEAK)
 
 
 @cache
@@ -40,21 +58,35 @@ def _unspaced() -> re.Pattern[str]:
     """Return a pattern that finds the words of scripts without spaces between words."""
     some = [
         [w for w in words(one) if _UNSPACED.match(w)]
-        for one in (NEAR_PHONE_UNSPACED + PHONE, NEAR_OTHER_UNSPACED + NOT_PERSONAL, NUMBER)
+        for one in (W.NEAR_PHONE_UNSPACED + PHONE, W.NEAR_OTHER_UNSPACED + NOT_PERSONAL, W.NUMBER)
     ]
     return re.compile(f"(?P<other>{trie(some[1])})|(?P<phone>{trie(some[0])})|(?P<number>{trie(some[2])})")
 
 
 @cache
 def _units() -> re.Pattern[str]:
-    signs = [w for w in words(UNITS) if not w[-1].isalpha() or _UNSPACED.match(w)]
-    spelt = [w for w in words(UNITS) if w not in signs]
+    signs = [w for w in words(W.UNITS) if not w[-1].isalpha() or _UNSPACED.match(w)]
+    spelt = [w for w in words(W.UNITS) if w not in signs]
     return re.compile(rf"[ \u00a0\u202f]{{0,2}}(?:{trie(signs)}|{trie(spelt)}(?![^\W_]))", re.IGNORECASE)
 
 
 def is_amount(text: str, end: int) -> bool:
     """Return whether a unit or a currency follows a number that ends at `end`."""
-    return _units().match(text, end) is not None
+    return text[end : end + 1] not in ("", "\n", ".") and _units().match(text, end) is not None
+
+
+def is_drawn(text: str, start: int, end: int) -> bool:
+    """Return whether a number is pairs of digits that rise, and a word before it speaks of a lottery."""
+    pairs = text[start:end].split(" ")
+    if len(pairs) < _PAIRS or sorted(set(pairs)) != pairs or pairs[-1] > _HIGHEST:
+        return False
+    before = text[max(0, start - BEFORE) : start].rpartition("\n")[2].lower()
+    return not _lotteries().isdisjoint(_APART.split(before))
+
+
+@cache
+def _lotteries() -> frozenset[str]:
+    return frozenset(words(W.LOTTERY))
 
 
 def topic(text: str, start: int, end: int, most: int = WORDS) -> int:
@@ -63,13 +95,41 @@ def topic(text: str, start: int, end: int, most: int = WORDS) -> int:
     The nearest of `most` words before the number decides; if there is none, one of four words after it.
     """
     window = text[max(0, start - BEFORE) : start].rpartition("\n")[2].lower()
-    found = _unspaced_topic(window) if _UNSPACED.search(window) else UNKNOWN
+    found = _unspaced_topic(window) if not window.isascii() and _UNSPACED.search(window) else UNKNOWN
     if found == UNKNOWN:
-        found = _spaced_topic(window, most, short=" " in text[start:end] or end - start <= COMPACT)
+        size = end - start
+        between = MOST_BETWEEN if " " in text[start:end] or size <= COMPACT else 0 if size < LONG else -1
+        found = _spaced_topic(window, most, between)
     return found or _after(text[end : end + AFTER].partition("\n")[0].lower())
 
 
-def _spaced_topic(window: str, most: int, *, short: bool) -> int:
+def speaks_of_other(before: str, after: str) -> bool:
+    """Return whether any word before or after a number speaks of another thing than phones, or shows that it counts."""
+    before = before.lower()
+    around = f"{before} {after.lower()}"
+    some = set(_APART.split(around))
+    if not _counted().isdisjoint(some) or _about().search(before[-ABOUT_SIZE:]):
+        return True
+    if around.isascii():
+        return False
+    if _UNSPACED.search(around) and any(m.lastgroup == "other" for m in _unspaced().finditer(around)):
+        return True
+    return any(_unglued(word) == OTHERS for word in some if word and not word.isascii())
+
+
+@cache
+def _counted() -> frozenset[str]:
+    """Return the words of other things than phones, and of what is counted."""
+    return frozenset(words(W.COUNTED)) | {word for word, kind in _kinds().items() if kind == OTHERS}
+
+
+@cache
+def _about() -> re.Pattern[str]:
+    """Return a pattern that finds "about" and the like at the end of a text."""
+    return re.compile(rf"(?<![^\W_]){trie(words(W.ABOUT))} ?\Z")
+
+
+def _spaced_topic(window: str, most: int, between: int) -> int:
     """Return what the nearest word speaks of; "number" directly before a number is a phone's, unless a word follows it.
 
     "No 12345678" and "Teile-Nr. 12345678" are of another thing, "my no 12345678" is a phone.
@@ -91,21 +151,33 @@ def _spaced_topic(window: str, most: int, *, short: bool) -> int:
             return OTHERS
         if word in _FILLERS:
             continue
+        if number and word in _counted():
+            return OTHERS
         if not number and (kind == _WEAK or (n == 0 and word in _SHORT)):
             number, at = word, n
         n += 1
         if n == most:
             break
-    return PHONES if number and number not in _SHORT and (at <= MOST_BETWEEN if short else at == 0) else UNKNOWN
+    return PHONES if number and number not in _SHORT and at <= between else UNKNOWN
 
 
+@lru_cache(maxsize=4096)
 def _unglued(word: str) -> int:
-    """Return what a word of Arabic or Hebrew speaks of without "and", "the", "for" and "in" before it."""
+    """Return what a word speaks of without what Arabic and Hebrew join to it; PHONES for "call" in Arabizi.
+
+    These are "and", "the", "for" and "in" before it, and in Arabic "my", "your", "his" ... after it.
+    """
     if "\u0590" <= word[0] <= "\u06ff":
-        for glue in _GLUE:
-            if word.startswith(glue) and (kind := _kinds().get(word[len(glue) :], UNKNOWN)):
-                return kind
-    return UNKNOWN
+        kinds = _kinds()
+        stems = [word, *(word[len(glue) :] for glue in _GLUE if word.startswith(glue))]
+        for stem in stems:
+            shorter = [stem[: -len(end)] for end in _ENDS if stem.endswith(end) and len(stem) > len(end) + 2]
+            for one in (stem, *shorter):
+                kind = kinds.get(one) or (kinds.get(f"{one[:-1]}ة") if one != stem and one.endswith("ت") else None)
+                if kind:
+                    return kind
+        return UNKNOWN
+    return PHONES if word.isascii() and ARABIZI.fullmatch(word) else UNKNOWN
 
 
 def _unspaced_topic(window: str) -> int:
@@ -122,12 +194,18 @@ def _after(window: str) -> int:
 
     In Hindi and Urdu "on" and "to" follow a number that is called.
     """
-    if _ON.match(window):
+    if not window:
+        return UNKNOWN
+    if _ON.match(window) or _EXTENSION.match(window):
         return PHONES
-    if _UNSPACED.search(window) and (m := _unspaced().search(window)) and m.lastgroup == "phone":
-        return PHONES
-    some = [w for w in _APART.split(window) if w][:WORDS_AFTER]
-    return PHONES if any(w in _called() for w in some) else UNKNOWN
+    if not window.isascii() and _UNSPACED.search(window):
+        m = _unspaced().search(window)
+        if m and m.lastgroup == "phone":
+            return PHONES
+    if _called().isdisjoint([w for w in _APART.split(window) if w][:WORDS_AFTER]):
+        return UNKNOWN
+    some = islice(_TOKEN.finditer(window), WORDS_AFTER)
+    return PHONES if any(m[0] in _called() and not _NEXT.match(window, m.end()) for m in some) else UNKNOWN
 
 
 @cache

@@ -131,6 +131,38 @@ number|numbers|numero|numéro|número|num|nummer|numer|numara|numarası|numarasi
 номера|дугаар|нөмірі|numeris|numărul|αριθμό|αριθμός|νούμερο|מספר|המספר|ቁጥር|नंबर|नम्बर|নম্বর|নাম্বার|எண்|నంబర్|નંબર
 ਨੰਬਰ|අංකය|رقم|شماره|نمبر|namba|ნომერი|ნომერზე|号码|號碼|番号|번호|နံပါတ်|លេខ
 """
+# Words of a sentence whose only number is then no phone; those of NEAR_OTHER are, too.
+COUNTED = """
+issue|issues|card|user|tweet|tweets|thread|block|tx|nonce|random|frequency|freq|volume|hertz|hz|khz|mhz|galaxy|star
+stars|étoiles|étoile|estrellas|visiteur|visiteurs|visitor|identifiant|identifiants|login|inscrit|inscrite|inscription
+jackpot|cagnotte|bote|ads|likes|retweets|streams|stream|vistas|mundo|pull|ticket|bug|merge|prime|divisible|integer
+number|equals|sqrt|bit|bits|node|nodes|cluster|gene|protein|asteroid|telescope|satellite|satélite|kilometer|kilometers
+kilometres|kilomètres|kilómetros|km|parsec|years-old|votants|votes|élection|elecciones|recaudó|recaudo|taquilla|box-office
+presupuesto|déficit|deficit|haushalt|haushalts|etat|budgets|zählerstand|stand|kilometerstand|sayaç|sayac|tiraj|endeks
+bütçe|anggaran|suara|penonton|population|poblacion|población|bevölkerung|nufus|kwh|m3|relevé|index|relève|meetings
+meeting|réunion|zoom|kahoot|quiz|lobby|server|discord|steam|level|niveau|rank|ranking|classement|highscore|xp|coins|gold
+gems|robux|skins|serial|licence|clé|clave|llave|key|keys|schlüssel|anahtar|wifi|wi-fi|mot|passe|admis|reçu|bac|concours
+examen|exam|table|candidat|candidate|étudiante|student|bibliothèque|library|livre|book|film|movie|vidéo|video|videos
+youtube|post|posts|comment|channel|blog|article|articles|annonce|listing|ad|offre|lot|vol|flight|train|bus|wagon|quai
+نسخة|نسخ|مشاهدات|المشاهدات|صوتا|ناخب|ميزانية|الميزانية|تفعيل|التفعيل|إعلان|الإعلان|مقال|فيديو|الفيديو|رحلة|الرحلة
+قطار|القطار|مقعد|امتحان|الامتحان|جلوس|الجلوس|بطاقة|البطاقة|اشتراك|الاشتراك|مفتاح|سيريال|تسلسلي|عضوية|العضوية|هوية
+الهوية|منشور|زائر|زائرا|फाइल|फ़ाइल|आबादी|परीक्षा|रोल|सीट|टिकट|टिकिट|ट्रेन|वोट|कार्ड|आधार|मीटर|যাত্রী|ভোট|টিকিট|আদেশ
+ট্রেন|কার্ড|মিটার|পরীক্ষা|টিকেট|ٹکٹ|ٹرین|ووٹ|امتحان|رول|میٹر|کارڈ|آبادی|فائل|tiket|kereta|ujian|kartu|meteran|peserta
+tikiti|treni|kura|mita|kadi|mtihani|bilet|sınav|kart|tren|biletto|biglietto|esame|treno|examen|expedient
+"""
+# Words just before a number that show that it is counted.
+ABOUT = """
+environ|près de|plus de|moins de|au moins|presque|about|around|over|nearly|almost|approximately|more than|less than
+at least|circa|ca|quasi|oltre|più di|unos|unas|cerca de|casi|más de|menos de|aproximadamente|etwa|rund|über|fast|knapp
+mehr als|yaklaşık|sekitar|lebih dari|zaidi ya|karibu|takriban|حوالي|نحو|أكثر من|أقل من|قرابة|زهاء|ما يقارب|लगभग|करीब
+প্রায়|تقریبا|تقریباً|entre|between|zwischen|tra|fra|equals|worth|total|of|à hauteur de|nummer eins
+"""
+# Words before pairs of digits that rise, which are then drawn in a lottery.
+LOTTERY = """
+powerball|lotto|loto|lottery|loterie|lotería|loteria|lotterie|lotteria|keno|bingo|euromillions|eurojackpot|jackpot
+tirage|draw|drawn|sorteo|sorteio|estrazione|superenalotto|ziehung|superzahl|millions|joker|balls|boules|quinté|tiercé
+лото|лотерея|тираж|لوتو|اليانصيب|سحب|السحب|lotería|çekiliş|undian|togel
+"""
 # Words before four small numbers that show that they are an address all the same.
 HOST = """
 ip|ips|ipv4|addr|address|host|hosts|dns|server|servers|ping|gateway|resolver|nameserver|adresse|dirección|direccion

@@ -57,7 +57,12 @@ passport|passeport|pasaporte|passaporto|reisepass|паспорт|паспорт�
 بطاقة التعريف الوطنية|الهوية|هوية|رقم الهوية|الرقم الوطني|کد ملی|شناختی کارڈ|ת.ז.|ת.ז|תעודת זהות|αμκα|αδτ|आधार
 आधार संख्या|पैन|เลขประจำตัวประชาชน|身份证|身份证号|身分證|マイナンバー|주민등록번호|imei|imsi|iccid|vin|sha1|md5|crc
 hash|uuid|zip|zip code|zip+4|postcode|postal code|post code|code postal|código postal|postleitzahl|plz
-почтовый индекс|индекс|الرمز البريدي|מיקוד|पिन|पिनकोड|รหัสไปรษณีย์|邮编|郵遞區號|郵便番号|우편번호|lotto|loto
+почтовый индекс|индекс|الرمز البريدي|מיקוד|पिन|पिनकोड|รหัสไปรษณีย์|邮编|郵遞區號|郵便番号|우편번호
+art. imp|article d'imposition|art. imposition|processo|proceso|procès|księgi wieczystej|cpv|p.o. box|po box|b.p.
+product code|code produit|código de producto|código do produto|produktcode|artikelcode|produktkod|tuotekoodi
+kod produktu|kód produktu|termékkód|cod produs|код товара|код товару|код на продукта|ürün kodu|kode produk|mã sản phẩm
+codice prodotto|κωδ. προϊόντος|κωδικός προϊόντος|κωδ|מק"ט|رمز المنتج|كود المنتج|کد محصول|商品コード|商品番号|상품코드
+상품번호|产品编号|商品编号|货号|รหัสสินค้า|folio fiscal|folio|boleto|linha digitável|lotto|loto
 euromillions|bingo|keno|lottery|loterie|lotería|lotterie|tombola|powerball|winning numbers|numéros gagnants|лото
 лотерея|λόττο|لوتو|اليانصيب|הגרלה|लॉटरी|หวย|ลอตเตอรี่|开奖号码|開獎號碼|彩票|当選番号|로또|당첨번호
 """
@@ -91,5 +96,5 @@ AFTER_PHONE = (
 # Words between two numbers of one person: "call 06... or 07...".
 AND = (
     "or|and|ou|et|o|y|e|oder|und|of|en|eller|och|lub|veya|ve|atau|dan|hoặc|или|и|або|та|ή|και|أو|او|و|یا|או|या|বা|หรือ"
-    "|或|和|または|또는"
+    "|或|和|または|또는|aw|w|wla|wala|wela|ya"
 )

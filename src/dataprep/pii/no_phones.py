@@ -9,7 +9,7 @@ import numpy as np
 
 from dataprep.unicode.text import I64, U16, U32, Int
 
-from .digit_groups import at_or_0, part
+from .digit_groups import at_or_0, is_digit, part
 from .number_plans import is_century
 from .phone_forms import NONE, form
 
@@ -43,6 +43,15 @@ def is_row(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: I
     for k in range(max(0, at - 2), at):
         more += joined(points, groups, at, k)
     return bool(more >= ROW)
+
+
+@part
+def is_decimal(points: U32, groups: I64, at: Int, last: Int) -> bool:
+    """Return whether groups `at` and `last` are a decimal behind another: 34191.79001 01043.510047."""
+    if last != at + 1 or at < 2 or points[groups[at, 1]] != 46:
+        return False
+    a, b = groups[at - 2, 1], groups[at - 1, 1]
+    return bool(points[a] == 46 and groups[at - 1, 0] - a == 1 and points[b] == 32 and groups[at, 0] - b == 1)
 
 
 @part
@@ -103,7 +112,8 @@ def is_something_else(points: U32, groups: I64, at: Int, last: Int, called: Int)
             total += (10 - n) * (np.int64(points[i]) - 48)
             bits = bits and points[i] < 50
             n += 1
-    if bits or (n == 10 and total % 11 == 0 and at_or_0(points, s - 1) == 47):
+    in_path = n == 10 and at == last and at_or_0(points, s - 1) == 47 and not is_digit(at_or_0(points, s - 2))
+    if bits or (in_path and total % 11 == 0):
         return True
     if last == at + 1:
         year = points[groups[at, 1]] == 47 and groups[last, 1] - groups[last, 0] == 4

@@ -19,7 +19,7 @@ from dataprep.unicode.text import I64, U32, classes
 
 from . import bare
 from . import candidates as C
-from .context import OTHERS, is_amount, topic
+from .context import OTHERS, is_amount, is_drawn, topic
 from .digit_groups import groups_of
 from .labels import is_joined, is_labelled, is_phone_label, label_ends
 from .others import dates_and_books
@@ -31,6 +31,7 @@ _HIDDEN = re.compile(rf"[{_INVISIBLE}](?<={_INSIDE}[{_INVISIBLE}])[{_INVISIBLE}]
 
 
 _DIGITS = "0123456789"
+_DRAW = 14  # characters of five pairs of digits
 _LEADS = ("+", "@", "=", "/", "B", "b")  # before an international number, also in a link
 
 
@@ -107,7 +108,7 @@ def _is_other(text: str, start: int, end: int) -> bool:
     if letters[-1:].isupper() and letters.isalpha() and letters.isupper():  # GHN03236464726
         return True
     if text[start] == "0":
-        return text[start:end] == _DIGITS
+        return text[start:end] == _DIGITS or (end - start == _DRAW and is_drawn(text, start, end))
     if text[start - 1 : start] in _LEADS:
         return False
     return is_amount(text, end) or topic(text, start, end, bare.NEAREST) == OTHERS

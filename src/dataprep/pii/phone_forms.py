@@ -16,6 +16,7 @@ from .number_plans import argentine, is_chinese, whole
 SHORT = 3  # digits of a group that begins a number without a sign or 0 in front of it
 AREA = 5  # digits of an area code, at most
 COMPACT = 9  # digits without a sign that are a whole number
+LEAST = 8  # digits of a phone
 NONE, WORLD, NATIONAL, MENTION, WHOLE, CALLED = range(6)  # forms; WHOLE: of one country; CALLED: by a label
 WA, SEND, ENCODED = b"wa.me/", b"phone=", b"=%2"  # before an international number without a +
 
@@ -148,6 +149,9 @@ def ends(points: U32, classes: U16, groups: I64, at: Int, called: Int) -> tuple[
             a, b = groups[k - 1, 1], groups[k, 0]
             wide = mine and kind == NATIONAL and k == at + 1 and is_wide(points, s, a, b)
             if a - groups[k - 1, 0] >= COMPACT or not (wide or is_gap(points, a, b, kind)):
+                break
+            slash = kind != WORLD and k > at + 1 and points[a] == 47 and points[groups[k - 2, 1]] != 47
+            if slash and n > (LEAST - 1 if mine else AREA - 1):  # 98 123 456/98 123 457
                 break
         n += groups[k, 1] - groups[k, 0]
         if n > most:

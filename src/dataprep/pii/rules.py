@@ -120,11 +120,16 @@ def _is_file(text: str, start: int, end: int) -> bool:
     return text[start - 1] in "/:<" and _NO_ADDRESS.search(text, max(0, start - 80), start) is not None
 
 
+def _word_start(text: str, start: int, at: int) -> int:
+    """Return where the word that ends before `at` begins, not before `start`."""
+    return max(start, text.rfind(" ", start, at) + 1, text.rfind("\n", start, at) + 1)
+
+
 def emails(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each e-mail address in a line of text, as offsets in characters."""
     pattern = _EMAIL if text.isascii() or not _INDIAN.search(text) else _EMAIL_OF_INDIA
     at, end = text.find("@"), 0
-    while at >= 0 and (m := pattern.search(text, max(end, at - BEFORE_AT))):
+    while at >= 0 and (m := pattern.search(text, _word_start(text, max(end, at - BEFORE_AT), at))):
         end = m.end()
         at = text.find("@", end)
         if not _is_file(text, *m.span()):

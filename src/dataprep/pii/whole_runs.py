@@ -13,6 +13,7 @@ from .phone_forms import ends
 
 IN_ROW = 8  # groups of figures before a number, at most, between a label and it
 EXTENSION = 4  # digits of an extension, at most
+LONGEST = 15  # digits of a number and of what follows it
 SECOND = 2  # digits of the end of a second number
 
 
@@ -44,7 +45,9 @@ def goes_on(points: U32, classes: U16, groups: I64, at: Int, last: Int, k: Int, 
 @part
 def is_second(points: U32, groups: I64, at: Int, last: Int, k: Int) -> bool:
     """Return whether group k + 1 is the end of a second number: 06 12 34 56 78/79."""
-    return bool(k == last > at and points[groups[k, 1]] == 47 and groups[k + 1, 1] - groups[k + 1, 0] == SECOND)
+    if not k == last > at or points[groups[k, 1]] != 47 or groups[k + 1, 1] - groups[k + 1, 0] != SECOND:
+        return False
+    return bool(k + 2 == len(groups) or groups[k + 2, 0] - groups[k + 1, 1] > 1)  # not 98 123 456/98 123 457
 
 
 @part
@@ -57,6 +60,11 @@ def to_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: I
     k = last
     while goes_on(points, classes, groups, at, last, k, called) and ends(points, classes, groups, k + 1, called)[1] < 0:
         k += 1
+    digits = 0
+    for g in range(at, k + 1):
+        digits += groups[g, 1] - groups[g, 0]
+    if digits > LONGEST and at != called and at_or_0(points, groups[at, 0] - 1) != 43 and k > last:
+        return -1  # 0018247-73.2022.8.26.0100
     if k == last or at == called or (k == last + 1 and is_second(points, groups, at, last, last)):
         return k
     rising = True  # 04 12 23 34 41 49
