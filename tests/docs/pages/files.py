@@ -7,7 +7,8 @@ import dataprep as dp
 from docs.pages import write
 
 NOT_OUTPUT = {1: "the files of a Dataset", 2: "the files of token shards"}
-RARE = {"unread.parquet", "forget.parquet", ".dataprep-hashes", ".dataprep-quarantine"}  # which the page says, "if any"
+SOMETIMES = "hashes", "quarantine", "lease", "failure"
+RARE = {"unread.parquet", "forget.parquet", *(f".dataprep-{name}" for name in SOMETIMES)}  # as the page says
 
 
 def prepare(here, root, tok):
