@@ -91,13 +91,18 @@ def test_a_journal_is_looked_for_in_eight_folders(tmp_path, deep, found):
 
 
 def test_pipes_are_not_opened(tmp_path):
-    """To open one would wait; what else cannot be read raises its own error."""
+    """To open one would wait; what else is no file raises its own error, and is not written."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a").write_bytes(b"x")
     assert atomic.read_bytes(tmp_path / "a") == b"x"
     for name, error in (("pipe", PermissionError), (".", IsADirectoryError), ("no", FileNotFoundError)):
         with pytest.raises(error):
             atomic.read_bytes(tmp_path / name)
+    for name, state in (("pipe", "it is not a file"), (".", "it is a folder")):
+        with pytest.raises(DataprepError, match=rf"cannot be written \({state}\); give another path"), whole(
+            f"{tmp_path}/{name}"
+        ):
+            pytest.fail("written")
 
 
 def test_a_file_is_listed_once(tmp_path):
