@@ -232,6 +232,19 @@ def test_letters_of_one_language_tell_the_charset(lang, charset, evidence):
 
 
 @pytest.mark.parametrize(
+    ("text", "charset"),
+    [("It’s fine – don’t worry – we’re here — it’s good", "cp1252"), ("– from 50 m³ – to 20 m³ – or 30 m³", "cp1252"),
+     ("As before¹ and later³ – again¹ – this³ – and¹", "cp1252"), ("5 µm, 6 µm, 7 µm, 9\xa0µm, 12\xa0µm", "cp1252"),
+     ("An toirt: 50 m³ – mór – 60 m³ – fós 20 m³", "cp1252"), ("stêr, brañ, hañv, bezañ, skrivañ", "iso8859-1")],
+    ids=["apostrophes", "cubic", "footnotes", "micro", "irish", "breton"],
+)  # fmt: skip
+def test_signs_are_no_letters_of_another_charset(text, charset):
+    """A page of signs, which would be letters in Windows-1250 or Macintosh, keeps the charset that it states."""
+    page = PAGE.format(meta=f"<meta charset={charset}>", title="x", text=text)
+    assert characters(page.encode(charset), charset, is_html=True)[:2] == (page, "cp1252")
+
+
+@pytest.mark.parametrize(
     ("data", "header", "text", "charset"),
     [
         (b"<p>~{<:Ky2;Hg~} ~~ ~{NpJ)~}", "hz-gb-2312", "<p>己所不如 ~ 勿施", "hz"),

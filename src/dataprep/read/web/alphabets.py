@@ -12,6 +12,7 @@ from functools import cache
 WESTERN = (
     "àâçéèêëîïôûùüÿœæ", "áéíóúñüºª¿¡", "áâãàçéêíóôõúüºª", "àèéìòùîºª", "äöüß", "áéèëïíóöüúĳ", "åäöéà", "æøåéòó",
     "áðéíóúýþæö", "àçèéíïòóúü·", "ëç", "äöõüšž",
+    "áðíóúýæø", "âêéîôûùüñ", "áéíóúýãõñ", "àéëñó", "äëéèöüßêô",
 )  # fmt: skip
 CENTRAL = ("áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "ąćęłńóśźż", "áéíóöőúüű", "ăâîșțşţ", "čćđšž", "äöüß", "ëç")
 BALTIC = ("ąčęėįšųūž", "āčēģīķļņšūž", "äöõüšž", "ąćęłńóśźż", "äöüß", "åäöé", "æøåé")
@@ -22,9 +23,11 @@ LANGUAGES = {
 }  # fmt: skip
 TRIED = ("cp1252", "cp1250", "iso8859-2", "mac-roman", "cp1257")
 SIGNS = "\xa0«»“”„‚‘’–—…°§©®™€•·"
+USUAL = SIGNS + "¹²³±¼½¾µ×£¢¥ªº"  # signs of all languages; in other charsets they are letters
 FEWEST, KINDS = 5, 2  # bytes over 127, and different ones, that decide
 FITS, FAILS = 0.97, 0.85  # the share of letters that a charset must have, and that which the one in its place lacks
 CAPITALS, MARKS = 0.25, 0.4  # the shares of capitals and of signs that count at most
+MOST_SIGNS = 0.6  # a page with more signs has no letters to judge by: `it’s – m³` is `itís ñ` or `mł` elsewhere
 
 
 def by_letters(high: bytes, charset: str) -> str:
@@ -34,6 +37,8 @@ def by_letters(high: bytes, charset: str) -> str:
     """
     counts = Counter(high)
     if charset not in LANGUAGES or len(high) < FEWEST or len(counts) < KINDS or share(counts, charset) >= FAILS:
+        return ""
+    if sum(c in USUAL for c in high.decode(charset, "replace")) > MOST_SIGNS * len(high):
         return ""
     shares = {name: share(counts, name) for name in TRIED}
     best = max(shares, key=lambda name: shares[name])
