@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 
 import pytest
 
 import dataprep as dp
 from dataprep.errors import PlanError
+from dataprep.read.chats.discord_csv import chat_of as discord_chat
+from dataprep.read.chats.headed import chat_of as headed_chat
+from dataprep.read.chats.whatsapp.archives import chat_of as whatsapp_chat
 
 SLACK = [{"type": "message", "user": "U1", "text": "tea <@U2>", "ts": "1700000000.000100"}]
 DISCORD = [{"ID": 1, "Timestamp": "2023-05-01 10:00:00", "Contents": "sent", "Attachments": ""}]
@@ -64,3 +68,17 @@ def test_formats_can_be_named(exports) -> None:
     for name, file in (("slack", "slack/tea/2023-11-14.json"), ("discord", "discord/messages/c1/messages.json"),
                        ("line", "line.txt"), ("sms", "sms.xml"), ("imessage", "chat.db")):  # fmt: skip
         assert dp.read_messages(f"{exports}/{file}", platform=name).num_rows == 1
+
+
+@pytest.mark.parametrize("chat_of", [whatsapp_chat, discord_chat, headed_chat], ids=["whatsapp", "discord", "headed"])
+def test_a_name_that_is_not_utf8(chat_of):
+    """The name of the chat is text that UTF-8 can write, as the source is."""
+    assert chat_of(os.fsdecode(b"/chats/bad\xff.txt")).encode().startswith(rb"bad\udcff")
+
+
+def test_a_chat_in_a_file_whose_name_is_not_utf8(tmp_path):
+    """Its messages are read, with the name as it can be written."""
+    lines = "03/05/2024, 09:13 - Ada: hello\n23/05/2024, 09:14 - Bo: yes\n"
+    (tmp_path / os.fsdecode(b"WhatsApp Chat with bad\xff.txt")).write_text(lines)
+    rows = dp.read(str(tmp_path), format="whatsapp").take(10)
+    assert {row["chat"] for row in rows} == {r"bad\udcff"}

@@ -249,4 +249,4 @@ def chat_of(url: str) -> str:
     name = re.sub(r"(\.(txt|md|json|log|text))?(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name in {"chat", "data", "_chat", "index"}:
         name = files.name_of(url.rpartition("/")[0]) or name
-    return name
+    return name.encode("utf-8", "backslashreplace").decode()  # names of files need not be UTF-8

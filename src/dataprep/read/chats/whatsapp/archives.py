@@ -170,4 +170,5 @@ def chat_of(url: str) -> str:
     name = re.sub(r"\.(txt|zip)(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name == "_chat":
         name = files.name_of(url.rpartition("/")[0]) or name
+    name = name.encode("utf-8", "backslashreplace").decode()  # names of files need not be UTF-8
     return re.sub(rf"^({TITLES}) ", "", name)
