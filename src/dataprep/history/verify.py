@@ -140,13 +140,13 @@ def _verify(folder: Folder, run: Runner) -> list[Problem]:
 
 def _damaged_results(folder: Folder, run: Runner) -> list[Problem]:
     try:
-        if kind_of(folder.url):
-            return damaged_model(folder.url)
+        is_model = bool(kind_of(folder.url))
+        of_model = damaged_model(folder.url) if is_model else []
         if is_index(folder.url):
-            return _index(folder, run)
-        if folder.kind == TOKENS:
-            return [*verify_shards(folder.url, run), *_records(folder)[1]]
-        return _dataset(folder, run)
+            return [*of_model, *_index(folder, run)]
+        if folder.kind == TOKENS:  # into which a tokenizer may have been saved since
+            return [*of_model, *verify_shards(folder.url, run), *_records(folder)[1]]
+        return of_model if is_model and folder.kind is None else [*of_model, *_dataset(folder, run)]
     except DataprepError as e:
         return [Problem(MANIFEST, " ".join(str(e).split()), AGAIN)]
 
