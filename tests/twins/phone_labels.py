@@ -15,6 +15,10 @@ def with_and(line: str, end: int, start: int) -> bool:
     """Whether a number follows the phone that ends at `end` and a word such as "or"."""
     between = line[max(end, 0) : start].lower()
     between = between[: len(between) - between.endswith(("(", "+"))]
+    signs = [c for c in between if "\u2600" <= c <= "\u27bf" or "\U0001f000" <= c <= "\U0001faff" or c == "\ufe0f"]
+    blank = between.removeprefix(" ").removesuffix(" ")
+    if 0 <= end < start <= end + 12 and 1 <= len(signs) <= 4 and blank == "".join(signs):
+        return True
     words = [(a, b) for a in AND.split("|") for b in ("", *(f"{w} " for w in AFTER_PHONE.split("|")))]
     for a, b in words if end >= 0 and start - end <= 12 else ():
         middle = between.removesuffix(b) if between.endswith(b) else None
@@ -29,7 +33,11 @@ def is_labelled(line: str, start: int) -> bool:
     before = written.lower()
     if before.endswith("+"):
         return is_build(written[:-1])
-    if is_key(written) or is_account(written) or is_tax(written):
+    if is_key(written):
+        name, _ = word_before(written.removesuffix(" ").removesuffix(":").removesuffix(" "))
+        french = name == "num" and written.removesuffix(" ").endswith(":")
+        return not (french and line[start : start + 1] == "0")
+    if is_account(written) or is_tax(written):
         return True
     for n in range(5):
         if n > len(before) or not set(before[len(before) - n :]) <= set(" \t_.:：=#°№\"'"):
@@ -143,7 +151,7 @@ def is_phone(line: str, start: int) -> bool:
     before = line[max(0, start - 40) : start].lower()
     heads = {before}
     for _ in range(4):
-        heads |= {head[:-1] for head in heads if head[-1:] and head[-1] in " \t_.:：=፦(（+\"'"}
+        heads |= {head[:-1] for head in heads if head[-1:] and head[-1] in " \t_.:：=፦(（+\"'\ufe0f"}
     for _ in range(4):
         if any(ends_with(head, PHONES) for head in heads):
             return True
@@ -156,7 +164,7 @@ def ends_with(text: str, labels: tuple[str, ...]) -> bool:
     """Whether a text ends with a label, which begins a word unless its script joins words."""
     for label in labels if text.endswith(labels) else ():
         before = text.removesuffix(label)[-1:]
-        begins = not before.isalnum() or joins(before)
+        begins = not before.isalnum() or joins(before) or (labels is PHONES and before in VALUES)
         if text.endswith(label) and (begins or joins(label[0])):
             return True
     return False

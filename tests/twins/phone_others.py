@@ -66,7 +66,9 @@ def may_end(line: str, run, at: int, last: int) -> bool:
     """Whether a number may end before what follows, and is neither 01 02 03 04, a postal code nor a book's."""
     start, end = run[at][0], run[last][1]
     after = line[end : end + 1]
-    if after == "_" or (after.isascii() and after.isalpha()):
+    small = line[end + 1 : end + 2]
+    label = at == run.called and "A" <= after <= "Z" and (small == "-" or "a" <= small <= "z")
+    if after == "_" or (after.isascii() and after.isalpha() and not label):
         return False
     begins = last + 1 < len(run) and possible(line, run, last + 1)
     if after in (".", ":", *SIGNS) and line[end + 1 : end + 2] in VALUES and not begins:

@@ -85,7 +85,8 @@ def is_version(text: str, start: int, end: int) -> bool:
     if m is not None and (m[1].lower() in _OF_VERSION or ".0." in text[start:end]):
         return True
     some = _words_before(text, start, 4)
-    return not _OF_VERSION.isdisjoint(some) and _OF_HOST.isdisjoint(some)
+    named = not _OF_VERSION.isdisjoint(some) or any(word.endswith("version") for word in some)  # AssemblyVersion
+    return named and _OF_HOST.isdisjoint(some)
 
 
 _PRODUCT = re.compile(r"(?<![/.\w])([A-Za-z][\w.]*)[/-]\Z")  # Chrome/120.0.0.0, lib-1.2.3.44

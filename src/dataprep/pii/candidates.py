@@ -73,7 +73,11 @@ def is_latin(c: Int) -> bool:
 def may_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: Int) -> bool:
     """Return whether what follows a number lets it end there, and whether its digits are nothing else."""
     after = at_or_0(points, groups[last, 1])
-    if 65 <= after <= 90 or 97 <= after <= 122 or after == 95:
+    if 65 <= after <= 90 and at == called:
+        small = at_or_0(points, groups[last, 1] + 1)
+        if not (97 <= small <= 122 or small == 45):  # 0123456789Fax: after a label
+            return False
+    elif 65 <= after <= 90 or 97 <= after <= 122 or after == 95:
         return False
     more = (is_sign(after) or after == 58) and is_digit(at_or_0(points, groups[last, 1] + 1))
     if more and (last + 1 == len(groups) or ends(points, classes, groups, last + 1, called)[1] < 0):

@@ -18,7 +18,8 @@ wtsap|wtp|whatssap|watssap|watsap|watsapp|wathsap|whtsp|ws|phon|fon|tele|telf|tl
 mobil|mobayl|mobile|phone|fone|milao|milaao|lagao|lagana|karna|karo|karlo|karein|raabta|rabta|rabita|sampark|baat
 ghanti|ring|miss|misscall|jazz|telenor|zong|ufone|airtel|jio|bsnl|vodafone|orange|inwi|iam|ooredoo|djezzy|mobilis
 bizum|mpesa|paytm|gpay|phonepe|upi|momo|pix|gcash|bkash|swish|vipps|mobilepay|blik|twint|zelle|venmo|cashapp|yape
-plin|nequi|daviplata|mbway|mb|wave|easypaisa|jazzcash|wafacash|coge|cógelo|cuelga|contesta|atiende|atende|responde
+apunta|apúntate|apuntad|anota|anotá|anotad|anote|notier|notiere|noteer|catat|запиши|запишите|dúvida|dúvidas|duda|dudas
+rückfragen|plin|nequi|daviplata|mbway|mb|wave|easypaisa|jazzcash|wafacash|coge|cógelo|cuelga|contesta|atiende|atende|responde
 rispondi|risponde|répond|décroche|réponds|erreiche|meld|melde|melden|bellt|sluit|кошелек|позвонишь|наберёшь|звякни
 маякни|скинь|скиньте|отпишитесь|пишите|напишите|пиши|write|schreib|schreibt|escribe|escribid|écris|écrivez|scrivi
 scrivetemi|يكلمني|كلمه|كلمها|كلموه|اتواصل|يتصل|تتصل|اتصلو|كلمونا|رنلي|رنوا|صونيلي|يعيط|تعيط|نعيط|يتواصل|فودافون
@@ -194,5 +195,6 @@ seine|ihr|ihre|unsere|mio|tuo|suo|mijn|jouw|zijn|haar|min|din|mitt|ditt|mój|tw�
 benim|senin|onun|ka|ki|ke|mera|meri|mere|tera|uska|unka|apna|apka|merā|dyal|dyali|dyalo|dyalha|diali|diyali|مني|ديال
 ديالي|ديالو|ديالها|تاع|تاعي|متاع|мой|моя|твой|его|её|наш|ваш|мій|твій|його|її|मेरा|मेरे|मेरी|तेरा|उसका|उनका|का|की
 अपना|आपका|हमारा|আমার|তোমার|তার|আপনার|میرا|میرے|اس|کا|آپ|new|private|personal|direct|direkt|personnel|perso
-persönliche
+persönliche|neue|neuer|neues|nouveau|nouvelle|nuevo|nueva|novo|nova|nuovo|nuova|nieuwe|nieuw|nowy|nowa|yeni|новый|новая
+новий|nytt|nya|nye|baru|mới|jdid|jdida|جديد|الجديد|الجديدة|नया|नई
 """

@@ -82,7 +82,7 @@ anrufen|rückruf|festnetz|teléfono de contacto|contacto|contato|kontakt|kontakt
 κάλεσε|טלפון|טל|נייד|פקס|התקשרו|תתקשרי|תתקשר|וואטסאפ|ווטסאפ|फ़ोन|फोन|मोबाइल|व्हाट्सएप|व्हाट्सऐप|वॉट्सऐप|संपर्क|कॉल
 ফোন|মোবাইল|কল করুন|যোগাযোগ|โทร|โทรศัพท์|เบอร์|เบอร์โทร|มือถือ|ติดต่อ|电话|電話|手机|手機|致电|请拨打|拨打|联系
 联系方式|聯絡|座机|市話|客服|微信|传真|傳真|電話番号|携帯|連絡先|お問い合わせ|ご予約|전화|전화번호|휴대폰|핸드폰
-연락처|연락|문의|팩스|카톡|ტელ|მობ|ტელეფონი|ስልክ|հեռ|հեռախոս
+연락처|연락|문의|팩스|카톡|ტელ|მობ|ტელეფონი|ስልክ|հեռ|հեռախոս|☎|📞|📱|📲|✆|🕿
 """
 # Words between a label and its number: "phone number is", "call me on".
 AFTER_LABEL = (
@@ -96,5 +96,6 @@ AFTER_PHONE = (
 # Words between two numbers of one person: "call 06... or 07...".
 AND = (
     "or|and|ou|et|o|y|e|oder|und|of|en|eller|och|lub|veya|ve|atau|dan|hoặc|или|и|або|та|ή|και|أو|او|و|یا|או|या|বা|หรือ"
-    "|或|和|または|또는|aw|w|wla|wala|wela|ya"
+    "|或|和|または|또는|aw|ow|w|wla|wala|wela|ya|o si no|o sino|o bien|ou sinon|ou bien|ou alors|or else|oder auch"
+    "|ou então|oppure|of anders|або ж|или же|ወይም"
 )

@@ -33,17 +33,18 @@ def trie(some: Iterable[str]) -> str:
     return f"(?:{longer}){'?' if '' in rests else ''}"
 
 
-def _backwards(table: str, gap: str, more: str) -> re.Pattern[str]:
+def _backwards(table: str, gap: str, more: str, *, glued_to: str = "") -> re.Pattern[str]:
     """Return a pattern that matches at the start of a reversed text if the text ends with a label, `more`, and a gap.
 
-    The text must be in lower case. Only one position is tried, and at most one letter of most labels.
+    glued_to: for a set of a pattern, what may also stand directly before a label. The text must be in lower case.
+    Only one position is tried, and at most one letter of most labels.
     """
     some = words(table)
     # Arabic and Hebrew write "and", "the" and "for" without a space before a word, and others have no spaces at all.
     glued = trie(w[::-1] for w in some if re.match(rf"[{UNBROKEN}]", w))
     apart = trie(w[::-1] for w in some if not re.match(rf"[{UNBROKEN}]", w))
     ends = "".join(sorted({re.escape(w[-1]) for w in some}))
-    return re.compile(rf"{gap}{more}(?=[{ends}])(?:{apart}(?![^\W_{UNBROKEN}])|{glued})")
+    return re.compile(rf"{gap}{more}(?=[{ends}])(?:{apart}(?![^\W_{glued_to}{UNBROKEN}])|{glued})")
 
 
 _GAP = " \t_.:：=#°№\"'"  # signs between another label and the number
@@ -52,9 +53,10 @@ _NOT_PERSONAL = _backwards(
     f"[{_GAP}]{{0,{LABEL_GAP}}}",
     rf"(?:[03]1-)?(?:{trie(w[::-1] for w in AFTER_LABEL.split('|'))}[ _]){{0,3}}"
 )
-_PHONE_GAP = " \t_.:：=፦(（+\"'"  # signs between the label of a phone and the number
+_PHONE_GAP = " \t_.:：=፦(（+\"'\ufe0f"  # signs between the label of a phone and the number
 _PHONE = _backwards(
-    PHONE, f"[{_PHONE_GAP}]{{0,{LABEL_GAP}}}", rf"(?:{trie(w[::-1] for w in AFTER_PHONE.split('|'))}[ _]?){{0,3}}"
+    PHONE, f"[{_PHONE_GAP}]{{0,{LABEL_GAP}}}", rf"(?:{trie(w[::-1] for w in AFTER_PHONE.split('|'))}[ _]?){{0,3}}",
+    glued_to=r"\d",  # 0123456789Fax: 0123456788
 )
 PARAMETERS = "id|v|p|page|item|article|product|ref|order|t|q"  # of a URL: ?id=0612345678
 # The beginning of an IBAN whose check digits are wrong: the rest of it is no phone.
@@ -70,6 +72,7 @@ _KEY = re.compile(  # order_id= "orderId": "
     r"|\b(?:key|code|value|val|hash|seed|ts|timestamp|num|sku|size|bytes|offset|count|total|sum|n|x|y|id|no))"
     r"[\"']?[ \t]?[:=][ \t]?[\"']?\Z"
 )
+_NUM = re.compile(r"(?<!\w)num[ \t]?:[ \t]?\Z")  # num : 06 12 34 56 78, which is French
 _PHONE_KEY = re.compile("phone|mobile|tel|gsm|cell|fax|contact|whatsapp|msisdn|call|sms", re.IGNORECASE)
 _PHONE_KEYS = re.compile(
     r"(?:phone|mobile|tel|gsm|cell|fax|contact|whatsapp|msisdn|call|sms|\b(?:to|from|caller|callee|sender|recipient|number|dest|dst|src"
@@ -79,7 +82,10 @@ _PHONE_KEYS = re.compile(
 _TAX = re.compile(
     r"\b(?i:tva|vat|ust|mwst|nif|iva|intracom\w*|dph|pvm|btw)\b[^0-9\n]{0,16}\b[A-Z]{2}[0-9A-Z]{0,2}[ \u00a0]?\Z"
 )
-_AND = re.compile(rf"[ ,]*(?:{AND})[ ,]*(?:(?:{AFTER_PHONE}) )?[(+]?", re.IGNORECASE)
+_AND = re.compile(  # emoji also join two numbers
+    rf" ?[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f]{{1,4}} ?[(+]?|[ ,]*(?:{AND})[ ,]*(?:(?:{AFTER_PHONE}) )?[(+]?",
+    re.IGNORECASE,
+)
 
 
 @cache
@@ -91,7 +97,7 @@ def label_ends() -> U8:
     table = np.zeros(0x110000, np.uint8)
     last = "".join(sorted({re.escape(w[-1]) for w in (*words(PHONE), *AFTER_PHONE.split("|"))}))
     ends = re.compile(f"[{last}]", re.IGNORECASE)
-    table[[ord(c) for c in ends.findall("".join(map(chr, range(0xD800))))]] = LABEL_END
+    table[[ord(c) for c in ends.findall("".join(map(chr, (*range(0xD800), *range(0x1F300, 0x1FB00)))))]] = LABEL_END
     table[[ord(c) for c in _PHONE_GAP]] = GAP_SIGN
     return table
 
@@ -110,7 +116,7 @@ def is_labelled(text: str, start: int) -> bool:
     if _NOT_PERSONAL.match(before.lower()[::-1]):
         return not _PURPOSE.search(before)
     if last in ("=", '"', "'", ":", " ") and ("=" in before[-4:] or ":" in before[-4:]) and _is_key(before):
-        return True
+        return not (text[start : start + 1] == "0" and _NUM.search(before))
     if last in (" ", "\u00a0") and _ACCOUNT.search(before):
         return True
     return before[-2:].strip()[-1:].isalnum() and _TAX.search(before) is not None
