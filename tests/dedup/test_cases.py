@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from dataprep.core import batch as B
-from dataprep.dedup.embeddings import kmeans, learn_words, stored, vectors
+from dataprep.dedup.bloom import Bloom
+from dataprep.dedup.embeddings import kmeans, learn_words, stored, vectors, word_vectors
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.membership import keys
 from dataprep.dedup.near import keys as near_keys
@@ -19,7 +21,9 @@ from dataprep.dedup.near.reuse import StoredKeys
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.tokens import Tokens
 from dataprep.dedup.older import Deduplication
+from dataprep.dedup.substrings import repeats
 from dataprep.store.spill import spill_to, write_spill
+from dataprep.unicode.words import word_table
 
 
 def test_the_key_has_what_older_datasets_hold(monkeypatch):
@@ -28,6 +32,13 @@ def test_the_key_has_what_older_datasets_hold(monkeypatch):
     made = [Exact(against=path).recipe() for path in (["a", "b"], ["c", "d"])]
     assert made[0] == made[1]
     assert made[0][1]["against"] == ["one", "two"]
+
+
+def test_filters_of_another_version_are_not_used(monkeypatch):
+    """The key of a filter has the version, too."""
+    before = Bloom()._filter_key
+    monkeypatch.setattr(Bloom, "VERSION", Bloom.VERSION + 1)
+    assert Bloom()._filter_key != before
 
 
 def test_older_datasets_without_keys_are_named(caplog):
@@ -157,3 +168,22 @@ def test_tokens_of_texts_as_they_are():
     found = [ChosenShingles(**given, normalize=names).units(texts) for names in (None, (), ("case", "space"))]
     assert [hashes.tolist() for _, hashes in found[:1]] == [hashes.tolist() for _, hashes in found[1:2]]
     assert len(set(found[0][1].tolist())) == 6 > len(set(found[2][1].tolist()))
+
+
+def test_a_text_is_the_sum_of_its_words():
+    """Learnt ones, and random ones by the upper half of the word's hash; each text by itself."""
+    table = word_vectors.build(["a", "b"], np.array([[0.5, 0.25], [-1.0, 1.0]]), [], 3)
+    buffers = B.buffers(pa.array(["a b a", "", "zz a", "b yy xx"], pa.large_string()))
+    ends, hashes = word_vectors.words(*buffers)
+    known = dict(zip(hashes[:2].tolist(), (0, 1), strict=True))
+    rows = [known.get(h, 2 + (h >> 32) % word_vectors.RARE) for h in hashes.tolist()]
+    expected = [table.vectors[rows[low:high]].sum(0).tolist() for low, high in pairwise(ends)]
+    assert ends.tolist() == [0, 3, 3, 5, 8]
+    assert word_vectors._sums(buffers, table).tolist() == expected
+
+
+@pytest.mark.parametrize(("at", "low", "expected"), [(4, 4, 4), (3, 4, 7), (0, 5, 7), (0, 9, 10), (7, 9, 10)])
+def test_a_line_begins_where_its_text_does(at, low, expected):
+    """And after each line feed; elsewhere the next one is looked for."""
+    data = np.frombuffer(b"ab cde\nfghi", np.uint8)
+    assert repeats.shrink_start(data, (at, 11), low, 10, word_table(), repeats.BY_LINE) == expected
