@@ -10,7 +10,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.dataset import join_datasets
+from dataprep.core.dataset import Dataset, join_datasets
 from dataprep.core.ledger import Ledger
 from dataprep.core.part import Part
 from dataprep.core.reader import Slice, reader_of, recorded
@@ -23,17 +23,20 @@ from dataprep.store.key import key
 
 @pytest.fixture
 def inputs(tmp_path):
-    """JSON Lines, plain lines, and sealed Datasets of both, joined."""
+    """JSON Lines, the same in two slices a file, plain lines, and sealed Datasets of both, joined."""
     for k in range(4):  # files of one part
         lines = [json.dumps({"text": f"{k} {n}", "n": n}) + "\n" for n in range(7)]
         (tmp_path / f"a{k}.jsonl").write_text("".join(lines))
     (tmp_path / "b.txt").write_text("".join(f"b {n}\n" for n in range(5)))
     both = [dp.read(str(tmp_path / "a*.jsonl")), dp.read(str(tmp_path / "b.txt"), format="lines")]
     sealed = [dp.Pipeline().run(docs, out=str(tmp_path / f"sealed{k}")) for k, docs in enumerate(both)]
-    return {"read": both[0], "lines": both[1], "joined": join_datasets(sealed)}
+    whole = both[0].tasks[0]  # the second slice starts in the middle of a line
+    cut = [replace(s, **{side: 40}) for s in whole.slices for side in ("stop", "start")]
+    of_slices = Dataset((replace(whole, slices=tuple(cut)),))
+    return {"read": both[0], "cut": of_slices, "lines": both[1], "joined": join_datasets(sealed)}
 
 
-@pytest.mark.parametrize("kind", ["read", "lines", "joined", "with a stage"])
+@pytest.mark.parametrize("kind", ["read", "cut", "lines", "joined", "with a stage"])
 def test_pick_gives_the_documents_that_batches_gives(inputs, kind) -> None:
     """Every second document, the last, none and all: their columns are those that reading everything gives."""
     docs = inputs["read"].then(dp.Map(lambda text: text.upper())) if kind == "with a stage" else inputs[kind]

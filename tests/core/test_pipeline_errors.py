@@ -60,6 +60,7 @@ def test_a_wrong_name_in_a_step_is_one_sentence(tmp_path, call):
     with pytest.raises(ReadError if said is None else PlanError) as e:
         list(pipeline_file.execute(steps, str(tmp_path / "out"), Serial()))
     assert said is None or str(e.value).startswith(f"{tmp_path}/pipe.py:4: {said}")
+    assert ("it takes" in str(e.value)) is ("zzz=" in call)  # all names are those of arguments alone
 
 
 def test_an_error_of_another_file_passes(tmp_path):

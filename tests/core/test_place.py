@@ -236,6 +236,14 @@ def test_documents_replace_documents_only(tmp_path, name):
         docs(tmp_path).write(str(place))
 
 
+def test_documents_are_not_written_into_their_dataset(tmp_path):
+    """A new file beside its shards is refused, and so is one in any folder that is the Dataset's."""
+    made = dp.Pipeline().run(docs(tmp_path), str(tmp_path / "out"))
+    for name in ("data/new.parquet", "drops/new.jsonl"):
+        with pytest.raises(PlanError, match=f"{name} is one of the input files"):
+            made.write(str(tmp_path / "out" / name))
+
+
 def _none(text):
     return False
 

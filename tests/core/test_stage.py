@@ -244,6 +244,7 @@ def test_what_a_subclass_must_define(what):
     assert ScoredFilter().measure is Estimator().warm() is None
     assert ScoredFilter.only_drops
     assert (Estimator().name, Estimator().needs, dict(Estimator().adds)) == ("Estimator", (), {})
+    assert not Estimator().only_drops
     assert Estimator().reads_folders == ()
     assert (Estimator.VERSION, Estimator.only_drops, Estimator.hides, Estimator().sees) == (1, False, False, ())
     assert Removed(None, "", ()).recipe() == (None, "")

@@ -71,8 +71,8 @@ def test_token_shards_say_it_too(tmp_path, tok):
     assert "(dtype was 'uint16' there, and is 'uint32' now)" in says(encode, val=0.25, dtype="uint32")
 
 
-def test_files_that_are_gone_are_named(tmp_path):
-    """Only those; an input that is not known changes nothing."""
+def test_files_that_are_gone_or_changed_are_named(tmp_path):
+    """What is gone first; an input that is not known changes nothing."""
     for name in "abc":
         (tmp_path / f"{name}.jsonl").write_text('{"text": "a"}\n')
     out = str(tmp_path / "out")
@@ -80,6 +80,9 @@ def test_files_that_are_gone_are_named(tmp_path):
     left = dp.read(str(tmp_path / "a.jsonl"))
     gone = f"the input file {tmp_path}/b.jsonl (and 1 more) is not in the input any more"
     assert changed_settings(out, {}, {}, left) == gone
+    (tmp_path / "a.jsonl").write_text('{"text": "b"}\n')
+    everything = dp.read(str(tmp_path / "*.jsonl"))
+    assert changed_settings(out, {}, {}, everything) == f"the input file {tmp_path}/a.jsonl has other content"
     assert changed_settings(out, {"a": 1, "c": 2}, {"a": 1, "b": 5, "c": 3}, left) == "c was 2 there, and is 3 now"
     assert changed_settings(str(tmp_path / "none"), {}, {}, left) == changed_settings(out, {}, {}, None) == UNKNOWN
 

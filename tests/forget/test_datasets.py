@@ -27,7 +27,7 @@ from dataprep.forget.datasets import add_to_list, ids_in_file, remove_documents
 from dataprep.forget.family import Relative
 from dataprep.forget.forget import read_ids
 from dataprep.history.verify import verify
-from dataprep.store import files
+from dataprep.store import files, receipts
 from dataprep.store.receipts import all_whole
 
 N = 24
@@ -122,9 +122,15 @@ def test_columns_and_compression_stay(sealed, tmp_path) -> None:
     url = copied(sealed, tmp_path / "out")
     before = Folder(url).manifest["shards"][0]
     old = pq.ParquetFile(f"{url}/{before['name']}")
+
+    def columns():
+        return [s["columns"] for at in Folder(url).receipts() for s in receipts.read(at, "shards")["shards"]]
+
+    noted = columns()
     assert remove_documents(url, ids_of(0), ids_of(0)) == 1
     new = pq.ParquetFile(f"{url}/{before['name'].replace('.parquet', '.g1.parquet')}")
     assert new.schema_arrow.equals(old.schema_arrow)
+    assert columns() == noted
     assert Folder(url).manifest["shards"][0].keys() == before.keys() | {"sealed"}
     for i in range(old.metadata.num_columns):
         was, is_ = (file.metadata.row_group(0).column(i) for file in (old, new))

@@ -204,7 +204,9 @@ def test_an_interrupted_run_does_not_bring_it_back(home, tok, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         dp.encode(web, tok, out=str(run / "shards"), run=laws.Stops(at="join"))
     gone = int(web.table(["id"])["id"][0].as_py())
+    assert list((run / "shards").glob("pieces-*"))
     forget(str(run), [gone])
+    assert not list((run / "shards").glob("pieces-*"))
     web = dp.Pipeline(dp.Filter(short)).run(docs, str(run / "web"))
     shards = dp.encode(web, tok, out=str(run / "shards"))
     assert (len(shards), shards.find(gone)) == (len(WEB) - 3, [])

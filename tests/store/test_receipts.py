@@ -37,6 +37,8 @@ def test_work_is_done_once(done):
     calls = []
     assert receipts.once(receipt, "key", work(home, calls)) == record == files.read_json(receipt)
     assert not calls
+    receipts.restate(receipt, files.join(home, "data", "of_another.txt"))
+    assert files.read_json(receipt) == record
     assert record["key"] == "key"
     assert record["count"] == 2
     assert [file["name"] for file in record["files"]] == ["../data/0.txt", "../data/1.txt"]
