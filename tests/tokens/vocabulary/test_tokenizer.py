@@ -18,6 +18,7 @@ from tiktoken_ext import openai_public
 from tokenizers import pre_tokenizers
 
 import dataprep as dp
+import laws
 import twins.bpe
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.tokens.vocabulary.formats import CHAR_OF
@@ -173,6 +174,22 @@ def test_special_token_that_is_a_token_is_refused(tok):
         Tokenizer.from_merges(merges, ["<||>"])
     with pytest.raises(PlanError, match="also an ordinary token"):
         Tokenizer(BYTES | {b" a": 256}, [(b" ", b"a")], {"<|endoftext|>": 257, " a": 258})
+
+
+def test_a_pattern_must_match_every_character(tmp_path):
+    """Else tiktoken loses what lies between words; a tokenizer of another program is opened by its library then."""
+    for pattern in ("", "(", "(?<=a+)b|.", r"\p{L}+", r"\p{L}+|.", r"\w+|[^\w\s]+|\s+(?!\S)"):
+        with pytest.raises(PlanError, match="pattern="):
+            Tokenizer.from_merges([], pattern=pattern)
+        with pytest.raises(PlanError, match="pattern="):
+            dp.train_bpe(laws.dataset_of(tmp_path, ["some text"]), vocab_size=300, pattern=pattern)
+    tok = Tokenizer.from_merges([], pattern=r"\p{L}+|\P{L}")
+    assert tok.decode(tok.encode("ab, c\n!")) == "ab, c\n!"
+    value = json.loads(tok.file)
+    value["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = r"\p{L}+"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(value))
+    other = Tokenizer.load(tmp_path / "tokenizer.json")
+    assert (type(other) is Tokenizer, other.decode(other.encode("ab, c"))) == (False, "ab, c")
 
 
 def test_tiktoken_form(tok, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ merge without a rule.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,21 @@ from dataprep.errors import PlanError
 from .formats import Pair, pre_tokenizer, to_chars
 from .special import EOT
 
+# Letters, marks, numbers, signs, blanks, controls, private and unassigned characters, each alone and before a letter.
+OTHERS = "\u00e9\u00a0\u2028\u0663\u0627\u064b\u0915\u093f\u65e5\u3042\u00b2\u20ac\u200d\U0001f600\ue000\u0378"
+KINDS_OF_CHARACTERS = [*map(chr, range(128)), *OTHERS]
+PROBES = [text for c in KINDS_OF_CHARACTERS for text in (c, f"{c}a", f"a{c}{c}a")]
 
-def check_agreement(vocab: Mapping[bytes, int], merges: Sequence[Pair], special: Mapping[str, int]) -> None:
+
+def check_agreement(
+    vocab: Mapping[bytes, int], merges: Sequence[Pair], special: Mapping[str, int], pattern: str
+) -> None:
     """Raise PlanError if `tokenizers` and `tiktoken` could give a text different ids.
 
     vocab: {bytes of a token: id}. merges: pairs (left, right) of tokens, as bytes, in order. special: {special token:
-    id}.
+    id}. pattern: regular expression of words, see `check_pattern`.
     """
+    check_pattern(pattern)
     missing = [b for b in range(256) if bytes([b]) not in vocab]
     if missing:
         msg = (
@@ -59,6 +68,28 @@ def check_agreement(vocab: Mapping[bytes, int], merges: Sequence[Pair], special:
             f"{len(alone)} of the merges cannot be reached by merging in order (first: {alone[0]!r}), "
             "so the libraries `tokenizers` and `tiktoken` would encode differently; remove these merges, or "
             "train a vocabulary with dp.train_bpe"
+        )
+        raise PlanError(msg)
+
+
+@cache
+def check_pattern(pattern: str) -> None:
+    """Raise PlanError if a regular expression does not match all characters: `tiktoken` loses those between matches."""
+    if not pattern:
+        msg = "pattern='' must be a regular expression that cuts text into words"
+        raise PlanError(msg)
+    pre_tokenizer(pattern)  # raises if it cannot be read
+    try:
+        ranks = {bytes([b]): b for b in range(256)}
+        engine = tiktoken.Encoding("", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    except ValueError as e:
+        msg = f"pattern={pattern!r:.100} must be a regular expression that tiktoken takes: {' '.join(str(e).split())}"
+        raise PlanError(msg) from e
+    lost = [text for text in PROBES if engine.decode(engine.encode_ordinary(text)) != text]
+    if lost:
+        msg = (
+            f"pattern={pattern!r:.100} does not match all of {lost[0]!r}, so tiktoken would lose text; let it match "
+            r"everything, such as by adding |[\s\S] at its end"
         )
         raise PlanError(msg)
 

@@ -289,8 +289,8 @@ class Tokenizer:
         return measure(self, docs, compare=None if compare is None else named(compare, Tokenizer), **options)
 
     def _check(self) -> None:
-        """Raise PlanError if the two engines could differ on the vocabulary."""
-        check_agreement(self.vocab, self.merges, self.special)
+        """Raise PlanError if the two engines could differ on a text."""
+        check_agreement(self.vocab, self.merges, self.special, self.pattern)
 
 
 # Functions that open another kind of vocabulary, by the model type in its tokenizer.json.

@@ -19,6 +19,7 @@ from dataprep.tokens.sample import Sample
 from dataprep.tokens.shard_format import token_dtype
 from dataprep.tokens.split import HOLD_OUT, SEED, Split
 
+from .engines import check_pattern
 from .merges import learn_from_sample
 from .patterns import regex_of
 from .place import CONFIG, TOKENIZER, check_place
@@ -103,6 +104,7 @@ def train_bpe(
         weights=None if weights is None else tuple(sorted(weights.items())),
     )  # fmt: skip
     regex = regex_of(pattern, digits)
+    check_pattern(regex)
 
     def train() -> Tokenizer:
         drawn = plan.draw(docs, run)
