@@ -245,6 +245,18 @@ def test_signs_are_no_letters_of_another_charset(text, charset):
 
 
 @pytest.mark.parametrize(
+    ("text", "charset"),
+    [("ČAŠA ŽIVI ŠLI KJER ŽENA ŠIVA SVEŽ", "windows-1250"), ("Đoković El Nio Málaga Đoković ó", "iso-8859-2")],
+    ids=["capitals", "names"],
+)
+def test_two_names_of_one_charset_are_not_doubted(text, charset):
+    """Letters of several languages, and capitals alone, stay in the charset that both the header and `meta` name."""
+    page = PAGE.format(meta=f"<meta charset={charset}>", title="x", text=3 * text)
+    data = page.encode(charset, "ignore")
+    assert characters(data, charset, is_html=True)[0] == data.decode(charset)
+
+
+@pytest.mark.parametrize(
     ("data", "header", "text", "charset"),
     [
         (b"<p>~{<:Ky2;Hg~} ~~ ~{NpJ)~}", "hz-gb-2312", "<p>己所不如 ~ 勿施", "hz"),

@@ -165,7 +165,7 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
     bytes: in Latin script few bytes over 127 stand next to others, in other scripts most do. Then those in which the
     text is not garbled, then those that two pieces of evidence name, then HTTP, `meta` and the detector, which is not
     trusted with few bytes. Before all stands a charset of Latin script in which the page has the letters of one
-    language, if it has not in the first one.
+    language, if it has not in the first one, and no two pieces of evidence name that one.
     """
     if declared.startswith(ASCII_DIFFERS):
         return [name for name in (declared, meta, detected) if name]
@@ -186,7 +186,7 @@ def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
         more = [name for name in OTHER_LATIN if name not in names]
         names, wrong = names + more, wrong | garbled(data, more)
     names.sort(key=lambda name: ((name in LATIN) != is_latin, name in wrong, -votes.count(SAME.get(name) or name)))
-    if is_latin and names:
+    if is_latin and names and (names[0] == DEFAULT or votes.count(SAME.get(names[0]) or names[0]) < 2):
         high_only = without_tags(data[: 4 * LETTERS], LETTERS, scripts=True).translate(None, ASCII)
         names = [name for name in (by_letters(high_only, names[0]), *names) if name]
     return names

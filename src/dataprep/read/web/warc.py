@@ -54,7 +54,7 @@ class Warc(Crawl):
     form_fields: bool = False
     noscript: bool = False
 
-    VERSION: ClassVar[int] = 12
+    VERSION: ClassVar[int] = 13
     NAME: ClassVar[str] = "warc"
     HOLDS: ClassVar[str] = "response"
     ALSO: ClassVar[frozenset[str]] = frozenset({"resource", "conversion"})
