@@ -189,3 +189,26 @@ def test_what_a_killed_attempt_left_goes_and_other_damage_is_told(tmp_path) -> N
     files.remove(f"{out}/data/part-00001-000.parquet")
     with pytest.raises(ReadError, match="part-00001-000.parquet: cannot be opened"):
         forget(out, [last - 1])
+
+
+def test_an_index_in_a_folder_of_its_own_is_removed(tmp_path) -> None:
+    """That of the Dataset, also if the run was moved; that of another Dataset, and files of the user, are kept."""
+    pytest.importorskip("pydivsufsort")
+    run = tmp_path / "run"
+    some = {name: [f"{name} {word}" for word in ("secret", "public", "other")] for name in ("one", "two")}
+    docs = {}
+    for name, texts in some.items():
+        (tmp_path / name).mkdir()
+        docs[name] = dp.Pipeline().run(laws.dataset_of(tmp_path / name, texts), str(run / name))
+        dp.SuffixIndex.build(docs[name], str(run / "of" / name))
+    run.rename(tmp_path / "moved")
+    run = tmp_path / "moved"
+    put(run / "of", "notes.txt")
+    done = forget(str(run), [0], of="one")
+    assert [name for name in named(done.cleared) if "/of/" in name] == [f"{run}/of/one"]
+    assert [path.name for path in (run / "of/one").iterdir() if not path.name.startswith(".")] == []
+    assert (run / "of/notes.txt").exists()
+    one = dp.open_dataset(str(run / "one"))
+    assert dp.SuffixIndex.build(one, str(run / "of" / "one")).count("secret") == 0
+    assert dp.SuffixIndex.open(str(run / "of" / "two")).count("secret") == 1
+    assert not [name for name in named(forget(str(run)).cleared) if name.endswith("/of/two")]

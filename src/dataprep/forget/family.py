@@ -74,9 +74,8 @@ def find_family(url: str) -> list[Relative]:
 
 
 def _folders(url: str) -> Iterator[Relative]:
-    urls = {f.rpartition("/")[0] for f in _stating(url)}
     steps: dict[str, list[Relative]] = {}
-    for place in sorted(urls):
+    for place in stating_folders(url):
         folder = Folder(place)
         home, is_step, _ = place.rpartition(f"/{STEPS}/")
         kind = folder.manifest.get("kind") or folder.recipe.get("kind") or TOKENS
@@ -84,6 +83,11 @@ def _folders(url: str) -> Iterator[Relative]:
             steps.setdefault(home, []).append(Relative(place, DATASET, folder.manifest))
         elif kind in (DATASET, TOKENS):
             yield Relative(place, kind, folder.manifest, steps.setdefault(place, []))
+
+
+def stating_folders(url: str) -> list[str]:
+    """Return the folders in `url`, at any depth and it too, that have a manifest, a recipe or an origin."""
+    return sorted({found.rpartition("/")[0] for found in _stating(url)})
 
 
 def _stating(url: str) -> list[str]:

@@ -24,7 +24,7 @@ from dataprep.store import files, lease
 from .copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
 from .datasets import add_to_list, ids_in_file, remove_documents, remove_parts
 from .family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
-from .leftovers import refill_filters, remaining_files, remove_work_files
+from .leftovers import refill_filters, remaining_files, remove_indexes, remove_work_files
 from .tokens import remove_chunks, remove_token_documents
 
 __all__ = ["Copy", "Forgotten", "forget", "read_ids"]
@@ -110,7 +110,7 @@ def _forget(
     found, with_them = _copies(lists)
     for node, wanted in (with_them if with_copies else lists).items():  # before all else, so that a rerun obeys it
         lists[node] = add_to_list(node.url, wanted, listed(node.url))
-    removed, cleared = _remove(nodes, lists, run)
+    removed, cleared = _remove(url, nodes, lists, run)
     files.sweep(url)  # half-written files of killed attempts may hold texts
     elsewhere = dict.fromkeys(remaining_files(nodes, lists, url))
     return Forgotten(given, removed, unknown, tuple(found), tuple(cleared), tuple(elsewhere))
@@ -207,7 +207,9 @@ def _ids_to_remove(nodes: list[Relative], lists: dict[Relative, Ids]) -> dict[Re
     return to_remove
 
 
-def _remove(nodes: list[Relative], lists: dict[Relative, Ids], run: Runner | None) -> tuple[dict[str, int], list[str]]:
+def _remove(
+    url: str, nodes: list[Relative], lists: dict[Relative, Ids], run: Runner | None
+) -> tuple[dict[str, int], list[str]]:
     """Rewrite all folders that hold the documents; return the removed documents by folder, and the cleared files."""
     to_remove = _ids_to_remove(nodes, lists)
     removed: dict[str, int] = {}
@@ -227,6 +229,7 @@ def _remove(nodes: list[Relative], lists: dict[Relative, Ids], run: Runner | Non
         cleared += remove_work_files(node)
         if node.manifest:
             cleared += refill_filters(node, run)
+    cleared += remove_indexes(url, [node.url for node in to_remove if node.kind == DATASET and len(to_remove[node])])
     return removed, cleared
 
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from dataprep.core import batch as B
 from dataprep.core import owned
 from dataprep.core.batch import Ids
 from dataprep.core.dataset import Dataset, open_dataset
-from dataprep.core.folder import INDEX, INPUT, REPORT, SPANS, TOKENS, VERDICTS, Folder
+from dataprep.core.folder import INDEX, INPUT, REPORT, SPANS, TOKENS, VERDICTS, Folder, home_of
 from dataprep.core.notebook import text
 from dataprep.core.runner import Runner, runner_of
 from dataprep.core.verdict import CutSpans, DropIds
 from dataprep.dedup.bloom import Bloom
 from dataprep.errors import DataprepError, PlanError
+from dataprep.search import claim
 from dataprep.store import files, receipts
 
-from .family import Relative
+from .family import Relative, stating_folders
 
 FILTER = "filter.bloom"
 
@@ -46,6 +47,23 @@ def remove_work_files(node: Relative) -> Iterator[str]:
     index = node.folder.path(INDEX)
     if owned.remove(node.url, [INDEX]):
         yield f"{index} (an index of the texts)"
+
+
+def remove_indexes(url: str, changed: Collection[str]) -> Iterator[str]:
+    """Remove the search indexes of Datasets from which documents were removed; yield a sentence for each index.
+
+    url: the folder in which indexes are searched, at any depth. changed: the URLs of the Datasets.
+    """
+    places, names = {files.real(at) for at in changed}, {files.name_of(at) for at in changed}
+    for at in stating_folders(url):
+        folder = Folder(at)
+        if folder.recipe.get("kind") != claim.KIND:
+            continue
+        homes = [home_of(row["url"]) for row in folder.origin.get("files", [])]
+        urls = [home.url for home in homes if home is not None]
+        moved = {files.name_of(home) for home in urls if not files.exists(home)}  # with the run
+        if (places & {files.real(home) for home in urls} or names & moved) and claim.remove(at):
+            yield f"{at} (an index of the texts)"
 
 
 def _quotes_texts(report: str, name: str, key: str | None) -> bool:

@@ -10,29 +10,34 @@ from dataprep.store import files
 
 from .shard import SHARDS
 
-INDEX = "index.json"
+INDEX, KIND = "index.json", "suffix_index"
+OURS = (INDEX, SHARDS, RECIPE, ORIGIN)  # in the order in which they are deleted: a killed call is repeated
 
 
 def claim(url: str, key: str, docs: Dataset, *, replace: bool) -> None:
     """Make sure that the index of `key` may be written here, and that its input files are listed in origin.json."""
-    ours = (INDEX, SHARDS, RECIPE, ORIGIN)  # in the order in which they are deleted: a killed call is repeated
-    if strangers := owned.strangers(url, ours, ours):
+    if strangers := owned.strangers(url, OURS, OURS):
         msg = f"{url} holds {strangers[0]}, which is not part of an index; give another folder"
         raise StaleOutput(msg)
     if _key_of(url) == key:
         if not files.exists(files.join(url, ORIGIN)):
             inputs.write(docs, url)
         if not files.exists(files.join(url, RECIPE)):
-            files.write_state(files.join(url, RECIPE), {"kind": "suffix_index", "key": key})
+            files.write_state(files.join(url, RECIPE), {"kind": KIND, "key": key})
         return
-    if any(files.exists(files.join(url, name)) for name in ours[:-1]):
+    if any(files.exists(files.join(url, name)) for name in OURS[:-1]):
         if not replace:
             msg = f"{url} is an index of other documents; give another folder, or replace=True"
             raise StaleOutput(msg)
-        owned.remove(url, ours)
+        remove(url)
     owned.begin(url)
     inputs.write(docs, url)
-    files.write_state(files.join(url, RECIPE), {"kind": "suffix_index", "key": key})
+    files.write_state(files.join(url, RECIPE), {"kind": KIND, "key": key})
+
+
+def remove(url: str) -> int:
+    """Remove the files of an index, finished or not; return the bytes freed."""
+    return owned.remove(url, OURS)
 
 
 def _key_of(url: str) -> str | None:

@@ -27,7 +27,7 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, need
 from dataprep.store import files, lease
 from dataprep.store.key import key as key_of
 
-from .claim import INDEX, claim
+from .claim import INDEX, KIND, claim
 from .shard import SHARD_BYTES, SHARDS, SUFFIXES, Shard, SortSuffixes, Unsorted, WriteTexts
 
 VERSION = 1
@@ -122,7 +122,7 @@ class SuffixIndex:
             shards = list(_shards(docs, url, key, runner_of(run)))  # finished ones are only checked
             files.sweep(url)
             size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
-            record = {"kind": "suffix_index", "key": key, "docs": n_docs, "bytes": size, "shards": shards}
+            record = {"kind": KIND, "key": key, "docs": n_docs, "bytes": size, "shards": shards}
             files.write_state(files.join(url, INDEX), record)
             return cls.open(url)
 
@@ -213,7 +213,7 @@ def index_manifest(url: str) -> dict[str, Any]:
         msg = "there is no index (no index.json); make one with SuffixIndex.build(docs, out)"
         raise ReadError(msg, url)
     manifest = files.read_json(place)
-    if not isinstance(manifest, dict) or manifest.get("kind") != "suffix_index" or not _are_shards(manifest):
+    if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not _are_shards(manifest):
         msg = f"{place} does not describe a suffix-array index; give the folder that SuffixIndex.build wrote"
         raise CorruptShard(msg)
     return manifest
