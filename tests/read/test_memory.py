@@ -69,6 +69,14 @@ def test_rows_that_are_no_table():
         dp.read([{"text": "x"}, {"text": 1}])
     with pytest.raises(ReadError, match="no rows"):
         dp.read(iter(()), key="nothing")
+    with pytest.raises(ReadError, match=r"^rows: the rows are not a table \("):
+        dp.read([{"text": "x", "n": 10**30}])
+    with pytest.raises(ReadError, match=r"^rows: the rows are not a table \('utf-8' codec"):
+        dp.read([{"text": "half a pair \ud800"}])
+    with pytest.raises(ReadError, match="a type that Parquet lacks"):
+        dp.read(pa.table({"text": ["x"], "n": pa.array([None], pa.month_day_nano_interval())}))
+    with pytest.raises(PlanError, match="key=5 must be a name for the content, as a str"):
+        dp.read(iter(()), key=5)
     assert dp.read([{"body": "x"}], text="body").take(1)[0]["text"] == "x"
 
 
@@ -232,3 +240,32 @@ def test_equal_column_names_are_one_sentence(kind):
         made["pandas"] = lambda: pandas.DataFrame([["a", 1, 2]], columns=["text", "n", "n"])
     with pytest.raises(ReadError, match="several columns named 'n'; a name must occur once"):
         dp.read(made[kind](), key="rows").table(["text"])
+
+
+def test_a_frame_that_arrow_cannot_hold_is_one_sentence():
+    """A column of several types is an error that names it, as a list of such rows is."""
+    frame = pytest.importorskip("pandas").DataFrame({"text": ["x", 1]})
+    with pytest.raises(ReadError, match="cannot become one of Arrow .*column text"):
+        dp.read(frame)
+
+
+def test_an_error_of_a_generator_is_its_own():
+    """Only errors of rows are about rows; those of the code that makes them are not changed, and nothing is kept."""
+
+    def rows():
+        yield {"text": "one"}
+        msg = "a mistake"
+        raise TypeError(msg)
+
+    with pytest.raises(TypeError, match="^a mistake$"):
+        dp.read(rows(), key="raises")
+    assert dp.read(iter(["two"]), key="raises").count == 1
+
+
+def test_numbers_beyond_64_bits_come_back(tmp_path):
+    """An integer of many digits keeps all of them, alone and in a list; an exponent beyond a double is an infinity."""
+    large = '{"text": "a", "n": 123456789012345678901, "in": [18446744073709551616], "e": 1e400}'
+    (tmp_path / "a.jsonl").write_text(large + '\n{"text": "b", "n": 1}')
+    found = dp.read(str(tmp_path / "a.jsonl")).to_arrow(restore=True).to_pylist()
+    assert found[0] == {"text": "a", "n": "123456789012345678901", "in": "[18446744073709551616]", "e": float("inf")}
+    assert found[1] == {"text": "b", "n": "1", "in": None, "e": None}

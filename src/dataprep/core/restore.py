@@ -7,6 +7,8 @@ the files that the Dataset was made from, and how they were read.
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -24,6 +26,7 @@ from .reader import Reader, reader_of
 
 FIRST_BYTES = 1 << 20  # of JSON Lines, in which the first record is looked for
 BOM = b"\xef\xbb\xbf"
+BEYOND = re.compile(r"[0-9]{19}|[eE][+]?[0-9]{3}")  # may be in a number that orjson would round, or refuse
 
 
 def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
@@ -36,7 +39,7 @@ def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
     require(len(names) == 1, f"the input files have their texts in different fields ({', '.join(names)}); read them "
             "in several calls, and use restore= for each")  # fmt: skip
     types = _types(inputs)
-    rows = [orjson.loads(meta) for meta in table["meta"].to_pylist()]
+    rows = [json.loads(meta) if BEYOND.search(meta) else orjson.loads(meta) for meta in table["meta"].to_pylist()]
     path = [names[0]] if names[0] in types else names[0].split(".")
     added = {name: table[name] for name in table.column_names if name not in B.FIXED}
     found = {name: [row.get(name) for row in rows] for name in {name: None for row in rows for name in row}}
@@ -112,7 +115,8 @@ def _column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
             return pa.array(values).cast(kind)
     with contextlib.suppress(*errors):
         return pa.array(values)
-    return pa.array([v if v is None or isinstance(v, str) else orjson.dumps(v).decode() for v in values])
+    compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    return pa.array([v if v is None or isinstance(v, str) else compact(v) for v in values])
 
 
 def _parsed(values: pa.ChunkedArray, kind: pa.DataType | None) -> Any:

@@ -176,6 +176,8 @@ def _read_rows(
     own: Sequence[str],
 ) -> Dataset:
     """Write rows that are in no file to one, unless it is there; return its Dataset. own: the options of `rows_of`."""
+    key = options.get("key")
+    require(key is None or (key and isinstance(key, str)), f"key={key!r} must be a name for the content, as a str")
     others = {k: v for k, v in options.items() if k not in (*own, "out")}
     rows = rows_of(path, **{k: v for k, v in options.items() if k in own})
     url = write_once(rows, text, options.get("out"))

@@ -16,7 +16,7 @@ from dataprep.core.dataset import Dataset
 from dataprep.errors import PlanError, ReadError, a_or_an
 from dataprep.store.key import key as key_of
 
-from .row_source import RowSource, content_key, in_tables
+from .row_source import NOT_ARROW, RowSource, content_key, in_tables
 
 ROWS = 1_000  # of a table made of dicts
 SLICE = 16_384  # rows of a table that are written at once
@@ -67,11 +67,7 @@ def _is_old_series(data: Any) -> bool:
 def _tables(data: Any, source: str) -> Iterator[pa.Table]:
     """Yield the rows as tables, without the index of a pandas data frame."""
     if not hasattr(data, "__arrow_c_stream__"):
-        try:
-            yield from in_tables(data, ROWS)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, TypeError) as e:
-            msg = f"the rows are not a table ({e}); each row must be a text, or a dict with values of the same types"
-            raise ReadError(msg, source) from e
+        yield from in_tables(data, ROWS, source)
         return
     _check_names(data, source)
     for batch in _batches(data, source):
@@ -95,12 +91,15 @@ def _check_names(data: Any, source: str) -> None:
 def _batches(data: Any, source: str) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a table; a single column, such as a series, is one of texts. Raises ReadError otherwise."""
     try:
-        yield from pa.RecordBatchReader.from_stream(data)
-    except pa.ArrowInvalid as e:
+        batches = pa.RecordBatchReader.from_stream(data)
+    except NOT_ARROW as e:
         if "non-struct" not in str(e):
-            raise
+            msg = f"a column cannot become one of Arrow ({e}); give all its values one type that Arrow has, such as str"
+            raise ReadError(msg, source) from e
         column = pa.chunked_array(data)
         if column.type not in (pa.string(), pa.large_string(), pa.string_view()):
             msg = f"the series has values of type {column.type}; it must have texts, or be a column of a data frame"
             raise ReadError(msg, source) from e
         yield from pa.table({"text": column}).to_batches()
+        return
+    yield from batches

@@ -25,6 +25,7 @@ from dataprep.store.key import key as key_of
 from .text_field import meant, paths_in, type_at
 
 GROUP_BYTES = 32 << 20  # of a row group: memory while writing, and the smallest size of a part
+NOT_ARROW = (AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)  # of values that Arrow lacks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _write_groups(f: BinaryIO, rows: RowSource, text: str) -> int:
         for table in rows.tables():
             if writer is None:
                 schema = _schema(table.schema, rows, text)
-                writer = pq.ParquetWriter(f, schema, compression="zstd", use_dictionary=False)
+                writer = _writer(f, schema, rows)
             held.append(_like(table, schema, rows, n))
             n += len(table)
             if sum(t.nbytes for t in held) >= GROUP_BYTES:
@@ -105,6 +106,14 @@ def _write_groups(f: BinaryIO, rows: RowSource, text: str) -> int:
         if writer:
             writer.close()
     return n
+
+
+def _writer(f: BinaryIO, schema: pa.Schema, rows: RowSource) -> pq.ParquetWriter:
+    try:
+        return pq.ParquetWriter(f, schema, compression="zstd", use_dictionary=False)
+    except pa.ArrowNotImplementedError as e:
+        msg = f"a column has a type that Parquet lacks ({e}); cast it to another, such as text, or leave it out"
+        raise ReadError(msg, rows.source) from e
 
 
 def _schema(schema: pa.Schema, rows: RowSource, text: str) -> pa.Schema:
@@ -132,13 +141,24 @@ def _like(table: pa.Table, schema: pa.Schema, rows: RowSource, row: int) -> pa.T
         raise ReadError(msg, rows.source) from e
 
 
-def in_tables(rows: Iterable[Any], size: int) -> Iterator[pa.Table]:
-    """Yield rows that are dicts, or texts, as tables of `size` rows."""
+def in_tables(rows: Iterable[Any], size: int, source: str) -> Iterator[pa.Table]:
+    """Yield rows that are dicts, or texts, as tables of `size` rows; an error of `rows` itself is not changed.
+
+    Raises ReadError if rows are no table, which names `source`.
+    """
     held: list[Any] = []
     for row in rows:
         held.append({"text": row} if isinstance(row, str) else row)
         if len(held) == size:
-            yield pa.Table.from_pylist(held)
+            yield _table(held, source)
             held = []
     if held:
-        yield pa.Table.from_pylist(held)
+        yield _table(held, source)
+
+
+def _table(rows: list[Any], source: str) -> pa.Table:
+    try:
+        return pa.Table.from_pylist(rows)
+    except NOT_ARROW as e:
+        msg = f"the rows are not a table ({e}); each row must be a text, or a dict with values of the same types"
+        raise ReadError(msg, source) from e
