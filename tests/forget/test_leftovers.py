@@ -11,7 +11,7 @@ import dataprep as dp
 import laws
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.folder import DATASET, TOKENS
-from dataprep.errors import ReadError
+from dataprep.errors import CorruptShard, ReadError
 from dataprep.forget.family import Relative, find_family
 from dataprep.forget.forget import forget
 from dataprep.forget.leftovers import _input_of, refill_filters, remaining_files, remove_work_files
@@ -212,3 +212,12 @@ def test_an_index_in_a_folder_of_its_own_is_removed(tmp_path) -> None:
     assert dp.SuffixIndex.build(one, str(run / "of" / "one")).count("secret") == 0
     assert dp.SuffixIndex.open(str(run / "of" / "two")).count("secret") == 1
     assert not [name for name in named(forget(str(run)).cleared) if name.endswith("/of/two")]
+
+
+def test_a_dataset_that_was_open_before_says_to_open_it_again(tmp_path) -> None:
+    """Its shards have other names; nothing is damaged."""
+    docs = dp.Pipeline().run(laws.dataset_of(tmp_path, ["one", "two"]), str(tmp_path / "out"))
+    forget(docs.url, [0])
+    with pytest.raises(CorruptShard, match=r"it is missing\); if documents were forgotten .*, open it again"):
+        docs.to_arrow()
+    assert dp.open_dataset(docs.url).to_arrow()["text"].to_pylist() == ["two"]

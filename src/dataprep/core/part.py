@@ -27,6 +27,11 @@ from .unread import BAD, stopped_at, unread_of
 from .verdict import CutSpans, DropIds, Verdict
 from .workers import begin_slice
 
+REOPEN = (
+    "if documents were forgotten since the Dataset was opened, open it again; otherwise `dataprep verify DIR --repair "
+    "PIPELINE` makes it again"
+)
+
 
 @dataclass(frozen=True)
 class Sealed(Reader):
@@ -53,7 +58,7 @@ class Sealed(Reader):
         """
         coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
         with (
-            checked(piece.url, "shard that was sealed"),
+            checked(piece.url, "shard that was sealed", REOPEN),
             files.open_raw(piece.url) as f,
             pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False, page_checksum_verification=True) as parquet,
         ):
