@@ -8,7 +8,7 @@ import re
 import pytest
 
 import dataprep as dp
-from dataprep.cli.as_json import print_json
+from dataprep.cli.as_json import of_dataset, print_json
 
 NOISY = """
 import dataprep as dp
@@ -74,8 +74,13 @@ def test_figures_are_those_of_the_run(dataprep, run):
     assert stage["sources"]["texts"]["out"] == {"documents": 1, "bytes": 13}
     (example,) = stage["examples"]["short"]
     assert (example["id"], example["text"], example["kept"]) == ("0:0", "a text\x1b", None)
-    (clean,) = json.loads(dataprep("inspect", run, "--json", "--examples", "0", "--source", "x")[1])["datasets"]
-    assert all(one["sources"] == one["examples"] == one["dropped"] == {} for one in clean["stages"])
+    (clean,) = json.loads(dataprep("inspect", run, "--json", "--examples", "0", "--source", "texts")[1])["datasets"]
+    for more in ((), ("--json",)):
+        code, _, said = dataprep("inspect", run, "--source", "nobody", *more)
+        assert (code, "has no such source; it has" in said) == (1, True)
+    assert all([*one["sources"]] == ["texts"] and one["examples"] == {} for one in clean["stages"])
+    others = of_dataset(dp.open_dataset(f"{run}/clean"), 1, "x")["stages"]
+    assert all(one["sources"] == one["examples"] == one["dropped"] == {} for one in others)
 
 
 def test_problems_are_listed(dataprep, run):

@@ -18,7 +18,7 @@ from dataprep.core.folder import REPORT, datasets
 from dataprep.core.stats import Amount, StageStats
 from dataprep.core.terminal import table_of, unit_of
 from dataprep.core.unread import by_kind, rows_of
-from dataprep.errors import counted
+from dataprep.errors import PlanError, counted
 from dataprep.history.message_figures import LENGTHS, TITLES, WEEKDAYS, NameRow, length_rows, most_frequent
 from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, months_of, of_family
 from dataprep.store import files
@@ -30,6 +30,7 @@ from .options import RunFolder, Screen, one_line, say
 SHADES = " ░▒▓█"
 BAR_CHARS = 40
 LATEST_MONTHS = 36
+LISTED = 10  # sources in an error
 ALIGNED = 100_000_000  # documents, below which the tables of all stages have equal first columns
 FITS = {  # counts of Estimators, and their names
     "documents": "documents", "bands": "bands", "rows": "rows", "threshold": "threshold", "candidates": "candidates",
@@ -46,6 +47,11 @@ def inspect(
 ) -> None:
     """Show the documents that each stage kept and dropped, by source and reason, with examples."""
     opened = [open_dataset(found.url) for found in datasets(folder, saved=False)]
+    known = {name for docs in opened for stage in docs.stats for name in (*stage.into, *stage.out)}
+    if source is not None and source not in known:
+        some = ", ".join(sorted(known)[:LISTED]) + (", ..." if len(known) > LISTED else "")
+        msg = f"--source {source}: {folder} has no such source; it has {some or 'none'}"
+        raise PlanError(msg)
     if as_json:
         made = [of_dataset(docs, examples, source) for docs in opened]
         print_json({"schema": SCHEMA, "folder": folder, "datasets": made, **_model_figures(folder)})

@@ -83,7 +83,7 @@ def tokenizer(
         str, typer.Option(metavar="0.01,0.05,1", help="Also train on samples of these fractions, to compare.")
     ] = "",
     weights: Weights = "",
-    rare: Annotated[int, typer.Option(help="List tokens that occur fewer times than this.")] = 10,
+    rare: Annotated[int, typer.Option(min=1, help="List tokens that occur fewer times than this.")] = 10,
     val: Val = 0.05,
     json: Annotated[str | None, typer.Option("--json", help="Also write the figures to this file.")] = None,
     workers: Workers = 1,
