@@ -7,56 +7,15 @@ remove all lines before a line. Slow reference for the tests: tests/twins/refine
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
-
-import numpy as np
-
 from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.spaced import count_words
-from dataprep.unicode.text import I64, U8, U16, U32
+from dataprep.unicode.text import I64, U8, U16
 
+from .dclm_lines import LineFigures, fasttext_words, is_blank, is_counter, line_at, points, splits_otherwise
 from .phrases import COUNTER, EDITED, FEW_WORDS, KEEP, NUMBERS, UPPER_CASE, PackedPhrases, RefinedWebRules, longest
 
 # DCLM's steps in its order; it strips the page after each but the fourth. LEFT: no step removes the line.
 UPPER_STEP, NUMBER_STEP, COUNTER_STEP, WORDS_STEP, PHRASE_STEP, SUFFIX_STEP, PREFIX_STEP, LEFT = range(1, 9)
-# What `str.isdigit` accepts beside decimal digits: superscripts, and digits in circles and brackets.
-OTHER_DIGITS = (
-    "B2-B3 B9 1369-1371 19DA 2070 2074-2079 2080-2089 2460-2468 2474-247C 2488-2490 24EA 24F5-24FD 24FF 2776-277E "
-    "2780-2788 278A-2792 10A40-10A43 10E60-10E68 11052-1105A 1F100-1F10A"
-)
-
-
-class LineFigures(NamedTuple):
-    """A line for kernels: its end, its words and characters, the upper-case ones and digits, and if it is not blank."""
-
-    end: int
-    words: int
-    chars: int
-    upper: int
-    numeric: int
-    shown: bool
-
-
-@cache
-def tables() -> tuple[U16, U32, U32]:
-    """Return the class bits of each code point, its lower case for counters, and the one for phrases.
-
-    NUMERIC is what `str.isdigit` accepts. A dotted capital I is no `i` in a counter (`str.lower` writes two
-    characters). In a phrase it is one, as are the dotless `i` and the long s (`re.IGNORECASE`).
-    """
-    classes, lower, folds = T.classes().copy(), T.lowered().copy(), T.lowered().copy()
-    classes &= ~np.uint16(T.NUMERIC)
-    classes[classes & T.DECIMAL != 0] |= T.NUMERIC
-    for span in OTHER_DIGITS.split():
-        first, _, last = span.partition("-")
-        classes[int(first, 16) : int(last or first, 16) + 1] |= T.NUMERIC
-    lower[0x130] = 0x130
-    folds[0x131], folds[0x17F] = ord("i"), ord("s")
-    for table in (classes, lower, folds):
-        table.flags.writeable = False
-    return classes, lower, folds
 
 
 @kernel(_nrt=False)
@@ -66,9 +25,9 @@ def document(
     """Write a corrected document to `out[w:]`; return its end, and its words before and after."""
     before, after, a, begin, gone = 0, 0, start, w, 0
     while a < stop:
-        line = _line(data, a, stop, rules)
+        line = line_at(data, a, stop, rules)
         b, after_line = line.end, min(line.end + 1, stop)
-        counted = left = _counted(data, a, b, rules.classes)
+        counted = left = fasttext_words(data, a, b, rules.classes)
         end = w
         if line.shown:
             what, step = _judge(data, a, line, stop, gone, rules)
@@ -80,7 +39,7 @@ def document(
                 end, step, edited = _edit(data, a, b, stop, gone, rules, out, w)
                 what = EDITED if edited else KEEP
                 if end < w + b - a:
-                    left = _counted(out, w, end, rules.classes)
+                    left = fasttext_words(out, w, end, rules.classes)
             counts[what] += 1
             gone = max(gone, step)
             if step == LEFT and after_line > b:
@@ -89,42 +48,9 @@ def document(
             out[w], end = 0x0A, w + (after_line > b)
         before, after, w, a = before + counted, after + left, end, after_line
     p, q = T.strip(out, begin, w, rules.classes)
-    if _has_others(out, begin, p) or _has_others(out, q, w):
-        after = _counted(out, p, q, rules.classes)
+    if splits_otherwise(out, begin, p) or splits_otherwise(out, q, w):
+        after = fasttext_words(out, p, q, rules.classes)
     return _moved(out, p, q, begin), before, after
-
-
-@kernel(_nrt=False)
-def _line(data: U8, a: int, stop: int, rules: RefinedWebRules) -> LineFigures:
-    """Return the line that begins at `a`."""
-    words, chars, upper, numeric, inside, i = 0, 0, 0, 0, False, a
-    while i < stop:
-        c, size = T.code_point(data, i)
-        if c == 0x0A:
-            break
-        bits = int(rules.classes[c])
-        space = bits & T.SPACE != 0
-        words += not space and not inside
-        inside = not space
-        chars += 1
-        upper += bits & T.UPPER != 0
-        numeric += bits & T.NUMERIC != 0
-        i += size
-    shown = words > 0
-    if shown and rules.marks >= 0:
-        words = count_words(data, a, i, rules.words, rules.classes, rules.marks)
-    return LineFigures(i, words, chars, upper, numeric, shown)
-
-
-@kernel(_nrt=False)
-def _counted(data: U8, a: int, b: int, classes: U16) -> int:
-    r"""Return the runs of characters between fastText's white space (ASCII's, and NUL) that begin with `\w`, no `_`."""
-    n, outside, i = 0, True, a
-    while i < b:
-        c, size = T.code_point(data, i)
-        n += outside and c != 0x5F and classes[c] & T.WORD != 0
-        outside, i = c == 0x20 or 9 <= c <= 13 or c == 0, i + size
-    return n
 
 
 @kernel(_nrt=False)
@@ -135,22 +61,22 @@ def _judge(data: U8, a: int, line: LineFigures, stop: int, gone: int, rules: Ref
         return UPPER_CASE, UPPER_STEP
     if numeric:
         p, q = T.strip(data, a, b, rules.classes)
-        bare = line.chars - (_points(data, a, p) if gone <= UPPER_STEP else 0)
+        bare = line.chars - (points(data, a, p) if gone <= UPPER_STEP else 0)
         if numeric > rules.max_numeric * bare:
             return NUMBERS, NUMBER_STEP
-        bare -= _points(data, q, b)
+        bare -= points(data, q, b)
         if q < b and numeric > rules.max_numeric * bare and _upper_after(data, b + 1, stop, rules):
             return NUMBERS, NUMBER_STEP
-        if _is_counter(data, a, b, rules):
+        if is_counter(data, a, b, rules):
             return COUNTER, COUNTER_STEP
     return (FEW_WORDS, WORDS_STEP) if line.words < rules.min_line_words else (KEEP, LEFT)
 
 
 @kernel(_nrt=False)
 def _upper_after(data: U8, a: int, stop: int, rules: RefinedWebRules) -> bool:
-    """Return whether all lines from `a` on are blank, or go for their upper case."""
+    """Return whether all lines from `a` on are blank, or are removed for their upper case."""
     while a < stop:
-        line = _line(data, a, stop, rules)
+        line = line_at(data, a, stop, rules)
         if line.shown and line.upper <= rules.max_upper * line.chars:
             return False
         a = line.end + 1
@@ -164,12 +90,12 @@ def _gone_after(data: U8, a: int, stop: int, last: int, rules: RefinedWebRules, 
     Writes to `out[w:]` as it tries them.
     """
     while a < stop:
-        line = _line(data, a, stop, rules)
+        line = line_at(data, a, stop, rules)
         if line.shown:
             step = _judge(data, a, line, stop, LEFT, rules)[1]
             if step == LEFT and last == PHRASE_STEP and line.words <= rules.max_edit_words:
                 end = _without(data, a, line.end, rules, out, w)
-                step = PHRASE_STEP if _is_blank(out, w, end, rules.classes) else LEFT
+                step = PHRASE_STEP if is_blank(out, w, end, rules.classes) else LEFT
             if step > last:
                 return False
         a = line.end + 1
@@ -192,7 +118,7 @@ def _edit(
     if edited and q < b and _gone_after(data, after, stop, COUNTER_STEP, rules, out, end):
         end = _without(data, p, q, rules, out, w)
         edited = end < w + q - p
-    if _is_blank(out, w, end, classes):
+    if is_blank(out, w, end, classes):
         return w, PHRASE_STEP, True
     p = T.skip_spaces(out, w, end, classes) if gone <= PHRASE_STEP else w
     q = T.strip(out, w, end, classes)[1]
@@ -202,14 +128,14 @@ def _edit(
         cut = short
     if cut >= 0:
         end, edited = cut, True
-    if _is_blank(out, w, end, classes):
+    if is_blank(out, w, end, classes):
         return w, SUFFIX_STEP, True
     p = T.skip_spaces(out, w, end, classes) if gone <= SUFFIX_STEP else w
     found = longest(out, p, end, rules.prefixes, rules.folds)
     if found >= 0:
         found += T.space(out, found, classes) if found < end else 0
         end, edited = _moved(out, found, end, w), True
-    return (w, PREFIX_STEP, True) if _is_blank(out, w, end, classes) else (end, LEFT, edited)
+    return (w, PREFIX_STEP, True) if is_blank(out, w, end, classes) else (end, LEFT, edited)
 
 
 @kernel(_nrt=False)
@@ -232,7 +158,7 @@ def _suffix(out: U8, a: int, b: int, rules: RefinedWebRules) -> int:
     """Return the offset of the longest phrase at the end of `out[a:b]`, or of a blank before it; -1: there is none."""
     phrases, found = rules.suffixes, b
     for k in range(len(phrases.starts) - 1):
-        i, left = b, _points(phrases.data, phrases.starts[k], phrases.starts[k + 1])
+        i, left = b, points(phrases.data, phrases.starts[k], phrases.starts[k + 1])
         while left and i > a:
             i, left = T.step_back(out, i), left - 1
         if left == 0 and i < found and longest(out, i, b, phrases, rules.folds) == b:
@@ -259,54 +185,6 @@ def _before(data: U8, a: int, i: int, classes: U16) -> int:
     """Return the offset of the white space before `i` in data[a:i]; `i` if there is none."""
     before = T.step_back(data, i) if i > a else i
     return before if before < i and T.space(data, before, classes) else i
-
-
-@kernel(_nrt=False)
-def _is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
-    """Return whether a line is a number, `1.2K`, blanks and a counter, perhaps between signs: `* 3 likes!`."""
-    while a < b and not rules.classes[T.code_point(data, a)[0]] & T.WORD:
-        a += T.code_size(data[a])
-    i = a
-    while i < b:
-        c, size = T.code_point(data, i)
-        if not rules.classes[c] & T.DECIMAL and (i == a or c not in (0x2C, 0x2E)):
-            break
-        i += size
-    if i < b and i > a and T.code_point(data, i)[0] in (0x6B, 0x6D, 0x62, 0x4B, 0x4D, 0x42, 0x212A):  # k, m or b
-        i += T.code_size(data[i])
-    gap = T.skip_spaces(data, i, b, rules.classes)
-    if i in (a, gap):
-        return False
-    end = longest(data, gap, b, rules.counters, rules.lower)
-    if end < 0:
-        return False
-    while end < b and not rules.classes[T.code_point(data, end)[0]] & T.WORD:
-        end += T.code_size(data[end])
-    return bool(end == b)
-
-
-@kernel(_nrt=False)
-def _is_blank(out: U8, a: int, b: int, classes: U16) -> bool:
-    """Return whether a range has no character but white space."""
-    return bool(T.skip_spaces(out, a, b, classes) == b)
-
-
-@kernel(_nrt=False)
-def _points(data: U8, a: int, b: int) -> int:
-    """Return the number of code points of a range."""
-    n = 0
-    for i in range(a, b):
-        n += data[i] & 0xC0 != 0x80
-    return n
-
-
-@kernel(_nrt=False)
-def _has_others(out: U8, a: int, b: int) -> bool:
-    """Return whether a range of white space has a character at which fastText does not split."""
-    found = False
-    for i in range(a, b):
-        found |= out[i] > 0x20 or 0x1C <= out[i] < 0x20
-    return found
 
 
 @kernel(_nrt=False)

@@ -19,7 +19,7 @@ from dataprep.unicode.words import word_table
 
 from . import kernel as K
 from . import phrases as P
-from .dclm import tables
+from .dclm_lines import tables
 
 NUMBERS = ("max_upper", "max_numeric", "min_line_words", "max_edit_words", "max_removed_words")
 PRESETS: dict[str, dict[str, Any]] = {"paper": {"counters": COUNTERS}, "dclm": {"counters": DCLM_COUNTERS}}
