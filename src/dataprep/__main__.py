@@ -66,7 +66,7 @@ def _check_address_space() -> None:
         least = LEAST + threads * LEAST_PER_THREAD
         if limit not in (resource.RLIM_INFINITY, -1) and limit < least:
             has = f"the limit of address space is {limit / 1e9:.2f} GB and must be at least {least / 1e9:.2f} GB"
-            sys.stderr.write(f"dataprep: {has} here; raise it with ulimit -v\n")
+            sys.stderr.write(f"dataprep: {has} here; raise it with ulimit -v, or set OPENBLAS_NUM_THREADS=1\n")
             sys.exit(1)
 
 
