@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -30,6 +30,7 @@ from .url_parts import Addresses, addresses, host_name, in_unicode, over_hosts, 
 HOSTS_FILE = re.compile(r"(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+(\S.*)")  # a line of /etc/hosts: an address and names
 SCHEME = re.compile(r"^(?:(?:https?|ftp|wss?):[/\\]*|(?:[a-z][a-z0-9+.\-]*:)?[/\\]{2,})", re.IGNORECASE)
 NETWORK = re.compile(r"\[?([0-9A-Fa-f:.]+)\]?/([0-9]{1,3})")
+Networks: TypeAlias = dict[tuple[int, int], set[int]]  # the prefixes, by (IP version, number of bits after the prefix)
 MAX_PATH = 8_192  # characters of a path that are compared; servers refuse longer ones
 UT1 = {"domains", "urls"}  # the files of a category, in the lists of the University of Toulouse
 REASONS = (None, "blocked_host", "blocked_url", "host_not_allowed")
@@ -144,13 +145,13 @@ def _listed(host: str, domains: frozenset[str]) -> bool:
     return dot >= 0
 
 
-def _within(host: str, networks: frozenset[tuple[int, int, int]]) -> bool:
-    """Return whether a host is an address in one of the networks: (IP version, bits after the prefix, prefix)."""
+def _within(host: str, networks: Networks) -> bool:
+    """Return whether a host is an address in one of the networks."""
     if not networks or not _is_ip(host):
         return False
     address = ipaddress.ip_address(host.strip("[]"))
-    kinds = {(version, shift) for version, shift, _ in networks if version == address.version}
-    return any((version, shift, int(address) >> shift) in networks for version, shift in kinds)
+    same = ((shift, prefixes) for (version, shift), prefixes in networks.items() if version == address.version)
+    return any(int(address) >> shift in prefixes for shift, prefixes in same)
 
 
 def _site(host: str) -> str:
@@ -180,9 +181,9 @@ def _below(path: str, listed: frozenset[str]) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]], frozenset[tuple[int, int, int]]]:
-    """Return the domains of a list, the paths of each site, and the networks, as `_within` reads them."""
-    domains, paths, networks = [], {}, set()  # type: list[str], dict[str, list[str]], set[tuple[int, int, int]]
+def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]], Networks]:
+    """Return the domains of a list, the paths of each site, and the networks of addresses."""
+    domains, paths, networks = [], {}, {}  # type: list[str], dict[str, list[str]], Networks
     for entry in packed.split("\n"):
         host, slash, path = entry.partition("/")
         if slash:
@@ -190,10 +191,10 @@ def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]], froz
         elif "%" in host:
             net = ipaddress.ip_network(host.replace("%", "/"))
             shift = net.max_prefixlen - net.prefixlen
-            networks.add((net.version, shift, int(net.network_address) >> shift))
+            networks.setdefault((net.version, shift), set()).add(int(net.network_address) >> shift)
         else:
             domains.append(host)
-    return frozenset(domains), {host: frozenset(some) for host, some in paths.items()}, frozenset(networks)
+    return frozenset(domains), {host: frozenset(some) for host, some in paths.items()}, networks
 
 
 def _searched(found: Addresses) -> pa.StringArray:
