@@ -81,8 +81,8 @@ def ios(t: dt.datetime) -> str:
 
 def ours(path: str, form: str) -> int:
     """Batches with the columns of messages."""
-    from dataprep.core.ledger import Ledger
-    from dataprep.core.reader import Slice
+    from dataprep.core.model.ledger import Ledger
+    from dataprep.core.model.reader import Slice
 
     if form == "telegram":
         from dataprep.read.chats.telegram.json import Telegram as Reader

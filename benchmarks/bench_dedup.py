@@ -62,7 +62,7 @@ def batches_of(file: str) -> list:
 
 
 def exact_ours(file: str) -> Callable[[], list]:
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
     from dataprep.unicode.hashes import text_hashes
 
     batches = batches_of(file)

@@ -47,8 +47,8 @@ def ours(texts, stage):
     """A stage as a pipeline runs it: batches, counters, drop table."""
     import numpy as np
 
-    from dataprep.core import batch as B
-    from dataprep.core.ledger import Ledger, watch
+    from dataprep.core.model import batch as B
+    from dataprep.core.model.ledger import Ledger, watch
 
     batches = list(B.recut([B.make(np.arange(len(texts)), texts, "bench")]))
     return lambda: sum(b.num_rows for b in watch(stage, iter(batches), Ledger(stage.name)))

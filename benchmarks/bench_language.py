@@ -151,7 +151,7 @@ def speed(mb=3.0):
     """Ours beside the plain loop, in turns; the best of each."""
     import numpy as np
 
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
     from dataprep.filters.classifiers import models
     from dataprep.filters.classifiers.language import Language
 

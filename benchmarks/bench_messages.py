@@ -54,7 +54,7 @@ def batches(made: list[tuple[Any, ...]]) -> Iterator[Any]:
     import numpy as np
     import pyarrow as pa
 
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
 
     for first in range(0, len(made), 4096):
         times, authors, texts = zip(*made[first : first + 4096], strict=True)
@@ -85,7 +85,7 @@ def stage(name: str, held: list[Any]) -> Any:
 
 def ours(name: str, made: list[tuple[Any, ...]]) -> Callable[[], int]:
     """The stage over all batches, counted."""
-    from dataprep.core.ledger import Ledger, watch
+    from dataprep.core.model.ledger import Ledger, watch
 
     held = list(batches(made))
     ready = stage(name, held)

@@ -67,7 +67,7 @@ def train_nltk(folder: Path):
 def score(folder: Path, **how):
     import numpy as np
 
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
     from dataprep.filters.perplexity import Perplexity
 
     texts = json.loads((folder / "texts.json").read_text())

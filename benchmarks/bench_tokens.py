@@ -180,7 +180,7 @@ def measure(case: str, folder: Path, vocab: int) -> None:
         result = work()
         wall = time.perf_counter() - wall
         if "Local" in case:
-            from dataprep.core.workers import _close_pools
+            from dataprep.core.run.workers import _close_pools
 
             _close_pools()
             time.sleep(3)  # children count once they have ended

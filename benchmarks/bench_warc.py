@@ -48,7 +48,7 @@ def bare(path):
 def dataprep(path):
     """Batches of text and meta."""
     import dataprep as dp
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
 
     return sum(B.text_bytes(batch) for batch in dp.read(path).batches())
 

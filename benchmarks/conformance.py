@@ -85,8 +85,8 @@ def prepare(docs: list[dict], configs: str | None) -> None:
 def ours(stage, texts: list[str]) -> list:
     """The answer of a stage for each text: the reason to drop it, [the text] if it changes texts, or None."""
     import dataprep as dp
-    from dataprep.core import batch as B
-    from dataprep.core.ledger import Ledger
+    from dataprep.core.model import batch as B
+    from dataprep.core.model.ledger import Ledger
 
     ledger = Ledger("conformance")
     batch = ledger.received(B.make(list(range(len(texts))), texts, "one"))
@@ -162,7 +162,7 @@ def compare(docs: list[dict], answers: dict[str, list], configs: str | None) -> 
 
 def compare_dolma(docs: list[dict], answers: dict[str, list]) -> list[str]:
     """Return lines with the scores that differ from Dolma's."""
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
     from dataprep.filters.gopher.stage import Gopher
 
     if "dolma" not in answers:

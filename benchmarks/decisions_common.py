@@ -80,7 +80,7 @@ def scripts_texts(size: float) -> list[str]:
 
 
 def buffers(texts: list[str]):
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
 
     return B.buffers(pa.array(texts, pa.large_string()))
 

@@ -30,7 +30,7 @@ def composed(_: Path) -> tuple[list[Engine], Compare]:
 
 
 def normal_forms(texts: list[str]) -> tuple[list[Engine], Compare]:
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
     from dataprep.unicode.canonical import canonical
 
     column = pa.array(texts, pa.large_string())
@@ -85,8 +85,8 @@ def words(_: Path) -> tuple[list[Engine], Compare]:
 
 def personal(_: Path) -> tuple[list[Engine], Compare]:
     """Personal data in chat messages; right and wrong matches on the labelled lines of tests/pii."""
-    from dataprep.core import batch as B
-    from dataprep.core.ledger import Ledger, watch
+    from dataprep.core.model import batch as B
+    from dataprep.core.model.ledger import Ledger, watch
     from dataprep.pii.rules import find
     from dataprep.pii.stage import PII
     from fixtures.personal import lines

@@ -14,13 +14,13 @@ import cloudpickle
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
-from dataprep.core.ledger import Ledger, watch
-from dataprep.core.part import Part
-from dataprep.core.reader import Reader, Slice
-from dataprep.core.runner import Serial
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.ledger import Ledger, watch
+from dataprep.core.model.part import Part
+from dataprep.core.model.reader import Reader, Slice
+from dataprep.core.run.runner import Serial
 from dataprep.store import files
 from dataprep.store.key import key
 

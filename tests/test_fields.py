@@ -15,8 +15,8 @@ import pytest
 
 import dataprep
 import dataprep as dp
-from dataprep.core.estimator import Estimator
-from dataprep.core.stage import Stage
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.stage import Stage
 from dataprep.filters.badwords import BadWords
 from dataprep.filters.decontaminate.stage import Decontaminate
 from dataprep.filters.fineweb import FineWeb

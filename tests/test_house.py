@@ -33,7 +33,7 @@ TRAINER_MAY = (
 )  # fmt: skip
 LOCAL_PATHS = {
     "store.atomic", "store.failure", "store.files", "store.lease", "tokens.shards.shard", "tokens.shards.writer",
-    "unicode.kernel", "core.runner",
+    "unicode.kernel", "core.run.runner",
 }  # fmt: skip
 FORBIDDEN = {"utils", "util", "base", "manager", "helpers", "common", "misc"}
 KERNEL_LINES, KERNEL_ARGUMENTS = 60, 8

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core.estimator import Estimator
+from dataprep.core.model.estimator import Estimator
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
 from dataprep.filters.classifiers.language import Language

@@ -12,7 +12,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 
 
 class OnlyMap:

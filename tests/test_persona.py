@@ -15,7 +15,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.audit import audit
+from dataprep.core.output.audit import audit
 from dataprep.errors import Leak, PlanError, StaleOutput
 from dataprep.forget.forget import forget
 from dataprep.messages.names.known import KnownPeople

@@ -1,21 +1,21 @@
 # Public names for type checkers; a test proves that they are those of the table in __init__.py.
 
-from .core.batch import Batch as Batch
-from .core.dataset import Dataset as Dataset
-from .core.dataset import open_dataset as open_dataset
-from .core.estimator import Estimator as Estimator
+from .core.model.batch import Batch as Batch
+from .core.model.dataset import Dataset as Dataset
+from .core.model.dataset import open_dataset as open_dataset
+from .core.model.estimator import Estimator as Estimator
+from .core.model.reader import Reader as Reader
+from .core.model.resource import Resource as Resource
+from .core.model.score import Score as Score
+from .core.model.stage import Filter as Filter
+from .core.model.stage import Map as Map
+from .core.model.stage import Stage as Stage
+from .core.model.stats import Stats as Stats
 from .core.pipeline import Pipeline as Pipeline
-from .core.ray_runner import Ray as Ray
-from .core.reader import Reader as Reader
-from .core.resource import Resource as Resource
-from .core.runner import Local as Local
-from .core.runner import Runner as Runner
-from .core.runner import Serial as Serial
-from .core.score import Score as Score
-from .core.stage import Filter as Filter
-from .core.stage import Map as Map
-from .core.stage import Stage as Stage
-from .core.stats import Stats as Stats
+from .core.run.ray_runner import Ray as Ray
+from .core.run.runner import Local as Local
+from .core.run.runner import Runner as Runner
+from .core.run.runner import Serial as Serial
 from .dedup.bloom import Bloom as Bloom
 from .dedup.bloom import bloom_hashes as bloom_hashes
 from .dedup.exact import Exact as Exact

@@ -10,7 +10,7 @@
     OUT/learned.json     number of the person's words by platform, language, and whether they are learned
     OUT.audit.json       names that the rules leave in texts; not in OUT, since OUT may be given to others
 
-At the end every file in OUT is searched for every known name, phone number and address (`core/audit.py`).
+At the end every file in OUT is searched for every known name, phone number and address (`core/output/audit.py`).
 
 Steps whose input and parameters did not change are not run again.
 """
@@ -28,18 +28,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.audit import audit
-from dataprep.core.estimator import Estimator
-from dataprep.core.notebook import block
-from dataprep.core.stage import Map, Stage
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.notebook import block
+from dataprep.core.model.stage import Map, Stage
+from dataprep.core.output.audit import audit
 
-from .core import owned
-from .core.batch import Batch, parse_id, show_id
-from .core.claim import check_apart
-from .core.dataset import Dataset
+from .core.model.batch import Batch, parse_id, show_id
+from .core.model.dataset import Dataset
+from .core.output import owned
+from .core.output.claim import check_apart
 from .core.pipeline import Pipeline
-from .core.runner import Runner, runner_of
-from .core.trial import current
+from .core.run.runner import Runner, runner_of
+from .core.run.trial import current
 from .dedup.minhash import MinHash
 from .errors import PlanError
 from .messages.clean import CleanMessages

@@ -9,7 +9,7 @@ import pytest
 
 import dataprep as dp
 from dataprep import __version__, cli
-from dataprep.core.batch import parse_id, show_id
+from dataprep.core.model.batch import parse_id, show_id
 from dataprep.history import clusters, why
 from dataprep.store import lease
 
@@ -62,7 +62,7 @@ def pipeline(samples, tmp_path_factory):
 def finished(pipeline, tmp_path_factory):
     """A finished run of it."""
     from dataprep.core import pipeline_file
-    from dataprep.core.runner import Serial
+    from dataprep.core.run.runner import Serial
 
     out = tmp_path_factory.mktemp("finished")
     list(pipeline_file.execute(pipeline_file.load(str(pipeline)), str(out), Serial()))
@@ -167,7 +167,7 @@ def test_plan_scales_by_size(tmp_path):
     import numpy as np
 
     from dataprep import read
-    from dataprep.core.trial import Trial
+    from dataprep.core.run.trial import Trial
 
     rng = np.random.default_rng(3)
     words = np.array(["stone", "river", "lamp", "quiet", "a", "the", "of", "harbour"])

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dataprep.core import pipeline_file
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError
 from dataprep.read.survey import survey
 

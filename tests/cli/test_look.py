@@ -11,8 +11,8 @@ from rich.console import Console
 
 import dataprep as dp
 from dataprep.cli.look import _stage_table
-from dataprep.core.batch import show_id
-from dataprep.core.stats import Amount, StageStats, Stats
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.stats import Amount, StageStats, Stats
 from dataprep.history import clusters, why
 
 PAGE = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"

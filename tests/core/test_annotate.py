@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-from dataprep.core.annotate import (
+from dataprep.core.model.annotate import (
     CENTROIDS,
     CLUSTERS,
     AnnotateClusters,
@@ -20,9 +20,9 @@ from dataprep.core.annotate import (
     annotated,
     clusters_of,
 )  # fmt: skip
-from dataprep.core.ledger import Ledger
-from dataprep.core.tables import SPAN, VERDICTS, write_rows, write_spans, write_verdicts
-from dataprep.core.verdict import CutSpans, DropIds
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.tables import SPAN, VERDICTS, write_rows, write_spans, write_verdicts
+from dataprep.core.model.verdict import CutSpans, DropIds
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 

@@ -13,7 +13,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.audit import BATCH, BYTES, CELL, FRAGMENT, TEXT, Finding, Strings, audit, strings_of
+from dataprep.core.output.audit import BATCH, BYTES, CELL, FRAGMENT, TEXT, Finding, Strings, audit, strings_of
 from dataprep.errors import Leak
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.errors import PlanError
 
 texts = st.lists(st.text(max_size=30), max_size=40)

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
-from dataprep.core import batch as B
-from dataprep.core.blame import _file_of, culprit, failed, guarded, located, raised, wrong_value
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
-from dataprep.core.runner import Local, Serial
+from dataprep.core.model import batch as B
+from dataprep.core.model.blame import _file_of, culprit, failed, guarded, located, raised, wrong_value
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
+from dataprep.core.run.runner import Local, Serial
 from dataprep.errors import FunctionFailed, PlanError, ReadError, Transient, portable
 from dataprep.store import files
 from laws import batch_of, dataset_of

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import dataprep as dp
-from dataprep.core import changed
-from dataprep.core.dataset import open_dataset
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.stage import Stage
+from dataprep.core.model.unread import QUARANTINED, Unread
+from dataprep.core.output import changed
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.seal import Seal
-from dataprep.core.stage import Stage
-from dataprep.core.unread import QUARANTINED, Unread
+from dataprep.core.run.seal import Seal
 from dataprep.errors import StaleOutput
 from dataprep.forget.forget import forget
 from dataprep.read import parts

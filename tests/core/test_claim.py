@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 import dataprep as dp
-from dataprep.core.claim import claim, is_finished
-from dataprep.core.folder import Folder
+from dataprep.core.output.claim import claim, is_finished
+from dataprep.core.output.layout import Folder
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import PlanError, StaleOutput
 from laws import dataset_of

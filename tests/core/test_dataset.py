@@ -13,15 +13,15 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.blame import _listed
-from dataprep.core.dataset import Dataset, join_datasets
-from dataprep.core.folder import run_steps
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
-from dataprep.core.restore import _column, _inside
-from dataprep.core.stage import Head
-from dataprep.core.tables import DROPS
-from dataprep.core.trial import Sampled, Trial, _read_share
+from dataprep.core.inputs.restore import _column, _inside
+from dataprep.core.model.blame import _listed
+from dataprep.core.model.dataset import Dataset, join_datasets
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
+from dataprep.core.model.stage import Head
+from dataprep.core.model.tables import DROPS
+from dataprep.core.output.layout import run_steps
+from dataprep.core.run.trial import Sampled, Trial, _read_share
 from dataprep.errors import CorruptShard, PlanError, ReadError
 from dataprep.store import files
 
@@ -180,7 +180,7 @@ def test_what_is_handed_to_hugging_face(tmp_path, monkeypatch) -> None:
 
         from_parquet = classmethod(lambda cls, urls: cls(urls))
 
-    monkeypatch.setattr("dataprep.core.documents.need", lambda *_, **__: SimpleNamespace(Dataset=Taken))
+    monkeypatch.setattr("dataprep.core.model.documents.need", lambda *_, **__: SimpleNamespace(Dataset=Taken))
     docs = laws.dataset_of(tmp_path, ["a", "b"], parts=1)
     done = dp.Pipeline().run(docs, str(tmp_path / "out"))
     assert done.to_hf().what == [f"{done.url}/data/part-00000-000.parquet"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from dataprep.core.deaths import ATTEMPTS, DEATHS, Deaths, Quarantined
-from dataprep.core.reader import Slice
+from dataprep.core.model.reader import Slice
+from dataprep.core.run.deaths import ATTEMPTS, DEATHS, Deaths, Quarantined
 from dataprep.errors import WorkerDied
 
 

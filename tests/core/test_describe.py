@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core.describe import describe, labels_of, numbered, spelled, stated
-from dataprep.core.stage import Stage
+from dataprep.core.model.describe import describe, labels_of, numbered, spelled, stated
+from dataprep.core.model.stage import Stage
 from laws import dataset_of
 
 

@@ -75,7 +75,7 @@ def test_other_libraries_get_the_table(docs, monkeypatch):
         asked.append((name, extra))
         return SimpleNamespace(from_arrow=lambda table: table.column_names)
 
-    monkeypatch.setattr("dataprep.core.documents.need", need)
+    monkeypatch.setattr("dataprep.core.model.documents.need", need)
     assert docs.to_polars() == ["id", "text", "source", "meta"]
     assert docs.to_polars(restore=True) == ["text"]
     pytest.importorskip("pandas")
@@ -116,7 +116,7 @@ def test_a_notebook_shows_200_characters():
 @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a"])
 def test_all_batches_are_written(docs, tmp_path, monkeypatch, name):
     """To one file; it is written over, and a file of no documents has its columns."""
-    monkeypatch.setattr("dataprep.core.batch.MAX_ROWS", 2)
+    monkeypatch.setattr("dataprep.core.model.batch.MAX_ROWS", 2)
     place = str(tmp_path / name)
     docs.write(place)
     docs.write(place)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dataprep.core.folder import (
+from dataprep.core.output.layout import (
     CUTS,
     DATASET,
     DROPS,

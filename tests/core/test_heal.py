@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dataprep.core import batch as B
-from dataprep.core.part import Sealed, ShardWriter
+from dataprep.core.model import batch as B
+from dataprep.core.model.part import Sealed, ShardWriter
+from dataprep.core.model.reader import Slice
+from dataprep.core.model.stage import Map
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.reader import Slice
-from dataprep.core.seal import Seal
-from dataprep.core.stage import Map
+from dataprep.core.run.seal import Seal
 from dataprep.dedup.exact import Exact
 from dataprep.errors import CorruptShard, StaleOutput
 from dataprep.store.atomic import JOURNAL

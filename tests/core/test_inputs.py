@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core import inputs
-from dataprep.core.folder import ORIGIN
+from dataprep.core.inputs import origin as inputs
+from dataprep.core.output.layout import ORIGIN
 from dataprep.history import why
 from dataprep.store import files
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataprep.core import batch as B
-from dataprep.core.ledger import Ledger, mix, watch
-from dataprep.core.stats import Stats
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import Ledger, mix, watch
+from dataprep.core.model.stats import Stats
 from dataprep.errors import PlanError
 from laws import batch_of, cuts
 

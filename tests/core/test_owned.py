@@ -7,7 +7,8 @@ import pytest
 
 import dataprep as dp
 from dataprep.cli.runs import clean
-from dataprep.core import owned, pipeline_file
+from dataprep.core import pipeline_file
+from dataprep.core.output import owned
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import InUse, PlanError, StaleOutput
 from dataprep.store import files

@@ -10,11 +10,11 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.dataset import Dataset, join_datasets
-from dataprep.core.ledger import Ledger
-from dataprep.core.part import Part
-from dataprep.core.reader import Slice, reader_of, recorded
-from dataprep.core.unread import Unread
+from dataprep.core.model.dataset import Dataset, join_datasets
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.part import Part
+from dataprep.core.model.reader import Slice, reader_of, recorded
+from dataprep.core.model.unread import Unread
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.json.reader import Jsonl
 from dataprep.store import hashes

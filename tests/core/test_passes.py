@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import laws
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass, table_once
-from dataprep.core.reader import Slice
+from dataprep.core.model.part import Part
+from dataprep.core.model.reader import Slice
+from dataprep.core.run.passes import Pass, table_once
 from dataprep.store import files
 
 PART = Part((Slice("a.txt", 0),), laws.Rows(), number=3, key="content of a")

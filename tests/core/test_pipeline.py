@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dataprep.core import batch as B
-from dataprep.core.dataset import join_datasets, open_dataset
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import join_datasets, open_dataset
+from dataprep.core.model.stage import Filter, Map, Stage
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.runner import Local, Serial
-from dataprep.core.stage import Filter, Map, Stage
+from dataprep.core.run.runner import Local, Serial
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.read import read
 from dataprep.store import files, receipts
@@ -78,9 +78,9 @@ def test_a_finished_run_is_not_done_again(tmp_path, monkeypatch):
     shutil.copytree(tmp_path / "out", tmp_path / "copy")
     made = []
     once = receipts.once
-    monkeypatch.setattr("dataprep.core.seal.Seal._write", lambda *a: made.append(a))
+    monkeypatch.setattr("dataprep.core.run.seal.Seal._write", lambda *a: made.append(a))
     with monkeypatch.context() as one:
-        one.setattr("dataprep.core.claim.all_whole", made.append)  # nor is it read
+        one.setattr("dataprep.core.output.claim.all_whole", made.append)  # nor is it read
         Pipeline(*STAGES).run(docs, str(tmp_path / "out"))
     os.unlink(tmp_path / "out" / "manifest.json")
     Pipeline(*STAGES).run(docs, str(tmp_path / "out"))
@@ -153,7 +153,7 @@ def test_without_stages_it_copies_and_ids_stay(tmp_path):
 
 def test_large_parts_become_several_shards(tmp_path, monkeypatch):
     """A part rolls to a new shard at the byte limit; the rows stay in order."""
-    monkeypatch.setattr("dataprep.core.seal.SHARD_BYTES", 200)
+    monkeypatch.setattr("dataprep.core.run.seal.SHARD_BYTES", 200)
     monkeypatch.setattr(B, "MAX_BYTES", 100)
     done = Pipeline().run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
     assert len(done.parts) == 6

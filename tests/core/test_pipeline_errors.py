@@ -9,7 +9,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core import pipeline_file
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError, ReadError
 
 AT_IMPORT = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dataprep.core import pipeline_file
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.store.failure import found

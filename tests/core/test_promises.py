@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import dataprep as dp
-from dataprep.core.batch import with_column
+from dataprep.core.model.batch import with_column
 from dataprep.errors import FunctionFailed, PlanError
 from laws import dataset_of
 

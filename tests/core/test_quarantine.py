@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 import dataprep as dp
-from dataprep.core import batch as B
-from dataprep.core.deaths import Quarantined
-from dataprep.core.quarantine import NAME, decided, without
+from dataprep.core.model import batch as B
+from dataprep.core.output.quarantine import NAME, decided, without
+from dataprep.core.run.deaths import Quarantined
 from dataprep.errors import PlanError, WorkerDied
 from laws import same_bytes
 

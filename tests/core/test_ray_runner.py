@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import cloudpickle
 import pytest
 
-from dataprep.core import ray_runner
-from dataprep.core.ray_runner import Ray
-from dataprep.core.runner import Local
+from dataprep.core.run import ray_runner
+from dataprep.core.run.ray_runner import Ray
+from dataprep.core.run.runner import Local
 from dataprep.errors import PlanError, WorkerDied
 
 

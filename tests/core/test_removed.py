@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
-from dataprep.core.forget_list import write_list
-from dataprep.core.removed import split
+from dataprep.core.inputs.removed import split
+from dataprep.core.output.forget_list import write_list
 from dataprep.errors import PlanError, ReadError
 from dataprep.history.why import text_as_read
 

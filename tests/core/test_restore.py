@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
-from dataprep.core.restore import _parsed
+from dataprep.core.inputs.restore import _parsed
 from dataprep.errors import PlanError
 
 

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 import dataprep as dp
-from dataprep.core.claim import is_finished
+from dataprep.core.output.claim import is_finished
 from dataprep.errors import ReadError, StaleOutput
 from dataprep.read import parts
 from dataprep.store import files

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laws
-from dataprep.core import runner as run
-from dataprep.core import workers
-from dataprep.core.ray_runner import Ray
-from dataprep.core.runner import Local, Serial, parse_bytes
+from dataprep.core.run import runner as run
+from dataprep.core.run import workers
+from dataprep.core.run.ray_runner import Ray
+from dataprep.core.run.runner import Local, Serial, parse_bytes
 from dataprep.errors import DataprepError, PlanError, ReadError, Transient, WorkerDied
 
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import cloudpickle
 import pytest
 
-from dataprep.core import runner as run
-from dataprep.core.deaths import Quarantined
-from dataprep.core.runner import Local, Serial
+from dataprep.core.run import runner as run
+from dataprep.core.run.deaths import Quarantined
+from dataprep.core.run.runner import Local, Serial
 from dataprep.errors import FunctionFailed, PlanError, WorkerDied
 
 

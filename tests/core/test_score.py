@@ -8,8 +8,8 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
-from dataprep.core.score import MEASURE_KEY, Score, ScoredFilter
+from dataprep.core.model import batch as B
+from dataprep.core.model.score import MEASURE_KEY, Score, ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 

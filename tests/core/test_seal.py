@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
-from dataprep.core import seal, tables
-from dataprep.core.seal import published, write_shard
-from dataprep.core.stats import HIDDEN, Amount, StageStats
-from dataprep.core.tables import FileWriter
+from dataprep.core.model import batch as B
+from dataprep.core.model import tables
+from dataprep.core.model.stats import HIDDEN, Amount, StageStats
+from dataprep.core.model.tables import FileWriter
+from dataprep.core.run import seal
+from dataprep.core.run.seal import published, write_shard
 from dataprep.errors import PlanError
 
 ROW = {"id": 7, "text": "ab", "source": "web", "meta": "{}", "n": 1, "s": "x", "few": [1], "b": True}

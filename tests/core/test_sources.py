@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import dataprep as dp
-from dataprep.core.dataset import Dataset
-from dataprep.core.sources import sources_in, sources_of, warn_of_absent
-from dataprep.core.stats import HIDDEN, Amount, StageStats, Stats
+from dataprep.core.inputs.sources import sources_in, sources_of, warn_of_absent
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats
 
 
 @pytest.mark.parametrize("how", ["files", "sealed", "field"])

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dataprep.core.describe import describe, spelled, stated
-from dataprep.core.documents import Documents
-from dataprep.core.estimator import Estimator
-from dataprep.core.passes import Pass
-from dataprep.core.removed import Removed
-from dataprep.core.score import ScoredFilter
-from dataprep.core.stage import Filter, Map, Stage, n_hidden
-from dataprep.core.tables import write_verdicts
-from dataprep.core.verdict import DropIds
+from dataprep.core.inputs.removed import Removed
+from dataprep.core.model.describe import describe, spelled, stated
+from dataprep.core.model.documents import Documents
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.score import ScoredFilter
+from dataprep.core.model.stage import Filter, Map, Stage, n_hidden
+from dataprep.core.model.tables import write_verdicts
+from dataprep.core.model.verdict import DropIds
+from dataprep.core.run.passes import Pass
 from dataprep.dedup.exact import Exact
 from dataprep.errors import FunctionFailed, PlanError
 from laws import apply, batch_of, books_balance, cuts, cuts_do_not_matter
@@ -71,7 +71,7 @@ def test_map_rewrites_and_adds():
 
 def test_drop_ids_applies_verdicts(tmp_path, monkeypatch):
     """The verdict table names who goes and for whom; only the row groups of the id range are read."""
-    monkeypatch.setattr("dataprep.core.tables.VERDICT_ROWS", 3)
+    monkeypatch.setattr("dataprep.core.model.tables.VERDICT_ROWS", 3)
     gone = np.array([1, 2, 5, 11, 13, 19, 400], np.uint64)
     table = {"id": gone[::-1], "reason": ["twin"] * 7, "kept_in": [None] * 7, "kept": [0] * 7, "similarity": [0.9] * 7}
     url = str(tmp_path / "verdicts.parquet")

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import dataprep as dp
-from dataprep.core.dataset import Dataset
-from dataprep.core.stale import UNKNOWN, changed, changed_settings
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.output.stale import UNKNOWN, changed, changed_settings
 from dataprep.errors import StaleOutput
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataprep.core.stats import EXAMPLES, HIDDEN, REASONS_SHOWN, Amount, Example, StageStats, Stats
+from dataprep.core.model.stats import EXAMPLES, HIDDEN, REASONS_SHOWN, Amount, Example, StageStats, Stats
 
 amounts = st.builds(Amount, st.integers(0, 9), st.integers(0, 99))
 sources = st.dictionaries(st.sampled_from(["web", "chat"]), amounts, max_size=2)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-from dataprep.core import tables
-from dataprep.core.tables import (
+from dataprep.core.model import tables
+from dataprep.core.model.tables import (
     CUTS,
     DROPS,
     NOBODY,

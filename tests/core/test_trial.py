@@ -12,12 +12,12 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.batch import text_bytes
-from dataprep.core.dataset import Dataset
-from dataprep.core.part import Part
-from dataprep.core.reader import Slice
-from dataprep.core.runner import WORKER_BYTES
-from dataprep.core.trial import Reserved, Sampled, Trial, _most_text, _read_share, current, reserve, sees_all
+from dataprep.core.model.batch import text_bytes
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.part import Part
+from dataprep.core.model.reader import Slice
+from dataprep.core.run.runner import WORKER_BYTES
+from dataprep.core.run.trial import Reserved, Sampled, Trial, _most_text, _read_share, current, reserve, sees_all
 from dataprep.errors import PlanError
 from dataprep.store import hashes
 

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 import dataprep as dp
-from dataprep.core.tables import UNREAD
-from dataprep.core.unread import Unread, by_kind, check_unread, rows_of, unread_table, without_names
+from dataprep.core.model.tables import UNREAD
+from dataprep.core.model.unread import Unread, by_kind, check_unread, rows_of, unread_table, without_names
 from dataprep.errors import CorruptShard, ReadError
 from dataprep.history.verify import verify
 from dataprep.read import parts

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core.estimator import Estimator
-from dataprep.core.ledger import Ledger
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
+from dataprep.core.model.verdict import CutSpans, DropIds, check_min_left
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
-from dataprep.core.verdict import CutSpans, DropIds, check_min_left
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
 from dataprep.store.key import key

@@ -11,10 +11,10 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.inputs import work_key
-from dataprep.core.part import Part
-from dataprep.core.reader import Slice
-from dataprep.core.unread import QUARANTINED, Unread
+from dataprep.core.inputs.origin import work_key
+from dataprep.core.model.part import Part
+from dataprep.core.model.reader import Slice
+from dataprep.core.model.unread import QUARANTINED, Unread
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dataprep.core import workers
-from dataprep.core.workers import UNGUARDED, Pool
+from dataprep.core.run import workers
+from dataprep.core.run.workers import UNGUARDED, Pool
 from dataprep.errors import PlanError
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dataprep as dp
-from dataprep.core.annotate import COLUMNS
+from dataprep.core.model.annotate import COLUMNS
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import laws
 import twins.bloom
 import twins.hyperloglog
-from dataprep.core import batch as B
-from dataprep.core.ledger import mix
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import mix
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.runner import Local, Serial
+from dataprep.core.run.runner import Local, Serial
 from dataprep.dedup.bloom import Bloom, bloom_hashes
 from dataprep.dedup.membership import hyperloglog
 from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize, contains

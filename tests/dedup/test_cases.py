@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.embeddings import kmeans, learn_words, stored, vectors, word_vectors
 from dataprep.dedup.exact import Exact

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import laws
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dataprep.core import batch as B
-from dataprep.core.runner import Serial
+from dataprep.core.model import batch as B
+from dataprep.core.run.runner import Serial
 from dataprep.dedup import warm
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.embeddings import decide

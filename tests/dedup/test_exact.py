@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import laws
 import twins.exact
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.pieces import passes, search, units
 from dataprep.dedup.pieces.forms import FORMS

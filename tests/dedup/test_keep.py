@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash

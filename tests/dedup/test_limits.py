@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import laws
-from dataprep.core import batch as B
-from dataprep.core.runner import Serial
+from dataprep.core.model import batch as B
+from dataprep.core.run.runner import Serial
 from dataprep.dedup import bloom, keep, minhash, semantic, suffix_array
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.embeddings import decide, kmeans, learn_words, vectors, word_vectors

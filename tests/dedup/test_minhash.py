@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins.text
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near import bands, components, gather, keys, search, similarity, sketch, verify
@@ -242,7 +242,7 @@ def test_copies_are_found_in_late_indexes(drops, monkeypatch) -> None:
 
 def test_comparisons_are_counted(tmp_path, dataset) -> None:
     """The receipt tells documents, candidates, and a comparison a copy."""
-    from dataprep.core.runner import Serial
+    from dataprep.core.run.runner import Serial
 
     docs = dataset(["the same text again and again"] * 500 + ["another"])
     chosen = {"sketch": MinHash().sketch, "keep": Keep.parse("first"), "name": "x", "reason": "y", "key": "k"}
@@ -300,7 +300,7 @@ def test_signatures_are_those_of_datasketch() -> None:
     theirs = datasketch.MinHash(104, seed=5, hashfunc=shingle_hash)
     for shingle in twins.text.shingle_set(text, "word", 5):
         theirs.update(" ".join(shingle).encode())
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
     from dataprep.unicode.shingles import shingles
 
     starts, hashes = shingles(*B.buffers(B.make([0], [text], "s")), "word", 5)
@@ -314,7 +314,7 @@ def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
     """`Dataset.minhash` of sealed and unsealed documents: our signature, usable in datasketch's LSH, and updatable."""
     datasketch = pytest.importorskip("datasketch", minversion="2")
     import dataprep as dp
-    from dataprep.core import batch as B
+    from dataprep.core.model import batch as B
     from dataprep.unicode.shingles import shingle_hash, shingles
 
     texts = [*edited(3, families=2), "two words", ""]

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins.exact
-from dataprep.core import batch as B
-from dataprep.core.ledger import mix
-from dataprep.core.runner import Serial
-from dataprep.core.tables import NOBODY, SPAN
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import mix
+from dataprep.core.model.tables import NOBODY, SPAN
+from dataprep.core.run.runner import Serial
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.embeddings import decide, kmeans
 from dataprep.dedup.exact import Exact

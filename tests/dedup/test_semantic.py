@@ -18,8 +18,8 @@ from hypothesis.extra import numpy as hnp
 import dataprep as dp
 import laws
 import twins.semantic
-from dataprep.core import batch as B
-from dataprep.core.estimator import Estimator
+from dataprep.core.model import batch as B
+from dataprep.core.model.estimator import Estimator
 from dataprep.dedup.embeddings import decide, kmeans, learn_words, vectors, word_vectors
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.errors import FunctionFailed, PlanError

@@ -11,7 +11,7 @@ import random
 import numpy as np
 import pytest
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.dedup.membership import bloom_filter, hyperloglog
 from dataprep.dedup.membership import keys as membership
 from dataprep.dedup.minhash import MinHash

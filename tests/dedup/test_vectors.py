@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dataprep.core import batch as B
-from dataprep.core.ledger import mix
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import mix
 from dataprep.dedup.embeddings import kmeans, learn_words, stored, vectors, word_vectors
 from dataprep.store.spill import Spill, spill_to, write_spill
 from twins.words import words

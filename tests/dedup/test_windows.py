@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dataprep.core import batch as B
-from dataprep.core.ledger import mix
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import mix
 from dataprep.dedup.substrings import minimizers as M
 from dataprep.dedup.substrings import records as R
 from dataprep.dedup.substrings import repeats, word_spans

@@ -10,7 +10,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core import pipeline_file
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.history.comparison import compare
 
 duckdb, datasets = pytest.importorskip("duckdb"), pytest.importorskip("datasets")

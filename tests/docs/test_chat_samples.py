@@ -11,7 +11,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core import pipeline_file
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.messages.overlaps import Overlaps
 from dataprep.messages.read import read_messages
 from dataprep.read.formats import PLATFORMS, sniffed

@@ -12,7 +12,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core import pipeline_file
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from fixtures.demo import short_demo
 
 FILES = ("articles.jsonl", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")

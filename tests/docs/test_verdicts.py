@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 import dataprep as dp
-from dataprep.core.batch import parse_id
-from dataprep.core.tables import CUTS, DROPS, SPANS, VERDICTS
+from dataprep.core.model.batch import parse_id
+from dataprep.core.model.tables import CUTS, DROPS, SPANS, VERDICTS
 from dataprep.history import clusters
 from dataprep.history.cuts import most_repeated_cuts
 

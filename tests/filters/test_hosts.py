@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dataprep.core.batch as B
+import dataprep.core.model.batch as B
 import laws
 import twins.hosts
-from dataprep.core.score import Score
+from dataprep.core.model.score import Score
 from dataprep.errors import PlanError
 from dataprep.filters.hosts import Hosts
 from dataprep.filters.url_parts import addresses, host_name

@@ -7,7 +7,7 @@ import gzip
 import pyarrow as pa
 import pytest
 
-import dataprep.core.batch as B
+import dataprep.core.model.batch as B
 import laws
 from dataprep.errors import PlanError
 from dataprep.store.key import key

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
-from dataprep.core.folder import DATASET, Folder
-from dataprep.core.forget_list import listed, noted, wanted, without, write_list
-from dataprep.core.tables import DROPS
+from dataprep.core.model import batch as B
+from dataprep.core.model.tables import DROPS
+from dataprep.core.output.forget_list import listed, noted, wanted, without, write_list
+from dataprep.core.output.layout import DATASET, Folder
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.forget.copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
 from dataprep.forget.datasets import add_to_list, ids_in_file, remove_documents

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
-from dataprep.core.batch import POSITION_BITS
-from dataprep.core.folder import DATASET, TOKENS
-from dataprep.core.forget_list import write_list
-from dataprep.core.tables import DROPS
+from dataprep.core.model.batch import POSITION_BITS
+from dataprep.core.model.tables import DROPS
+from dataprep.core.output.forget_list import write_list
+from dataprep.core.output.layout import DATASET, TOKENS
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.forget.family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
 from dataprep.forget.forget import _ids_to_remove, _listed, _remove_tokens

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core.batch import show_id
-from dataprep.core.folder import datasets
-from dataprep.core.forget_list import listed
-from dataprep.core.stage import Stage
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.stage import Stage
+from dataprep.core.output.forget_list import listed
+from dataprep.core.output.layout import datasets
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.forget.family import find_family
 from dataprep.forget.forget import forget, read_ids

@@ -9,8 +9,8 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.batch import POSITION_BITS
-from dataprep.core.folder import DATASET, TOKENS
+from dataprep.core.model.batch import POSITION_BITS
+from dataprep.core.output.layout import DATASET, TOKENS
 from dataprep.errors import CorruptShard, ReadError
 from dataprep.forget.family import Relative, find_family
 from dataprep.forget.forget import forget

@@ -14,7 +14,7 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core import pipeline_file
-from dataprep.core.runner import Local, Serial
+from dataprep.core.run.runner import Local, Serial
 
 WORDS = [
     first + last

@@ -30,7 +30,7 @@ sys.path[:0] = {path!r}
 from pathlib import Path
 import dataprep.store.files as files
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.runner import Local, Serial
+from dataprep.core.run.runner import Local, Serial
 from laws import dataset_of
 from fixtures.small_pipeline import STAGES, TEXTS
 

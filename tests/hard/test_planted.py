@@ -9,7 +9,7 @@ import pytest
 
 import dataprep as dp
 import planted
-from dataprep.core.batch import POSITION_BITS
+from dataprep.core.model.batch import POSITION_BITS
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 import dataprep as dp
 import laws
 import test_laws
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import ReadError
 from fixtures.small_pipeline import STAGES, TEXTS

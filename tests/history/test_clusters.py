@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dataprep as dp
-from dataprep.core.batch import doc_id
+from dataprep.core.model.batch import doc_id
 from dataprep.errors import CorruptShard
 from dataprep.history import clusters, why
 from dataprep.store import files

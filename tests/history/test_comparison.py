@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 from dataprep.cli import diff as command
-from dataprep.core import batch as B
-from dataprep.core.batch import show_id
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import show_id
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.history import comparison
 from dataprep.history.drop_reasons import UNKNOWN

@@ -9,8 +9,9 @@ import shutil
 import pytest
 
 import dataprep as dp
-from dataprep.core import pipeline_file, quarantine
-from dataprep.core.runner import Serial
+from dataprep.core import pipeline_file
+from dataprep.core.output import quarantine
+from dataprep.core.run.runner import Serial
 from dataprep.history.repair import remove_damaged
 from dataprep.store import atomic, files, hashes
 

@@ -9,7 +9,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core import pipeline_file
-from dataprep.core.runner import Serial
+from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError
 from dataprep.history.repair import remove_damaged
 from fixtures.small_pipeline import TEXTS
@@ -119,7 +119,7 @@ def test_without_the_input_nothing_is_removed(run):
 SEVERAL = """
 import dataprep as dp
 from dataclasses import dataclass
-from dataprep.core import owned
+from dataprep.core.output import owned
 from dataprep.store import files, receipts
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from dataprep.cli.trial import excerpts
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
+from dataprep.core.model.stats import StageStats
 from dataprep.core.pipeline_file import load
-from dataprep.core.stats import StageStats
 from dataprep.history.trials import StageChanges, rehearse
 
 FILE = """

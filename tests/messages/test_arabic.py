@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laws
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.messages.arabic import ARABIC, NormalizeArabic
 from twins.arabic import arabic
 

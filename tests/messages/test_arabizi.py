@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laws
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.errors import PlanError
 from dataprep.messages.arabizi import ARABIZI, NormalizeArabizi
 from twins.arabizi import arabizi

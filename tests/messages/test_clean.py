@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.errors import PlanError
 from dataprep.messages import clean_prefilter as S
 from dataprep.messages import clean_rules as R

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import twins.overlaps
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.messages import match_exports
 from dataprep.messages.overlaps import Overlaps
 from dataprep.messages.read import read_messages

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import twins.statistics
-from dataprep.core import batch as B
-from dataprep.core.ledger import Ledger, watch
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import Ledger, watch
 from dataprep.errors import PlanError
 from dataprep.messages import counts as C
 from dataprep.messages.emoji import emoji_counts, emoji_spans

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.pii import kernel as K
 from dataprep.pii.kinds import KINDS
 from dataprep.pii.lines import lines

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.pii.rules import find
 from dataprep.pii.signs import DASHES, SPACES
 from dataprep.pii.stage import PII

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 import dataprep as dp
-from dataprep.core import unread
+from dataprep.core.model import unread
 from dataprep.errors import PlanError, ReadError
 from dataprep.read import parts
 

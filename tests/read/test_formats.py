@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 import dataprep as dp
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.errors import PlanError
 from dataprep.read import formats
 from dataprep.read.listing import list_files

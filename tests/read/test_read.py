@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dataprep as dp
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.errors import PlanError, ReadError
 from dataprep.read import parts as plan
 from dataprep.read.parts import source_of

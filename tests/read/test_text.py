@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read import text as plain_text
 from dataprep.read.text import Lines, Paragraphs

@@ -7,7 +7,7 @@ from collections import Counter
 from html.parser import HTMLParser
 
 import dataprep as dp
-from dataprep.core.dataset import open_dataset
+from dataprep.core.model.dataset import open_dataset
 from dataprep.history.message_figures import most_frequent
 from dataprep.history.run_summary import summarize, totals
 from dataprep.messages.counts import STAGE, clock_of, of_family

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 import twins.search
-from dataprep.core.runner import WORKER_BYTES, Local, Serial
+from dataprep.core.run.runner import WORKER_BYTES, Local, Serial
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.history.repair import remove_damaged
 from dataprep.search import index as suffix_index

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dataprep as dp
-from dataprep.core.folder import Folder
+from dataprep.core.output.layout import Folder
 from dataprep.errors import DataprepError, PlanError, ReadError
 from dataprep.store import atomic, files, hashes, receipts
 from dataprep.store.atomic import sweep_attempts

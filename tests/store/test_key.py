@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dataprep.core.estimator import Estimator
-from dataprep.core.score import Score
-from dataprep.core.stage import Filter, Map, Stage
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.score import Score
+from dataprep.core.model.stage import Filter, Map, Stage
 from dataprep.errors import PlanError
 from dataprep.store.key import key, parameter_names
 

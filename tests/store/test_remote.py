@@ -17,7 +17,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import dataprep as dp
-from dataprep.core import runner
+from dataprep.core.run import runner
 from dataprep.errors import DataprepError, PlanError, ReadError, Transient
 from dataprep.store import files
 

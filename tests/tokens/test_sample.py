@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laws
-from dataprep.core import batch as B
-from dataprep.core.dataset import Dataset
-from dataprep.core.runner import Local
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.run.runner import Local
 from dataprep.errors import PlanError
 from dataprep.tokens import sample as module
 from dataprep.tokens import split

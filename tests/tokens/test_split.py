@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
-from dataprep.core.batch import doc_id
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import doc_id
 from dataprep.errors import PlanError
 from dataprep.tokens.split import Split, _near, check_share, sample_rank, side_of, split_of
 

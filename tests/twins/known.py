@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dataprep.core.audit import BYTES, FRAGMENT, TEXT
+from dataprep.core.output.audit import BYTES, FRAGMENT, TEXT
 from dataprep.messages.names import known as K
 from dataprep.messages.names.matching import words
 from dataprep.messages.names.phones import Phones, phone

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.twins.splice import spliced
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.unicode.splice import splice
 
 WORDS = ["", "a", "ك", "कि", "日本語", "<x>"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import twins.text
 import twins.words
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.unicode import hashes as H
 from dataprep.unicode import shingles as S
 from dataprep.unicode import tables

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dataprep import __version__
-from dataprep.core.folder import Folder
+from dataprep.core.output.layout import Folder
 from dataprep.errors import InUse, Transient, WorkerDied, counted, shown
 from dataprep.store import files
 from dataprep.store.stopping import CODES, clean_end, stopped_in

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from dataprep.core.batch import show_id
-from dataprep.core.dataset import Dataset
-from dataprep.core.stats import Amount, StageStats
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.stats import Amount, StageStats
 from dataprep.history.trials import Estimate
 from dataprep.tokens.shards.verify import Problem
 

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dataprep.core.batch import show_id
-from dataprep.core.dataset import open_dataset
-from dataprep.core.tables import Drop
-from dataprep.core.terminal import table_of
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.tables import Drop
+from dataprep.core.model.terminal import table_of
 from dataprep.errors import require
 from dataprep.history import why
 from dataprep.history.centroids import semantic_clusters

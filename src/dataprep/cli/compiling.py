@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator
 
 import dataprep as dp
-from dataprep.core.dataset import Dataset
-from dataprep.core.runner import Runner
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.run.runner import Runner
 from dataprep.dedup.warm import warm
 from dataprep.unicode.kernel import cache_root
 

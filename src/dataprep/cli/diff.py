@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dataprep.core.batch import show_id
-from dataprep.core.terminal import table_of
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.terminal import table_of
 from dataprep.history.comparison import Comparison, OneSided, TokenAmount, compare
 from dataprep.unicode.valid import printable
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from dataprep.core.terminal import table_of
+from dataprep.core.model.terminal import table_of
 from dataprep.errors import PlanError
 
 from .as_json import Json, print_json

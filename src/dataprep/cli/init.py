@@ -16,8 +16,8 @@ from rich.filesize import decimal
 from rich.markup import escape
 
 from dataprep.core import pipeline_file
-from dataprep.core.dataset import Dataset
-from dataprep.core.terminal import table_of
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.terminal import table_of
 from dataprep.errors import PlanError, counted
 from dataprep.store import files
 
@@ -25,7 +25,7 @@ from .options import Screen, one_line
 from .trial import dry_run
 
 if TYPE_CHECKING:
-    from dataprep.core.stage import Stage
+    from dataprep.core.model.stage import Stage
     from dataprep.read.survey import FileGroup, FolderContents
 
 log = logging.getLogger("dataprep")

@@ -9,8 +9,8 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from dataprep.core.batch import show_id
-from dataprep.core.terminal import table_of
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.terminal import table_of
 from dataprep.errors import PlanError, counted
 from dataprep.store import files
 from dataprep.unicode.valid import printable

@@ -8,8 +8,8 @@ import typer
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 
-from dataprep.core.ray_runner import Ray
-from dataprep.core.runner import Local, Runner, Serial
+from dataprep.core.run.ray_runner import Ray
+from dataprep.core.run.runner import Local, Runner, Serial
 from dataprep.errors import PlanError
 from dataprep.unicode.valid import printable
 

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.markup import escape
 
-from dataprep.core import owned, pipeline_file
-from dataprep.core.batch import show_id
-from dataprep.core.folder import STEPS, Folder
-from dataprep.core.runner import Runner
+from dataprep.core import pipeline_file
+from dataprep.core.model.batch import show_id
+from dataprep.core.output import owned
+from dataprep.core.output.layout import STEPS, Folder
+from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
 from dataprep.store import files, lease
 

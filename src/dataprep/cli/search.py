@@ -12,11 +12,11 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from dataprep.core.batch import show_id
-from dataprep.core.dataset import open_dataset
-from dataprep.core.folder import INDEX as INDEX_FOLDER
-from dataprep.core.folder import Folder, datasets
-from dataprep.core.terminal import table_of
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.terminal import table_of
+from dataprep.core.output.layout import INDEX as INDEX_FOLDER
+from dataprep.core.output.layout import Folder, datasets
 from dataprep.errors import PlanError
 from dataprep.search.claim import INDEX
 from dataprep.search.index import DISK, Hit, SuffixIndex

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.markup import escape
 
-from dataprep.core.terminal import table_of
+from dataprep.core.model.terminal import table_of
 from dataprep.errors import counted
 from dataprep.history.status import DONE, MODEL, NOT_BEGUN, FolderStatus
 from dataprep.history.status import status as state_of

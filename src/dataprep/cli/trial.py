@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from dataprep.core import pipeline_file
-from dataprep.core.batch import show_id
-from dataprep.core.runner import WORKER_BYTES, machine_memory, parse_bytes
-from dataprep.core.terminal import table_of
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.terminal import table_of
+from dataprep.core.run.runner import WORKER_BYTES, machine_memory, parse_bytes
 from dataprep.errors import DataprepError, PlanError
 from dataprep.history.status import DONE, status
 from dataprep.history.trials import StageChanges, estimate, rehearse

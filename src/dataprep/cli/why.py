@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from dataprep.core.batch import parse_id, show_id
-from dataprep.core.tables import Cut, united
+from dataprep.core.model.batch import parse_id, show_id
+from dataprep.core.model.tables import Cut, united
 from dataprep.history import why as fates
 from dataprep.history.cuts import context
 from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide, word_diff

@@ -19,24 +19,26 @@ from dataprep.errors import PlanError
 from dataprep.store import failure, files, hashes, lease
 from dataprep.store.key import key
 
-from . import blame, forget_list, inputs, owned, quarantine
-from .audit import Search
-from .batch import Ids
-from .changed import take_over
-from .claim import check_apart, claim, is_finished
-from .dataset import Dataset, check_dataset
-from .describe import describe, labels_of, stated
-from .estimator import Estimator
-from .folder import DATASET, STEPS, Folder, folder_url, step_name
-from .runner import Runner, runner_of
-from .seal import seal
-from .sources import sources_in, sources_of, warn_of_absent
-from .stage import Filter, Stage, n_hidden
-from .stats import Stats
-from .trial import current
-from .unread import Unread, rows_of, without_names
-from .verdict import Verdict
-from .workers import guard
+from .inputs import origin as inputs
+from .inputs.sources import sources_in, sources_of, warn_of_absent
+from .model import blame
+from .model.batch import Ids
+from .model.dataset import Dataset, check_dataset
+from .model.describe import describe, labels_of, stated
+from .model.estimator import Estimator
+from .model.stage import Filter, Stage, n_hidden
+from .model.stats import Stats
+from .model.unread import Unread, rows_of, without_names
+from .model.verdict import Verdict
+from .output import forget_list, owned, quarantine
+from .output.audit import Search
+from .output.changed import take_over
+from .output.claim import check_apart, claim, is_finished
+from .output.layout import DATASET, STEPS, Folder, folder_url, step_name
+from .run.runner import Runner, runner_of
+from .run.seal import seal
+from .run.trial import current
+from .run.workers import guard
 
 log = logging.getLogger("dataprep")
 

@@ -33,8 +33,8 @@ from dataprep.errors import DataprepError, InUse, PlanError, StaleOutput
 from dataprep.store import failure, files, lease
 from dataprep.store.atomic import JOURNAL
 
-from . import owned
-from .folder import RUN, folder_url
+from .output import owned
+from .output.layout import RUN, folder_url
 
 WRITTEN_WRONG = (TypeError, NameError, AttributeError, ImportError)  # a step that raises one in its own line
 UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dataprep.core.annotate import annotated
-from dataprep.core.dataset import Dataset
-from dataprep.core.folder import Folder
-from dataprep.core.passes import table_once
-from dataprep.core.runner import Runner
-from dataprep.core.trial import current, reserve
-from dataprep.core.verdict import CutSpans, DropIds, Verdict, check_min_left
+from dataprep.core.model.annotate import annotated
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.verdict import CutSpans, DropIds, Verdict, check_min_left
+from dataprep.core.output.layout import Folder
+from dataprep.core.run.passes import table_once
+from dataprep.core.run.runner import Runner
+from dataprep.core.run.trial import current, reserve
 from dataprep.dedup.membership.bloom_filter import FilterSize, full, places
 from dataprep.dedup.membership.keys import KeyUnits, LookUp, SaveKeys, count, document_keys, ngram_keys
 from dataprep.dedup.pieces.forms import FORMS

@@ -24,8 +24,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
 from dataprep.errors import PlanError, require
 
 log = logging.getLogger("dataprep")

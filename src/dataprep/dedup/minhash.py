@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core.annotate import annotated
-from dataprep.core.dataset import Dataset
-from dataprep.core.runner import Runner
-from dataprep.core.verdict import Verdict
+from dataprep.core.model.annotate import annotated
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.verdict import Verdict
+from dataprep.core.run.runner import Runner
 from dataprep.dedup.near.bands import RECALL, BandSettings, resolve
 from dataprep.dedup.near.chosen import ChosenShingles, check_pattern, columns_of, extra_columns, without
 from dataprep.dedup.near.kept_index import LIMITS

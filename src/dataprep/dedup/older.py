@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.annotate import added_columns
-from dataprep.core.dataset import Dataset, open_dataset
-from dataprep.core.estimator import Estimator
-from dataprep.core.tables import NOBODY, span_table
-from dataprep.core.trial import current
+from dataprep.core.model import batch as B
+from dataprep.core.model.annotate import added_columns
+from dataprep.core.model.dataset import Dataset, open_dataset
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.tables import NOBODY, span_table
+from dataprep.core.run.trial import current
 from dataprep.errors import CorruptShard, PlanError, ReadError, require
 
 MAX_FILES = 1 << (64 - B.POSITION_BITS)

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import owned
-from dataprep.core.annotate import CENTROIDS, added_columns, annotated
-from dataprep.core.dataset import Dataset
-from dataprep.core.passes import table_once
-from dataprep.core.runner import Runner
-from dataprep.core.tables import NOBODY, VERDICTS, write_rows, write_verdicts
-from dataprep.core.verdict import DropIds, Verdict
+from dataprep.core.model.annotate import CENTROIDS, added_columns, annotated
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.tables import NOBODY, VERDICTS, write_rows, write_verdicts
+from dataprep.core.model.verdict import DropIds, Verdict
+from dataprep.core.output import owned
+from dataprep.core.run.passes import table_once
+from dataprep.core.run.runner import Runner
 from dataprep.dedup.embeddings.learn_words import LearnWords, SampleTexts, sample_bytes
 from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, common_dim
 from dataprep.dedup.embeddings.word_vectors import WordVectors

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dataprep.core.annotate import annotated
-from dataprep.core.dataset import Dataset
-from dataprep.core.passes import table_once
-from dataprep.core.runner import Runner
-from dataprep.core.verdict import CutSpans, Verdict, check_min_left
+from dataprep.core.model.annotate import annotated
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.verdict import CutSpans, Verdict, check_min_left
+from dataprep.core.run.passes import table_once
+from dataprep.core.run.runner import Runner
 from dataprep.dedup.substrings.cut import ShrinkRepeats, SortRepeats, write_cuts
 from dataprep.dedup.substrings.passes import CountHashes, GatherRecords, HashWindows
 from dataprep.dedup.substrings.repeats import CUTS

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.annotate import annotated
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.runner import Runner
-from dataprep.core.verdict import Verdict
+from dataprep.core.model import batch as B
+from dataprep.core.model.annotate import annotated
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.verdict import Verdict
+from dataprep.core.run.runner import Runner
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import EqualTexts
 from dataprep.errors import PlanError, need, require

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.ledger import Ledger
-from dataprep.core.part import Part
-from dataprep.core.reader import Reader, Slice
-from dataprep.core.runner import Runner, Serial
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.part import Part
+from dataprep.core.model.reader import Reader, Slice
+from dataprep.core.run.runner import Runner, Serial
 
 TEXT = (
     "One two three four five six. Seven eight nine ten? Eleven twelve thirteen.\n"

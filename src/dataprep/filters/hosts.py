@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.stage import Stage, drop_rows
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage, drop_rows
 from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.unicode.text import lowered

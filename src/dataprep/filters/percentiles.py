@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core import batch as B
-from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.core.runner import Runner
-from dataprep.core.score import ScoredFilter
-from dataprep.core.tables import NOBODY, SPAN, VERDICTS, write_spans, write_verdicts
-from dataprep.core.verdict import CutSpans, DropIds, Verdict
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.part import Part
+from dataprep.core.model.score import ScoredFilter
+from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, write_spans, write_verdicts
+from dataprep.core.model.verdict import CutSpans, DropIds, Verdict
+from dataprep.core.run.passes import Pass
+from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.store import files, receipts
 

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.score import ScoredFilter
-from dataprep.core.stage import drop_rows
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.score import ScoredFilter
+from dataprep.core.model.stage import drop_rows
 from dataprep.errors import PlanError, need, require
 from dataprep.filters.classifiers.models import file_hash
 from dataprep.store import files

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.stage import Stage
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage
 from dataprep.errors import PlanError, need
 
 FORMS = ("NFC", "NFKC")

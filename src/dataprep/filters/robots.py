@@ -20,9 +20,9 @@ import pyarrow as pa
 import xxhash
 import zstandard
 
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.stage import Stage, drop_rows
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage, drop_rows
 from dataprep.errors import PlanError, ReadError, need
 from dataprep.store import files
 

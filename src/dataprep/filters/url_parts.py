@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.batch import Batch
+from dataprep.core.model.batch import Batch
 from dataprep.errors import PlanError
 from dataprep.unicode.assigned import normalized, over_assigned
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core.dataset import Dataset
-from dataprep.core.score import ScoredFilter
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.score import ScoredFilter
 from dataprep.filters.thresholds import DROPS, Threshold
 
 Bools = npt.NDArray[np.bool_]

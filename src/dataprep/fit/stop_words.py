@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
 from dataprep.unicode.spaced import spaced
 from dataprep.unicode.text import ALPHA, classes
 

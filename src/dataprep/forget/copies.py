@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core.batch import Ids, union
-from dataprep.core.folder import DROPS
-from dataprep.core.tables import read_tables
+from dataprep.core.model.batch import Ids, union
+from dataprep.core.model.tables import read_tables
+from dataprep.core.output.layout import DROPS
 from dataprep.store import files
 
 from .family import Relative

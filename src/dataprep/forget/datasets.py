@@ -16,16 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
-from dataprep.core import batch as B
-from dataprep.core import owned, tables
-from dataprep.core.batch import Batch, Ids
-from dataprep.core.describe import FORGET
-from dataprep.core.folder import DATA, DROPS, MANIFEST, PART_FILES, RECIPE, Folder, part_of
-from dataprep.core.forget_list import REASON, noted, write_list
-from dataprep.core.part import Sealed
-from dataprep.core.reader import Slice
-from dataprep.core.seal import write_shard
-from dataprep.core.stats import Amount, StageStats
+from dataprep.core.model import batch as B
+from dataprep.core.model import tables
+from dataprep.core.model.batch import Batch, Ids
+from dataprep.core.model.describe import FORGET
+from dataprep.core.model.part import Sealed
+from dataprep.core.model.reader import Slice
+from dataprep.core.model.stats import Amount, StageStats
+from dataprep.core.output import owned
+from dataprep.core.output.forget_list import REASON, noted, write_list
+from dataprep.core.output.layout import DATA, DROPS, MANIFEST, PART_FILES, RECIPE, Folder, part_of
+from dataprep.core.run.seal import write_shard
 from dataprep.store import files, receipts
 
 Removed = dict[str, Amount]  # by source

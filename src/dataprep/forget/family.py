@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Ids
-from dataprep.core.folder import DATASET, MANIFEST, ORIGIN, RECIPE, STEPS, TOKENS, Folder, home_of, run_steps
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Ids
+from dataprep.core.output.layout import DATASET, MANIFEST, ORIGIN, RECIPE, STEPS, TOKENS, Folder, home_of, run_steps
 from dataprep.errors import PlanError
 from dataprep.store import files
 

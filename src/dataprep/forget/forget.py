@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Ids, show_id
-from dataprep.core.folder import DATASET, TOKENS
-from dataprep.core.forget_list import listed, noted
-from dataprep.core.notebook import block
-from dataprep.core.runner import Runner
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Ids, show_id
+from dataprep.core.model.notebook import block
+from dataprep.core.output.forget_list import listed, noted
+from dataprep.core.output.layout import DATASET, TOKENS
+from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
 from dataprep.store import files, lease
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from dataprep.core import batch as B
-from dataprep.core import owned
-from dataprep.core.batch import Ids
-from dataprep.core.dataset import Dataset, open_dataset
-from dataprep.core.folder import INDEX, INPUT, REPORT, SPANS, TOKENS, VERDICTS, Folder, home_of
-from dataprep.core.notebook import text
-from dataprep.core.runner import Runner, runner_of
-from dataprep.core.verdict import CutSpans, DropIds
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Ids
+from dataprep.core.model.dataset import Dataset, open_dataset
+from dataprep.core.model.notebook import text
+from dataprep.core.model.verdict import CutSpans, DropIds
+from dataprep.core.output import owned
+from dataprep.core.output.layout import INDEX, INPUT, REPORT, SPANS, TOKENS, VERDICTS, Folder, home_of
+from dataprep.core.run.runner import Runner, runner_of
 from dataprep.dedup.bloom import Bloom
 from dataprep.errors import DataprepError, PlanError
 from dataprep.search import claim

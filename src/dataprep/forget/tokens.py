@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.batch import Ids
-from dataprep.core.folder import MANIFEST, Folder
+from dataprep.core.model.batch import Ids
+from dataprep.core.output.layout import MANIFEST, Folder
 from dataprep.store import files
 from dataprep.tokens.shards.claim import PIECES, swept
 from dataprep.tokens.shards.provenance import read_docs

@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataprep.core import batch as B
-from dataprep.core.annotate import CENTROIDS
-from dataprep.core.dataset import open_dataset
+from dataprep.core.model import batch as B
+from dataprep.core.model.annotate import CENTROIDS
+from dataprep.core.model.dataset import open_dataset
 from dataprep.errors import require
 
 CENTROID, SIMILARITY = CENTROIDS.names[1:]

@@ -18,10 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.dataset import open_dataset
-from dataprep.core.folder import DROPS, datasets
-from dataprep.core.tables import Drop, read_tables
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.tables import Drop, read_tables
+from dataprep.core.output.layout import DROPS, datasets
 
 HERE = 0  # the index of this run in `Clusters.homes`
 ROWS = 1 << 20  # drops that are followed at a time, to limit memory

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core import batch as B
-from dataprep.core.dataset import Dataset, open_dataset
-from dataprep.core.folder import Folder, datasets, token_folders
-from dataprep.core.ledger import mix
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import Dataset, open_dataset
+from dataprep.core.model.ledger import mix
+from dataprep.core.output.layout import Folder, datasets, token_folders
 from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.folder import CUTS, datasets
-from dataprep.core.ledger import mix
-from dataprep.core.tables import read_tables
+from dataprep.core.model.ledger import mix
+from dataprep.core.model.tables import read_tables
+from dataprep.core.output.layout import CUTS, datasets
 
 from . import why
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core import batch as B
-from dataprep.core.folder import DROPS, Folder, home_of
-from dataprep.core.tables import checked
+from dataprep.core.model import batch as B
+from dataprep.core.model.tables import checked
+from dataprep.core.output.layout import DROPS, Folder, home_of
 from dataprep.store import files
 
 Reason = tuple[str, str]  # stage and reason

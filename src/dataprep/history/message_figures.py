@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dataprep.core.stats import StageStats
+from dataprep.core.model.stats import StageStats
 from dataprep.messages.counts import CHARS, CONVERSATION_MESSAGES, CONVERSATION_SECONDS, OTHERS, REPLY_SECONDS, STAGE
 
 MOST_NAMES = 12  # rows of a list; the others are one row

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.dataset import Dataset
-from dataprep.core.folder import DROPS
-from dataprep.core.tables import read_tables
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.tables import read_tables
+from dataprep.core.output.layout import DROPS
 from dataprep.dedup.near.bands import p_candidate
 
 SAMPLE_PARTS, SAMPLE_BYTES = 8, 16 << 20  # of the output

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dataprep.core import owned
-from dataprep.core.folder import (
+from dataprep.core.output import owned
+from dataprep.core.output.layout import (
     CUTS,
     DATA,
     DROPS,
@@ -19,7 +19,7 @@ from dataprep.core.folder import (
     home_of,
     part_of,
 )  # fmt: skip
-from dataprep.core.runner import Runner
+from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.search.claim import INDEX as INDEX_FILE
 from dataprep.store import files, lease

@@ -13,11 +13,11 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from dataprep.core.dataset import Dataset, open_dataset
-from dataprep.core.folder import datasets, token_folders
-from dataprep.core.stats import HIDDEN, Amount, StageStats, Stats
-from dataprep.core.tables import Drop
-from dataprep.core.unread import Unread, rows_of
+from dataprep.core.model.dataset import Dataset, open_dataset
+from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats
+from dataprep.core.model.tables import Drop
+from dataprep.core.model.unread import Unread, rows_of
+from dataprep.core.output.layout import datasets, token_folders
 from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards

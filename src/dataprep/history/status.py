@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from dataprep.core.folder import DATASET, RECEIPTS, RUN, TOKENS, Folder, folder_url, run_steps
+from dataprep.core.output.layout import DATASET, RECEIPTS, RUN, TOKENS, Folder, folder_url, run_steps
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import failure, files, lease
 

@@ -28,12 +28,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core import pipeline_file
-from dataprep.core.batch import Batch, ids
-from dataprep.core.ledger import Ledger, mix
-from dataprep.core.part import Part
-from dataprep.core.runner import Serial
-from dataprep.core.stats import StageStats
-from dataprep.core.trial import Reserved, Trial
+from dataprep.core.model.batch import Batch, ids
+from dataprep.core.model.ledger import Ledger, mix
+from dataprep.core.model.part import Part
+from dataprep.core.model.stats import StageStats
+from dataprep.core.run.runner import Serial
+from dataprep.core.run.trial import Reserved, Trial
 from dataprep.store import files
 
 T = TypeVar("T")

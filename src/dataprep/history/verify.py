@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core import quarantine
-from dataprep.core.folder import (
+from dataprep.core.output import quarantine
+from dataprep.core.output.layout import (
     CUTS,
     DATASET,
     DROPS,
@@ -29,8 +29,8 @@ from dataprep.core.folder import (
     token_folders,
     walk,
 )  # fmt: skip
-from dataprep.core.folder import INDEX as OWN
-from dataprep.core.runner import Runner, runner_of
+from dataprep.core.output.layout import INDEX as OWN
+from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError, counted, raise_if_short
 from dataprep.search.claim import INDEX
 from dataprep.search.index import index_manifest

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.core import inputs
-from dataprep.core.dataset import open_dataset
-from dataprep.core.folder import CUTS, DROPS, Folder, datasets
-from dataprep.core.forget_list import REASON
-from dataprep.core.tables import Cut, Drop, rows_of_id
+from dataprep.core.inputs import origin as inputs
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.tables import Cut, Drop, rows_of_id
+from dataprep.core.output.forget_list import REASON
+from dataprep.core.output.layout import CUTS, DROPS, Folder, datasets
 from dataprep.errors import PlanError
 
 MOST_CUTS = 1_000  # spans of one document that are read

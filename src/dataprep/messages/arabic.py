@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.stage import Stage
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, code_point, put
 

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.stage import Stage
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U16, WORD, Int, classes, code_point

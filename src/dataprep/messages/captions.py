@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.batch import Batch
+from dataprep.core.model.batch import Batch
 
 MEDIA = ("image", "video", "audio", "gif", "sticker", "file")
 _MARK = "\u200e"  # iOS: precedes what the phone wrote itself

@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger, watch
-from dataprep.core.stage import Stage, drop_rows
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger, watch
+from dataprep.core.model.stage import Stage, drop_rows
 from dataprep.errors import PlanError
 from dataprep.pii.numbers import phones
 from dataprep.pii.rules import emails

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.pii.lines import find_joined
 from dataprep.unicode.splice import splice
 from dataprep.unicode.text import I64, U8, U16, classes

@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 
 # Unicode 18.0's emoji data. Pictures, including those that Unicode draws as text by default but people write as emoji
 # (U+2764, a heart, often without its U+FE0F); above U+1F000 complete blocks, so that newer ones are found too.

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.ledger import Ledger
-from dataprep.core.part import Part
-from dataprep.core.runner import Runner
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.part import Part
+from dataprep.core.run.runner import Runner
 from dataprep.read.formats import name_of
 
 from .conversations.cap import CAPPED

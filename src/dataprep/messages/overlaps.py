@@ -24,16 +24,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core import batch as B
-from dataprep.core import owned
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.core.runner import Runner
-from dataprep.core.tables import write_verdicts
-from dataprep.core.verdict import DropIds
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.part import Part
+from dataprep.core.model.tables import write_verdicts
+from dataprep.core.model.verdict import DropIds
+from dataprep.core.output import owned
+from dataprep.core.run.passes import Pass
+from dataprep.core.run.runner import Runner
 from dataprep.store import files, receipts
 from dataprep.unicode.hashes import text_hashes
 

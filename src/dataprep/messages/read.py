@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.notebook import shown_in_notebooks
-from dataprep.core.unread import Unread, check_unread
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.notebook import shown_in_notebooks
+from dataprep.core.model.unread import Unread, check_unread
 from dataprep.errors import PlanError
 from dataprep.read import read
 from dataprep.read.chats.charsets import head_as_utf8

@@ -14,11 +14,11 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core import batch as B
-from dataprep.core import owned
-from dataprep.core.dataset import Dataset
-from dataprep.core.export import check_file_apart
-from dataprep.core.runner import parse_bytes
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.export import check_file_apart
+from dataprep.core.output import owned
+from dataprep.core.run.runner import parse_bytes
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
 from dataprep.store.atomic import full_disk_said

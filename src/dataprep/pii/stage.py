@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.stage import Stage, drop_rows
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage, drop_rows
 from dataprep.errors import PlanError
 from dataprep.unicode.text import I64, U8
 

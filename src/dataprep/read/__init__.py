@@ -9,11 +9,11 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dataprep.core.dataset import Dataset, join_datasets, open_dataset
-from dataprep.core.folder import MANIFEST
-from dataprep.core.reader import Reader
-from dataprep.core.runner import parse_bytes
-from dataprep.core.unread import EMPTY, Unread, check_unread
+from dataprep.core.model.dataset import Dataset, join_datasets, open_dataset
+from dataprep.core.model.reader import Reader
+from dataprep.core.model.unread import EMPTY, Unread, check_unread
+from dataprep.core.output.layout import MANIFEST
+from dataprep.core.run.runner import parse_bytes
 from dataprep.errors import PlanError, ReadError, require
 from dataprep.store import compress, files
 

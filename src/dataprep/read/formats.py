@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dataprep.core.reader import Reader
+from dataprep.core.model.reader import Reader
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dataprep.core.dataset import Dataset
+from dataprep.core.model.dataset import Dataset
 from dataprep.errors import PlanError, ReadError, a_or_an
 from dataprep.store.key import key as key_of
 

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch, doc_id
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Reader, Slice
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch, doc_id
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Reader, Slice
 from dataprep.errors import ReadError, raise_if_short
 from dataprep.read.json.columns import arrow_type, check_taken
 from dataprep.store import files

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core.batch import Batch
+from dataprep.core.model.batch import Batch
 from dataprep.errors import ReadError
 
 ROWS = 1_024  # decoded at once: few rows have over 8 kB

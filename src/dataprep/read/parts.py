@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dataprep.core.batch import POSITION_BITS
-from dataprep.core.dataset import Dataset
-from dataprep.core.part import Part
-from dataprep.core.reader import Reader, Slice
-from dataprep.core.unread import BAD, Unread, stopped_at, unread_of
+from dataprep.core.model.batch import POSITION_BITS
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.part import Part
+from dataprep.core.model.reader import Reader, Slice
+from dataprep.core.model.unread import BAD, Unread, stopped_at, unread_of
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 

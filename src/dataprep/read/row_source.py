@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
-from dataprep.core.dataset import Dataset
+from dataprep.core.model.dataset import Dataset
 from dataprep.errors import ReadError
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of

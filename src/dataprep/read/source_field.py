@@ -9,8 +9,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError, require
 
 PREFIX = "field:"

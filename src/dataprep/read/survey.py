@@ -16,8 +16,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core.dataset import open_dataset
-from dataprep.core.folder import MANIFEST
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.output.layout import MANIFEST
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 

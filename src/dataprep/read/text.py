@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch, doc_id
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch, doc_id
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.core.reader import Reader
+from dataprep.core.model.reader import Reader
 from dataprep.errors import PlanError, ReadError
 
 FIRST = 100  # bad records before any good one, at which reading stops

@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import orjson
 
-from dataprep.core.batch import Batch, doc_id
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Reader, Slice
+from dataprep.core.model.batch import Batch, doc_id
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Reader, Slice
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 

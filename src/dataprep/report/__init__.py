@@ -6,8 +6,8 @@ import re
 from importlib import resources
 
 from dataprep import __version__
-from dataprep.core import owned
-from dataprep.core.notebook import text
+from dataprep.core.model.notebook import text
+from dataprep.core.output import owned
 from dataprep.history.run_summary import RunSummary, summarize
 from dataprep.store import files
 

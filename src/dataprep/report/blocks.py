@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dataprep.core.notebook import html_table, text
+from dataprep.core.model.notebook import html_table, text
 from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide
 
 

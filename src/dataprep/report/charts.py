@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from dataprep.core.notebook import text
+from dataprep.core.model.notebook import text
 from dataprep.history.message_figures import WEEKDAYS
 
 WIDTH, HEIGHT = 440.0, 250.0

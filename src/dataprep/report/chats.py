@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from dataprep.core.notebook import text
-from dataprep.core.stats import StageStats
+from dataprep.core.model.notebook import text
+from dataprep.core.model.stats import StageStats
 from dataprep.history.message_figures import LENGTHS, TITLES, Lengths, length_rows, message_stats, most_frequent
 from dataprep.history.run_summary import RunSummary
 from dataprep.messages.counts import CONVERSATION_MESSAGES, clock_of, months_of, of_family

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dataprep.core.batch import show_id
-from dataprep.core.notebook import text
-from dataprep.core.tables import Drop
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.notebook import text
+from dataprep.core.model.tables import Drop
 from dataprep.history.clusters import Cluster
 from dataprep.history.run_summary import RunSummary, TextPair
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dataprep.core.describe import READ
-from dataprep.core.notebook import text
-from dataprep.core.stats import Amount, StageStats
-from dataprep.core.unread import by_kind
+from dataprep.core.model.describe import READ
+from dataprep.core.model.notebook import text
+from dataprep.core.model.stats import Amount, StageStats
+from dataprep.core.model.unread import by_kind
 from dataprep.history.run_summary import RunSummary, totals
 
 from . import charts

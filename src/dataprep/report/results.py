@@ -6,9 +6,9 @@ import re
 from collections import Counter
 
 from dataprep import __version__
-from dataprep.core.describe import spelled
-from dataprep.core.ledger import BYTES_DROPPED, BYTES_KEPT
-from dataprep.core.notebook import text
+from dataprep.core.model.describe import spelled
+from dataprep.core.model.ledger import BYTES_DROPPED, BYTES_KEPT
+from dataprep.core.model.notebook import text
 from dataprep.history.run_summary import RunSummary
 from dataprep.store import files
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataprep.core import inputs, owned
-from dataprep.core.dataset import Dataset
-from dataprep.core.folder import ORIGIN, RECIPE
+from dataprep.core.inputs import origin as inputs
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.output import owned
+from dataprep.core.output.layout import ORIGIN, RECIPE
 from dataprep.errors import StaleOutput
 from dataprep.store import files
 

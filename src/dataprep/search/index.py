@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 from rich.filesize import decimal
 
-from dataprep.core.changed import only_content
-from dataprep.core.claim import check_apart
-from dataprep.core.dataset import Dataset
-from dataprep.core.folder import INDEX as OWN
-from dataprep.core.folder import Folder, home_of
-from dataprep.core.notebook import shown_in_notebooks
-from dataprep.core.runner import Runner, runner_of
-from dataprep.core.trial import reserve
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.notebook import shown_in_notebooks
+from dataprep.core.output.changed import only_content
+from dataprep.core.output.claim import check_apart
+from dataprep.core.output.layout import INDEX as OWN
+from dataprep.core.output.layout import Folder, home_of
+from dataprep.core.run.runner import Runner, runner_of
+from dataprep.core.run.trial import reserve
 from dataprep.errors import CorruptShard, PlanError, ReadError, need
 from dataprep.store import files, lease
 from dataprep.store.key import key as key_of

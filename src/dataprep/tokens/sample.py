@@ -18,17 +18,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.dataset import check_dataset
-from dataprep.core.runner import runner_of
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import check_dataset
+from dataprep.core.run.runner import runner_of
 from dataprep.errors import PlanError
 
 from .split import SEED, Split, check_share, sample_rank
 
 if TYPE_CHECKING:
-    from dataprep.core.dataset import Dataset
-    from dataprep.core.part import Part
-    from dataprep.core.runner import Runner
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.model.part import Part
+    from dataprep.core.run.runner import Runner
 
 Stratum = tuple[str, str]  # source and language; "" if a document has none, or strata are merged
 Bytes = npt.NDArray[np.int64]

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch, Ids
-from dataprep.core.dataset import Dataset
-from dataprep.core.ledger import Ledger, mix
-from dataprep.core.stage import Stage
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch, Ids
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.ledger import Ledger, mix
+from dataprep.core.model.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.unicode.hashes import text_hashes
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.batch import show_id
-from dataprep.core.dataset import Dataset, open_dataset
+from dataprep.core.model.batch import show_id
+from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.errors import PlanError
 from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pyarrow.compute as pc
 
-from dataprep.core import owned
-from dataprep.core.dataset import Dataset
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.output import owned
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.tokens.split import SIDES

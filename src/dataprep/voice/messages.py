@@ -20,12 +20,12 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.ledger import Ledger
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage, drop_rows
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.stage import Stage, drop_rows
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.messages.conversations.windows import MESSAGES
 from dataprep.read import read

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from dataprep.core.folder import folder_url
+from dataprep.core.output.layout import folder_url
 from dataprep.errors import PlanError, ReadError, need
 from dataprep.store import lease
 from dataprep.store.atomic import (

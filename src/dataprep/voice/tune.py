@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from dataprep.core.dataset import Dataset
-from dataprep.core.notebook import block
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.notebook import block
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.dedup.near import kept_index as K
 from dataprep.dedup.near import similarity as S
 from dataprep.dedup.near import sketch, verify

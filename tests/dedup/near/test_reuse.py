@@ -16,7 +16,7 @@ import dataprep as dp
 import laws
 import twins.minhash
 import twins.text
-from dataprep.core.verdict import DropIds
+from dataprep.core.model.verdict import DropIds
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near import sketch
 from dataprep.dedup.near.keys import without_drops
@@ -327,7 +327,7 @@ def test_damaged_keys_of_an_older_dump_are_made_again(tmp_path, count, caplog, d
 
 def test_plan_samples_older_dumps(tmp_path, count) -> None:
     """`dataprep plan` tries a sample of the older dumps, as of everything else."""
-    from dataprep.core.trial import Trial
+    from dataprep.core.run.trial import Trial
 
     old = seal(tmp_path, "old", texts_of(1))
     docs = dp.read(write(tmp_path, "new", texts_of(2)))

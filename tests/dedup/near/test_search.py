@@ -10,7 +10,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.estimator import Estimator
+from dataprep.core.model.estimator import Estimator
 from dataprep.read import parts as plan
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins.units
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.dedup.pieces import forms, hashes
 from dataprep.dedup.pieces import units as U
 from dataprep.unicode import tables

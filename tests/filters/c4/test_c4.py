@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import laws
 import twins.c4
-from dataprep.core import batch as B
-from dataprep.core.ledger import Ledger
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import Ledger
 from dataprep.errors import PlanError
 from dataprep.filters.c4 import lines as c4_marks
 from dataprep.filters.c4.stage import C4, PRESETS

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 import dataprep as dp
 import laws
 from dataprep.cli import app
-from dataprep.core import batch as B
-from dataprep.core.score import Score
+from dataprep.core.model import batch as B
+from dataprep.core.model.score import Score
 from dataprep.errors import DataprepError, PlanError
 from dataprep.filters.classifiers import models, tables
 from dataprep.filters.classifiers.language import UNITS, Language, units_of

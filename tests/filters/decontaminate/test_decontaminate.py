@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import laws
 import twins.decontaminate
-from dataprep.core.ledger import Ledger, watch
+from dataprep.core.model.ledger import Ledger, watch
+from dataprep.core.model.score import Score
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.score import Score
 from dataprep.errors import PlanError
 from dataprep.filters.decontaminate.stage import Decontaminate
 from dataprep.store.key import key

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
-from dataprep.core.ledger import Ledger, watch
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import Ledger, watch
 from dataprep.errors import PlanError
 from twins.conversations import conversations
 

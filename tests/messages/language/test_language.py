@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
-from dataprep.core.score import ScoredFilter
+from dataprep.core.model import batch as B
+from dataprep.core.model.score import ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.messages.language import kernel as K
 from dataprep.messages.language.stage import MessageLanguage

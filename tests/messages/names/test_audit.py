@@ -16,7 +16,7 @@ import pytest
 import dataprep as dp
 import laws
 import twins.known as twin
-from dataprep.core.audit import BYTES, CELL, FRAGMENT, TEXT, Strings, audit
+from dataprep.core.output.audit import BYTES, CELL, FRAGMENT, TEXT, Strings, audit
 from dataprep.errors import Leak
 from dataprep.messages.names.consent import Consent
 from dataprep.messages.names.known import KnownPeople

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.messages.names import beside
 from dataprep.messages.names import prefilter as P
 from dataprep.messages.names.finder import Finder, folded_letters

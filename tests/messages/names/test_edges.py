@@ -10,9 +10,9 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
-from dataprep.core.audit import BYTES, CELL, FRAGMENT, TEXT, Strings
-from dataprep.core.ledger import Ledger
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.output.audit import BYTES, CELL, FRAGMENT, TEXT, Strings
 from dataprep.errors import PlanError
 from dataprep.messages.names import consent, finder, known, numbers, replace, stage, terms, unspaced, weighing
 from dataprep.messages.names import kernel as K

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core.audit import CELL, Strings
+from dataprep.core.output.audit import CELL, Strings
 from dataprep.errors import Leak
 from dataprep.messages.names.encoded import decoded, plain
 from dataprep.messages.names.known import KnownPeople

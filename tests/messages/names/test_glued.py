@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.messages.names import glued as G
 from dataprep.messages.names import kernel as K
 from dataprep.messages.names import prefilter as P

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
-from dataprep.core.trial import Trial
+from dataprep.core.model import batch as B
+from dataprep.core.run.trial import Trial
 from dataprep.errors import PlanError
 from dataprep.messages.names import kernel as K
 from dataprep.messages.names.matching import folded, identity, words

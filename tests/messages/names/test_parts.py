@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.errors import PlanError
 from dataprep.messages.names import numbers, phones, weighing
 from dataprep.messages.names.consent import Consent

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.messages.names.matching import spellings, words
 from dataprep.messages.names.stage import Pseudonyms
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
-from dataprep.core import batch as B
-from dataprep.core.audit import json_strings
+from dataprep.core.model import batch as B
+from dataprep.core.output.audit import json_strings
 from dataprep.messages.names.stage import Pseudonyms
 from dataprep.persona import persona
 from dataprep.tokens.shards.audited import decoded

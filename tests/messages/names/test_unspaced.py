@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from dataprep.core import batch as B
-from dataprep.core.audit import CELL, Strings
+from dataprep.core.model import batch as B
+from dataprep.core.output.audit import CELL, Strings
 from dataprep.messages.names.known import KnownPeople
 from dataprep.messages.names.unspaced import UnspacedNames, is_unspaced
 

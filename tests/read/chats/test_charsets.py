@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 import dataprep as dp
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.chats import charsets
 from dataprep.read.chats.whatsapp.reader import WhatsApp

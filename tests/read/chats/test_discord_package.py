@@ -11,8 +11,8 @@ from datetime import datetime
 import pytest
 
 import dataprep as dp
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats import discord_package
 from dataprep.read.chats.discord import Discord

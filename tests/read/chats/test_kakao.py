@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.read.chats.kakao import KakaoTalk
 
 TITLE = "찻집 2 님과 카카오톡 대화\n저장한 날짜 : 2024-01-31 10:00:00\n\n"

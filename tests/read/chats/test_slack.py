@@ -9,8 +9,8 @@ from datetime import datetime
 import pytest
 
 import dataprep as dp
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats import packs
 from dataprep.read.chats.slack.reader import Slack

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import twins.page
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
 
 pytest.importorskip("resiliparse")

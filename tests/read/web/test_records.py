@@ -12,10 +12,10 @@ import zstandard
 
 pytest.importorskip("resiliparse")
 import dataprep as dp
-from dataprep.core.ledger import Ledger
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
+from dataprep.core.model.unread import Unread
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.reader import Slice
-from dataprep.core.unread import Unread
 from dataprep.read.web import records
 from dataprep.read.web.blocks import blocks
 from dataprep.read.web.warc import Warc

@@ -7,7 +7,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.audit import audit
+from dataprep.core.output.audit import audit
 from dataprep.errors import Leak
 from dataprep.messages.names.known import KnownPeople
 from dataprep.tokens.shards.audited import SCANS, numbers

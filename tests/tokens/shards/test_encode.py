@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.core.dataset import Dataset
+from dataprep.core.model.dataset import Dataset
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.store import files
 from dataprep.tokens import split

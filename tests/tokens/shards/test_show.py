@@ -4,7 +4,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.batch import show_id
+from dataprep.core.model.batch import show_id
 from dataprep.tokens.shards.writer import Writer, save, write_manifest
 
 TEXTS = ["The rain in the north", "", "雨は冷たい 🌧️", "La pluie du nord", *("the rain " * n for n in range(1, 20))]

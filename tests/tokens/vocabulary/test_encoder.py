@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins.bpe
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.tokens.vocabulary.apply_merges import MAX_IDS, SCANNED, merge_word, rules_of
 from dataprep.tokens.vocabulary.cutting import CLASSES, classes_of_engine, machine_of, matched
 from dataprep.tokens.vocabulary.encoder import Encoder, empty_cache

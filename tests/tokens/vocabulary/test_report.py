@@ -7,7 +7,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.dataset import Dataset
+from dataprep.core.model.dataset import Dataset
 from dataprep.errors import PlanError
 from dataprep.tokens.vocabulary.characters import Characters
 from dataprep.tokens.vocabulary.measure import kinds, visible

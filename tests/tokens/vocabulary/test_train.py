@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 import twins.bpe
-from dataprep.core.dataset import Dataset
+from dataprep.core.model.dataset import Dataset
 from dataprep.errors import PlanError
 from dataprep.tokens import split
 from dataprep.tokens.vocabulary import merges as kernels

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core.annotate import CENTROIDS
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.core.tables import NOBODY
+from dataprep.core.model.annotate import CENTROIDS
+from dataprep.core.model.part import Part
+from dataprep.core.model.tables import NOBODY
+from dataprep.core.run.passes import Pass
 from dataprep.store.spill import SpilledRows, all_sections, each_section, spill_to, write_spill
 from dataprep.unicode.text import I64, U64
 

@@ -21,9 +21,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core import batch as B
-from dataprep.core.ledger import mix
-from dataprep.core.passes import Pass
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import mix
+from dataprep.core.run.passes import Pass
 from dataprep.store import files
 from dataprep.store.spill import all_sections, write_spill
 from dataprep.unicode.kernel import kernel

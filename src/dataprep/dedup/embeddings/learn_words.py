@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.ledger import mix
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import mix
+from dataprep.core.model.part import Part
+from dataprep.core.run.passes import Pass
 from dataprep.errors import need
 from dataprep.store import files
 from dataprep.store.spill import Spill, write_spill

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dataprep.core import owned
-from dataprep.core.folder import Folder
+from dataprep.core.output import owned
+from dataprep.core.output.layout import Folder
 from dataprep.dedup.older import Joined, Older
 from dataprep.store import files, receipts
 

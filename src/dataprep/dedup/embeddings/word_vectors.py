@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
 from dataprep.store.spill import Spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64

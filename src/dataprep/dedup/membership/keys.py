@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.core.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, write_spans, write_verdicts
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.part import Part
+from dataprep.core.model.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, write_spans, write_verdicts
+from dataprep.core.run.passes import Pass
 from dataprep.dedup.older import Joined
 from dataprep.dedup.pieces.hashes import unit_hashes
 from dataprep.dedup.pieces.units import blocks

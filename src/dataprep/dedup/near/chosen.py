@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
 from dataprep.errors import PlanError, require
 from dataprep.unicode.hashes import mix64, normal_form, shingle_hashes
 from dataprep.unicode.kernel import kernel

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dataprep.core.passes import Pass
+from dataprep.core.run.passes import Pass
 from dataprep.store import files
 from dataprep.store.spill import spill_to
 from dataprep.unicode.kernel import kernel

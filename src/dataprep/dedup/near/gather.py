@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import mix
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import mix
+from dataprep.core.model.part import Part
+from dataprep.core.run.passes import Pass
 from dataprep.dedup.keep import Keep
 from dataprep.store.spill import Spill, spill_to
 from dataprep.unicode.text import U64

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.core.stage import Stage
-from dataprep.core.verdict import DropIds
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.part import Part
+from dataprep.core.model.stage import Stage
+from dataprep.core.model.verdict import DropIds
+from dataprep.core.run.passes import Pass
 from dataprep.store import files, receipts
 from dataprep.store.spill import Divided, Spill, all_sections, spill_to, write_spill
 from dataprep.unicode.text import U32, U64

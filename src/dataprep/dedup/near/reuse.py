@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from dataprep.core.dataset import Dataset
-from dataprep.core.folder import STEPS, Folder, home_of
-from dataprep.core.part import Part, Sealed
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.part import Part, Sealed
+from dataprep.core.output.layout import STEPS, Folder, home_of
 from dataprep.dedup.older import Older
 from dataprep.errors import require
 from dataprep.store import files, receipts

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import owned
-from dataprep.core.dataset import Dataset
-from dataprep.core.passes import table_once
-from dataprep.core.runner import Runner
-from dataprep.core.tables import NOBODY, VERDICTS, write_verdicts
-from dataprep.core.verdict import DropIds
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.tables import NOBODY, VERDICTS, write_verdicts
+from dataprep.core.model.verdict import DropIds
+from dataprep.core.output import owned
+from dataprep.core.run.passes import table_once
+from dataprep.core.run.runner import Runner
 from dataprep.dedup.keep import Keep, unreadable_values
 from dataprep.dedup.older import Older
 from dataprep.errors import DataprepError

@@ -16,8 +16,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
 from dataprep.unicode.hashes import distinct, mix64, normal_form, text_hashes
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.shingles import shingles

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core.passes import Pass
-from dataprep.core.tables import NOBODY
+from dataprep.core.model.tables import NOBODY
+from dataprep.core.run.passes import Pass
 from dataprep.store.spill import SpilledRows, write_spill
 from dataprep.unicode.text import I64
 

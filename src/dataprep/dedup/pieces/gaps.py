@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.tables import NOBODY, SPAN
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.tables import NOBODY, SPAN
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U16, Int, classes, space, step_back
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.core.tables import SPAN, united
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.part import Part
+from dataprep.core.model.tables import SPAN, united
+from dataprep.core.run.passes import Pass
 from dataprep.errors import DataprepError
 from dataprep.store.spill import Spill, all_sections, each_section, spill_to
 from dataprep.unicode.kernel import kernel

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dataprep.core.runner import Runner
-from dataprep.core.tables import SPAN, write_spans
+from dataprep.core.model.tables import SPAN, write_spans
+from dataprep.core.run.runner import Runner
 from dataprep.dedup.older import Joined
 from dataprep.store.spill import each_section
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.core.runner import Runner
-from dataprep.core.tables import SPAN, united, write_spans
+from dataprep.core.model import batch as B
+from dataprep.core.model.part import Part
+from dataprep.core.model.tables import SPAN, united, write_spans
+from dataprep.core.run.passes import Pass
+from dataprep.core.run.runner import Runner
 from dataprep.dedup.older import Joined
 from dataprep.store import files
 from dataprep.store.spill import all_sections

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.part import Part
+from dataprep.core.run.passes import Pass
 from dataprep.errors import DataprepError
 from dataprep.store.spill import Divided, Spill, all_sections, spill_to, write_spill
 from dataprep.unicode.text import I64, U64

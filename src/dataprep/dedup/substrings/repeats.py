@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dataprep.core.tables import SPAN
+from dataprep.core.model.tables import SPAN
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point, step_back
 from dataprep.unicode.words import inside_word

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core.passes import Pass
-from dataprep.core.runner import Runner
+from dataprep.core.run.passes import Pass
+from dataprep.core.run.runner import Runner
 from dataprep.dedup.older import Joined
 from dataprep.store.spill import Spill, SpillWriter, spill_to
 from dataprep.unicode.text import I64, U8, U64

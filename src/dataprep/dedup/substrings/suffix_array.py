@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core import batch as B
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.core.runner import Runner
-from dataprep.core.trial import reserve
+from dataprep.core.model import batch as B
+from dataprep.core.model.part import Part
+from dataprep.core.run.passes import Pass
+from dataprep.core.run.runner import Runner
+from dataprep.core.run.trial import reserve
 from dataprep.dedup.older import Joined
 from dataprep.errors import need, require
 from dataprep.store.spill import write_spill

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.stage import Stage
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.filters.line_rules import rewritten
 from dataprep.filters.packed_strings import pack, pack_marks

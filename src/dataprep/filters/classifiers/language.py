@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.score import ScoredFilter
-from dataprep.core.stage import drop_rows
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.score import ScoredFilter
+from dataprep.core.model.stage import drop_rows
 from dataprep.errors import PlanError, require
 from dataprep.filters.preset_folder import CLASSIFIER, open_preset
 from dataprep.store import files

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.score import ScoredFilter
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.score import ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.filters.thresholds import outside, range_elsewhere, range_of
 from dataprep.store import files

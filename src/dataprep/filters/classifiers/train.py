@@ -19,9 +19,9 @@ from typing import Any
 import orjson
 import xxhash
 
-from dataprep.core import owned
-from dataprep.core.dataset import Dataset
-from dataprep.core.export import check_file_apart
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.export import check_file_apart
+from dataprep.core.output import owned
 from dataprep.errors import DataprepError, PlanError, need
 from dataprep.store import files
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.unicode.canonical import FORMS, canonical
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel

@@ -12,11 +12,11 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.ledger import Ledger
-from dataprep.core.score import ScoredFilter
-from dataprep.core.stage import drop_rows
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.score import ScoredFilter
+from dataprep.core.model.stage import drop_rows
 from dataprep.errors import PlanError
 from dataprep.filters.thresholds import read_list
 from dataprep.store.key import key

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.score import ScoredFilter
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.score import ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.filters.packed_strings import pack
 from dataprep.filters.preset_folder import counted_as, take_preset_or_folder

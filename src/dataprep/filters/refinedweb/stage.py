@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.stage import Stage
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.filters.line_rules import rewritten
 from dataprep.filters.thresholds import PRESET, check_numbers, check_words, take_preset

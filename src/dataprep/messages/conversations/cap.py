@@ -18,16 +18,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
-from dataprep.core.ledger import Ledger
-from dataprep.core.part import Part
-from dataprep.core.runner import Runner
-from dataprep.core.stage import drop_rows
-from dataprep.core.tables import RangeReader
-from dataprep.core.verdict import Verdict
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.part import Part
+from dataprep.core.model.stage import drop_rows
+from dataprep.core.model.tables import RangeReader
+from dataprep.core.model.verdict import Verdict
+from dataprep.core.run.runner import Runner
 from dataprep.store import files, receipts
 
 from .windows import MESSAGES

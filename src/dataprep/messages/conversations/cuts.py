@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.dataset import Dataset
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import Dataset
 from dataprep.unicode.text import I64, U64
 
 from .grouping import finished_conversations, seconds_or_never

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
-from dataprep.core.ledger import Ledger
-from dataprep.core.part import Part
-from dataprep.core.runner import Runner
-from dataprep.core.stage import Stage, drop_rows
-from dataprep.core.trial import sees_all
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.part import Part
+from dataprep.core.model.stage import Stage, drop_rows
+from dataprep.core.run.runner import Runner
+from dataprep.core.run.trial import sees_all
 from dataprep.errors import PlanError, ReadError
 from dataprep.messages.people.people_file import people_of
 from dataprep.store import files

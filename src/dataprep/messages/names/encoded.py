@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.unicode.text import I64, U8
 
 _MARKED = (  # in the syntax of RE2

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from dataprep.core.part import Part
-from dataprep.core.trial import sees_all
+from dataprep.core.model.part import Part
+from dataprep.core.run.trial import sees_all
 from dataprep.messages.people.identities import Identities
 from dataprep.messages.people.stated import Stated, stated_by
 

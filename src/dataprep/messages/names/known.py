@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.audit import BYTES, CELL, FRAGMENT, TEXT, Finding, Strings
+from dataprep.core.model import batch as B
+from dataprep.core.output.audit import BYTES, CELL, FRAGMENT, TEXT, Finding, Strings
 from dataprep.unicode import tables
 from dataprep.unicode.assigned import normalized, over_assigned, without_newer
 
@@ -94,7 +94,7 @@ def parts(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class KnownPeople:
-    """Finds people in strings, to check that an output folder names nobody (`dataprep.core.audit`).
+    """Finds people in strings, to check that an output folder names nobody (`dataprep.core.output.audit`).
 
     names: spellings of names, phone numbers, e-mail addresses and handles to find. stay: words that are not an error if
     they occur by themselves. own: names that are not an error, such as that of a person who trains a model on their own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from dataprep.core.dataset import Dataset
+from dataprep.core.model.dataset import Dataset
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.messages import KINDS
 from dataprep.store import files

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.stage import Stage, drop_rows
-from dataprep.core.trial import current
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.stage import Stage, drop_rows
+from dataprep.core.run.trial import current
 from dataprep.messages.counts import ORDINARY, WORD
 from dataprep.pii.kernel import byte_kinds, suspects
 from dataprep.pii.kinds import KINDS

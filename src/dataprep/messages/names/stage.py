@@ -20,14 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.estimator import Estimator
-from dataprep.core.part import Part
-from dataprep.core.passes import Pass
-from dataprep.core.runner import Runner
-from dataprep.core.stage import Stage
-from dataprep.core.trial import current, sees_all
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.part import Part
+from dataprep.core.model.stage import Stage
+from dataprep.core.run.passes import Pass
+from dataprep.core.run.runner import Runner
+from dataprep.core.run.trial import current, sees_all
 from dataprep.errors import PlanError
 from dataprep.messages.people.identities import Identities
 from dataprep.messages.people.people_file import people_of

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.pii.kinds import KINDS
 from dataprep.store import files
 from dataprep.unicode.text import I64

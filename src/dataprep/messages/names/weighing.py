@@ -12,10 +12,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dataprep.core import batch as B
-from dataprep.core.dataset import Dataset
-from dataprep.core.part import Part
-from dataprep.core.runner import Runner
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.part import Part
+from dataprep.core.run.runner import Runner
 from dataprep.messages.language.words import WORDS
 from dataprep.unicode.text import I64, U8
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dataprep.core.dataset import Dataset
+from dataprep.core.model.dataset import Dataset
 from dataprep.errors import PlanError
 from dataprep.messages.names.matching import identity
 

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.dataset import Dataset
-from dataprep.core.part import Part
-from dataprep.core.runner import Runner
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.part import Part
+from dataprep.core.run.runner import Runner
 from dataprep.messages.match_exports import (
     PRIMES,
     U64,

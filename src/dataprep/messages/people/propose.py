@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataprep.core.runner import Runner, runner_of
+from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import PlanError
 from dataprep.messages.names.matching import identity
 from dataprep.messages.names.phones import phone

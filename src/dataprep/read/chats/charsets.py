@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.core.ledger import Ledger
+from dataprep.core.model.ledger import Ledger
 from dataprep.errors import PlanError, ReadError
 from dataprep.unicode.valid import is_utf8
 

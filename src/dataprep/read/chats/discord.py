@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.text import BOM
 from dataprep.store import files

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import orjson
 
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.text import BOM
 from dataprep.read.trust import Trust

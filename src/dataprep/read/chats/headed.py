@@ -16,10 +16,10 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch, doc_id
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch, doc_id
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.read.text import Lines, Record, open_at
 from dataprep.read.trust import Trust
 from dataprep.store import files

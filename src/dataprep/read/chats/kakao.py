@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dataprep.core.reader import Slice
+from dataprep.core.model.reader import Slice
 from dataprep.store import files
 
 from .headed import BETWEEN, FirstLine, Headed, MessageContent, since_1970

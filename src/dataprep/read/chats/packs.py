@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from dataprep.core.ledger import Ledger
-from dataprep.core.unread import Unread
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.unread import Unread
 from dataprep.errors import ReadError
 from dataprep.read.text import BOM
 from dataprep.store import files, hashes

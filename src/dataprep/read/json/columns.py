@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.batch import FIXED
+from dataprep.core.model.batch import FIXED
 from dataprep.errors import PlanError
 from dataprep.read.text_field import meant, paths_of
 

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch, Ids, doc_id
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch, Ids, doc_id
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.source_field import as_sources, field_path
 from dataprep.read.text import BOM, PADDING, LineBlock, blocks, open_at

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import orjson
 
-from dataprep.core.ledger import Ledger
+from dataprep.core.model.ledger import Ledger
 
 from .archive import HEADERS, Entry
 from .blocks import ArchiveBlock

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.read.text import RecordColumns
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, Int, copied

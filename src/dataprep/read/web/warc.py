@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from typing import Any, ClassVar
 
-from dataprep.core.ledger import Ledger
+from dataprep.core.model.ledger import Ledger
 from dataprep.errors import PlanError
 
 from .archive import Entry

@@ -16,8 +16,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from dataprep.core import owned
-from dataprep.core.notebook import block
+from dataprep.core.model.notebook import block
+from dataprep.core.output import owned
 from dataprep.errors import CorruptShard, PlanError, shown
 from dataprep.store import files
 from dataprep.tokens.shard_format import SHARD_TOKENS
@@ -28,7 +28,7 @@ from .sources import MixSource, sources_of
 from .write_mixture import write_mixture
 
 if TYPE_CHECKING:
-    from dataprep.core.runner import Runner
+    from dataprep.core.run.runner import Runner
 
 log = logging.getLogger("dataprep")
 

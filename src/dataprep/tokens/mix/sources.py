@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.ledger import mix
+from dataprep.core.model.ledger import mix
 from dataprep.errors import PlanError
 from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards

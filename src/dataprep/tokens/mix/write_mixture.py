@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.folder import ORIGIN, Folder
-from dataprep.core.runner import runner_of
+from dataprep.core.output.layout import ORIGIN, Folder
+from dataprep.core.run.runner import runner_of
 from dataprep.errors import CorruptShard, PlanError, counted, redacted
 from dataprep.store import files, lease
 from dataprep.store.key import key
@@ -42,7 +42,7 @@ from dataprep.tokens.vocabulary.place import TOKENIZER, write_folder
 from .sources import MixSource, Numbers, lengths_of
 
 if TYPE_CHECKING:
-    from dataprep.core.runner import Runner
+    from dataprep.core.run.runner import Runner
 
 log = logging.getLogger("dataprep")
 

@@ -1,4 +1,4 @@
-"""Read token shards for the audit of a folder (`core/audit.py`): tokens as their text, arrays of numbers as numbers."""
+"""Read token shards for the audit of a folder (`core/output/audit.py`): tokens as text, numbers as numbers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from dataprep.core.audit import BYTES, CELL, Scan, Strings
-from dataprep.core.folder import Folder
+from dataprep.core.output.audit import BYTES, CELL, Scan, Strings
+from dataprep.core.output.layout import Folder
 from dataprep.store import files
 from dataprep.tokens.shard_format import DTYPES, ENDS
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer

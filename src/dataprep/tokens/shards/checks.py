@@ -16,7 +16,7 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from .shard import Shards
 
 if TYPE_CHECKING:
-    from dataprep.core.dataset import Dataset
+    from dataprep.core.model.dataset import Dataset
 
 log = logging.getLogger("dataprep")
 

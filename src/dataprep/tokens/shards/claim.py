@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from dataprep.core import forget_list, owned
-from dataprep.core.batch import Ids
-from dataprep.core.folder import MANIFEST, Folder, folder_url
-from dataprep.core.stale import changed_settings
+from dataprep.core.model.batch import Ids
+from dataprep.core.output import forget_list, owned
+from dataprep.core.output.layout import MANIFEST, Folder, folder_url
+from dataprep.core.output.stale import changed_settings
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
 from dataprep.store import files, receipts
 from dataprep.store.as_json import json_bytes
@@ -25,7 +25,7 @@ from .shard import Shards
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from dataprep.core.dataset import Dataset
+    from dataprep.core.model.dataset import Dataset
 
 log = logging.getLogger("dataprep")
 

@@ -20,13 +20,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core import forget_list, inputs
-from dataprep.core.changed import only_content
-from dataprep.core.claim import check_apart
-from dataprep.core.dataset import check_dataset
-from dataprep.core.passes import Pass
-from dataprep.core.runner import runner_of
+from dataprep.core.inputs import origin as inputs
+from dataprep.core.model import batch as B
+from dataprep.core.model.dataset import check_dataset
+from dataprep.core.output import forget_list
+from dataprep.core.output.changed import only_content
+from dataprep.core.output.claim import check_apart
+from dataprep.core.run.passes import Pass
+from dataprep.core.run.runner import runner_of
 from dataprep.store import files, lease
 from dataprep.store.key import key
 from dataprep.tokens.dialogue import COLUMN, encode_dialogues
@@ -47,10 +48,10 @@ from .special_in_text import count_special, spelled_by
 from .writer import write_manifest
 
 if TYPE_CHECKING:
-    from dataprep.core.batch import Ids
-    from dataprep.core.dataset import Dataset
-    from dataprep.core.part import Part
-    from dataprep.core.runner import Runner
+    from dataprep.core.model.batch import Ids
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.model.part import Part
+    from dataprep.core.run.runner import Runner
 
 log = logging.getLogger("dataprep")
 

@@ -21,8 +21,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from dataprep.core import owned
-from dataprep.core.runner import runner_of
+from dataprep.core.output import owned
+from dataprep.core.run.runner import runner_of
 from dataprep.errors import PlanError
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
@@ -33,7 +33,7 @@ from .claim import local_folder, own_tokenizer
 from .shard import Shards
 
 if TYPE_CHECKING:
-    from dataprep.core.runner import Runner
+    from dataprep.core.run.runner import Runner
 
 log = logging.getLogger("dataprep")
 

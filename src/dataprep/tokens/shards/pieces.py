@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.errors import CorruptShard, raise_if_short
 from dataprep.store import files
 from dataprep.store.key import key

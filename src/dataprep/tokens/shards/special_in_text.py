@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.tokens.dialogue import COLUMN, contents
 from dataprep.tokens.vocabulary.encoder import count_byte_pairs, find_byte_pairs
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.runner import runner_of
+from dataprep.core.run.runner import runner_of
 from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, content_hash, load_array
@@ -24,7 +24,7 @@ from .provenance import read_docs
 from .shard import Shards, sizes_of
 
 if TYPE_CHECKING:
-    from dataprep.core.runner import Runner
+    from dataprep.core.run.runner import Runner
 
 BLOCK_BYTES = 8 << 20  # read at a time
 

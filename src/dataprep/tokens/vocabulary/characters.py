@@ -18,8 +18,8 @@ import pyarrow as pa
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
-from dataprep.core import batch as B
-from dataprep.core.runner import runner_of
+from dataprep.core.model import batch as B
+from dataprep.core.run.runner import runner_of
 from dataprep.errors import PlanError
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point
@@ -28,9 +28,9 @@ from .special import UNKNOWN, special_names
 from .tokenizer import OPENERS, Tokenizer
 
 if TYPE_CHECKING:
-    from dataprep.core.dataset import Dataset
-    from dataprep.core.part import Part
-    from dataprep.core.runner import Runner
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.model.part import Part
+    from dataprep.core.run.runner import Runner
 
 CHARACTER = r"[\s\S]"  # a character, line ends included, in every regex engine
 CODE_POINTS = 0x110000

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.tokens.sample import Drawn, Sample, Stratum
@@ -26,8 +26,8 @@ from .report import LISTED, Row, SampleCost, TokenizerReport
 from .special import UNKNOWN
 
 if TYPE_CHECKING:
-    from dataprep.core.dataset import Dataset
-    from dataprep.core.runner import Runner
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.run.runner import Runner
 
 MAX_BYTES = 64 << 20  # of text that is encoded: two million tokens for each of ten strata are enough
 Ids = npt.NDArray[Any]

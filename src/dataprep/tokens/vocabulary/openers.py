@@ -24,7 +24,7 @@ from .special import EOT
 from .tokenizer import FILES, OPENERS, Tokenizer
 
 if TYPE_CHECKING:
-    from dataprep.core.dataset import Dataset
+    from dataprep.core.model.dataset import Dataset
 
 log = logging.getLogger("dataprep")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from dataprep.core import owned
-from dataprep.core.claim import check_apart
-from dataprep.core.dataset import Dataset
-from dataprep.core.export import check_file_apart
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.export import check_file_apart
+from dataprep.core.output import owned
+from dataprep.core.output.claim import check_apart
 from dataprep.errors import CorruptShard, StaleOutput
 from dataprep.store import files, receipts
 

@@ -14,16 +14,16 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from dataprep.core import owned
-from dataprep.core.export import check_file_apart
-from dataprep.core.notebook import block
-from dataprep.core.terminal import Unit, table_of, unit_of
+from dataprep.core.model.export import check_file_apart
+from dataprep.core.model.notebook import block
+from dataprep.core.model.terminal import Unit, table_of, unit_of
+from dataprep.core.output import owned
 from dataprep.store import files
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from dataprep.core.dataset import Dataset
+    from dataprep.core.model.dataset import Dataset
 
 LISTED = 100  # tokens of each list
 SHOWN = 20  # sources and languages in the tables; all are in the JSON

@@ -21,7 +21,7 @@ import pyarrow as pa
 import tiktoken
 import tokenizers
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.errors import PlanError, require
 from dataprep.store import files
 
@@ -32,7 +32,7 @@ from .place import CONFIG, TOKENIZER, check_out, check_whole, save_file, save_fo
 from .special import EOT, special_names
 
 if TYPE_CHECKING:
-    from dataprep.core.dataset import Dataset
+    from dataprep.core.model.dataset import Dataset
 
     from .encoder import Encoder
     from .report import TokenizerReport

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from dataprep.core.claim import check_apart
+from dataprep.core.output.claim import check_apart
 from dataprep.errors import PlanError, require
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
@@ -27,8 +27,8 @@ from .special import special_names
 from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from dataprep.core.dataset import Dataset
-    from dataprep.core.runner import Runner
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.core.run.runner import Runner
 
 __all__ = ["Tokenizer", "train_bpe"]
 

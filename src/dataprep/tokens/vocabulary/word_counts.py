@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 

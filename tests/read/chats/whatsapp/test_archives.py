@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 import pytest
 
 import dataprep as dp
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read import text as plain_text
 from dataprep.read.chats.whatsapp.archives import chat_of

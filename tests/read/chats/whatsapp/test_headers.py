@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins.whatsapp_headers
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.read.chats.whatsapp import headers
 from dataprep.read.chats.whatsapp import scan as S
 from dataprep.read.chats.whatsapp.calendars import days_of

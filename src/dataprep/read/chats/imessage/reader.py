@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch, doc_id
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch, doc_id
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.headed import FirstLine, Headed, Held, MessageContent
 from dataprep.read.chats.json_export import Bad, MessageRow, batch_of, refuse

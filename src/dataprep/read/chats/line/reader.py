@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from dataprep.core.batch import doc_id
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.batch import doc_id
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError
 from dataprep.read.chats.headed import UNIX_DAY, FirstLine, Headed, Held, MessageContent, chat_of
 from dataprep.read.trust import Trust

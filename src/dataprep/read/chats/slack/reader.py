@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, BinaryIO, cast
 
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.discord import listed
 from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, number, refuse, sort_out

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dataprep.core import batch as B
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.json_export import Bad, MessageRow, batch_of, refuse
 from dataprep.read.chats.messages import ChatReader, files_of, kind_of_file, utc_text

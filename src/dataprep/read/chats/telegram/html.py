@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, number, refuse
 from dataprep.read.chats.messages import ChatReader, kind_of_file

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Slice
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.chats.json_export import JsonExport, MessageRow, number
 from dataprep.read.chats.messages import kind_of_file, names_of, utc_text

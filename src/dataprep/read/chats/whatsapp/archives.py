@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zipfile import ZipFile
 
-from dataprep.core.ledger import Ledger
+from dataprep.core.model.ledger import Ledger
 from dataprep.errors import ReadError
 from dataprep.read.chats.charsets import Charset, Utf8Stream, charset_of, head_as_utf8
 from dataprep.read.chats.messages import LineFeeds

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
+from dataprep.core.model import batch as B
 from dataprep.read.chats.messages import KINDS
 from dataprep.unicode.assigned import normalized
 

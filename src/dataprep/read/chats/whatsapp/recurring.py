@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import batch as B
-from dataprep.core.ledger import Ledger
+from dataprep.core.model import batch as B
+from dataprep.core.model.ledger import Ledger
 from dataprep.unicode.valid import is_utf8
 
 from . import scan as S

@@ -18,22 +18,22 @@ import xxhash
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files, receipts
 
-from . import batch as B
-from . import owned
-from .audit import CELL, Search, Strings, audit, json_strings
-from .batch import Batch
-from .changed import renumber
-from .claim import remove_parts_of_others
-from .dataset import Dataset, open_dataset
-from .describe import READ
-from .folder import CUTS, DROPS, MANIFEST, Folder
-from .ledger import Ledger
-from .part import Part, Sealed, ShardWriter
+from ..model import batch as B
+from ..model.batch import Batch
+from ..model.dataset import Dataset, open_dataset
+from ..model.describe import READ
+from ..model.ledger import Ledger
+from ..model.part import Part, Sealed, ShardWriter
+from ..model.stage import n_hidden
+from ..model.stats import HIDDEN, StageStats, Stats
+from ..model.unread import Unread, check_unread, unread_of, without_names, write_unread
+from ..output import owned
+from ..output.audit import CELL, Search, Strings, audit, json_strings
+from ..output.changed import renumber
+from ..output.claim import remove_parts_of_others
+from ..output.layout import CUTS, DROPS, MANIFEST, Folder
 from .runner import Runner
-from .stage import n_hidden
-from .stats import HIDDEN, StageStats, Stats
 from .trial import current
-from .unread import Unread, check_unread, unread_of, without_names, write_unread
 
 log = logging.getLogger("dataprep")
 

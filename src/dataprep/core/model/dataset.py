@@ -19,11 +19,13 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
 from dataprep.store import files, hashes
 from dataprep.store.key import key
 
+from ..inputs import removed
+from ..output import layout as folder
+from ..output.layout import DATASET, Folder
 from . import batch as B
-from . import blame, folder, removed
+from . import blame
 from .batch import Batch
 from .documents import Documents
-from .folder import DATASET, Folder
 from .notebook import shown_in_notebooks
 from .part import Part, Sealed
 from .reader import Slice

@@ -10,9 +10,9 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.store import files
 from dataprep.store.receipts import all_whole
 
+from ..model.dataset import Dataset, open_dataset
 from . import forget_list, owned
-from .dataset import Dataset, open_dataset
-from .folder import (
+from .layout import (
     DATASET_FILES,
     FORGET_LIST,
     MANIFEST,

@@ -27,7 +27,7 @@ from dataprep.store.atomic import (
     remove_empty,
 )  # fmt: skip
 
-from .folder import (
+from .layout import (
     CUTS,
     DATA,
     DATASET,

@@ -16,14 +16,14 @@ from dataprep.errors import DataprepError, redacted
 from dataprep.store import compress, files, hashes
 from dataprep.store.key import key
 
-from . import batch as B
-from .dataset import Dataset
-from .describe import READ
-from .folder import ORIGIN, Folder
-from .ledger import Ledger
-from .part import Sealed
-from .reader import Reader, Slice, reader_of, recorded
-from .stage import n_hidden
+from ..model import batch as B
+from ..model.dataset import Dataset
+from ..model.describe import READ
+from ..model.ledger import Ledger
+from ..model.part import Sealed
+from ..model.reader import Reader, Slice, reader_of, recorded
+from ..model.stage import n_hidden
+from ..output.layout import ORIGIN, Folder
 
 MAX_SCAN_BYTES = 64 << 20  # stored; a larger file is not read from its beginning, which takes seconds
 

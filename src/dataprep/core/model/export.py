@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from dataprep.errors import PlanError, ReadError, StaleOutput
 from dataprep.store import compress, files
 
+from ..output.layout import DATASET_FILES, home_of
 from . import batch as B
 from .batch import Batch
-from .folder import DATASET_FILES, home_of
 from .part import Part, ShardWriter
 
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")

@@ -7,10 +7,10 @@ from typing import Any
 
 from dataprep.store import files
 
+from ..model.dataset import Dataset
+from ..model.describe import spelled
 from .changed import compared
-from .dataset import Dataset
-from .describe import spelled
-from .folder import ORIGIN, RECIPE, Folder
+from .layout import ORIGIN, RECIPE, Folder
 
 UNKNOWN = "its input or its code is another"
 UNLISTED = f"{UNKNOWN}; which, is not known: the folder does not list its input files, as after a stage that hides them"

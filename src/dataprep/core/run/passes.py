@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
 
-from .owned import discard
-from .part import Part
+from ..model.part import Part
+from ..output.owned import discard
 
 T = TypeVar("T")
 

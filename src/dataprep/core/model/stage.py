@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from dataprep.errors import PlanError
 from dataprep.store.key import key, parameter_names
 
+from ..output.audit import Search
 from . import batch as B
 from . import blame
-from .audit import Search
 from .batch import Batch
 from .ledger import Ledger
 

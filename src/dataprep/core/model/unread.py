@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 from dataprep.errors import ReadError, counted, redacted
 from dataprep.store import files
 
-from .folder import UNREAD as NAME
-from .folder import Folder
-from .owned import discard
+from ..output.layout import UNREAD as NAME
+from ..output.layout import Folder
+from ..output.owned import discard
 from .stats import HIDDEN
 from .tables import UNREAD, checked
 

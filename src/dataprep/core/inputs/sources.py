@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .dataset import Dataset
-from .part import Sealed
-from .stats import HIDDEN, Stats
+from ..model.dataset import Dataset
+from ..model.part import Sealed
+from ..model.stats import HIDDEN, Stats
 
 log = logging.getLogger("dataprep")
 SHOWN = 10  # sources in a message

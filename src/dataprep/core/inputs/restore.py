@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from dataprep.errors import ReadError, require
 from dataprep.store import files
 
-from . import batch as B
-from .folder import Folder
-from .part import Part, Sealed
-from .reader import Reader, reader_of
+from ..model import batch as B
+from ..model.part import Part, Sealed
+from ..model.reader import Reader, reader_of
+from ..output.layout import Folder
 
 FIRST_BYTES = 1 << 20  # of JSON Lines, in which the first record is looked for
 BOM = b"\xef\xbb\xbf"

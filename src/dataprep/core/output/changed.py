@@ -15,11 +15,14 @@ from typing import Any
 from dataprep.errors import StaleOutput, counted, redacted
 from dataprep.store import files, receipts
 
-from . import batch as B
-from . import inputs, owned
-from .batch import Ids
-from .dataset import Dataset
-from .folder import (
+from ..inputs import origin as inputs
+from ..model import batch as B
+from ..model.batch import Ids
+from ..model.dataset import Dataset
+from ..model.part import Sealed
+from ..model.unread import NOT_OPENED, QUARANTINED
+from . import owned
+from .layout import (
     DATASET_FILES,
     FORGET_LIST,
     INDEX,
@@ -34,8 +37,6 @@ from .folder import (
     is_same_estimator,
     part_name,
 )  # fmt: skip
-from .part import Sealed
-from .unread import NOT_OPENED, QUARANTINED
 
 log = logging.getLogger("dataprep")
 

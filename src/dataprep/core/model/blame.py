@@ -14,9 +14,9 @@ from fsspec.exceptions import FSTimeoutError
 
 from dataprep.errors import DataprepError, FunctionFailed, PlanError
 
+from ..output.layout import STEPS, Folder, home_of
 from . import batch as B
 from .batch import Batch
-from .folder import STEPS, Folder, home_of
 from .ledger import Ledger
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HEAD_CHARS = 60
 PASSED = (DataprepError, ConnectionError, TimeoutError, FSTimeoutError)  # they say what is wrong, or are tried again
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _last: weakref.ref[Any] | None = None  # the batch that this process iterates over
 
 

@@ -12,10 +12,10 @@ from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.store.key import key
 
+from ..output.layout import VERDICTS as VERDICTS_FILE
+from ..run.runner import Runner
 from .batch import show_id
 from .dataset import Dataset
-from .folder import VERDICTS as VERDICTS_FILE
-from .runner import Runner
 from .stage import Stage
 from .tables import VERDICTS, write_verdicts
 from .verdict import DropIds

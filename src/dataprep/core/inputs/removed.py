@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files, hashes
 
-from . import batch as B
-from .batch import Batch
-from .folder import CUTS, DROPS, FORGET_LIST, Folder
-from .ledger import Ledger
-from .part import Part, Sealed
-from .reader import Reader, Slice, reader_of
-from .tables import DROPS as DROP_COLUMNS
+from ..model import batch as B
+from ..model.batch import Batch
+from ..model.ledger import Ledger
+from ..model.part import Part, Sealed
+from ..model.reader import Reader, Slice, reader_of
+from ..model.tables import DROPS as DROP_COLUMNS
+from ..output.layout import CUTS, DROPS, FORGET_LIST, Folder
 
 FORGOTTEN = "forgotten"  # the reason of documents that must not be read again (`forget_list.py`)
 

@@ -19,13 +19,13 @@ from rich.filesize import decimal
 from dataprep.errors import PlanError
 from dataprep.store import compress, files, hashes
 
-from . import batch as B
-from .dataset import Dataset
-from .ledger import Ledger
-from .part import Part, Sealed
-from .reader import Slice
+from ..model import batch as B
+from ..model.dataset import Dataset
+from ..model.ledger import Ledger
+from ..model.part import Part, Sealed
+from ..model.reader import Slice
+from ..model.stage import Head
 from .runner import WORKER_BYTES, Runner, memory_of
-from .stage import Head
 
 PACKED = (".zip", ".parquet")  # files that are compressed inside
 MOST_PACKED = 20  # bytes of text in a byte of a compressed file; seldom more

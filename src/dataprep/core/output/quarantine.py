@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from dataprep.errors import CorruptShard
 from dataprep.store import files
 
-from .dataset import Dataset
-from .deaths import DEATHS, Quarantined
-from .part import Part
-from .reader import Slice
-from .unread import QUARANTINED, Unread
+from ..model.dataset import Dataset
+from ..model.part import Part
+from ..model.reader import Slice
+from ..model.unread import QUARANTINED, Unread
+from ..run.deaths import DEATHS, Quarantined
 
 log = logging.getLogger("dataprep")
 

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from dataprep.errors import CorruptShard, DataprepError, Transient, raise_if_short
 from dataprep.store import files
 
+from ..output.layout import Folder
 from . import batch as B
 from .batch import Batch
-from .folder import Folder
 
 DROPS = pa.schema(
     [

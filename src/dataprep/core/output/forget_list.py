@@ -17,12 +17,12 @@ import xxhash
 from dataprep.errors import StaleOutput
 from dataprep.store import files
 
-from . import batch as B
-from .batch import Ids
-from .dataset import Dataset
-from .folder import FORGET_LIST, home_of
-from .part import Sealed
-from .tables import VERDICTS, write_verdicts
+from ..model import batch as B
+from ..model.batch import Ids
+from ..model.dataset import Dataset
+from ..model.part import Sealed
+from ..model.tables import VERDICTS, write_verdicts
+from .layout import FORGET_LIST, home_of
 
 REASON = "forgotten"  # in drop tables
 

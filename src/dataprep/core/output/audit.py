@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from dataprep.errors import Leak
 from dataprep.store import files, lease
 
-from .runner import Runner
+from ..run.runner import Runner
 
 BATCH = 4096  # rows
 CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"

@@ -14,12 +14,12 @@ import pyarrow as pa
 from dataprep.errors import need, require
 from dataprep.store import files
 
+from ..inputs.restore import original
 from . import batch as B
 from . import export
 from .batch import Batch
 from .notebook import html_table, shown_in_notebooks, text
 from .part import Part
-from .restore import original
 
 REPOSITORY = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # a name on the hub
 SHOWN = 200  # characters of a text in a notebook

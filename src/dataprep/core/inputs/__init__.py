@@ -1,0 +1,1 @@
+"""Where documents came from: the input files of a Dataset, read again."""
