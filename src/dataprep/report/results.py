@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from dataprep import __version__
-from dataprep.core.model.describe import spelled
+from dataprep.core.output.changes import spelled
 from dataprep.core.model.ledger import BYTES_DROPPED, BYTES_KEPT
 from dataprep.core.model.notebook import text
 from dataprep.history.run_summary import RunSummary

@@ -110,7 +110,7 @@ def _has_files(receipt: str, record: dict[str, Any]) -> bool:
     """Return whether the files that a receipt lists have the bytes that were written."""
     try:
         for file in record["files"]:
-            url = _resolve(receipt, file["name"])
+            url = resolved(receipt, file["name"])
             if not files.exists(url) or files.size(url) != file["size"]:
                 return False
             if (file["size"] <= SMALL or files.is_local(url)) and files.content_hash(url) != file["hash"]:
@@ -120,13 +120,19 @@ def _has_files(receipt: str, record: dict[str, Any]) -> bool:
     return True
 
 
+def moved(record: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """Return the content of the receipt at `old` as it is at `new`, from where the same files have other paths."""
+    return {**record, "files": [{**f, "name": _relative(resolved(old, f["name"]), new)} for f in record["files"]]}
+
+
 def _relative(url: str, receipt: str) -> str:
     """Return a file's path relative to its receipt, so that the folder can be moved."""
     (_, path), (_, home) = _split(url), _split(receipt)
     return posixpath.relpath(path, posixpath.dirname(home))
 
 
-def _resolve(receipt: str, name: str) -> str:
+def resolved(receipt: str, name: str) -> str:
+    """Return the URL of a file that a receipt lists as `name`."""
     protocol, path = _split(receipt)
     return protocol + posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
 

@@ -50,25 +50,25 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
     Raises ReadError if the input is not known, or a file is missing or has changed since.
     """
     origin = folder.origin
-    if not origin:
+    if origin is None:
         msg = "the input files are not known, since the folder was moved without origin.json, or a stage hides them"
         raise ReadError(msg, folder.url)
     hashes.load(folder.url)
     parts = []
-    for row in origin["files"]:
-        reader, url = reader_of(origin["readers"][row["reader"]]), row["url"]
+    for row in origin.files:
+        reader, url = reader_of(origin.readers[row.reader]), row.url
         if reader is None:
             msg = "its reader is not one of dataprep; read the input with it, and choose documents by `drops()`"
             raise ReadError(msg, url)
         known = (files.is_local(url) or "***" not in url) and files.exists(url)  # in a URL, part was a secret
         if known and isinstance(reader, Sealed):
-            same = files.size(url) == row["size"]
+            same = files.size(url) == row.size
         else:
-            same = known and hashes.fingerprint(url) == row["fingerprint"]
+            same = known and hashes.fingerprint(url) == row.fingerprint
         if not same:
             msg = f"this input file of {folder.url} {'has changed' if known else 'is missing'}; put it back as it was"
             raise ReadError(msg, url)
-        piece = Slice(url, row["file"], source=row["source"], fingerprint=row["fingerprint"], n_bytes=row["size"])
+        piece = Slice(url, row.file, source=row.source, fingerprint=row.fingerprint, n_bytes=row.size)
         parts.append(Part((piece,), reader))
     return tuple(parts)
 
@@ -180,7 +180,7 @@ def split(data: bytes, spans: Sequence[tuple[int, int]]) -> tuple[list[bytes], l
 
 def dropped_parts(home: Folder) -> tuple[Part, ...]:
     """Return parts that read the documents that were dropped to make the Dataset in the folder `home`."""
-    given = (home.manifest["key"], tables_of((*home.saved, home), DROPS))
+    given = (home.sealed.key, tables_of((*home.saved, home), DROPS))
     return tuple(replace(part, reader=DroppedDocuments(part.reader, *given)) for part in input_parts(home))
 
 
@@ -192,7 +192,7 @@ def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Par
     folders = [*home.saved, home]
     place, label, earlier = cut_by(folders, stage)
     at = folders.index(place)
-    given = (home.manifest["key"], tables_of([place], CUTS), label, earlier)
+    given = (home.sealed.key, tables_of([place], CUTS), label, earlier)
     parts = opened(folders[at - 1].url) if at else input_parts(home)
     listed = home.path(FORGET_LIST) if files.exists(home.path(FORGET_LIST)) else ""
     return tuple(replace(part, reader=CutTexts(part.reader, *given), forgotten=listed) for part in parts)
@@ -205,7 +205,7 @@ def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, t
     """
     labels: dict[str, Folder] = {}
     for folder in folders:  # the statistics of a folder include those of the saved ones before it
-        for one in folder.manifest.get("stats", []):
+        for one in folder.sealed.stats:
             if one.get("counts", {}).get("spans cut"):
                 labels.setdefault(one["name"], folder)
     wanted = next(iter(labels)) if stage is None and len(labels) == 1 else stage

@@ -166,13 +166,13 @@ def _file_of(slices: Sequence[Slice], id_: int) -> str | None:
 
 def _listed(url: str, id_: int) -> str | None:
     """Return the input file of a document of a sealed Dataset, followed through the Datasets that it was made of."""
-    rows: Sequence[dict[str, Any]] = Folder(url.partition(f"/{STEPS}/")[0]).origin.get("files", [])
-    for row in rows:
-        home = home_of(row["url"])
-        if home is None and row["file"] == id_ >> B.POSITION_BITS:
-            return str(row["url"])
-        if home is not None and row["file"] <= id_ >> B.POSITION_BITS:
-            found = _listed(home.url, id_ - (row["file"] << B.POSITION_BITS))
+    origin = Folder(url.partition(f"/{STEPS}/")[0]).any_origin
+    for row in origin.files if origin is not None else ():
+        home = home_of(row.url)
+        if home is None and row.file == id_ >> B.POSITION_BITS:
+            return row.url
+        if home is not None and row.file <= id_ >> B.POSITION_BITS:
+            found = _listed(home.url, id_ - (row.file << B.POSITION_BITS))
             if found:
                 return found
     return None

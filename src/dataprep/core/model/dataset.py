@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,8 @@ from dataprep.store.key import key
 
 from ..inputs import removed
 from ..output import layout as folder
-from ..output.layout import DATASET, Folder
+from ..output.layout import Folder
+from ..output.state import Manifest, Shard
 from . import batch as B
 from . import blame
 from .batch import Batch
@@ -50,7 +50,7 @@ class Dataset(Documents):
 
     parts: tuple[Part, ...]
     url: str | None = None  # the folder, if sealed
-    manifest: dict[str, Any] = field(default_factory=dict, hash=False)
+    manifest: Manifest | None = field(default=None, hash=False)
     left_out: tuple[Unread, ...] = ()  # found while listing files; no key depends on this or on the limit
     max_bad_files: int | None = 0  # None: no limit
 
@@ -141,13 +141,13 @@ class Dataset(Documents):
     @property
     def count(self) -> int:
         """The number of documents; all are read to count them unless the Dataset is sealed (complete)."""
-        if self._is_counted:
-            return int(self.manifest["docs"])
+        if self.manifest is not None and not self.stages:
+            return self.manifest.docs
         return sum(batch.num_rows for batch in self.batches(["id"]))
 
     @property
     def _is_counted(self) -> bool:
-        return bool(self.manifest) and not self.stages
+        return self.manifest is not None and not self.stages
 
     def __len__(self) -> int:
         """Return the number of documents. Raises TypeError if they must be read for it, so that `list` reads once."""
@@ -163,7 +163,7 @@ class Dataset(Documents):
     @property
     def stats(self) -> Stats:
         """The statistics of each stage that made this Dataset; empty if no Pipeline made it."""
-        return Stats.from_json(self.manifest.get("stats", []))
+        return Stats.from_json([] if self.manifest is None else self.manifest.stats)
 
     def drops(self) -> pa.Table:
         """Return a table of the documents that this Dataset's stages dropped, one row per document.
@@ -202,7 +202,7 @@ class Dataset(Documents):
     def _home(self) -> Folder:
         """The folder of this Dataset. Raises PlanError if it is not sealed, or has stages that were not run."""
         known = "only a sealed Dataset knows what was removed; run a Pipeline first, and take what it returns"
-        require(bool(self.manifest) and not self.stages, known)
+        require(self._is_counted, known)
         return Folder(str(self.url))
 
     def unread(self) -> pa.Table:
@@ -211,7 +211,7 @@ class Dataset(Documents):
         Until the Dataset is sealed (complete), the table has only the files that were left out when the Dataset was
         made.
         """
-        if self.manifest:
+        if self.manifest is not None:
             return shown_in_notebooks(read_unread(str(self.url)))
         empty = (piece.unread for part in self.parts for piece in part.slices if piece.unread is not None)
         return shown_in_notebooks(unread_table((*self.left_out, *empty)))
@@ -226,15 +226,15 @@ class Dataset(Documents):
 
     def __repr__(self) -> str:
         m = self.manifest
-        what = f"{counted(m['docs'], 'document')} in {self.url}" if m else counted(len(self.parts), "part")
+        what = f"{counted(m.docs, 'document')} in {self.url}" if m is not None else counted(len(self.parts), "part")
         return f"Dataset({what}; columns {', '.join(self.columns)})"
 
     def text_of(self, id_: int | str) -> str:
         """Return the text of the document `id_` (an integer or "file:position"). Raises PlanError if it is unknown."""
         id_ = B.parse_id(str(id_))
         parts = self.parts
-        if self.manifest and not self.stages:  # the shard is known
-            ends = [-1 if s["last_id"] is None else int(s["last_id"]) for s in self.manifest["shards"]]
+        if self.manifest is not None and not self.stages:  # the shard is known
+            ends = [-1 if shard.last_id is None else shard.last_id for shard in self.manifest.shards]
             parts = tuple(part for part, end in zip(parts, ends, strict=True) if end >= id_)[:1]
         for part in parts:
             for batch in part.batches(["id", "text"]):
@@ -265,25 +265,23 @@ def open_dataset(url: str) -> Dataset:
     """
     url = str(url).rstrip("/")
     manifest = Folder(url).manifest
-    if not manifest:
-        msg = "there is no sealed Dataset (no manifest.json); run the pipeline to its end first"
-        raise ReadError(msg, url)
-    if manifest.get("kind") != DATASET:
-        msg = "manifest.json is not of a Dataset; open token shards with Shards.open"
-        raise ReadError(msg, url)
-    reader = Sealed(extra=tuple((n, t) for n, t in manifest["columns"] if n not in B.FIXED))
-    return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest["shards"]), url, manifest)
+    if manifest is None:
+        what = "manifest.json is not of a Dataset; open token shards with Shards.open"
+        none = "there is no sealed Dataset (no manifest.json); run the pipeline to its end first"
+        raise ReadError(what if Folder(url).is_sealed else none, url)
+    reader = Sealed(extra=tuple((n, t) for n, t in manifest.columns if n not in B.FIXED))
+    return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest.shards), url, manifest)
 
 
-def _shard(url: str, shard: dict[str, Any]) -> Slice:
-    stored = files.join(url, shard["name"])
+def _shard(url: str, shard: Shard) -> Slice:
+    stored = files.join(url, shard.name)
     found = files.size(stored) if files.exists(stored) else None
-    if found != shard["size"]:
-        state = "is missing" if found is None else f"has {found:,} bytes, {shard['size']:,} were sealed"
+    if found != shard.size:
+        state = "is missing" if found is None else f"has {found:,} bytes, {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again, which makes it again"
         raise CorruptShard(msg)
-    made = shard.get("sealed", shard["hash"])  # the hash before documents were forgotten, so that keys stay the same
-    return Slice(stored, 0, source="", fingerprint=made, n_bytes=shard["size"])
+    made = shard.sealed or shard.hash  # the hash before documents were forgotten, so that keys stay the same
+    return Slice(stored, 0, source="", fingerprint=made, n_bytes=shard.size)
 
 
 def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
@@ -294,9 +292,9 @@ def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
     parts: list[Part] = []
     offset = 0
     for docs in datasets:
-        if not docs.manifest:
+        if docs.manifest is None:
             msg = "only sealed Datasets can be read together; seal each with Pipeline().run(docs, out=DIR) first"
             raise PlanError(msg)
         parts += [part.shifted(offset) for part in docs.parts]
-        offset += docs.manifest["last_file"] + 1
+        offset += docs.manifest.last_file + 1
     return Dataset(tuple(parts))

@@ -15,6 +15,7 @@ from dataprep.errors import ReadError
 from dataprep.store import compress, files, hashes
 from dataprep.store.key import key
 
+from ..output.layout import at_hand
 from ..run.workers import begin_slice
 from . import batch as B
 from . import blame
@@ -57,9 +58,10 @@ class Sealed(Reader):
         columns: names of the columns to read; None: all.
         """
         coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
+        url = at_hand(piece.url)
         with (
-            checked(piece.url, "shard that was sealed", REOPEN),
-            files.open_raw(piece.url) as f,
+            checked(url, "shard that was sealed", REOPEN),
+            files.open_raw(url) as f,
             pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False, page_checksum_verification=True) as parquet,
         ):
             if parquet.metadata.num_row_groups == 0:

@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 from dataprep.errors import ReadError, counted, redacted
 from dataprep.store import files
 
-from ..output.layout import UNREAD as NAME
 from ..output.layout import Folder
 from ..output.owned import discard
+from ..output.state import UnreadTable
 from .stats import HIDDEN
 from .tables import UNREAD, checked
 
@@ -126,20 +126,19 @@ def without_names(rows: Iterable[Unread]) -> list[Unread]:
     return [replace(row, file=HIDDEN, detail=None) for row in rows]
 
 
-def write_unread(out: str, rows: Sequence[Unread]) -> dict[str, Any]:
-    """Write the table unread.parquet of files that were not read in `out`; delete it if there are no rows.
+def write_unread(out: str, name: str, rows: Sequence[Unread]) -> UnreadTable | None:
+    """Write the table of files that were not read as the file `name` of the folder `out`; delete it if it has no rows.
 
-    Returns the table's entry for the manifest, {"unread": {name, size in bytes, hash, number of rows per reason}}, or
-    {} if there is no table.
+    Returns the table's entry for the manifest; None if there is no table.
     """
-    url = Folder(out).path(NAME)
+    url = files.join(out, name)
     if not rows:
         discard(url)
-        return {}
+        return None
     with files.atomic(url) as f:
         pq.write_table(unread_table(rows), f, compression="zstd")
     reasons = dict(sorted(Counter(row.reason for row in rows).items()))
-    return {"unread": {"name": NAME, "size": files.size(url), "hash": files.content_hash(url), "reasons": reasons}}
+    return UnreadTable(name=name, size=files.size(url), hash=files.content_hash(url), reasons=reasons)
 
 
 def read_unread(out: str) -> pa.Table:
@@ -147,10 +146,10 @@ def read_unread(out: str) -> pa.Table:
 
     Raises CorruptShard if the table cannot be read.
     """
-    stated = Folder(out).manifest.get("unread")
-    if stated is None:
+    manifest = Folder(out).manifest
+    if manifest is None or manifest.unread is None:
         return UNREAD.empty_table()
-    url = Folder(out).path(stated["name"])
+    url = Folder(out).path(manifest.unread.name)
     with checked(url), files.open_arrow(url) as f:
         return pq.read_table(f).cast(UNREAD)
 

@@ -6,7 +6,7 @@ import itertools
 import logging
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,18 @@ from dataprep.store import files, receipts
 
 from ..model import batch as B
 from ..model.batch import Batch
-from ..model.dataset import Dataset, open_dataset
+from ..model.dataset import Dataset
 from ..model.describe import READ
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed, ShardWriter
 from ..model.stage import n_hidden
 from ..model.stats import HIDDEN, StageStats, Stats
 from ..model.unread import Unread, check_unread, unread_of, without_names, write_unread
-from ..output import owned
 from ..output.audit import CELL, Search, Strings, audit, json_strings
-from ..output.changed import renumber
-from ..output.claim import remove_parts_of_others
-from ..output.layout import CUTS, DROPS, MANIFEST, Folder
-from .runner import Runner
-from .trial import current
+from ..output.commit import Staging, Work
+from ..output.layout import CUTS, DROPS, MANIFEST, ORIGIN, UNREAD, numbered
+from ..output.state import Manifest, Receipt, Shard, UnreadTable
+from .context import Context
 
 log = logging.getLogger("dataprep")
 
@@ -42,20 +40,20 @@ SHARD_BYTES = 256 << 20  # of text per shard; a large file that is read as one p
 
 @dataclass(frozen=True)
 class Seal:
-    """Task that reads a Part, applies its pending stages, and writes the resulting documents into the folder `out`.
+    """Task that reads a Part, applies its pending stages, and writes the resulting documents into a folder.
 
     It writes Parquet shards, the tables of dropped documents and cut spans, and the receipt, a record of these files.
-    codec: Parquet compression. ledgers: function that returns the ledgers in which a part's stages are recorded.
+    places: where they are written. codec: Parquet compression. ledgers: function that returns the ledgers in which a
+    part's stages are recorded.
     """
 
-    out: str
+    places: Staging
     codec: str
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
 
     def __call__(self, part: Part) -> dict[str, Any]:
         """Write the files of a part, unless it has a valid receipt, and return its receipt."""
-        receipt = Folder(self.out).receipt(part.number)
-        return receipts.once(receipt, self.done_key(part), lambda: self._write(part))
+        return receipts.once(self.places.receipt(part.number), self.done_key(part), lambda: self._write(part))
 
     def done_key(self, part: Part) -> str:
         """Return the key that the receipt of a part states; `part` has its own."""
@@ -67,7 +65,7 @@ class Seal:
         tables = {DROPS: [ledger.drop_table() for ledger in ledgers]}
         if any(ledger.cuts for ledger in ledgers):
             tables[CUTS] = [ledger.cut_table() for ledger in ledgers]
-        urls = {kind: Folder(self.out).table(kind, part.number) for kind in tables}
+        urls = {kind: self.places.url(self.places.table(kind, part.number)) for kind in tables}
         for kind, found in tables.items():
             table = pa.concat_tables(found) if found else Ledger("").drop_table()
             with files.atomic(urls[kind]) as f:  # rows of one document are in the order of stages
@@ -77,102 +75,96 @@ class Seal:
         unread = [row for ledger in ledgers for row in ledger.unread]
         unread = without_names(unread) if n_hidden(part.stages) else unread
         return {
-            "files": [*urls.values(), *(files.join(self.out, s["name"]) for s in shards)],
+            "files": [*urls.values(), *(self.places.url(s["name"]) for s in shards)],
             "shards": shards,
             "stats": published([ledger.record for ledger in ledgers], part.stages).to_json(),
             **({"unread": [astuple(row) for row in unread]} if unread else {}),
         }
 
     def _shards(self, batches: Iterator[Batch], part: Part) -> Iterator[dict[str, Any]]:
-        flow = _Flow(batches)
+        flow = Flow(batches)
         for number in itertools.count():
-            shard = Folder(self.out).shard(part.number, number)
-            facts = self.shard(flow, files.join(self.out, shard), part)
-            yield {"name": shard, **facts}
+            shard = self.places.shard(part.number, number)
+            yield {"name": shard, **write_shard(flow, self.places.url(shard), self.codec, _schema(part))}
             if flow.next is None:
                 return
 
-    def shard(self, flow: _Flow, url: str, part: Part) -> dict[str, Any]:
-        """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
-        flow: the remaining batches of `part`, after those of earlier shards. The entry has the number of documents and
-        bytes, the last id, the columns and a hash of the content.
-        """
-        facts: dict[str, Any] = {"docs": 0, "bytes": 0, "last_id": None}
-        digest = xxhash.xxh3_128()
-        with files.atomic(url) as f:
-            writer, schema = None, _schema(part)
-            for batch in flow.until(SHARD_BYTES):
-                schema = batch.schema
-                writer = writer or ShardWriter(f, schema, self.codec)
-                writer.write(batch)
-                facts["docs"] += batch.num_rows
-                facts["bytes"] += B.text_bytes(batch)
-                facts["last_id"] = str(B.ids(batch).max())
-                _digest(digest, batch)
-            if writer is None:
-                schema = flow.schema or schema
-                writer = ShardWriter(f, schema, self.codec)
-            facts["columns"] = [(c.name, str(c.type)) for c in schema]
-            writer.close()
-        return facts | {"content": digest.hexdigest()}
+def write_shard(flow: Flow, url: str, codec: str, schema: pa.Schema) -> dict[str, Any]:
+    """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
+
+    flow: the remaining batches. codec: Parquet compression. schema: of the file if there are no batches. The entry has
+    the number of documents and bytes, the last id, the columns and a hash of the content.
+    """
+    facts: dict[str, Any] = {"docs": 0, "bytes": 0}
+    digest = xxhash.xxh3_128()
+    with files.atomic(url) as f:
+        writer = None
+        for batch in flow.until(SHARD_BYTES):
+            schema = batch.schema
+            writer = writer or ShardWriter(f, schema, codec)
+            writer.write(batch)
+            facts["docs"] += batch.num_rows
+            facts["bytes"] += B.text_bytes(batch)
+            facts["last_id"] = str(B.ids(batch).max())
+            _digest(digest, batch)
+        if writer is None:
+            schema = flow.schema or schema
+            writer = ShardWriter(f, schema, codec)
+        facts["columns"] = [[c.name, str(c.type)] for c in schema]
+        writer.close()
+    return facts | {"content": digest.hexdigest()}
 
 
 def seal(
-    docs: Dataset, out: str, run: Runner, codec: str, recipe: dict[str, Any], *, earlier: Sequence[Stats], label: str,
-    unread: Sequence[Unread] = (), audits: Sequence[Search] = (), hidden: Sequence[str] = (),
+    docs: Dataset, work: Work[Dataset], context: Context, codec: str, *, label: str, saved: Sequence[str] = (),
+    fits: Sequence[dict[str, Any]] = (), earlier: Sequence[Stats] = (), unread: Sequence[Unread] = (),
+    searches: Sequence[Search] = (),
 ) -> Dataset:  # fmt: skip
-    """Write the documents of `docs`, their tables and receipts and, last, the manifest into `out`; return the Dataset.
+    """Write the documents of `docs`, their tables and receipts, and commit them as the result of `work`; return it.
 
-    run: the Runner. codec: Parquet compression, lz4 for saved steps, zstd for results. recipe: the input and the
-    stages, for the manifest. label: title of the progress bar. earlier: statistics of the earlier passes. unread: files
-    that could not be read. audits: searches for private strings in the folder. hidden: paths that the audits skip,
-    since they are deleted afterwards.
+    codec: Parquet compression, lz4 for saved steps, zstd for results. label: title of the progress bar. saved: folders
+    of saved inputs of Estimators. fits: the facts of each Estimator. earlier: statistics of the earlier passes. unread:
+    files that they could not read. searches: for private strings in the folder.
 
-    Raises Leak, before the manifest is written, if an audit finds a private string that may not stay.
+    Raises Leak, before the result changes, if a search finds a private string that may not stay.
     """
-    trial = current()
-    task = Seal(out, codec, trial.ledgers) if trial else Seal(out, codec)
-    receipts: list[dict[str, Any]] = []
-    rows: list[Unread] = []
     listed = _listed_rows(docs, unread)
-    tasks = docs.tasks
-    renumber(out, [task.done_key(part) for part in tasks])
+    made, rows = _written(docs, work, context, codec, listed, label)
+    manifest = _manifest(docs, work, made, earlier, _unread_table(work.files, [*listed, *rows]))
+    manifest = replace(manifest, saved=list(saved), fits=list(fits))
+    for search in () if context.trial else searches:
+        written = Strings(MANIFEST, CELL, list(json_strings(orjson.dumps(manifest.record()))))
+        left = audit(work.out, search, context, also=[written], skip=work.stale(manifest))
+        if left:
+            which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
+            log.warning(which, len(left), work.out)
+    return work.commit(manifest)
+
+
+def _written(
+    docs: Dataset, work: Work[Dataset], context: Context, codec: str, listed: Sequence[Unread], label: str
+) -> tuple[list[Receipt], list[Unread]]:
+    """Write the files of all parts; return their receipts, and the files that could not be read."""
+    places = work.files
+    task = Seal(places, codec, context.trial.ledgers) if context.trial else Seal(places, codec)
+    tasks, made, rows = docs.tasks, list[Receipt](), list[Unread]()
+    work.keep([task.done_key(part) for part in tasks])
     try:
-        for receipt in run.map(task, tasks, label):
-            receipts.append(receipt)
-            rows += _unread_rows(receipt)
+        for record in context.map(task, tasks, label):
+            made.append(Receipt.of(record, places.receipt(len(made))))
+            rows += [Unread(*row) for row in made[-1].unread]
             check_unread(rows, docs.max_bad_files)
-        check_unread(rows, docs.max_bad_files, sum(map(_docs_read, receipts)) if rows else None)
+        check_unread(rows, docs.max_bad_files, sum(map(_docs_read, made)) if rows else None)
     except ReadError as e:
         if e.path is not None and not n_hidden(docs.stages):
-            write_unread(out, [*listed, *rows, unread_of(e, e.path)])
+            _unread_table(places, [*listed, *rows, unread_of(e, e.path)])
         raise
-    if len(receipts) != len(docs.parts):
-        msg = f"{run!r} returned {len(receipts)} results of {len(docs.parts)} tasks; map must yield one result per item"
+    if len(made) != len(docs.parts):
+        runner = context.runner
+        msg = f"{runner!r} returned {len(made)} results of {len(docs.parts)} tasks; map must yield one result per item"
         raise PlanError(msg)
-    files.sweep(out)
-    remove_parts_of_others(out, receipts)
-    stated = write_unread(out, [*listed, *rows])
-    record = _manifest(docs, recipe, receipts, earlier) | stated
-    for search in () if trial else audits:
-        written = Strings(MANIFEST, CELL, list(json_strings(orjson.dumps(record))))
-        left = audit(out, search, run, also=[written], skip=hidden)
-        if left:
-            log.warning("%d names that are also common words are left in %s: see docs/chats-safety.md", len(left), out)
-    files.write_state(Folder(out).path(MANIFEST), record)
-    owned.settle(out)
-    return open_dataset(out)
-
-
-def write_shard(batches: Iterator[Batch], url: str, codec: str, columns: Sequence[str]) -> dict[str, Any]:
-    """Write batches to `url` as one Parquet file (shard); return its entry for the manifest.
-
-    The entry has the number of documents and bytes, the last id, the columns and a hash of the content. codec: Parquet
-    compression. columns: the columns of the file if there are no batches.
-    """
-    part = Part((), Sealed(extra=tuple((name, "") for name in columns if name not in B.FIXED)))
-    return Seal(out="", codec=codec).shard(_Flow(batches), url, part)
+    return made, rows
 
 
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
@@ -185,7 +177,7 @@ def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
     return Stats([one.hidden() if i < last else one for i, one in enumerate(stats)])
 
 
-class _Flow:
+class Flow:
     """Batches in canonical cuts, taken a shard at a time; `next` is None if all were taken."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
@@ -237,44 +229,54 @@ def _listed_rows(docs: Dataset, earlier: Sequence[Unread]) -> list[Unread]:
     return without_names(listed) if n_hidden(docs.stages) else listed
 
 
-def _unread_rows(receipt: dict[str, Any]) -> list[Unread]:
-    """Return the files that were not read while a part was made, as listed in the part's receipt (work record)."""
-    return [Unread(*row) for row in receipt.get("unread", [])]
-
-
-def _docs_read(receipt: dict[str, Any]) -> int:
+def _docs_read(receipt: Receipt) -> int:
     """Return the number of documents that the reader of a part returned, as stated in its receipt (work record)."""
-    return sum(stage.docs_out for stage in Stats.from_json(receipt["stats"]) if stage.name == READ)
+    return sum(stage.docs_out for stage in Stats.from_json(receipt.stats) if stage.name == READ)
+
+
+def _unread_table(places: Staging, rows: Sequence[Unread]) -> UnreadTable | None:
+    """Write the table of files that were not read; return its entry for the manifest, None if there are none."""
+    return write_unread(places.home, numbered(UNREAD, places.generation), rows)
 
 
 def _manifest(
-    docs: Dataset, recipe: dict[str, Any], receipts: list[dict[str, Any]], earlier: Sequence[Stats]
-) -> dict[str, Any]:
-    """Return the content of manifest.json, the description of a complete Dataset, as plain values.
+    docs: Dataset, work: Work[Dataset], made: Sequence[Receipt], earlier: Sequence[Stats], unread: UnreadTable | None
+) -> Manifest:
+    """Return the manifest, which describes a complete Dataset, without what the Estimators stated.
 
-    recipe: its first fields. receipts: the record of each part's work. earlier: statistics of the passes that saved the
-    inputs of Estimators. The manifest does not depend on the time, the paths of this machine, or the workers.
+    made: the receipt of each part. earlier: statistics of the passes that saved the inputs of Estimators. The manifest
+    does not depend on the time, the paths of this machine, or the workers.
     """
-    stored = [{files.name_of(f["name"]): f for f in receipt["files"] if "data" in f["name"]} for receipt in receipts]
-    shards = [
-        shard | {name: found[files.name_of(shard["name"])][name] for name in ("size", "hash")}
-        for receipt, found in zip(receipts, stored, strict=True) for shard in receipt["shards"]
-    ]  # fmt: skip
+    shards, columns = list[Shard](), [[f.name, str(f.type)] for f in B.SCHEMA]
+    for receipt in made:
+        stored = {one.name.rpartition("../")[2]: one for one in receipt.files}
+        tables = {name.partition("/")[0]: name for name in stored}
+        for one in receipt.shards:
+            shards.append(Shard(
+                name=one.name, docs=one.docs, bytes=one.bytes, last_id=one.last_id, content=one.content,
+                size=stored[one.name].size, hash=stored[one.name].hash, drops=tables[DROPS], cuts=tables.get(CUTS),
+            ))  # fmt: skip
+    if shards:
+        columns = made[0].shards[0].columns
     stats = Stats([stage for stats in earlier for stage in stats])
-    stats.stages += Stats.sum(Stats.from_json(r["stats"]) for r in receipts).stages
-    last = max((int(s["last_id"]) for s in shards if s["last_id"] is not None), default=0)
-    return {
-        **recipe,
-        "docs": sum(s["docs"] for s in shards),
-        "bytes": sum(s["bytes"] for s in shards),
-        "content": xxhash.xxh3_128_hexdigest("".join(s["content"] for s in shards).encode()),
-        "columns": shards[0]["columns"] if shards else [[f.name, str(f.type)] for f in B.SCHEMA],
-        "last_file": max(B.split_id(last)[0], *(p.file for part in docs.parts for p in part.slices), 0),
-        "inputs": _inputs(docs, hidden=n_hidden(docs.stages) > 0),
-        "shards": [{k: v for k, v in s.items() if k != "columns"} for s in shards],
-        "stats": stats.to_json(),
-        "made_with": {"python": platform.python_version_tuple()[:2], "pyarrow": pa.__version__},
-    }
+    stats.stages += Stats.sum(Stats.from_json(receipt.stats) for receipt in made).stages
+    last = max((shard.last_id for shard in shards if shard.last_id is not None), default=0)
+    origin = numbered(ORIGIN, work.recipe.generation) if files.exists(work.unfinished.path(ORIGIN)) else None
+    stated = {f.name: getattr(work.recipe, f.name) for f in fields(work.recipe) if f.name != "private"}
+    return Manifest(
+        **stated,
+        docs=sum(shard.docs for shard in shards),
+        bytes=sum(shard.bytes for shard in shards),
+        content=xxhash.xxh3_128_hexdigest("".join(shard.content for shard in shards).encode()),
+        columns=columns,
+        last_file=max(B.split_id(last)[0], *(p.file for part in docs.parts for p in part.slices), 0),
+        inputs=_inputs(docs, hidden=n_hidden(docs.stages) > 0),
+        shards=tuple(shards),
+        stats=stats.to_json(),
+        unread=unread,
+        origin=origin,
+        made_with={"python": platform.python_version_tuple()[:2], "pyarrow": pa.__version__},
+    )
 
 
 def _inputs(docs: Dataset, *, hidden: bool) -> list[dict[str, Any]]:

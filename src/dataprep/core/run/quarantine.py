@@ -8,9 +8,8 @@ on alone, since other slices may be finished.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from dataprep.errors import CorruptShard
 from dataprep.store import files
@@ -19,30 +18,21 @@ from ..model.dataset import Dataset
 from ..model.part import Part
 from ..model.reader import Slice
 from ..model.unread import QUARANTINED, Unread
-from ..run.deaths import DEATHS, Quarantined
+from .deaths import DEATHS, Quarantined
 
 log = logging.getLogger("dataprep")
 
 NAME = ".dataprep-quarantine"
 
 
-@dataclass
-class Later:
-    """The Dataset to continue with."""
-
-    docs: Dataset
-
-
-@contextmanager
-def decided(out: str, docs: Dataset) -> Iterator[Later]:
-    """Yield `Later(docs)`; if Quarantined ends the `with` block, note it in `out` and leave the slice out of `docs`."""
-    later = Later(docs)
+def left_out_if_deadly(docs: Dataset, out: str, work: Callable[[Dataset], None]) -> None:
+    """Call `work` with `docs`; if a slice ends workers, note it in `out`, and call `work` without this slice again."""
     try:
-        yield later
+        work(without(docs, out))
     except Quarantined as e:
         log.warning("%s: %s, %d times; the file is left out", e.piece.url, e.why, DEATHS)
         files.write_state(files.join(out, NAME), {**_decided(out), _name(docs, e.piece): e.why})
-        later.docs = without(docs, out)
+        left_out_if_deadly(docs, out, work)
 
 
 def without(docs: Dataset, out: str) -> Dataset:
