@@ -35,9 +35,9 @@ from .output.audit import Search
 from .output.changed import take_over
 from .output.claim import check_apart, claim, is_finished
 from .output.layout import DATASET, STEPS, Folder, folder_url, step_name
-from .run.runner import Runner, runner_of
+from .run.context import context_of
+from .run.runner import Runner
 from .run.seal import seal
-from .run.trial import current
 from .run.workers import guard
 
 log = logging.getLogger("dataprep")
@@ -108,9 +108,8 @@ class Pipeline:
         guard()
         check_dataset(docs)
         out = folder_url(out)
-        runner = runner_of(run)
-        trial = current()
-        docs = trial.sample(docs) if trial else docs
+        context = context_of(run)
+        docs = context.trial.sample(docs) if context.trial else docs
         check_apart(docs, out, [url for stage in self.stages for url in getattr(stage, "reads_folders", ())])
         hashes.load(out)
         steps = self.steps(docs)
@@ -131,12 +130,12 @@ class Pipeline:
             kept, found = quarantine.without(docs, out), None
             while found is None:
                 with quarantine.decided(out, kept) as later:  # parts of other files keep their keys
-                    found = self._run(kept, steps, dict(recipe), out, runner, forgotten, replace=replace)
+                    found = self._run(kept, steps, dict(recipe), out, context, forgotten, replace=replace)
                 kept = later.docs
             return found
 
     def _run(
-        self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, runner: Runner, forgotten: Ids,
+        self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, run: Runner, forgotten: Ids,
         *, replace: bool,
     ) -> Dataset:  # fmt: skip
         fits = {step.name: step.key for step in steps if not isinstance(step.stage, Stage)}
@@ -147,10 +146,10 @@ class Pipeline:
             _remove_hidden(out, docs, steps)
             return sealed
         docs = forget_list.without(docs, out, forgotten)
-        if runner.workers > 1:
+        if run.workers > 1:
             for stage in (*dict.fromkeys(part.reader for part in docs.parts), *docs.stages, *self.stages):
                 stage.warm()
-        return self._seal(docs, steps, recipe, out, runner)
+        return self._seal(docs, steps, recipe, out, run)
 
     def _seal(self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, run: Runner) -> Dataset:
         earlier: list[Stats] = []

@@ -21,8 +21,8 @@ from dataprep.core.output.changed import only_content
 from dataprep.core.output.claim import check_apart
 from dataprep.core.output.layout import INDEX as OWN
 from dataprep.core.output.layout import Folder, home_of
+from dataprep.core.run.context import reserve
 from dataprep.core.run.runner import Runner, runner_of
-from dataprep.core.run.trial import reserve
 from dataprep.errors import CorruptShard, PlanError, ReadError, need
 from dataprep.store import files, lease
 from dataprep.store.key import key as key_of

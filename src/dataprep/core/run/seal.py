@@ -32,8 +32,8 @@ from ..output.audit import CELL, Search, Strings, audit, json_strings
 from ..output.changed import renumber
 from ..output.claim import remove_parts_of_others
 from ..output.layout import CUTS, DROPS, MANIFEST, Folder
+from .context import trial_of
 from .runner import Runner
-from .trial import current
 
 log = logging.getLogger("dataprep")
 
@@ -131,7 +131,7 @@ def seal(
 
     Raises Leak, before the manifest is written, if an audit finds a private string that may not stay.
     """
-    trial = current()
+    trial = trial_of(run)
     task = Seal(out, codec, trial.ledgers) if trial else Seal(out, codec)
     receipts: list[dict[str, Any]] = []
     rows: list[Unread] = []
