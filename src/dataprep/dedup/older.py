@@ -20,7 +20,8 @@ from dataprep.core.model.annotate import added_columns
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.tables import NOBODY, span_table
-from dataprep.core.run.trial import current
+from dataprep.core.run.context import trial_of
+from dataprep.core.run.runner import Runner
 from dataprep.errors import CorruptShard, PlanError, ReadError, require
 
 MAX_FILES = 1 << (64 - B.POSITION_BITS)
@@ -116,10 +117,9 @@ class Deduplication(Estimator):
             require(not lacks, msg)
         return found
 
-    @property
-    def sampled_older(self) -> tuple[Older, ...]:
-        """The Datasets that `against=` names; in a trial run, a sample of each."""
-        trial = current()
+    def sampled_older(self, run: Runner) -> tuple[Older, ...]:
+        """Return the Datasets that `against=` names; if `run` is a trial, a sample of each."""
+        trial = trial_of(run)
         return tuple(replace(old, docs=trial.sample(old.docs)) for old in self.older) if trial else self.older
 
     def recipe(self) -> Any:

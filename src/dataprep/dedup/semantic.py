@@ -29,7 +29,7 @@ from .embeddings.decide import CLOSEST, FARTHEST, AssignClusters, DecideClusters
 from .embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, MeasureNearness
 from .embeddings.stored import keep_vectors, stored_vectors
 from .keep import Keep, unreadable_values
-from .older import Deduplication, Joined
+from .older import Deduplication, Joined, Older
 from .warm import warm
 
 MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
@@ -142,7 +142,8 @@ class SemDeDup(Deduplication):
         if self.embed is None:
             need("fasttext", extra="langid")
         made_by, url = self.key_for(docs), files.join(out, "verdicts.parquet")
-        search = _SemanticSearch(self, Joined.of(self.sampled_older, docs), run, out, made_by)
+        older = self.sampled_older(run)
+        search = _SemanticSearch(self, older, Joined.of(older, docs), run, out, made_by)
         passes = [one for one in PASSES if one is not EmbedDocuments or not self.embed_key]
         found = table_once(url, made_by, lambda: search.find(url), passes)
         owned.discard(files.join(out, DROPPED))
@@ -177,6 +178,7 @@ class _SemanticSearch:
     """The passes of one fit."""
 
     how: SemDeDup
+    older: tuple[Older, ...]
     joined: Joined
     run: Runner
     out: str
@@ -193,7 +195,7 @@ class _SemanticSearch:
         """Write the verdict table, after vectors, clusters, decisions and prototypes; return what was counted."""
         n_old = self.joined.n_old
         embed_key = self.how.embed_key
-        stored = stored_vectors(self.how.sampled_older, embed_key, self.joined) if embed_key else ()
+        stored = stored_vectors(self.older, embed_key, self.joined) if embed_key else ()
         task = EmbedDocuments(self.out, self.key, self._embed(), self.how.policy, n_old, stored)
         made = self._each(task, self.items, "vectors")
         n_docs, dim = sum(r["vectors"] for r in made), common_dim(made)

@@ -18,11 +18,11 @@ from rich.filesize import decimal
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.notebook import shown_in_notebooks
 from dataprep.core.output.changed import only_content
-from dataprep.core.output.claim import check_apart
+from dataprep.core.run.plan import check_apart
 from dataprep.core.output.layout import INDEX as OWN
 from dataprep.core.output.layout import Folder, home_of
+from dataprep.core.run.context import reserve
 from dataprep.core.run.runner import Runner, runner_of
-from dataprep.core.run.trial import reserve
 from dataprep.errors import CorruptShard, PlanError, ReadError, need
 from dataprep.store import files, lease
 from dataprep.store.key import key as key_of

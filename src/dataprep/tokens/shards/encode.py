@@ -25,7 +25,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import check_dataset
 from dataprep.core.output import forget_list
 from dataprep.core.output.changed import only_content
-from dataprep.core.output.claim import check_apart
+from dataprep.core.run.plan import check_apart
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.runner import runner_of
 from dataprep.store import files, lease
