@@ -106,17 +106,29 @@ class Folder:
         return found if isinstance(found, dict) else {}
 
     @property
+    def readable(self) -> Manifest | None:
+        """The manifest of a complete Dataset; None if there is none, or if it cannot be read."""
+        with contextlib.suppress(CorruptShard):
+            return self.manifest
+        return None
+
+    @property
+    def stated(self) -> Recipe | None:
+        """The input and stages of a complete result, as its manifest states them; None if it cannot be read."""
+        with contextlib.suppress(CorruptShard):
+            if (tokens := self.token_manifest) is not None:
+                forgotten, generation = tokens.forgotten, tokens.generation
+                return Recipe(kind=TOKENS, key=tokens.recipe or "", forgotten=forgotten, generation=generation)
+            return self.manifest
+        return None
+
+    @property
     def recipe(self) -> Recipe | None:
         """The input and stages of the result in the folder; None if there is none, or if they cannot be read.
 
         The result need not be complete: its manifest may have been lost or removed since.
         """
-        with contextlib.suppress(CorruptShard):
-            if (tokens := self.token_manifest) is not None:
-                forgotten, generation = tokens.forgotten, tokens.generation
-                return Recipe(kind=TOKENS, key=tokens.recipe or "", forgotten=forgotten, generation=generation)
-            return self.manifest or self._state(RECIPE, Recipe)
-        return self._state(RECIPE, Recipe)
+        return self.stated or self._state(RECIPE, Recipe)
 
     @property
     def origin(self) -> Origin | None:

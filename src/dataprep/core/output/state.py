@@ -79,8 +79,8 @@ def _read(value: Any, one: Any, url: str) -> Any:
         return tuple(one.metadata["of"]().of(item, url) for item in value)
     if name == "Id":
         return _id(value, one.name, url)
-    if name == "File":
-        return File.of(value, url)
+    if "one" in one.metadata:
+        return one.metadata["one"]().of(value, url)
     if not isinstance(value, _TYPES.get(name, object)) or (name == "int" and isinstance(value, bool)):
         raise _not_ours(url, f"its {one.name} is {str(value)[:40]!r}")
     return value
@@ -187,7 +187,7 @@ class Manifest(Recipe):
     stats: list[dict[str, Any]] = field(default_factory=list)
     saved: list[str] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
-    unread: UnreadTable | None = None
+    unread: UnreadTable | None = field(default=None, metadata={"one": lambda: UnreadTable})
     origin: str | None = None
     made_with: dict[str, Any] = field(default_factory=dict)
 
