@@ -124,7 +124,7 @@ class Percentiles(Estimator):
         """
         own = self.key_for(docs)
         task = _WriteScores(out, own, self.filter)
-        parts = [receipt["url"] for receipt in run.map(task, docs.tasks, f"{self.name} scores")]
+        parts = [task.url(out, number) for number, _ in enumerate(run.map(task, docs.tasks, f"{self.name} scores"))]
         bounds, facts = self.bounds(pa.concat_tables(map(_read, parts)) if parts else SCORES.empty_table())
         url = files.join(out, "verdicts.parquet")
         judged = (self.reasons(_read(part), bounds) for part in parts)
@@ -215,7 +215,7 @@ class _WriteScores(Pass[Part]):
         with files.atomic(url) as f, pq.ParquetWriter(f, SCORES, compression="zstd") as writer:
             for batch in item.batches(None):
                 writer.write_table(_table(batch, self.filter))
-        return {"url": url}
+        return {}
 
 
 def _read(url: str) -> pa.Table:

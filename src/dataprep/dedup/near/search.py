@@ -111,11 +111,10 @@ class DuplicateSearch:
         """Write the verdict table; return what was counted."""
         key = self.index or self.key
         steps = (self.out, *(sibling_steps(self.out) if self.index else ()))
-        home = next((step for step in steps if _has_index(step, key)), None)
-        if home is None:
-            home = self.out
-            owned.discard(files.join(self.out, "index.json"))
-        index = receipts.once(files.join(home, "index.json"), key, lambda: self._make_index(key))
+        indexes = ((step, index) for step in steps if (index := _index_in(step, key)) is not None)
+        home, index = next(indexes, (self.out, None))
+        if index is None:
+            index = receipts.write(files.join(home, "index.json"), key, self._make_index(key))
         counts = [*(len(old.docs.parts) for old in self.older), len(self.docs.parts)]
         origins = tuple(np.repeat(np.arange(len(counts)), counts).tolist())
         groups = min(len(origins), MAX_GROUPS)
@@ -185,11 +184,11 @@ class DuplicateSearch:
             yield pa.Table.from_arrays(columns, VERDICTS.names)
 
 
-def _has_index(folder: str, key: str) -> bool:
-    """Return whether a step's folder holds the complete index of this key."""
+def _index_in(folder: str, key: str) -> dict[str, Any] | None:
+    """Return the content of index.json in a step's folder if it holds the complete index of this key, else None."""
     record = receipts.valid(files.join(folder, "index.json"), key)
     gathered = (GatherCandidates.url(folder, n) + ".json" for n in range(record["parts"] if record else 0))
-    return record is not None and all(receipts.valid(receipt, key) is not None for receipt in gathered)
+    return record if all(receipts.valid(receipt, key) is not None for receipt in gathered) else None
 
 
 def _first_numbers(counts: Sequence[int]) -> tuple[tuple[int, ...], int]:
