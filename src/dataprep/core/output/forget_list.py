@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
@@ -21,7 +20,7 @@ from ..model import batch as B
 from ..model.batch import Ids
 from ..model.dataset import Dataset
 from ..model.part import Sealed
-from ..model.tables import VERDICTS, write_verdicts
+from ..model.tables import VERDICTS, new_rows, write_verdicts
 from .layout import FORGET_LIST, home_of
 
 REASON = "forgotten"  # in drop tables
@@ -38,9 +37,7 @@ def listed(folder: str) -> Ids:
 
 def write_list(folder: str, ids: Ids) -> None:
     """Write or replace the forget list of a folder: the ids of the documents to leave out."""
-    ids = np.unique(ids)
-    columns = [pa.array(ids), pa.repeat(REASON, len(ids)), *(pa.nulls(len(ids), f.type) for f in list(VERDICTS)[2:])]
-    write_verdicts(files.join(folder, FORGET_LIST), pa.Table.from_arrays(columns, schema=VERDICTS))
+    write_verdicts(files.join(folder, FORGET_LIST), [new_rows(VERDICTS, id=np.unique(ids), reason=REASON)])
 
 
 def noted(ids: Ids) -> dict[str, str]:
