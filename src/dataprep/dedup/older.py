@@ -19,7 +19,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.annotate import added_columns
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.estimator import Estimator
-from dataprep.core.model.tables import NOBODY, span_table
+from dataprep.core.model.tables import NOBODY, span_rows
 from dataprep.core.run.context import trial_of
 from dataprep.core.run.runner import Runner
 from dataprep.errors import CorruptShard, PlanError, ReadError, require
@@ -182,9 +182,9 @@ class Joined:
         own = np.where(known, ids - np.array(self.firsts, np.uint64)[of], NOBODY)
         return homes.take(pa.array(of)), own
 
-    def spans(self, rows: npt.NDArray[Any]) -> pa.Table:
-        """Return the SPANs of new documents as a table of spans to cut, with the documents' own ids."""
+    def spans(self, rows: npt.NDArray[Any]) -> pa.RecordBatch:
+        """Return the SPANs of new documents as rows of a table of spans to cut, with the documents' own ids."""
         rows = self.new(rows).copy()
         homes, rows["kept"] = self.place(rows["kept"])
         rows["id"] -= self.first_new
-        return span_table(rows, homes)
+        return span_rows(rows, homes)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dataprep.core.model.annotate import CENTROIDS, added_columns, annotated
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.tables import NOBODY, VERDICTS, write_rows, write_verdicts
+from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows, write_rows, write_verdicts
 from dataprep.core.model.verdict import DropIds, Verdict
 from dataprep.core.output import owned
 from dataprep.core.run.passes import table_once
@@ -265,13 +265,14 @@ class _SemanticSearch:
         self._each(MeasureNearness(self.out, self.key, dim, dropped), range(self.n_parts), "prototypes")
         return kmeans.cosine_limit(self.out, self.n_parts, share)
 
-    def _duplicates(self, partitions: int, group: int) -> pa.Table:
+    def _duplicates(self, partitions: int, group: int) -> pa.RecordBatch:
         rows = decide.verdicts_of(self.out, partitions, group)
         homes, kept = self.joined.place(rows["kept"])
         alone = kept == NOBODY  # with keep="none", the first of the copies
-        ids = rows["id"] - self.joined.first_new
-        similarity = pa.array(rows["similarity"], mask=alone)
-        return _table(ids, "semantic_duplicate", pa.array(kept, mask=alone), similarity, homes)
+        return new_rows(
+            VERDICTS, id=rows["id"] - self.joined.first_new, reason="semantic_duplicate", kept_in=homes,
+            kept=pa.array(kept, mask=alone), similarity=pa.array(rows["similarity"], mask=alone),
+        )  # fmt: skip
 
     def _with_prototypes(self, partitions: int, limit: kmeans.CosineLimit) -> Iterator[pa.Table]:
         """Yield the verdicts group by group, those of a group in any order."""
@@ -279,16 +280,5 @@ class _SemanticSearch:
         group_of = [part * self.groups // self.n_parts for part in range(self.n_parts)]
         for group in range(self.groups):
             parts = list(itertools.islice(found, group_of.count(group)))
-            rows = [_table(r["id"], "prototype", pa.nulls(len(r)), pa.array(r["cosine"] / UNITS)) for r in parts]
-            yield pa.concat_tables([self._duplicates(partitions, group), *rows])
-
-
-def _table(ids: Any, reason: str, kept: pa.Array, similarity: pa.Array, homes: pa.Array | None = None) -> pa.Table:
-    columns = [
-        pa.array(np.ascontiguousarray(ids)),
-        pa.repeat(reason, len(ids)),
-        pa.nulls(len(ids), pa.string()) if homes is None else homes,
-        kept.cast(pa.uint64()),
-        similarity.cast(pa.float32()),
-    ]
-    return pa.Table.from_arrays(columns, schema=VERDICTS)
+            rows = [new_rows(VERDICTS, id=r["id"], reason="prototype", similarity=r["cosine"] / UNITS) for r in parts]
+            yield pa.Table.from_batches([self._duplicates(partitions, group), *rows])

@@ -18,7 +18,7 @@ from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.part import Part
 from dataprep.core.model.score import ScoredFilter
-from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, write_spans, write_verdicts
+from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, new_rows, write_spans, write_verdicts
 from dataprep.core.model.verdict import CutSpans, DropIds, Verdict
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.runner import Runner
@@ -240,11 +240,10 @@ def _table(batch: B.Batch, filter_: ScoredFilter) -> pa.Table:
     return pa.table([batch.column("id").take(rows), languages.take(rows), score, *edges], schema=SCORES)
 
 
-def _drops(judged: pa.Table) -> pa.Table:
+def _drops(judged: pa.Table) -> pa.RecordBatch:
     """Return verdicts on the documents with a reason."""
     dropped = judged.filter(pc.is_valid(judged["reason"]))
-    nobody = [pa.nulls(len(dropped), kind) for kind in VERDICTS.types[2:]]
-    return pa.table([dropped["id"], dropped["reason"], *nobody], VERDICTS.names)
+    return new_rows(VERDICTS, id=dropped["id"], reason=dropped["reason"])
 
 
 def _spans(judged: pa.Table) -> npt.NDArray[Any]:

@@ -90,11 +90,8 @@ def ids_in_file(url: str, ids: Ids) -> Ids:
     """
     with tables.checked(url), files.open_arrow(url) as f:
         parquet = pq.ParquetFile(f)
-        column = parquet.schema_arrow.names.index("id")
         found = []
-        for i in range(parquet.metadata.num_row_groups):
-            stated = parquet.metadata.row_group(i).column(column).statistics
-            bounds = (0, 2**64 - 1) if stated is None or not stated.has_min_max else (stated.min, stated.max)
+        for i, bounds in enumerate(tables.id_bounds(parquet.metadata)):
             first, stop = np.searchsorted(ids, np.array(bounds, np.uint64))
             if first < len(ids) and (first < stop or ids[first] == bounds[1]):
                 found.append(np.intersect1d(parquet.read_row_group(i, columns=["id"])["id"].to_numpy(), ids))
@@ -134,13 +131,12 @@ def _kept(batches: Iterator[Batch], ids: Ids, removed: Removed) -> Iterator[Batc
 def _add_drops(folder: Folder, shard_name: str, ids: Ids) -> None:
     """Add the documents to the drop table of their part, unless they are in it."""
     url = folder.path(DROPS, f"{part_of(shard_name)}.parquet")
-    with files.open_arrow(url) as f:
-        table = pq.read_table(f, schema=tables.DROPS)
+    table = tables.read_rows(url, tables.DROPS)
     new = np.setdiff1d(ids, table.filter(pc.equal(table["stage"], FORGET))["id"].to_numpy())
     if not len(new):
         return
-    rows = [{"id": i, "stage": FORGET, "reason": REASON} for i in new.tolist()]
-    both = pa.concat_tables([table, pa.Table.from_pylist(rows, schema=tables.DROPS)])
+    rows = tables.new_rows(tables.DROPS, id=new, stage=FORGET, reason=REASON)
+    both = pa.concat_tables([table, pa.Table.from_batches([rows])])
     with files.atomic(url) as out:
         pq.write_table(
             both.sort_by("id"), out, compression="zstd", row_group_size=1 << 16, write_page_checksum=True

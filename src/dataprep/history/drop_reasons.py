@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.tables import checked
+from dataprep.core.model.tables import SCHEMAS, id_bounds, opened
 from dataprep.core.output.layout import DROPS, Folder, home_of
 from dataprep.store import files
 
@@ -72,8 +71,8 @@ class _RowGroup:
     def lookup(self, ids: B.Ids) -> tuple[npt.NDArray[np.int64], list[Reason]]:
         """Return the positions of the ids that are in the row group, and the stage and reason of each."""
         if self.rows is None:
-            with checked(self.url), files.open_arrow(self.url) as f:
-                self.rows = pq.ParquetFile(f).read_row_group(self.number, ["id", "stage", "reason"])
+            with opened(self.url, SCHEMAS[DROPS]) as file:
+                self.rows = file.read_row_group(self.number, ["id", "stage", "reason"])
         mine = self.rows.column("id").to_numpy() + np.uint64(self.shift)
         hits = np.flatnonzero(np.isin(mine, ids))
         found = self.rows.take(hits)
@@ -112,9 +111,7 @@ class DropReasons:
 
 
 def _row_groups(url: str, shift: int) -> Iterator[_RowGroup]:
-    with checked(url), files.open_arrow(url) as f:
-        metadata = pq.ParquetFile(f).metadata
-    for number in range(metadata.num_row_groups):
-        ids = metadata.row_group(number).column(0).statistics
-        if ids is not None and ids.has_min_max:
-            yield _RowGroup(url, number, int(ids.min) + shift, int(ids.max) + shift, shift)
+    with opened(url, SCHEMAS[DROPS]) as file:
+        bounds = id_bounds(file.metadata)
+    for number, (first, last) in enumerate(bounds):
+        yield _RowGroup(url, number, first + shift, last + shift, shift)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.tables import NOBODY, VERDICTS, write_verdicts
+from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows, write_verdicts
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.output import owned
 from dataprep.core.run.passes import table_once
@@ -168,7 +168,7 @@ class DuplicateSearch:
                 log.warning("%s has no keys of its own that could be used; its documents are hashed now", old.given)
             at += len(own)
 
-    def _in_order(self, partitions: int, groups: int) -> Iterator[pa.Table]:
+    def _in_order(self, partitions: int, groups: int) -> Iterator[pa.RecordBatch]:
         """Yield the verdicts of all partitions together, in order of ids, one group of parts at a time."""
         homes = pa.array([*(old.given for old in self.older), None], pa.string())
         for group in range(groups):
@@ -180,8 +180,7 @@ class DuplicateSearch:
             reason = pa.array(np.where(in_older, self.reason_in_older or self.reason, self.reason))
             alone = rows["kept"] == NOBODY  # with keep="none", the first of the copies
             kept, similarity = pa.array(rows["kept"], mask=alone), pa.array(rows["similarity"], mask=alone)
-            columns = [pa.array(rows["id"]), reason, home, kept, similarity]
-            yield pa.Table.from_arrays(columns, VERDICTS.names)
+            yield new_rows(VERDICTS, id=rows["id"], reason=reason, kept_in=home, kept=kept, similarity=similarity)
 
 
 def _index_in(folder: str, key: str) -> dict[str, Any] | None:
