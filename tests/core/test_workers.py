@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from dataprep.core.model import worker
 from dataprep.core.run import workers
 from dataprep.core.run.workers import UNGUARDED, Pool
 from dataprep.errors import PlanError
@@ -126,23 +127,6 @@ def test_stopping_ends_all_and_kills_the_deaf(pools) -> None:
     assert one.got == ["terminate"]
 
 
-def test_the_slice_that_is_read_is_noted(monkeypatch) -> None:
-    """None at the beginning of a task, then each; a limit of time begins anew with each slice, ends with the task."""
-    reading, timers = ctypes.c_int64(7), []
-    monkeypatch.setattr(workers, "_reading", reading)
-    monkeypatch.setattr(workers.signal, "setitimer", lambda kind, seconds: timers.append((kind, seconds)))
-    with workers.timed(None):
-        assert reading.value == -1
-        workers.begin_slice(3)
-        assert reading.value == 3
-    assert timers == []
-    with workers.timed(2.5):
-        workers.begin_slice(0)
-    assert timers == [(signal.ITIMER_REAL, seconds) for seconds in (2.5, 2.5, 0)]
-    workers.begin_slice(1)
-    assert len(timers) == 3
-
-
 def test_memory_of_a_process_is_that_beyond_files() -> None:
     """Of this process some, of none nothing."""
     assert 1 << 20 < workers._anonymous(os.getpid()) < 1 << 40
@@ -170,14 +154,14 @@ def test_a_worker_notes_what_it_reads_and_ends_with_its_parent(monkeypatch) -> N
             done.append("waited")
 
     ended = threading.Event()
-    monkeypatch.setattr(workers, "_reading", None)
+    monkeypatch.setattr(worker, "_reading", None)
     monkeypatch.setattr(workers.signal, "signal", handlers.__setitem__)
     monkeypatch.setattr(workers.multiprocessing, "parent_process", Parent)
     monkeypatch.setattr(workers.os, "_exit", lambda code: (done.append(code), ended.set()))
     workers._begin(reading)
     assert ended.wait(10)
     assert done == ["waited", 1]
-    workers.begin_slice(4)
+    worker.begin_slice(4)
     assert reading.value == 4
     with pytest.raises(SystemExit) as e:
         handlers[signal.SIGTERM](signal.SIGTERM, None)

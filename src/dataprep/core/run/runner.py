@@ -25,8 +25,9 @@ from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, po
 from dataprep.store.progress import track
 from dataprep.store.stopping import no_ctrl_c
 
+from ..model.worker import timed
 from .deaths import ATTEMPTS, Deaths
-from .workers import TIMED, Pool, guard, pool_of, remove_broken, timed, within
+from .workers import TIMED, Pool, guard, pool_of, remove_broken, within
 
 T = TypeVar("T")
 R = TypeVar("R")

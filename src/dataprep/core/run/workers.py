@@ -20,6 +20,8 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.store.stopping import at_stop, stop
 
+from ..model import worker
+
 GRACE = 1.0  # seconds in which a worker that is told to end may remove temporary files
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
 GUARD = (
@@ -29,8 +31,6 @@ GUARD = (
 POLL = 0.1  # seconds between two looks at the memory of workers
 TIMED = hasattr(signal, "setitimer")  # not on Windows
 _POOLS: dict[int, Pool] = {}
-_reading: Any = None  # in a worker: the index of the slice that it reads, which the parent sees
-_timeout = 0.0  # in a worker: seconds for each file
 
 
 @dataclass
@@ -61,8 +61,7 @@ def pool_of(workers: int) -> Pool:
 
 def _begin(reading: Any) -> None:
     """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files."""
-    global _reading  # noqa: PLW0603 - of this process
-    _reading = reading
+    worker.begin(reading)
     signal.signal(signal.SIGTERM, stop)
     parent = multiprocessing.parent_process()
 
@@ -72,31 +71,6 @@ def _begin(reading: Any) -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-@contextmanager
-def timed(seconds: float | None) -> Iterator[None]:
-    """End this process by SIGALRM if the `with` block, or one file in it, takes longer than `seconds` (None: never).
-
-    The kernel ends it, so that code which never returns to Python is ended, too.
-    """
-    global _timeout  # noqa: PLW0603 - of this process
-    _timeout = seconds or 0.0
-    begin_slice(-1)
-    try:
-        yield
-    finally:
-        if _timeout:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        _timeout = 0.0
-
-
-def begin_slice(index: int) -> None:
-    """Note that this process begins to read slice `index` of its Part; the time limit begins anew."""
-    if _reading is not None:
-        _reading.value = index
-    if _timeout:
-        signal.setitimer(signal.ITIMER_REAL, _timeout)
 
 
 @contextmanager
