@@ -6,6 +6,7 @@ import ctypes
 import signal
 
 from dataprep.core.model import worker
+from dataprep.core.run.runner import Local
 
 
 def test_the_slice_that_is_read_is_noted(monkeypatch) -> None:
@@ -23,3 +24,14 @@ def test_the_slice_that_is_read_is_noted(monkeypatch) -> None:
     assert timers == [(signal.ITIMER_REAL, seconds) for seconds in (2.5, 2.5, 0)]
     worker.begin_slice(1)
     assert len(timers) == 3
+
+
+def test_a_worker_keeps_one_runner(monkeypatch) -> None:
+    """The first of equal ones, so that tasks share its processes, and no other."""
+    monkeypatch.setattr(worker, "_runner", None)
+    first = Local(1, timeout=9)
+    assert worker.kept(first) is first
+    assert worker.kept(Local(1, timeout=9)) is first
+    other = Local(1)
+    assert worker.kept(other) is other
+    assert worker.kept(Local(1, timeout=9)) is not first

@@ -1,4 +1,4 @@
-"""What this process knows of itself if it is a worker: the slice that it reads, and the time that it may take for it.
+"""What this process knows of itself if it is a worker: the slice that it reads, its limit of time, and its own Runner.
 
 This is the only state of a module in `core/`, since a worker process does one task at a time. Its parent sets it, and
 the code that reads a part only says where it is.
@@ -9,10 +9,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _reading: Any = None  # the index of the slice that is read, which the parent sees
 _timeout = 0.0  # seconds for each file
+_runner: Any = None  # whose processes do the tasks of this worker
 
 
 def begin(reading: Any) -> None:
@@ -44,3 +47,10 @@ def begin_slice(index: int) -> None:
         _reading.value = index
     if _timeout:
         signal.setitimer(signal.ITIMER_REAL, _timeout)
+
+
+def kept(runner: T) -> T:
+    """Return the Runner that this worker kept for an earlier task, if it equals `runner`; else keep and return this."""
+    global _runner  # noqa: PLW0603 - of this process
+    _runner = _runner if _runner == runner else runner
+    return _runner  # type: ignore[no-any-return]
