@@ -16,7 +16,7 @@ from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from dataprep.errors import PlanError
-from dataprep.store import failure, files, hashes, lease
+from dataprep.store import failure, files, lease
 from dataprep.store.key import key
 
 from .inputs import origin as inputs
@@ -111,7 +111,7 @@ class Pipeline:
         context = context_of(run)
         docs = context.trial.sample(docs) if context.trial else docs
         check_apart(docs, out, [url for stage in self.stages for url in getattr(stage, "reads_folders", ())])
-        hashes.load(out)
+        docs.hashes.load(out)
         steps = self.steps(docs)
         if (known := sources_of(docs)) is not None:
             warn_of_absent(self.stages, known)
@@ -141,7 +141,7 @@ class Pipeline:
         fits = {step.name: step.key for step in steps if not isinstance(step.stage, Stage)}
         take_over(docs, out, recipe, self.stages, fits, forgotten, replace=replace)
         sealed = claim(out, recipe, replace=replace, journal=True, docs=docs)
-        hashes.save(out, docs.fingerprints)
+        docs.hashes.save(out, docs.fingerprints)
         if sealed is not None:
             _remove_hidden(out, docs, steps)
             return sealed
@@ -190,8 +190,8 @@ class Pipeline:
 
     @staticmethod
     def _fit(estimator: Estimator, docs: Dataset, run: Runner, out: str) -> Stage:
-        with blame.fitting(estimator, [piece for part in docs.parts for piece in part.slices]):
-            stage = estimator.fit(docs, run, out)
+        with blame.fitting(estimator, docs) as given:
+            stage = estimator.fit(given, run, out)
         if not isinstance(stage, Stage):
             msg = f"{type(estimator).__name__}.fit returned {stage!r}; it must return the Stage to apply"
             raise PlanError(msg)

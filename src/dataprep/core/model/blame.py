@@ -7,6 +7,7 @@ import os
 import traceback
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 HEAD_CHARS = 60
 PASSED = (DataprepError, ConnectionError, TimeoutError, FSTimeoutError)  # they say what is wrong, or are tried again
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-_last: weakref.ref[Any] | None = None  # the batch that this process iterates over
 
 
 def is_ours(stage: object) -> bool:
@@ -178,33 +178,48 @@ def _listed(url: str, id_: int) -> str | None:
     return None
 
 
-def reading(batch: Batch) -> Batch:
-    """Remember `batch` as the last one that was read, for the message if an Estimator fails; return `batch`."""
-    global _last  # noqa: PLW0603 - of this process
-    _last = weakref.ref(batch)
-    return batch
+class LastRead:
+    """Remembers which batch of a Dataset was read last, for the message if an Estimator fails; it does not keep it.
+
+    A copy for another process knows none.
+    """
+
+    def __init__(self) -> None:
+        self._batch: weakref.ref[Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LastRead, ()
+
+    @property
+    def batch(self) -> Batch | None:
+        """The batch that was read last, if it is still in use."""
+        return None if self._batch is None else self._batch()
+
+    def noted(self, batch: Batch) -> Batch:
+        """Remember `batch`, and return it."""
+        self._batch = weakref.ref(batch)
+        return batch
 
 
 @contextlib.contextmanager
-def fitting(stage: Any, slices: Sequence[Slice]) -> Iterator[None]:
+def fitting(stage: Any, docs: Any) -> Iterator[Any]:
     """Turn an error of a user's Estimator in the `with` block into FunctionFailed, which names the last batch read.
 
-    slices: the Estimator's input.
+    docs: the Estimator's input, a Dataset. Yields the Dataset to give to the Estimator, which notes what it reads.
     """
-    global _last  # noqa: PLW0603 - of this process
-    _last = None
+    seen = LastRead()
     try:
-        yield
+        yield docs if is_ours(stage) else replace(docs, last=seen)
     except PASSED:
         raise
     except Exception as e:
         if is_ours(stage):
             raise
-        batch = _last() if _last is not None else None
+        batch = seen.batch
         error = failed(f"{stage.name}.fit", e)
         if batch is not None and batch.num_rows and "id" in batch.schema.names:
             first, last = (int(B.ids(batch)[row]) for row in (0, -1))
             shown = B.show_id(first) if first == last else f"{B.show_id(first)} to {B.show_id(last)}"
-            file = _file_of(slices, first)
+            file = _file_of([piece for part in docs.parts for piece in part.slices], first)
             error = FunctionFailed(error.what, shown, failed("", e, batch).head, file)
         raise error from e
