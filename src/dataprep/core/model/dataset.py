@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
-from dataprep.store import files, hashes
+from dataprep.store import files
+from dataprep.store.hashes import Hashes, fingerprints
 from dataprep.store.key import key
 
 from ..inputs import removed
@@ -45,7 +47,8 @@ class Dataset(Documents):
     the result, call `Pipeline().run(docs, out=DIR)`. parts: the input, divided into shares that are one task each. url:
     the output folder if the Dataset is sealed, else None. manifest: the content of the folder's manifest. left_out:
     files that were listed but are not read. max_bad_files: ReadError is raised if more files than this are bad
-    (damaged, or with too many bad records); None sets no limit.
+    (damaged, or with too many bad records); None sets no limit. last: notes which batch was read last; None: nobody
+    asks. hashes: the content hashes of input files that are known, which are not computed again.
     """
 
     parts: tuple[Part, ...]
@@ -53,6 +56,8 @@ class Dataset(Documents):
     manifest: Manifest | None = field(default=None, hash=False)
     left_out: tuple[Unread, ...] = ()  # found while listing files; no key depends on this or on the limit
     max_bad_files: int | None = 0  # None: no limit
+    last: blame.LastRead | None = field(default=None, compare=False, repr=False)
+    hashes: Hashes = field(default_factory=Hashes, compare=False, repr=False)
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
@@ -63,18 +68,18 @@ class Dataset(Documents):
 
         def hash_of(url: str) -> str:
             try:
-                return hashes.fingerprint(url)
+                return self.hashes.fingerprint(url)
             except ReadError:
                 if url not in may_fail:
                     raise
                 return NOT_OPENED
 
-        return known | hashes.fingerprints((url for url, found in known.items() if not found), hash_of)
+        return known | fingerprints((url for url, found in known.items() if not found), hash_of)
 
     @cached_property
     def part_keys(self) -> list[str]:
         """One hash per part (task) of the content of the part's input, its reader, and the stages still to apply."""
-        return [part.work_key(self.fingerprints) for part in self.parts]
+        return [part.work_key(self.fingerprints, self.hashes.fingerprint) for part in self.parts]
 
     @property
     def tasks(self) -> list[Part]:
@@ -104,7 +109,7 @@ class Dataset(Documents):
 
     @property
     def inputs(self) -> list[dict[str, Any]]:
-        """The input files by number, or what is added to the file numbers of sealed Datasets; hidden if a stage says so."""
+        """The input files by number, or what is added to the file numbers of sealed Datasets."""
         is_hidden = n_hidden(self.stages) > 0
         found: dict[tuple[int, str], dict[str, Any]] = {}
         for part in self.parts:
@@ -138,8 +143,8 @@ class Dataset(Documents):
         return sum(part.n_bytes for part in self.parts)
 
     def of(self, parts: Iterable[Part]) -> Dataset:
-        """Return a Dataset of the given parts, with the `left_out` and `max_bad_files` of this one."""
-        return Dataset(tuple(parts), left_out=self.left_out, max_bad_files=self.max_bad_files)
+        """Return a Dataset of the given parts, with the other fields of this one; it is not sealed."""
+        return replace(self, parts=tuple(parts), url=None, manifest=None)
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Dataset:
         """Return a Dataset that also applies `stages` when it is read; labels: the stages' names in statistics."""
@@ -164,7 +169,8 @@ class Dataset(Documents):
         rows, n_docs = list[Unread](), 0
         for part in self.parts:
             reader = [] if isinstance(part.reader, Sealed) else part.ledgers()[:1]
-            yield from map(blame.reading, part.batches(columns, reader))
+            flow = part.batches(columns, reader)
+            yield from flow if self.last is None else map(self.last.noted, flow)
             for ledger in reader:
                 rows, n_docs = rows + ledger.unread, n_docs + ledger.record.docs_out
             check_unread(rows, self.max_bad_files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -115,11 +115,16 @@ class Part:
         forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
         return (*((forget,) if self.forgotten else ()), *self.stages)
 
-    def work_key(self, fingerprints: Mapping[str, str]) -> str:
-        """Return a hash of the slices' content, the reader, and the stages; fingerprints: {URL: hash} of the files."""
+    def work_key(
+        self, fingerprints: Mapping[str, str], hash_of: Callable[[str], str] = hashes.fingerprint
+    ) -> str:
+        """Return a hash of the slices' content, the reader, and the stages.
+
+        fingerprints: {URL: hash} of the files. hash_of: hashes the content of files that the reader reads beside them.
+        """
         named = [replace(piece, fingerprint=fingerprints[piece.url]) for piece in self.slices]
         beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}
-        more: list[Any] = [[hashes.fingerprint(url) for url in beside]] if beside else []
+        more: list[Any] = [[hash_of(url) for url in beside]] if beside else []
         more += [self.max_window] if self.max_window else []
         paths = [self.reader.named(piece) for piece in self.slices]
         more += [paths] if any(paths) else []

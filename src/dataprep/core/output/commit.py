@@ -15,18 +15,18 @@ import logging
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from rich.filesize import decimal
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.store import failure, files, lease, receipts
-from dataprep.store.as_json import json_bytes
 
 from ..model.batch import NO_IDS, Ids, file_numbers
+from ..run.runner import Runner
 from . import forget_list, owned
-from .audit import CELL, Search, Strings, audit, json_strings
+from .audit import Search, audit, strings_in
 from .changes import compared, first_difference
 from .layout import (
     CUTS,
@@ -45,10 +45,8 @@ from .layout import (
     STEPS,
     UNFINISHED,
     Folder,
-    shard_name,
-    table_name,
 )  # fmt: skip
-from .staging import Staging
+from .staging import EARLIER, Staging
 from .state import Origin, Recipe
 
 log = logging.getLogger("dataprep")
@@ -69,7 +67,7 @@ class Wanted:
 
     recipe: Recipe
     origin: Origin | None = None
-    forgotten: Ids = NO_IDS
+    forgotten: Ids = field(default_factory=lambda: NO_IDS)
     private: bool = False
     steps: frozenset[str] = frozenset()
 
@@ -110,16 +108,15 @@ class Work(Generic[T]):
         gone = [*_stale(Folder(self.out), set(manifest.names())), MANIFEST, RECIPE, RECEIPTS]
         return gone + (_steps_but(Folder(self.out), self.steps) if self.recipe.private else [])
 
-    def commit(self, manifest: Any, searches: Sequence[Search] = (), run: Runner | None = None) -> T:
+    def commit(self, manifest: Any, searches: Sequence[Search], run: Runner) -> T:
         """Make the files of the work the result of the folder, and return it.
 
         manifest: names all of its files. searches: for private strings, by the Runner `run`. Raises Leak, before the
         result changes, if a search finds a string that may not stay.
         """
         files.sweep(self.unfinished.url)
-        written = Strings(MANIFEST, CELL, list(json_strings(json_bytes(manifest.record()))))
         for search in searches:
-            if left := audit(self.out, search, run, also=[written], skip=self.stale(manifest)):
+            if left := audit(self.out, search, run, also=strings_in(MANIFEST, manifest), skip=self.stale(manifest)):
                 which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
                 log.warning(which, len(left), self.out)
         files.write_state(self.unfinished.path(MANIFEST), manifest.record())
@@ -292,7 +289,7 @@ def _swap_in(out: str) -> None:
     begun = Folder(out).unfinished
     manifest = files.read_json(begun.path(MANIFEST))
     moves = [(url, files.join(out, owned.relative(url, begun.url))) for url in owned.ours(out, [UNFINISHED])]
-    kept = {files.join(out, name) for name in (RECIPE, MANIFEST, ORIGIN)}
+    kept = {files.join(out, name) for name in (RECIPE, MANIFEST, ORIGIN, EARLIER)}
     owned.move(*((old, new) for old, new in moves if new not in kept and not IN_WORK.match(new.removeprefix(out))))
     if manifest.get("origin") and files.exists(begun.path(ORIGIN)):
         owned.move((begun.path(ORIGIN), files.join(out, manifest["origin"])))

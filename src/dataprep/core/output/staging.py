@@ -69,7 +69,7 @@ class Staging:
                 is_here = files.is_inside(url, self.out)
                 kept = receipts.moved(record, url, new) if is_here else self._linked(record, url, number)
                 if kept is not None:
-                    receipts.write(new, kept)
+                    files.write_state(new, kept)
 
     def _linked(self, record: Mapping[str, Any], url: str, number: int) -> dict[str, Any] | None:
         """Give the files of a part of another folder a second name among the new ones, without a copy of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -43,12 +43,12 @@ class Account:
         self.unread += unread
         self.saved.append(folder)
 
-    def then(self, stage: Stage, facts: dict[str, Any] | None = None) -> None:
-        """Enter a stage; if everything before it is private, what names or quotes it is removed.
+    def fit(self, label: str, facts: Mapping[str, Any]) -> None:
+        """Enter the facts that an Estimator states; label: its name in statistics."""
+        self.fits.append({**facts, "stage": label})
 
-        facts: what the Estimator that decided it states; None if none did.
-        """
-        self.fits += [] if facts is None else [facts]
+    def then(self, stage: Stage) -> None:
+        """Enter a stage; if everything before it is private, what names or quotes it is removed."""
         if (search := stage.secrets()) is not None:
             self.searches.append(search)
         if stage.hides:
@@ -78,7 +78,7 @@ class Account:
             shards=tuple(shards),
             stats=stats.to_json(),
             saved=self.saved,
-            fits=self.fits,
+            fits=[stated(facts) for facts in self.fits],
             unread=unread,
             origin=origin,
             made_with={"python": platform.python_version_tuple()[:2], "pyarrow": pa.__version__},

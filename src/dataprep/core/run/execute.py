@@ -9,7 +9,6 @@ from dataprep.errors import PlanError
 
 from ..model import blame
 from ..model.dataset import Dataset, open_dataset
-from ..model.describe import stated
 from ..model.estimator import Estimator
 from ..model.stage import Stage
 from ..output.commit import Output, Work
@@ -24,8 +23,7 @@ log = logging.getLogger("dataprep")
 
 def execute(plan: Plan, work: Work[Dataset], context: Context) -> None:
     """Make the result of a plan in the folder of `work`; finished tasks are not repeated."""
-    if context.workers > 1:
-        plan.warm()
+    plan.prepare(context.workers)
     made = _execute(plan.docs, plan, work, context)
     for alarm in made.stats.alarms():
         log.warning(alarm)
@@ -36,21 +34,21 @@ def execute(plan: Plan, work: Work[Dataset], context: Context) -> None:
 def _execute(flow: Dataset, plan: Plan, work: Work[Dataset], context: Context) -> Dataset:
     account = Account(flow)
     for step in plan.steps:
-        stage, facts = step.stage, None
+        stage = step.stage
         if not isinstance(stage, Stage):
             if not flow.is_only_decided:
                 flow = _saved(flow, step, plan, context, account)
             stage = _fit(stage, flow, context, step)
-            facts = {**stated(getattr(stage, "facts", {})), "stage": step.label}
-        account.then(stage, facts)
+            account.fit(step.label, getattr(stage, "facts", {}))
+        account.then(stage)
         flow = flow.then(stage, labels=[step.label])
     return seal(flow, work, context, account, codec="zstd", label="write")
 
 
 def _saved(flow: Dataset, step: Step, plan: Plan, context: Context, account: Account) -> Dataset:
     """Apply the pending stages and save the result in the folder of a step, since an Estimator reads it repeatedly."""
-    output = Output(step.folder.input.url, open_dataset, nested=True, also=step.earlier_inputs)
-    with output.begin(plan.wanted_of(step, flow.stages, flow.stage_names), whole=True) as work:
+    wanted = plan.wanted_of(step, flow.stages, flow.stage_names)
+    with Output(step.input, open_dataset, nested=True, also=step.earlier_inputs).begin(wanted, whole=True) as work:
         if work.result is None:
             seal(flow, work, context, Account(flow), codec="lz4", label=" ".join(flow.stage_names))
     account.save(step.saved, work.finished.stats, work.finished.unread_rows)

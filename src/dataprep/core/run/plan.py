@@ -49,6 +49,11 @@ class Step:
         return self.folder.name
 
     @property
+    def input(self) -> str:
+        """The URL of the saved input of an Estimator."""
+        return self.folder.input.url
+
+    @property
     def saved(self) -> str:
         """The folder of the saved input of an Estimator, relative to the output folder."""
         return f"{STEPS}/{self.name}/{self.folder.input.name}"
@@ -66,7 +71,7 @@ class Plan:
     """What a Pipeline will do.
 
     docs: the input; forgotten documents are dropped right after reading. steps: the stages, with their keys and labels.
-    out: the output folder. wanted: what is to be in it. sources: of the documents; None if they are known after reading.
+    out: the output folder. wanted: what is to be in it. sources: of the documents; None if not known yet.
     """
 
     docs: Dataset
@@ -84,6 +89,7 @@ class Plan:
         """
         check_dataset(docs)
         docs = docs if context.trial is None else context.trial.sample(docs)
+        docs.hashes.load(out)
         check_apart(docs, out, [url for stage in stages for url in getattr(stage, "reads_folders", ())])
         _check_columns(docs, stages)
         lost = lost_by(docs, stages)
@@ -116,8 +122,11 @@ class Plan:
         recipe = Recipe(kind=DATASET, key=step.key, stages=described, forgotten=forgotten, parts=len(self.docs.parts))
         return Wanted(recipe=recipe)
 
-    def warm(self) -> None:
-        """Compile the kernels of readers and stages, before workers start."""
+    def prepare(self, workers: int) -> None:
+        """Keep the hashes of the input files for later runs; if several workers will start, compile all kernels."""
+        self.docs.hashes.save(self.out, self.docs.fingerprints)
+        if workers == 1:
+            return
         for reader in dict.fromkeys(part.reader for part in self.docs.parts):
             reader.warm()
         for stage in (*self.docs.stages, *(step.stage for step in self.steps)):
