@@ -66,9 +66,9 @@ class Account:
         stats = Stats([stage for stats in self.earlier for stage in stats])
         stats.stages += Stats.sum(Stats.from_json(receipt.stats) for receipt in made).stages
         last = max((shard.last_id for shard in shards if shard.last_id is not None), default=0)
-        stated = {f.name: getattr(recipe, f.name) for f in fields(recipe) if f.name != "private"}
+        of_recipe = {f.name: getattr(recipe, f.name) for f in fields(recipe) if f.name != "private"}
         return Manifest(
-            **stated,
+            **of_recipe,
             docs=sum(shard.docs for shard in shards),
             bytes=sum(shard.bytes for shard in shards),
             content=xxhash.xxh3_128_hexdigest("".join(shard.content for shard in shards).encode()),
