@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
+import laws
 from dataprep.core.model import batch as B
 from dataprep.core.model.blame import _file_of, culprit, failed, guarded, located, raised, wrong_value
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.core.run.runner import Local, Serial
+from dataprep.core.run.runner import Serial
 from dataprep.errors import FunctionFailed, PlanError, ReadError, Transient, portable
 from dataprep.store import files
 from laws import batch_of, dataset_of
@@ -113,7 +114,7 @@ def test_workers_name_it_too(tmp_path, name):
     """The same sentence with workers, and the cause travels."""
     docs = dataset_of(tmp_path, TEXTS, parts=2)
     said = []
-    for number, runner in enumerate((Serial(), Local(2))):
+    for number, runner in enumerate((Serial(), laws.TWO)):
         with pytest.raises(FunctionFailed) as e:
             dp.Pipeline(STAGES[name][0]).run(docs, str(tmp_path / f"out{number}"), runner)
         said.append(str(e.value))
@@ -177,7 +178,7 @@ def test_an_error_that_cannot_be_sent_is_not_a_dead_worker():
     cloudpickle.register_pickle_by_value(here)
     try:
         with pytest.raises(RuntimeError, match="Odd: a"):
-            list(Local(2).map(raises, [1, 2]))
+            list(laws.TWO.map(raises, [1, 2]))
     finally:
         cloudpickle.unregister_pickle_by_value(here)
 

@@ -194,7 +194,7 @@ def test_runners_agree_and_the_text_is_cut(corpus, tmp_path) -> None:
     """Serial and two processes seal the same bytes; what is left is the text without its spans; the facts add up."""
     assert len(corpus.parts) > 3
     one = PIPELINE.run(corpus, str(tmp_path / "one"))
-    PIPELINE.run(corpus, str(tmp_path / "two"), dp.Local(2))
+    PIPELINE.run(corpus, str(tmp_path / "two"), laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     rows = corpus.table(["id", "text"]).to_pylist()
     texts = [row["text"].encode() for row in rows]

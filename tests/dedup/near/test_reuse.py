@@ -256,7 +256,7 @@ def test_small_indexes_give_the_same_against(tmp_path, monkeypatch, count) -> No
     old = seal(tmp_path, "old", texts_of(1, 200))
     made = MinHash(threshold=0.5, against=old.url, **SURE)
     whole = seal(tmp_path, "new", texts_of(2, 100), made)
-    docs, both = dp.read(str(tmp_path / "new.jsonl")), dp.Local(2)
+    docs, both = dp.read(str(tmp_path / "new.jsonl")), laws.TWO
     assert verdicts(dp.Pipeline(made).run(docs, str(tmp_path / "two"), both).url) == verdicts(whole.url)
     count.clear()
     higher = dp.Pipeline(made.at(0.8)).run(docs, str(tmp_path / "two"), replace=True)

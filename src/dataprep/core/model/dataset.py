@@ -28,10 +28,11 @@ from .documents import Documents
 from .notebook import shown_in_notebooks
 from .part import Part, Sealed
 from .reader import Slice
-from .stage import Head, Stage
-from .stats import Stats
+from .stage import Head, Stage, n_hidden
+from .stats import HIDDEN, Stats
 from .tables import SCHEMAS, read_rows
-from .unread import NOT_OPENED, Unread, check_unread, read_unread, unread_table
+from .unread import NOT_OPENED, Unread, check_unread, read_unread, rows_of, unread_table
+from .verdict import Verdict
 
 SPREAD = 8  # parts that a sample is taken from
 
@@ -90,6 +91,38 @@ class Dataset(Documents):
     def stages(self) -> tuple[Stage, ...]:
         """The stages that are applied to the documents each time they are read."""
         return self.parts[0].stages if self.parts else ()
+
+    @property
+    def stage_names(self) -> tuple[str, ...]:
+        """The names, in statistics, of the stages that are applied each time that the documents are read."""
+        return self.parts[0].stage_names if self.parts else ()
+
+    @property
+    def is_only_decided(self) -> bool:
+        """True if all stages to apply are decisions of Estimators, so that nothing must be saved before the next."""
+        return all(isinstance(stage, Verdict) for stage in self.stages)
+
+    @property
+    def inputs(self) -> list[dict[str, Any]]:
+        """The input files by number, or what is added to the file numbers of sealed Datasets; hidden if a stage says so."""
+        is_hidden = n_hidden(self.stages) > 0
+        found: dict[tuple[int, str], dict[str, Any]] = {}
+        for part in self.parts:
+            kind = "offset" if isinstance(part.reader, Sealed) else "file"
+            for piece in part.slices:
+                name, source = (HIDDEN, HIDDEN) if is_hidden else (files.name_of(piece.url), piece.source)
+                found.setdefault((piece.file, name), {kind: piece.file, "name": name, "source": source})
+        return list(found.values())
+
+    @property
+    def last_file(self) -> int:
+        """The largest number of an input file, or that is added to the file numbers of a Dataset."""
+        return max((piece.file for part in self.parts for piece in part.slices), default=0)
+
+    @property
+    def unread_rows(self) -> list[Unread]:
+        """The files that were not read."""
+        return rows_of(self.unread())
 
     @property
     def columns(self) -> list[str]:

@@ -16,7 +16,6 @@ from dataprep.store import compress, files, hashes
 from dataprep.store.key import key
 
 from ..output.layout import at_hand
-from ..run.workers import begin_slice
 from . import batch as B
 from . import blame
 from .batch import Batch, Ids
@@ -27,6 +26,7 @@ from .stage import Stage
 from .tables import FileWriter, checked
 from .unread import BAD, stopped_at, unread_of
 from .verdict import CutSpans, DropIds, Verdict
+from .worker import begin_slice
 
 REOPEN = (
     "if documents were forgotten since the Dataset was opened, open it again; otherwise `dataprep verify DIR --repair "

@@ -131,6 +131,12 @@ class Folder:
         return self.stated or self._state(RECIPE, Recipe)
 
     @property
+    def forgotten(self) -> str | None:
+        """The hash of the ids that were left out of the result; None if there were none, or if it is not known."""
+        found = self.recipe
+        return None if found is None else found.forgotten
+
+    @property
     def origin(self) -> Origin | None:
         """The input files; None if they are hidden or unknown."""
         with contextlib.suppress(CorruptShard):
