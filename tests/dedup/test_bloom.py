@@ -310,7 +310,7 @@ def test_a_document_that_is_left_too_short_is_dropped(tmp_path) -> None:
     assert clean.table().column("text").to_pylist() == ["head\none", "two", "\n\n", "a\n\nb", "c\n\nd"]
     drops = pq.read_table(tmp_path / "out" / "drops").to_pylist()
     assert [d["reason"] for d in drops] == ["left_too_short"] * 2
-    (fit,) = clean.manifest["fits"]
+    (fit,) = clean.manifest.fits
     assert (fit["stage"], fit["keys"], fit["entered"], fit["spans"]) == ("Bloom", 12, 7, 5)
 
 

@@ -263,7 +263,7 @@ def test_diversify_in_a_pipeline(tmp_path) -> None:
     assert set(book.dropped) == {"semantic_duplicate", "prototype"}
     assert one.count + book.docs_dropped == len(texts)
     assert one.table().column("text").to_pylist().count("") == 2
-    assert one.manifest["fits"][0]["prototypes"] == book.total(book.dropped["prototype"]).docs
+    assert one.manifest.fits[0]["prototypes"] == book.total(book.dropped["prototype"]).docs
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class Older:
         except (ReadError, CorruptShard) as e:
             msg = f"against={given!r} must be the folder of a complete sealed Dataset: {e}"
             raise PlanError(msg) from e
-        return cls(given, docs, str(docs.manifest["content"]))
+        return cls(given, docs, docs.sealed.content)
 
 
 def folders_of(against: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class Joined:
         parts, offset, firsts = [], 0, [0]
         for old in older:
             parts += [replace(part, files_before=offset) for part in old.docs.parts]
-            offset += int(old.docs.manifest["last_file"]) + 1
+            offset += old.docs.sealed.last_file + 1
             firsts.append(offset << B.POSITION_BITS)
         most = f"against= names Datasets of {offset:,} input files; there must be fewer than {MAX_FILES // 2:,}"
         require(offset < MAX_FILES // 2, most)

@@ -109,9 +109,7 @@ class Clusters:
         input_files: list[int] = []
         for folder in datasets(self.url):
             docs = open_dataset(folder.url)
-            input_files += [
-                row["file"] for row in docs.manifest["inputs"] if row.get("source") == source and "file" in row
-            ]
+            input_files += [row["file"] for row in docs.sealed.inputs if row.get("source") == source and "file" in row]
             for batch in docs.batches(["id", "source"]):
                 at = np.searchsorted(self.ids, B.ids(batch))
                 hit = np.flatnonzero(at < len(self.ids))

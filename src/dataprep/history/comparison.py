@@ -206,7 +206,7 @@ def _add_tokens(found: Comparison) -> None:
     if None in shards:
         return
     found.has_tokens = True
-    if shards[0].manifest.get("tokenizer") != shards[1].manifest.get("tokenizer"):  # type: ignore[union-attr]
+    if shards[0].manifest.tokenizer != shards[1].manifest.tokenizer:  # type: ignore[union-attr]
         found.warnings.append("the two were encoded by different tokenizers: their tokens are not the same unit")
     for side, mine, other in ((found.lost, shards[0], found.b), (found.gained, shards[1], found.a)):
         for split in dict.fromkeys(s["split"] for s in mine.shards):  # type: ignore[union-attr]
@@ -221,7 +221,7 @@ def _shards_of(docs: Dataset) -> Shards | None:
     run = Folder(str(docs.url)).parent.url
     if not files.is_local(run):
         return None
-    found = (f for f in token_folders(run) if f.manifest.get("documents") == docs.count)
+    found = (f for f in token_folders(run) if f.token_manifest is not None and f.token_manifest.documents == docs.count)
     folder = next(found, None)
     return None if folder is None else Shards.open(files.path_of(folder.url))
 

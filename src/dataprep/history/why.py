@@ -166,8 +166,8 @@ def _rows(row: type[AnyRow], kind: str, folders: Sequence[str], id_: int) -> Ite
 def _row(url: str, id_: int) -> dict[str, Any] | None:
     """Return the row of a document in a sealed Dataset, or None."""
     folder = Folder(url)
-    for shard in folder.manifest["shards"]:
-        if shard["last_id"] is not None and int(shard["last_id"]) >= id_:
-            for row in rows_of_id(folder.path(shard["name"]), id_):
+    for shard in folder.sealed.shards:
+        if shard.last_id is not None and shard.last_id >= id_:
+            for row in rows_of_id(folder.path(shard.name), id_):
                 return row
     return None

@@ -116,7 +116,7 @@ def test_an_older_shard_without_documents_needs_no_keys(tmp_path, caplog, count)
     docs = laws.dataset_of(tmp_path, texts, parts=2)
     stages = MinHash(), dp.Filter(lambda text: not text.startswith("b"))
     old = dp.Pipeline(*stages).run(docs, str(tmp_path / "old"))
-    assert [shard["docs"] for shard in old.manifest["shards"]] == [3, 0]
+    assert [shard.docs for shard in old.manifest.shards] == [3, 0]
     caplog.clear(), count.clear()
     new = dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "out"))
     assert "hashed now" not in caplog.text
@@ -232,7 +232,7 @@ def test_what_older_dumps_hold_goes(tmp_path, own, count, caplog) -> None:
         assert (row["kept_in"], row["kept"]) == (home, id_)
         assert row["similarity"] == pytest.approx(similarity)
     assert {row["kept_in"] for row in found.values()} == {None, *(d.url for d in dumps)}
-    assert clean.manifest["fits"][0]["documents"] == 90
+    assert clean.manifest.fits[0]["documents"] == 90
 
 
 def against_by_force(old: list[str], new: list[str], order: list[int], threshold: float) -> dict[int, tuple]:

@@ -199,6 +199,14 @@ class Dataset(Documents):
         return self.count > 0 if self._is_counted else any(batch.num_rows for batch in self.batches(["id"]))
 
     @property
+    def sealed(self) -> Manifest:
+        """The manifest of this Dataset. Raises PlanError if it is not sealed (complete)."""
+        if self.manifest is None:
+            msg = f"{self!r} is not sealed; open a finished folder with dp.open_dataset, or run a Pipeline first"
+            raise PlanError(msg)
+        return self.manifest
+
+    @property
     def stats(self) -> Stats:
         """The statistics of each stage that made this Dataset; empty if no Pipeline made it."""
         return Stats.from_json([] if self.manifest is None else self.manifest.stats)

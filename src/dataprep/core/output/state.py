@@ -191,6 +191,11 @@ class Manifest(Recipe):
     origin: str | None = None
     made_with: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def recipe(self) -> Recipe:
+        """The input and the stages alone."""
+        return Recipe(**{one.name: getattr(self, one.name) for one in fields(Recipe) if one.name != "more"})
+
     def tables(self, kind: str) -> list[str]:
         """Return the paths of the tables of all parts; kind: "drops" or "cuts"."""
         return [*dict.fromkeys(name for shard in self.shards if (name := getattr(shard, kind)) is not None)]
