@@ -16,7 +16,8 @@ from dataprep.core.output.layout import INDEX, INPUT, REPORT, SPANS, TOKENS, VER
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.dedup.bloom import Bloom
 from dataprep.errors import DataprepError, PlanError
-from dataprep.search import claim
+from dataprep.core.output.state import INDEX as INDEX_KIND
+from dataprep.search.index import remove_index
 from dataprep.store import files, receipts
 
 from .family import Relative, stating_folders
@@ -57,12 +58,12 @@ def remove_indexes(url: str, changed: Collection[str]) -> Iterator[str]:
     places, names = {files.real(at) for at in changed}, {files.name_of(at) for at in changed}
     for at in stating_folders(url):
         folder = Folder(at)
-        if folder.recipe.get("kind") != claim.KIND:
+        if folder.recipe.get("kind") != INDEX_KIND:
             continue
         homes = [home_of(row["url"]) for row in folder.origin.get("files", [])]
         urls = [home.url for home in homes if home is not None]
         moved = {files.name_of(home) for home in urls if not files.exists(home)}  # with the run
-        if (places & {files.real(home) for home in urls} or names & moved) and claim.remove(at):
+        if (places & {files.real(home) for home in urls} or names & moved) and remove_index(at):
             yield f"{at} (an index of the texts)"
 
 

@@ -21,12 +21,12 @@ from dataprep.core.output.layout import (
 )  # fmt: skip
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError
-from dataprep.search.claim import INDEX as INDEX_FILE
+from dataprep.search.index import is_index
 from dataprep.store import files, lease
 from dataprep.store.atomic import JOURNAL
 from dataprep.tokens.shards.verify import Problem
 
-from .verify import JSON_STATE, is_index, verify
+from .verify import JSON_STATE, verify
 from .verify_models import kind_of
 
 STATE = {*JSON_STATE, JOURNAL}
@@ -90,7 +90,7 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
         for folder, problems in results.items():
             names = {problem.file for problem in problems}
             if is_index(folder.url):  # the next search makes again what is missing
-                owned.remove(folder.url, names | ({INDEX_FILE} if names - {RECIPE, ORIGIN} else set()))
+                owned.remove(folder.url, names | ({MANIFEST} if names - {RECIPE, ORIGIN} else set()))
                 continue
             for manifest in {folder.path(MANIFEST), home_of_step(folder).path(MANIFEST)}:
                 if folder in hiding and MANIFEST not in names and files.exists(manifest):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.export import check_file_apart
 from dataprep.core.output import owned
-from dataprep.core.output.claim import check_apart
+from dataprep.core.run.plan import check_apart
 from dataprep.errors import CorruptShard, StaleOutput
 from dataprep.store import files, receipts
 
