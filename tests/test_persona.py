@@ -451,7 +451,7 @@ def test_a_large_vocabulary_is_stored_as_uint32(tmp_path, caplog):
     tok = dp.Tokenizer.from_merges(pairs, special=["<|im_start|>", "<|im_end|>"])
     said = [(NAMES[k % 2], f"{' '.join(WORDS[:5])} {k}") for k in range(60)]
     result = persona(write_chat(tmp_path, said), NAMES[1], tmp_path / "out", tokenizer=tok, val=0)
-    assert result.shards.manifest["dtype"] == "uint32"
+    assert result.shards.manifest.dtype == "uint32"
     assert "stored as uint32" in caplog.text
     assert len(lines_of(result.jsonl["train"])) == len(result.shards.split("train"))
 
