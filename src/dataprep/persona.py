@@ -36,9 +36,9 @@ from dataprep.core.output.audit import audit
 from .core.model.batch import Batch, parse_id, show_id
 from .core.model.dataset import Dataset
 from .core.output import owned
-from .core.run.plan import check_apart
 from .core.pipeline import Pipeline
 from .core.run.context import context_of
+from .core.run.plan import check_apart
 from .core.run.runner import Runner
 from .dedup.minhash import MinHash
 from .errors import PlanError
@@ -258,8 +258,8 @@ def persona(
     words = receipts.once(f"{folder}/learned.json", key([3, docs.key, windows.key]), count)["words"]
     more = [given for given in (names, refused, known.all_strings()) if given]
     mine = tuple(dict.fromkeys((*own, *(one for name in names_of_person for one in known.strings_of(name)))))
-    of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
-    work = key([5, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, mine])
+    of_all = made.transcripts.manifest.recipe if made.transcripts else None
+    work = key([5, usual, docs.key, windows.key, shards.manifest.recipe, of_all, more, mine])
     receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, mine, written, usual))
     return replace_(made, words=LearnedWords.of_rows(words))
 

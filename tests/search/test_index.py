@@ -232,7 +232,7 @@ def test_mistakes_are_sentences(dataset, build, tmp_path):
     (tmp_path / "c" / "thesis.tex").write_text("mine")
     with pytest.raises(StaleOutput, match=r"thesis\.tex"):
         build(docs, out=str(tmp_path / "c"))
-    (tmp_path / "a" / "index.json").write_text("[]")
+    (tmp_path / "a" / "manifest.json").write_text("[]")
     with pytest.raises(CorruptShard, match="does not describe a suffix-array index"):
         SuffixIndex.open(str(tmp_path / "a"))
 

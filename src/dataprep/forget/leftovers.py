@@ -13,11 +13,11 @@ from dataprep.core.model.notebook import text
 from dataprep.core.model.verdict import CutSpans, DropIds
 from dataprep.core.output import owned
 from dataprep.core.output.layout import INDEX, INPUT, REPORT, SPANS, VERDICTS, Folder, home_of
-from dataprep.core.output.state import INDEX as SUFFIX_INDEX
+from dataprep.core.output.state import INDEX as INDEX_KIND
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.dedup.bloom import Bloom
 from dataprep.errors import DataprepError, PlanError
-from dataprep.search import claim
+from dataprep.search.index import remove_index
 from dataprep.store import files, receipts
 
 from .family import Relative, stating_folders
@@ -58,13 +58,13 @@ def remove_indexes(url: str, changed: Collection[str]) -> Iterator[str]:
     places, names = {files.real(at) for at in changed}, {files.name_of(at) for at in changed}
     for at in stating_folders(url):
         folder = Folder(at)
-        if folder.recipe is None or folder.recipe.kind != SUFFIX_INDEX:
+        if folder.recipe is None or folder.recipe.kind != INDEX_KIND:
             continue
         origin = folder.origin
         homes = [home_of(row.url) for row in (() if origin is None else origin.files)]
         urls = [home.url for home in homes if home is not None]
         moved = {files.name_of(home) for home in urls if not files.exists(home)}  # with the run
-        if (places & {files.real(home) for home in urls} or names & moved) and claim.remove(at):
+        if (places & {files.real(home) for home in urls} or names & moved) and remove_index(at):
             yield f"{at} (an index of the texts)"
 
 

@@ -20,12 +20,12 @@ from dataprep.core.output.layout import (
 )  # fmt: skip
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError
-from dataprep.search.claim import INDEX as INDEX_FILE
+from dataprep.search.index import is_index
 from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import JOURNAL
 from dataprep.tokens.shards.verify import Problem
 
-from .verify import JSON_STATE, UNNAMED, is_index, origin_url, verify
+from .verify import JSON_STATE, UNNAMED, origin_url, verify
 from .verify_models import kind_of
 
 STATE = {*JSON_STATE, JOURNAL}
@@ -91,7 +91,7 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
         for folder, problems in results.items():
             names = {problem.file for problem in problems}
             if is_index(folder.url):  # the next search makes again what is missing
-                owned.remove(folder.url, names | ({INDEX_FILE} if names - {RECIPE, ORIGIN} else set()))
+                owned.remove(folder.url, names | ({MANIFEST} if names - {RECIPE, ORIGIN} else set()))
                 continue
             paths = {one for name in names for one in _files_of(folder, name)}
             for manifest in {folder.path(MANIFEST), home_of_step(folder).path(MANIFEST)}:
@@ -144,7 +144,7 @@ def _check_input(folder: Folder) -> None:
     """Raise PlanError if an input file of a folder is missing, since then no damaged part can be made again."""
     home = home_of_step(folder)
     origin = home.any_origin
-    rows = [] if origin is None else [*(row.url for row in origin.files), *(row["url"] for row in origin.sources)]
+    rows = [] if origin is None else [*(row.url for row in origin.files), *(row.url for row in origin.sources)]
     urls = [url for url in rows if files.is_local(url) and not files.exists(url)]
     homes = {url: home_of(url) for url in urls}  # of a Dataset; `dataprep forget` gives its shards other names
     missing = [url for url, home in homes.items() if home is None or not home.is_of_a_run]

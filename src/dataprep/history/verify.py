@@ -34,8 +34,7 @@ from dataprep.core.output.state import DATASET, TOKENS, File, Manifest
 from dataprep.core.run import quarantine
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError, counted, raise_if_short
-from dataprep.search.claim import INDEX
-from dataprep.search.index import index_manifest
+from dataprep.search.index import index_manifest, is_index
 from dataprep.search.shard import KINDS, SHARDS
 from dataprep.store import files, hashes, receipts
 from dataprep.store.atomic import JOURNAL, is_journal, journaled, n_damaged
@@ -110,11 +109,6 @@ def _sealed(url: str) -> list[Folder]:
     return [*datasets, *token_folders(url), *(Folder(at) for at in dict.fromkeys(homes) if is_index(at)), *models]
 
 
-def is_index(url: str) -> bool:
-    """Return whether a folder has a finished search index."""
-    return files.exists(files.join(url, INDEX)) and files.exists(files.join(url, SHARDS))
-
-
 def _damaged_state(url: str) -> list[Problem]:
     """Return the damage of the files in a folder that no receipt states: lists of what was written and decided."""
     problems = _damaged_json(url, JSON_STATE)
@@ -156,13 +150,15 @@ def _damaged_results(folder: Folder, run: Runner) -> list[Problem]:
 def _index(folder: Folder, run: Runner) -> list[Problem]:
     """Compare the files of a search index with what its receipts (records of the work) state."""
     try:
-        wanted = {files.join(SHARDS, s["name"] + kind) for s in index_manifest(folder.url)["shards"] for kind in KINDS}
-        stated = [name for name in files.listdir(folder.path(SHARDS)) if name.endswith(".json")]
-        written = [f for name in stated for f in receipts.read(folder.path(SHARDS, name))["files"]]
+        manifest = index_manifest(folder.url)
+        wanted = {shard.name + kind for shard in manifest.shards for kind in KINDS}
+        home = SHARDS if manifest.generation == 1 else f"{SHARDS}.g{manifest.generation}"
+        stated = [name for name in files.listdir(folder.path(home)) if name.endswith(".json")]
+        written = [f for name in stated for f in receipts.read(folder.path(home, name))["files"]]
     except DataprepError as e:
-        return [Problem(INDEX, " ".join(str(e).split()), INDEX_AGAIN)]
+        return [Problem(MANIFEST, " ".join(str(e).split()), INDEX_AGAIN)]
     problems = _damaged_json(folder.url, (RECIPE, ORIGIN))
-    items = [_StoredFile(folder.url, files.join(SHARDS, f["name"]), f["size"], f["hash"]) for f in written]
+    items = [_StoredFile(folder.url, files.join(home, f["name"]), f["size"], f["hash"]) for f in written]
     problems += [problem for found in run.map(_check, items, "verify") for problem in found]
     problems += [Problem(name, "no receipt states it", "") for name in sorted(wanted - {item.name for item in items})]
     return [Problem(problem.file, problem.found, INDEX_AGAIN) for problem in problems]
@@ -293,8 +289,7 @@ def stated_totals(url: str) -> dict[str, Any]:
         return {"kind": kind, **dict.fromkeys(("documents", "bytes", "tokens", "root"))}
     if is_index(url):
         found = index_manifest(url)
-        totals = {"kind": found["kind"], "documents": found["docs"], "bytes": found["bytes"]}
-        return {**totals, "tokens": None, "root": None}
+        return {"kind": found.kind, "documents": found.docs, "bytes": found.bytes, "tokens": None, "root": None}
     tokens = Folder(url).token_manifest
     if tokens is not None:
         totals = {"kind": TOKENS, "documents": tokens.documents, "bytes": tokens.bytes}

@@ -83,7 +83,7 @@ def tokens(summary: RunSummary) -> str:
         f"{t.n_tokens:,} tokens of {len(t):,} documents, {t.n_bytes / max(1, t.n_tokens):.2f} bytes per token, "
         f"a vocabulary of {t.vocab_size:,}."
     )
-    rows = [(text(s["name"]), text(s["split"]), f"{s['documents']:,}", f"{s['tokens']:,}") for s in t.shards]
+    rows = [(text(s.name), text(s.split), f"{s.documents:,}", f"{s.tokens:,}") for s in t.shards]
     more = f'<p class="note">and {len(rows) - MOST_SHARDS:,} more shards</p>' if len(rows) > MOST_SHARDS else ""
     heads = ["shard", "split", "documents", "tokens"]
     return section("tokens", "Tokens", lead, card(table(heads, rows[:MOST_SHARDS], "Token shards"), more))
@@ -134,7 +134,7 @@ def recipe(summary: RunSummary) -> str:
         )
     if summary.tokens is not None:
         shards = summary.tokens.manifest
-        key, tokenizer = text(shards.recipe), text(shards.tokenizer["hash"])
+        key, tokenizer = text(shards.recipe), text(shards.tokenizer and shards.tokenizer.hash)
         note = f"split {text(shards.split)}<br>key <code>{key}</code> tokenizer <code>{tokenizer}</code>"
         steps.append(f'<div class="step"><h3>token shards</h3><p class="note">{note}</p></div>')
     rows = [("dataprep", __version__), *_made_with(summary), *_seeds(summary)]

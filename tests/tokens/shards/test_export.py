@@ -132,7 +132,7 @@ def test_round_trip(tok, tmp_path, form):
         assert [tok.decode(mine.document(k)) for k in range(len(mine))] == found
     assert back.n_bytes == shards.n_bytes
     assert verify_shards(tmp_path / "b") == []
-    assert back.manifest["imported"][0]["form"] == form
+    assert back.manifest.imported[0]["form"] == form
 
 
 def test_import_finds_the_tokenizer_of_the_files(tok, tmp_path, dataprep, caplog):
@@ -176,7 +176,7 @@ def test_import_is_its_plain_twin(tmp_path_factory, ids, limit, has_header):
         expected = expected[:-1]
     back = import_tokens(home, tok, home / "s", shard_tokens=limit)
     assert ["".join(map(str, back.document(k).tolist())) for k in range(len(back))] == expected
-    assert all(s["tokens"] <= limit or s["documents"] == 1 for s in back.shards)
+    assert all(s.tokens <= limit or s.documents == 1 for s in back.shards)
     assert verify_shards(home / "s") == []
 
 

@@ -155,8 +155,8 @@ def test_a_document_longer_than_a_shard(tok, tmp_path):
     """It stands alone in a shard of its own, and nothing of it is lost."""
     rows = ["rain " * 5, "the north " * 3_000, "rain"]
     shards = dp.encode(laws.dataset_of(tmp_path, rows), tok, out=tmp_path / "s", val=0, shard_tokens=500)
-    assert [s["documents"] for s in shards.shards] == [1, 1, 1]
-    assert shards.shards[1]["tokens"] > 500
+    assert [s.documents for s in shards.shards] == [1, 1, 1]
+    assert shards.shards[1].tokens > 500
     assert tok.decode(shards.document(1)) == rows[1]
-    assert np.array_equal(shards.ends(1), [shards.shards[1]["tokens"]])
+    assert np.array_equal(shards.ends(1), [shards.shards[1].tokens])
     assert verify_shards(tmp_path / "s") == []

@@ -51,9 +51,7 @@ def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) ->
     return {} if prefix is None else {prefix + name: kind for name, kind in columns.items()}
 
 
-def annotated(
-    verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "", *, sized: bool = True
-) -> Verdict:
+def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "", *, sized: bool = True) -> Verdict:
     """Return a stage that writes the decisions of `verdict` as columns, or `verdict` itself if `prefix` is None.
 
     prefix: the beginning of the columns' names. centroids, sized: as in AnnotateClusters. Clusters are written to a

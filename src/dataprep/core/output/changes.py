@@ -59,6 +59,8 @@ def _files_by_place(origin: Origin) -> dict[Place, dict[str, str]]:
     found: dict[Place, dict[str, str]] = {}
     for row in origin.files:
         found.setdefault(_place(row, sealed=sealed[row.reader]), {})[row.url] = row.fingerprint
+    for source in origin.sources:  # of a mixture, each is a folder
+        found[source.url, None, source.name] = {source.url: source.root}
     return found
 
 
@@ -103,23 +105,11 @@ def first_difference(folder: Folder, found: Recipe, recipe: Recipe, origin: Orig
 
     found, recipe: the folder's recipe, and that of this run. origin: the input files of this run.
     """
-    return _stages(found.stages, recipe.stages) or _files(folder.origin, origin) or (
-        UNKNOWN if folder.origin is not None else UNLISTED
+    return (
+        _stages(found.stages, recipe.stages)
+        or _files(folder.origin, origin)
+        or (UNKNOWN if folder.origin is not None else UNLISTED)
     )
-
-
-def changed_settings(
-    found: Mapping[str, Any], settings: Mapping[str, Any], before: Origin | None, now: Origin | None
-) -> str:
-    """Return the first difference between the settings that made a folder and new ones, as the end of a sentence.
-
-    found, settings: the folder's settings, and those of this run; a name that only one of them has is not compared.
-    before, now: the input files, which are compared if no setting differs.
-    """
-    for name, value in settings.items():
-        if name in found and found[name] != value:
-            return f"{name} was {_value(found[name])} there, and is {_value(value)} now"
-    return _files(before, now) or UNKNOWN
 
 
 def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str:
@@ -160,11 +150,15 @@ def spelled(description: Mapping[str, Any]) -> str:
 def _files(before: Origin | None, now: Origin | None) -> str:
     """Return the first input file that is new, missing or has other content; empty if none is, or if none is known."""
     changes = compared(before, now)
-    for what, urls in () if changes is None else (
-        ("is new", changes.new),
-        ("is not in the input any more", changes.gone),
-        ("is empty now, or cannot be opened", changes.unreadable),
-        ("has other content", changes.changed),
+    for what, urls in (
+        ()
+        if changes is None
+        else (
+            ("is new", changes.new),
+            ("is not in the input any more", changes.gone),
+            ("is empty now, or cannot be opened", changes.unreadable),
+            ("has other content", changes.changed),
+        )
     ):
         if urls:
             more = f" (and {len(urls) - 1:,} more)" if len(urls) > 1 else ""

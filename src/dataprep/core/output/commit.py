@@ -24,7 +24,7 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.store import failure, files, lease, receipts
 
 from ..model.batch import NO_IDS, Ids, file_numbers
-from ..run.runner import Runner
+from ..run.runner import Runner, Serial
 from . import forget_list, owned
 from .audit import Search, audit, strings_in
 from .changes import compared, first_difference
@@ -35,6 +35,7 @@ from .layout import (
     DROPS,
     FORGET_LIST,
     INDEX,
+    INDEX_FILE,
     MANIFEST,
     ORIGIN,
     RECEIPTS,
@@ -47,12 +48,16 @@ from .layout import (
     Folder,
 )  # fmt: skip
 from .staging import EARLIER, Staging
-from .state import Origin, Recipe
+from .state import DATASET, TOKENS, Origin, Recipe
+from .state import INDEX as INDEX_KIND
 
 log = logging.getLogger("dataprep")
 
+SERIAL = Serial()
+
 T = TypeVar("T")
 TABLES = (DATA, DROPS, CUTS)
+NOUNS = {DATASET: "a Dataset", TOKENS: "token shards", INDEX_KIND: "a search index"}
 IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinished: what is no part of the result
 
 
@@ -62,7 +67,8 @@ class Wanted:
 
     recipe: the input and the stages. origin: the input files; None if a stage hides them. forgotten: ids of the
     documents to leave out, uint64[n]. private: whether the result before must not be kept, since a stage hides what it
-    may hold. steps: names of the folders of steps that the result may refer to.
+    may hold. steps: names of the folders of steps that the result may refer to. again: what is done if only the input
+    changed, as the end of a warning; None: parts that did not change are kept.
     """
 
     recipe: Recipe
@@ -70,6 +76,7 @@ class Wanted:
     forgotten: Ids = field(default_factory=lambda: NO_IDS)
     private: bool = False
     steps: frozenset[str] = frozenset()
+    again: str | None = None
 
 
 @dataclass
@@ -108,7 +115,7 @@ class Work(Generic[T]):
         gone = [*_stale(Folder(self.out), set(manifest.names())), MANIFEST, RECIPE, RECEIPTS]
         return gone + (_steps_but(Folder(self.out), self.steps) if self.recipe.private else [])
 
-    def commit(self, manifest: Any, searches: Sequence[Search], run: Runner) -> T:
+    def commit(self, manifest: Any, searches: Sequence[Search] = (), run: Runner = SERIAL) -> T:
         """Make the files of the work the result of the folder, and return it.
 
         manifest: names all of its files. searches: for private strings, by the Runner `run`. Raises Leak, before the
@@ -218,14 +225,14 @@ class Output(Generic[T]):
         folder, names = Folder(self.url), set(files.listdir(self.url))
         found, begun = folder.recipe, folder.unfinished.recipe
         if not self.nested:
-            searched = names & DATASET_FILES - ({STEPS} if found or begun else set())
-            owned.refuse(self.url, owned.strangers(self.url, DATASET_FILES | {FORGET_LIST}, searched))
+            owned.refuse(self.url, self._strangers(wanted.recipe.kind, names, has_steps=bool(found or begun)))
         other = found if found is not None else begun if self._is_begun() else None
         if other is not None and not wanted.recipe.is_same(other) and not self.nested:
             self._check_other(folder if found is not None else folder.unfinished, other, wanted, replace=replace)
         if not self.nested:
             owned.begin(self.url)
-        if begun is not None and begun.forgotten != wanted.recipe.forgotten:
+        is_of_use = begun is None or begun.is_same(wanted.recipe) or wanted.recipe.kind == DATASET
+        if begun is not None and (not is_of_use or begun.forgotten != wanted.recipe.forgotten):
             owned.remove(self.url, [UNFINISHED])
         elif files.exists(folder.unfinished.path(MANIFEST)):
             files.remove(folder.unfinished.path(MANIFEST))
@@ -238,6 +245,17 @@ class Output(Generic[T]):
         homes = [home for home in (folder, *self.also) if home.forgotten == wanted.recipe.forgotten]
         self._work(wanted, None).files.enter(homes)
 
+    def _strangers(self, kind: str, names: set[str], *, has_steps: bool) -> list[str]:
+        """Return the files of others that are in the way of a result of a kind; names: those in the folder."""
+        if kind == TOKENS:  # beside which other files may be
+            state = {MANIFEST, RECIPE, UNFINISHED, REPLACED}
+            own = [n for n in names if n in state or (RESULT_FILE.fullmatch(n) and not n.startswith("tokenizer"))]
+            return owned.foreign(self.url, own)
+        known = {name for name in names if INDEX_FILE.fullmatch(name)} if kind == INDEX_KIND else {FORGET_LIST}
+        return owned.strangers(
+            self.url, DATASET_FILES | known, names & (DATASET_FILES | known) - ({STEPS} if has_steps else set())
+        )
+
     def _is_begun(self) -> bool:
         """Return whether there is unfinished work with a result: a recipe alone is none."""
         some = set(files.listdir(Folder(self.url).unfinished.url)) - {RECIPE, ORIGIN}
@@ -245,6 +263,10 @@ class Output(Generic[T]):
 
     def _check_other(self, home: Folder, other: Recipe, wanted: Wanted, *, replace: bool) -> None:
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
+        if other.kind != wanted.recipe.kind:
+            what = f"{self.url} holds {NOUNS.get(other.kind)}, not {NOUNS[wanted.recipe.kind]}"
+            msg = f"{what}; give another folder as out"
+            raise StaleOutput(msg)
         if not replace and other.key == wanted.recipe.key:
             raise forget_list.stale(self.url)
         changes = compared(home.origin, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
@@ -260,7 +282,7 @@ class Output(Generic[T]):
         works = [None if origin is None else origin.work for origin in (home.origin, wanted.origin)]
         if changes is not None and works[0] == works[1] and (changes.changed or not changes.same):
             then = "making their parts again" if changes.same else "keeping the parts that are the same"
-            log.warning("%s", changes.sentence(then))
+            log.warning("%s", changes.sentence(wanted.again or then))
         elif works[0] != works[1]:
             self._check_room()
 
@@ -321,8 +343,9 @@ def _settle(out: str, steps: frozenset[str]) -> None:
 def _stale(folder: Folder, named: set[str]) -> list[str]:
     """Return the paths of the files of a result that are not among `named`, and of what was made from the result."""
     there = [f"{kind}/{name}" for kind in TABLES for name in files.listdir(folder.path(kind))]
-    there += [name for name in files.listdir(folder.url) if RESULT_FILE.fullmatch(name)]
-    stale = sorted(set(there) - named)
+    own = RESULT_FILE if folder.index_manifest is None else INDEX_FILE
+    there += [name for name in files.listdir(folder.url) if own.fullmatch(name)]
+    stale = sorted(set(there) - named - {name.partition("/")[0] for name in named})
     return stale + [name for name in (REPORT, INDEX) if stale and files.exists(folder.path(name))]
 
 

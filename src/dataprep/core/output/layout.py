@@ -9,7 +9,7 @@ OUT/data/              documents (shards)
 OUT/drops/ cuts/       tables of dropped documents, and of spans cut out of texts, one per part (task)
 OUT/receipts/          records of finished work, one per part
 OUT/steps/NN-NAME-KEY8/               files of an Estimator; input/ is a sealed Dataset of the text that it read
-OUT/index/             a suffix index
+OUT/index/             a suffix index: manifest.json, recipe.json and origin.json of its own, and shards/
 OUT/_unfinished/       the same files of the next result, until it is complete (`commit.py`)
 OUT/_replaced/         the files of the result before, for those who still read it; the next run removes them
 RUN/run.json           the steps of a pipeline file in order; each is a folder RUN/STEP as above
@@ -29,7 +29,8 @@ from typing import Any, TypeVar
 from dataprep.errors import CorruptShard, DataprepError, PlanError, ReadError, Replaced, require
 from dataprep.store import files
 
-from .state import DATASET, TOKENS, Manifest, Origin, Recipe, Record, TokenManifest
+from .state import DATASET, GENERATION, TOKENS, IndexManifest, Manifest, Origin, Recipe, Record, TokenManifest
+from .state import INDEX as INDEX_KIND
 
 R = TypeVar("R", bound=Record)
 
@@ -54,9 +55,10 @@ def folder_url(out: object) -> str:
 
 
 RESULT_FILE = re.compile(  # directly in OUT, and of one generation
-    r"(origin(\.g\d+)?\.json|unread(\.g\d+)?\.parquet|(train|val|test)-\d{5}(\.g\d+)?\.(bin|idx|msk|docs\.parquet))"
+    r"(origin|tokenizer|tokenizer_config)(\.g\d+)?\.json|unread(\.g\d+)?\.parquet|token_bytes(\.g\d+)?\.npy"
+    r"|(train|val|test)-\d{5}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)"
 )
-GENERATION = re.compile(r"\.g\d+$")
+INDEX_FILE = re.compile(r"origin(\.g\d+)?\.json|shards(\.g\d+)?")  # the same, of a suffix index
 
 
 def part_name(number: int) -> str:
@@ -94,10 +96,16 @@ class Folder:
         found = self._stated
         return TokenManifest.of(found, self.path(MANIFEST)) if found.get("kind") == TOKENS else None
 
+    @cached_property
+    def index_manifest(self) -> IndexManifest | None:
+        """The manifest of a complete suffix index, read once and kept; None if there is none."""
+        found = self._stated
+        return IndexManifest.of(found, self.path(MANIFEST)) if found.get("kind") == INDEX_KIND else None
+
     @property
     def named(self) -> set[str]:
         """The paths of the files that the manifest names; empty if the folder is not complete."""
-        found = self.manifest or self.token_manifest
+        found = self.manifest or self.token_manifest or self.index_manifest
         return set() if found is None else set(found.names())
 
     @cached_property
@@ -116,10 +124,7 @@ class Folder:
     def stated(self) -> Recipe | None:
         """The input and stages of a complete result, as its manifest states them; None if it cannot be read."""
         with contextlib.suppress(CorruptShard):
-            if (tokens := self.token_manifest) is not None:
-                forgotten, generation = tokens.forgotten, tokens.generation
-                return Recipe(kind=TOKENS, key=tokens.recipe or "", forgotten=forgotten, generation=generation)
-            return self.manifest
+            return self.result
         return None
 
     @property
@@ -137,10 +142,25 @@ class Folder:
         return None if found is None else found.forgotten
 
     @property
+    def result(self) -> Recipe | None:
+        """The recipe of the complete result, as its manifest states it; None if there is none.
+
+        Raises CorruptShard if the manifest is not one that dataprep wrote.
+        """
+        if (tokens := self.token_manifest) is None:
+            return self.manifest or self.index_manifest
+        made_by = str(tokens.settings.get("made_by", TOKENS))
+        settings = {name: value for name, value in tokens.settings.items() if name != "made_by"}
+        return Recipe(
+            kind=TOKENS, key=tokens.recipe or "", forgotten=tokens.forgotten, generation=tokens.generation,
+            stages=[{"label": made_by, "class": made_by, "fields": settings}],
+        )  # fmt: skip
+
+    @property
     def origin(self) -> Origin | None:
         """The input files; None if they are hidden or unknown."""
         with contextlib.suppress(CorruptShard):
-            found = self.manifest or self.token_manifest
+            found = self.manifest or self.token_manifest or self.index_manifest
             named = ORIGIN if found is None else found.origin
             return self._state(named, Origin) if named else None
         return self._state(ORIGIN, Origin)

@@ -47,7 +47,10 @@ from .state import DATASET, KINDS, TOKENS
 BEGIN = 256  # bytes of a file that identify it
 CHECKSUM = re.compile(r'^\{"checksum":"[0-9a-f]{32}",')  # of JSON state, without white space
 SIZES_OF_IDS = "token_bytes.npy"
-_TOKENS = rf"/((train|val|test)-\d{{5}}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)|{re.escape(SIZES_OF_IDS)})"  # of shards
+_TOKENS = (  # of shards
+    rf"/(({UNFINISHED}|{REPLACED})/)?((train|val|test)-\d{{5}}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)"
+    rf"|token_bytes(\.g\d+)?\.npy|{RECIPE}|origin(\.g\d+)?\.json)"
+)
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
 _PARTS = (
     rf"(({UNFINISHED}|{REPLACED})/)?({MANIFEST}|{RECIPE}|origin(\.g\d+)?\.json|unread(\.g\d+)?\.parquet"
@@ -275,8 +278,8 @@ def _named_by_receipts(out: str) -> set[str]:
             found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
             if record.get("kind") == TOKENS:
                 tokens.add(home)
-                kept = ("tokenizer.json", "tokenizer_config.json") if record.get("tokenizer") else ()
-                found |= {url for url in (files.join(home, name) for name in kept) if url in listed}
+                kept = [one.get(name) for one in _dicts([record.get("tokenizer")]) for name in ("file", "config")]
+                found |= {url for url in (files.join(home, str(name)) for name in kept) if url in listed}
             if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
                 datasets.add(home.removesuffix(f"/{RECEIPTS}"))
     tokens |= {url.rpartition("/")[0] for url in listed if files.name_of(url) == SIZES_OF_IDS}

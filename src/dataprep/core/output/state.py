@@ -7,17 +7,20 @@ standard library is imported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, TypeVar
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dataprep.errors import CorruptShard
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 FORMAT = 1
 DATASET, TOKENS, INDEX = "dataset", "tokens", "suffix_index"  # the kinds of results
 KINDS = (DATASET, TOKENS, INDEX)
+GENERATION = re.compile(r"\.g\d+$")  # at the end of a name without its suffix
 
 R = TypeVar("R", bound="Record")
 
@@ -25,6 +28,11 @@ R = TypeVar("R", bound="Record")
 def records(kind: Callable[[], type[R]], **options: Any) -> Any:
     """Return a dataclass field that holds a tuple of records; `kind` returns their class."""
     return field(metadata={"of": kind}, **options)
+
+
+def nested(kind: Callable[[], type[R]], **options: Any) -> Any:
+    """Return a dataclass field that holds one record; `kind` returns its class."""
+    return field(metadata={"one": kind}, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +195,7 @@ class Manifest(Recipe):
     stats: list[dict[str, Any]] = field(default_factory=list)
     saved: list[str] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
-    unread: UnreadTable | None = field(default=None, metadata={"one": lambda: UnreadTable})
+    unread: UnreadTable | None = nested(lambda: UnreadTable, default=None)  # noqa: RUF009 - a field
     origin: str | None = None
     made_with: dict[str, Any] = field(default_factory=dict)
 
@@ -260,6 +268,15 @@ class FileBeside(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MixedFolder(Record):
+    """A source of a mixture: its name, the folder of its token shards on this machine, and the hash of these shards."""
+
+    name: str
+    url: str
+    root: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Origin(Record):
     """The input files of a result, with paths of the machine that made it; no key depends on it.
 
@@ -272,15 +289,16 @@ class Origin(Record):
     files: tuple[InputFile, ...] = records(lambda: InputFile, default=())
     work: str = ""
     beside: tuple[FileBeside, ...] = records(lambda: FileBeside, default=())
-    sources: list[dict[str, Any]] = field(default_factory=list)
+    sources: tuple[MixedFolder, ...] = records(lambda: MixedFolder, default=())
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenShard(Record):
     """One token shard: its name without an ending, its split, totals, and hashes of its files.
 
-    bytes: of the text that its ids represent. hash, ends_hash, mask_hash, docs_hash: of the files .bin, .idx, .msk and
-    .docs.parquet; None if it is not known, as after `import_tokens`.
+    bytes: of the text that its ids represent. hash, ends_hash, docs_hash, mask_hash: of the files .bin, .idx,
+    .docs.parquet and .msk; None if another program, which wrote the file, did not state it. Only a shard with a
+    mask_hash has the file .msk.
     """
 
     name: str
@@ -290,18 +308,47 @@ class TokenShard(Record):
     bytes: int
     hash: str | None = None
     ends_hash: str | None = None
-    mask_hash: str | None = None
     docs_hash: str | None = None
+    mask_hash: str | None = None
+
+    @property
+    def has_mask(self) -> bool:
+        """Whether the shard has a loss mask."""
+        return self.mask_hash is not None
+
+    @property
+    def first_name(self) -> str:
+        """The name that the shard would have in the first generation: "train-00000" for "train-00000.g2"."""
+        return GENERATION.sub("", self.name)
+
+    def names(self) -> list[str]:
+        """Return the names of the files of the shard."""
+        return [f"{self.name}.{end}" for end in ("bin", "idx", "docs.parquet", *(["msk"] if self.has_mask else []))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerFile(Record):
+    """The tokenizer of token shards: its file, its hash, the hash of the file's bytes, and the file for transformers.
+
+    file: None if the folder has no tokenizer.
+    """
+
+    file: str | None = None
+    hash: str | None = None
+    file_hash: str | None = None
+    config: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenManifest(Record):
     """The description of a finished folder of token shards.
 
-    dtype: "uint16" or "uint32". eot: id of the separator. special: {special token: id}. bytes_per_token: the file with
-    the bytes of text of each id, and its hash. tokenizer: the file, its hash, and the hash of the file's bytes. recipe:
-    hash of all that decides the shards. settings: the parameters that it covers. split: the rule that divides documents
-    into splits. template: of chats. mixture: the shares of the sources. imported: the format that was imported.
+    dtype: "uint16" or "uint32". eot: id of the separator. special: {special token: id}. tokens, documents, bytes:
+    totals of the shards. bytes_per_token: the file with the bytes of text of each id, and its hash. recipe: hash of all
+    that decides the shards. settings: the parameters that it covers. split: the rule that divides documents into
+    splits, or of a mixture the rule of each source. template, template_ends, speakers: of chats. special_in_text: how
+    often texts spell each special token. mixture: the plan with the shares of the sources. imported: the files that
+    `import_tokens` read. forgotten, generation: see `Recipe`. origin: the name of the file that lists the input files.
     """
 
     kind: str
@@ -316,21 +363,54 @@ class TokenManifest(Record):
     format: int = FORMAT
     bytes_per_token: str | None = None
     bytes_per_token_hash: str | None = None
-    tokenizer: dict[str, Any] = field(default_factory=dict)
+    tokenizer: TokenizerFile | None = nested(lambda: TokenizerFile, default=None)  # noqa: RUF009 - a field
     recipe: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    split: Any = None
-    template: Any = None
-    mixture: dict[str, Any] | None = None
-    imported: Any = None
+    split: dict[str, Any] = field(default_factory=dict)
+    template: str | None = None
+    template_ends: list[str] | None = None
+    speakers: dict[str, str | None] | None = None
     special_in_text: dict[str, int] = field(default_factory=dict)
+    mixture: dict[str, Any] | None = None
+    imported: list[dict[str, str]] | None = None
     forgotten: str | None = None
     origin: str | None = None
     generation: int = 1
 
     def names(self) -> list[str]:
         """Return the paths of all files that the manifest names, relative to the folder."""
-        names = [f"{s.name}.{end}" for s in self.shards for end in ("bin", "idx", "docs.parquet")]
-        names += [f"{s.name}.msk" for s in self.shards if s.mask_hash is not None]
-        more = (self.bytes_per_token, self.tokenizer.get("file"), self.origin)
-        return [*names, *(name for name in more if name)]
+        kept = self.tokenizer or TokenizerFile()
+        more = (self.bytes_per_token, kept.file, kept.config, self.origin)
+        return [*(name for shard in self.shards for name in shard.names()), *(name for name in more if name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexShard(Record):
+    """One shard of a suffix index: the path of its files without an ending, its totals and its sources.
+
+    bytes: of its text, with a byte after each document. characters: of its text.
+    """
+
+    name: str
+    docs: int
+    bytes: int
+    characters: int
+    sources: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexManifest(Recipe):
+    """The description of a finished suffix index.
+
+    docs, bytes: totals of the texts. origin: the name of the file that lists the input files.
+    """
+
+    docs: int
+    bytes: int
+    shards: tuple[IndexShard, ...] = records(lambda: IndexShard)
+    origin: str | None = None
+
+    def names(self) -> list[str]:
+        """Return the paths of all files that the manifest names, relative to the folder."""
+        names = [f"{shard.name}.{end}" for shard in self.shards for end in ("text", "docs", "sa")]
+        return [*names, *([self.origin] if self.origin else [])]

@@ -12,6 +12,7 @@ import xxhash
 
 from ..model import batch as B
 from ..model.dataset import Dataset
+from ..model.describe import stated
 from ..model.stage import Stage
 from ..model.stats import Stats
 from ..model.unread import Unread, without_names

@@ -95,7 +95,7 @@ class Plan:
         lost = lost_by(docs, stages)
         if (sources := sources_of(docs)) is not None:
             warn_of_absent(stages, sources)
-        forgotten = forget_list.wanted(_shards_of_datasets(docs), out)
+        forgotten = forget_list.wanted(shards_of_datasets(docs), out)
         noted = forget_list.digest(forgotten)
         steps = _steps(docs.key, stages, out, noted)
         recipe = Recipe(
@@ -147,10 +147,16 @@ def _steps(so_far: str, stages: Sequence[Stage | Estimator], out: str, noted: st
     return tuple(steps)
 
 
-def _shards_of_datasets(docs: Dataset) -> set[tuple[str, int]]:
+def shards_of_datasets(docs: Dataset) -> set[tuple[str, int]]:
     """Return the folders of the Datasets that are the input, and what is added to the file numbers of each."""
     pieces = (piece for part in docs.parts if isinstance(part.reader, Sealed) for piece in part.slices)
     return {(home.url, piece.file) for piece in pieces if (home := home_of(piece.url)) is not None}
+
+
+def hides_input(docs: Dataset) -> bool:
+    """Return whether a stage of `docs`, or of a pipeline that made a Dataset of it, hides the input."""
+    made = (Folder(url).manifest for url, _ in shards_of_datasets(docs))
+    return n_hidden(docs.stages) > 0 or any(one is not None and one.origin is None for one in made)
 
 
 def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:
