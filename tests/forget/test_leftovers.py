@@ -18,7 +18,7 @@ from dataprep.forget.leftovers import _input_of, refill_filters, remaining_files
 from dataprep.report import write as write_report
 from dataprep.store import atomic, files
 
-REPORT = "<html><title>run: report of a run</title>"
+REPORT = '<html><title>run: report of a run</title><meta name="dataprep-keys" content="k0">'
 
 
 def put(place, *names, text="x"):
@@ -42,7 +42,7 @@ def node(tmp_path):
         "steps/01-MinHash-0123abcd/spans.json", "steps/01-MinHash-0123abcd/bands/b-0.spill",
         "steps/01-MinHash-0123abcd/input/manifest.json", "steps/notes/deep/x", "index/suffixes.sa",
         "drops/part-00000.parquet")  # fmt: skip
-    return Relative(str(home), DATASET, {"docs": 1})
+    return Relative(str(home), DATASET, {"docs": 1, "key": "k0"})
 
 
 def test_work_files_go_and_verdicts_stay(node, tmp_path) -> None:
@@ -74,10 +74,10 @@ def test_reports_go_if_they_are_ours(node, tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "keys", "goes"),
-    [("clean", "k1 k2", True), ("run", "k9", True), ("clean", "k9", False), ("clean", None, True)],
+    [("clean", "k1 k2", True), ("run", "k9", True), ("clean", "k9", False), ("run", None, False)],
 )
 def test_reports_of_other_runs_stay(node, tmp_path, name, keys, goes) -> None:
-    """A report goes if it names a key of the Dataset, or the folder of the run, or is of an earlier version."""
+    """A report goes if it names a key of the Dataset, or the folder of the run; without keys it is no report."""
     place = tmp_path / "run" / "report.html"
     page = f"<title>{name}: report of a run</title>"
     put(place.parent, place.name, text=page + ("" if keys is None else f'<meta name="dataprep-keys" content="{keys}">'))

@@ -20,6 +20,7 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.history.repair import remove_damaged
 from dataprep.search import index as suffix_index
 from dataprep.search.index import SuffixIndex
+from dataprep.store import files
 
 pytest.importorskip("pydivsufsort")
 
@@ -232,7 +233,7 @@ def test_mistakes_are_sentences(dataset, build, tmp_path):
     (tmp_path / "c" / "thesis.tex").write_text("mine")
     with pytest.raises(StaleOutput, match=r"thesis\.tex"):
         build(docs, out=str(tmp_path / "c"))
-    (tmp_path / "a" / "index.json").write_text("[]")
+    files.write_state(str(tmp_path / "a" / "index.json"), {"kind": "dataset"})
     with pytest.raises(CorruptShard, match="does not describe a suffix-array index"):
         SuffixIndex.open(str(tmp_path / "a"))
 

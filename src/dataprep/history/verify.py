@@ -48,7 +48,6 @@ AGAIN = (
     "run it again"
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"
-REFILLED = ".bloom"  # filters that `dataprep forget` fills again; earlier versions did not state their new bytes
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
 INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, makes it again"
 
@@ -232,8 +231,7 @@ def _tables(folder: Folder, url: str, record: dict[str, Any]) -> Iterator[tuple[
     home = url.rpartition("/")[0].removeprefix(f"{folder.url}/")
     for file in record["files"]:
         name = posixpath.normpath(files.join(home, file["name"]))
-        is_old = name.endswith(REFILLED) and "forgotten" in folder.manifest and "restated" not in record
-        is_of_step = name.startswith(f"{STEPS}/") and files.exists(folder.path(name)) and not is_old
+        is_of_step = name.startswith(f"{STEPS}/") and files.exists(folder.path(name))
         if is_of_step or name.startswith((f"{DROPS}/", f"{CUTS}/")):
             yield name, file["size"], file["hash"]
 

@@ -45,5 +45,5 @@ def _key_of(url: str) -> str | None:
     """Return the key of the index in a folder, finished or not; None if it states none."""
     for place in (files.join(url, RECIPE), files.join(url, INDEX)):
         if files.exists(place):
-            return str(files.read_json(place).get("key"))
+            return str(files.read_state(place).get("key"))
     return None

@@ -212,7 +212,7 @@ def index_manifest(url: str) -> dict[str, Any]:
             raise CorruptShard(msg)
         msg = "there is no index (no index.json); make one with SuffixIndex.build(docs, out)"
         raise ReadError(msg, url)
-    manifest = files.read_json(place)
+    manifest = files.read_state(place)
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not _are_shards(manifest):
         msg = f"{place} does not describe a suffix-array index; give the folder that SuffixIndex.build wrote"
         raise CorruptShard(msg)

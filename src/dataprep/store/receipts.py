@@ -35,7 +35,7 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
     stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
     record = {**made, "key": key, "files": stored}
     files.write_state(receipt, record)
-    return cast("dict[str, Any]", files.read_json(receipt))
+    return cast("dict[str, Any]", files.read_state(receipt))
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
@@ -60,7 +60,7 @@ def restate(receipt: str, url: str) -> None:
     kept = [file for file in record["files"] if file["name"] != name]
     if files.exists(url):
         kept.append({"name": name, "size": files.size(url), "hash": files.content_hash(url)})
-    files.write_state(receipt, {**record, "files": kept, "restated": True})
+    files.write_state(receipt, {**record, "files": kept})
 
 
 def read(receipt: str, *lists: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def read(receipt: str, *lists: str) -> dict[str, Any]:
 
     Raises CorruptShard if it is not a receipt that dataprep wrote.
     """
-    record = files.read_json(receipt)
+    record = files.read_state(receipt)
     lists_of = [record.get(name) for name in ("files", *lists)] if isinstance(record, dict) else [None]
     stated = lists_of[0] if isinstance(lists_of[0], list) else [None]
     named = all(isinstance(f, dict) and {"name", "size", "hash"} <= f.keys() for f in stated)
@@ -100,7 +100,7 @@ def _is_whole(receipt: str) -> bool:
 def found(receipt: str) -> dict[str, Any] | None:
     """Return the content of a receipt; None if it is missing, or empty or cut, by a disk that lost its last writes."""
     try:
-        record = files.read_json(receipt) if files.exists(receipt) else None
+        record = files.read_state(receipt) if files.exists(receipt) else None
     except CorruptShard:
         return None
     return record if isinstance(record, dict) and {"key", "files"} <= record.keys() else None

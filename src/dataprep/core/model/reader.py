@@ -39,10 +39,10 @@ class Slice:
     listed: str = field(default="", compare=False)  # the folder or glob that named the file; empty: given by its name
 
     def recipe(self) -> Any:
-        """Return the values that identify this slice in hashes: content hash, file number, range and source."""
-        left_out = (QUARANTINED,) if self.unread is not None and self.unread.reason == QUARANTINED else ()
+        """Return the values that identify this slice in hashes: content, number, range, source, left out or not."""
+        left_out = self.unread is not None and self.unread.reason == QUARANTINED
         named = self.fingerprint or hashes.fingerprint(self.url)
-        return (named, self.file, self.start, self.stop, self.source, *left_out)
+        return (named, self.file, self.start, self.stop, self.source, left_out)
 
 
 class Reader:

@@ -185,7 +185,7 @@ class Mix:
         shards = write_mixture(streams, got, os.fspath(out), self.seed, shard_tokens, run, described, replace=replace)
         url = files.join(os.fspath(shards.path), LOCK)
         with contextlib.suppress(CorruptShard):  # written again
-            if files.exists(url) and files.read_json(url) == shards.manifest["mixture"]:
+            if files.exists(url) and files.read_state(url) == shards.manifest["mixture"]:
                 return shards
         files.write_state(url, shards.manifest["mixture"])
         return shards

@@ -74,7 +74,7 @@ class Shards:
         path = Path(path)
         try:
             data = read_bytes(path / "manifest.json")
-            manifest = checked(data, json.loads(data))
+            manifest = checked(data, json.loads(data), required=False)  # other programs have a manifest.json, too
         except (FileNotFoundError, NotADirectoryError) as e:
             msg = f"{path} has no manifest.json, so it is not a folder of token shards; make one with dp.encode"
             raise PlanError(msg) from e

@@ -43,7 +43,7 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     The function checks that sizes and hashes are those of the manifest, that ids are in the vocabulary, that each
     document ends with its separator, that the stated bytes of text match the ids, that masks are 0 and 1, that
     `.docs.parquet` agrees with `.idx`, that `tokenizer.json` is the tokenizer that encoded the shards, and that there
-    are no other shards. If an older manifest has no hash of a file, the file is checked without the hash.
+    are no other shards.
 
     Raises PlanError if there are no token shards, CorruptShard if their manifest is not JSON.
     """
@@ -130,7 +130,7 @@ class CheckShard:
                 last = ends[first:stop] - np.uint64(at + 1)
                 unclosed += (np.flatnonzero(block[last] != eot) + first).tolist()
             at += len(block)
-        if s["hash"] is not None and "sha256:" + digest.hexdigest() != s["hash"]:
+        if "sha256:" + digest.hexdigest() != s["hash"]:
             yield Problem(name, "its bytes are not those that were written")
         if outside:
             yield Problem(name, f"{outside:,} ids are outside the vocabulary of {vocab:,}")
@@ -161,7 +161,7 @@ class CheckShard:
             yield Problem(name, "is missing")
             return
         with files.open_raw(url) as f:
-            same = "docs_hash" not in s or content_hash(f.read()) == s["docs_hash"]
+            same = content_hash(f.read()) == s["docs_hash"]
         if not same:
             yield Problem(name, "its bytes are not those that were written")
         try:
@@ -208,7 +208,7 @@ def _tokenizer(shards: Shards) -> Iterator[Problem]:
         return
     if tok is None:
         yield Problem(entry["file"], "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
-    elif entry.get("file_hash") not in (None, content_hash((shards.path / entry["file"]).read_bytes())):
+    elif entry["file_hash"] != content_hash((shards.path / entry["file"]).read_bytes()):
         yield Problem(entry["file"], "its bytes are not those that were written", AGAIN)
     elif tok.vocab_size > shards.vocab_size:
         what = f"has {tok.vocab_size:,} ids, the manifest states {shards.vocab_size:,}"
