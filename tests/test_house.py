@@ -24,7 +24,7 @@ TIERS = [
     {"errors"}, {"store", "unicode"}, {"core"}, {"pii", "read"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "voice"}, {"persona"},
-    {"report"}, {"cli"}, {"__init__", "__main__"},
+    {"report"}, {"cli"}, {"__init__", "__main__", "extend"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
