@@ -82,7 +82,7 @@ def write_reference() -> None:
         (folder / f"{room}.md").write_text(f"# {room}\n\n{page}", encoding="utf-8")
         index += f"- [{room}]({room}.md): " + ", ".join(f"`{name}`" for name in names) + "\n"
     (folder / "extend.md").write_text(f"# extend\n\n{_of_extend()}", encoding="utf-8")
-    index += "- [extend](extend.md): for your own readers, stages, estimators and runners, `from dataprep import extend`\n"
+    index += "- [extend](extend.md): for your own readers, stages, estimators and runners\n"
     (folder / "index.md").write_text(index, encoding="utf-8")
 
 
