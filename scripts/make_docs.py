@@ -22,7 +22,7 @@ from dataprep import extend
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "out" / "site" / "pages"
-COPIED = ("docs", "examples", "CHANGELOG.md", "LICENSE", "benchmarks/RESULTS.md")
+COPIED = ("docs", "examples", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "benchmarks/RESULTS.md")
 
 
 def copy_pages() -> None:
