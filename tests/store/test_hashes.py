@@ -214,7 +214,7 @@ def test_hashes_are_written_once(corpus, tmp_path, monkeypatch):
     (out / hashes.NAME).unlink()
     hashes.save(str(out), [str(corpus)])
     assert list(out.iterdir()) == []
-    files.write_state(str(out / hashes.NAME), {"a": "b"})
+    files.write_json(str(out / hashes.NAME), {"a": "b"})
     hashes.load(str(out))
     assert hashes._KNOWN["a"] == "b"
 

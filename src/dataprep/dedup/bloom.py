@@ -149,7 +149,7 @@ class Bloom(Deduplication):
         """Return the receipt of the filter that made an older Dataset, if it can go on: its capacity was given."""
         name = ("verdicts" if self.unit == "document" else "spans") + ".json"
         for step in Folder(old.given.rstrip("/")).steps if self.capacity is not None and not current() else ():
-            found = files.read_state(step.path(name)) if files.exists(step.path(name)) else {}
+            found = files.read_json(step.path(name)) if files.exists(step.path(name)) else {}
             if found.get("filter_key") == self._filter_key and receipts.valid(step.path(name), found["key"]):
                 return {**found, "url": step.path("filter.bloom")}
         return None

@@ -58,7 +58,7 @@ def load(folder: str) -> None:
     Does nothing if the folder has no stored hashes.
     """
     with contextlib.suppress(DataprepError, OSError):
-        found = files.read_state(files.join(folder, NAME))
+        found = files.read_json(files.join(folder, NAME))
         _KNOWN.update({str(state): str(known) for state, known in found.items()} if isinstance(found, dict) else {})
 
 
@@ -79,7 +79,7 @@ def save(folder: str, urls: Iterable[str]) -> None:
 
 def _stored(url: str) -> Any:
     with contextlib.suppress(DataprepError):
-        return files.read_state(url)
+        return files.read_json(url)
     return None
 
 

@@ -35,7 +35,7 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
     stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
     record = {**made, "key": key, "files": stored}
     files.write_state(receipt, record)
-    return cast("dict[str, Any]", files.read_state(receipt))
+    return cast("dict[str, Any]", files.read_json(receipt))
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:

@@ -43,7 +43,7 @@ class StoredKeys:
         known = {fit["index"]: fit for fit in self.folder.manifest.get("fits", []) if "index" in fit}
         found = []
         for step in self.folder.steps if known else ():
-            index = files.read_state(step.path("index.json")) if files.exists(step.path("index.json")) else {}
+            index = files.read_json(step.path("index.json")) if files.exists(step.path("index.json")) else {}
             if index.get("key") in known:
                 found.append({**known[index["key"]], "step": step, "index": index})
         return found
@@ -95,7 +95,7 @@ def _lent(folder: str, number: int) -> LentKeys | None:
     """Return the keys of a part of a step; None if one of their files is missing or incomplete."""
     rows = HashDocuments.url(folder, number)
     empty: dict[str, Any] = {"key": "", "keys": []}
-    receipt = files.read_state(rows + ".json") if files.exists(rows + ".json") else empty
+    receipt = files.read_json(rows + ".json") if files.exists(rows + ".json") else empty
     keys = tuple(key_url(folder, file) for file in receipt["keys"])
     if not (receipts.valid(rows + ".json", receipt["key"]) and all(map(is_complete, keys))):
         return None
