@@ -24,7 +24,7 @@ TIERS = [
     {"errors"}, {"store", "unicode"}, {"core"}, {"pii", "read"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "voice"}, {"persona"},
-    {"report"}, {"cli"}, {"__init__", "__main__"},
+    {"report"}, {"cli"}, {"__init__", "__main__", "extend"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
@@ -276,6 +276,8 @@ def test_every_python_that_is_claimed_is_tried(root: Path) -> None:
 
 
 def test_version_is_said_once(root: Path) -> None:
-    """pyproject.toml and the package state the same version, and the changelog has Unreleased."""
+    """pyproject.toml and the package state the same version, and the newest entry of the changelog is of it."""
     assert f'version = "{dp.__version__}"' in (root / "pyproject.toml").read_text()
-    assert "## [Unreleased]" in (root / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## \[(.+?)\] - ", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == dp.__version__

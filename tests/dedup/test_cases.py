@@ -31,7 +31,7 @@ def test_the_key_has_what_older_datasets_hold(monkeypatch):
     monkeypatch.setattr(Deduplication, "older", (SimpleNamespace(content="one"), SimpleNamespace(content="two")))
     made = [Exact(against=path).recipe() for path in (["a", "b"], ["c", "d"])]
     assert made[0] == made[1]
-    assert made[0][1]["against"] == ["one", "two"]
+    assert made[0]["against"] == ["one", "two"]
 
 
 def test_filters_of_another_version_are_not_used(monkeypatch):

@@ -73,7 +73,7 @@ def test_the_largest_share(kind, name, most):
 
 
 def test_numbers_that_decide_are_as_they_were():
-    """What an earlier version stored was found with them."""
+    """Whoever changes one of them increases the VERSION of the class too."""
     for module, numbers in DECIDING.items():
         assert {name: getattr(module, name) for name in numbers} == numbers, module.__name__
     versions = {kind.__name__: kind.VERSION for kind in (Bloom, Exact, MinHash, SemDeDup, SuffixArray)}

@@ -19,7 +19,7 @@ from dataprep.forget.leftovers import _input_of, refill_filters, remaining_files
 from dataprep.report import write as write_report
 from dataprep.store import atomic, files
 
-REPORT = "<html><title>run: report of a run</title>"
+REPORT = '<html><title>run: report of a run</title><meta name="dataprep-keys" content="k0">'
 
 
 def put(place, *names, text="x"):
@@ -75,10 +75,10 @@ def test_reports_go_if_they_are_ours(node, tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "keys", "goes"),
-    [("clean", "k1 k2", True), ("run", "k9", True), ("clean", "k9", False), ("clean", None, True)],
+    [("clean", "k1 k2", True), ("run", "k9", True), ("clean", "k9", False), ("run", None, False)],
 )
 def test_reports_of_other_runs_stay(node, tmp_path, name, keys, goes) -> None:
-    """A report goes if it names a key of the Dataset, or the folder of the run, or is of an earlier version."""
+    """A report goes if it names a key of the Dataset, or the folder of the run; without keys it is no report."""
     place = tmp_path / "run" / "report.html"
     page = f"<title>{name}: report of a run</title>"
     put(place.parent, place.name, text=page + ("" if keys is None else f'<meta name="dataprep-keys" content="{keys}">'))

@@ -48,7 +48,7 @@ def test_pseudonyms_must_see_every_author(tmp_path, first, how):
 
 
 def test_joined_messages_of_another_origin(tmp_path):
-    """A folder that an older version made has only the columns of conversations."""
+    """A folder whose manifest does not state what was lost has only the columns of conversations."""
     _, docs = chat(tmp_path)
     talks = dp.Pipeline(dp.Conversations()).run(docs, out=str(tmp_path / "one"))
     talks.manifest.pop("lost")

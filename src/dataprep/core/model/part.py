@@ -124,11 +124,9 @@ class Part:
         """
         named = [replace(piece, fingerprint=fingerprints[piece.url]) for piece in self.slices]
         beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}
-        more: list[Any] = [[hash_of(url) for url in beside]] if beside else []
-        more += [self.max_window] if self.max_window else []
         paths = [self.reader.named(piece) for piece in self.slices]
-        more += [paths] if any(paths) else []
-        return key((self.reader, named, self.stages, *more))
+        read_with = [hash_of(url) for url in beside]
+        return key((self.reader, named, self.stages, read_with, self.max_window, paths))
 
     def __str__(self) -> str:
         first = self.slices[0]
