@@ -21,12 +21,12 @@ from . import blame
 from .batch import Batch, Ids
 from .describe import FORGET, READ, numbered
 from .ledger import Ledger, watch
+from .process import begin_slice
 from .reader import Reader, Slice
 from .stage import Stage
 from .tables import FileWriter, checked
 from .unread import BAD, stopped_at, unread_of
 from .verdict import CutSpans, DropIds, Verdict
-from .worker import begin_slice
 
 REOPEN = (
     "if documents were forgotten since the Dataset was opened, open it again; otherwise `dataprep verify DIR --repair "
