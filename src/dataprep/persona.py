@@ -37,9 +37,9 @@ from .core.model.batch import Batch, parse_id, show_id
 from .core.model.dataset import Dataset
 from .core.output import owned
 from .core.pipeline import Pipeline
+from .core.run.context import context_of
 from .core.run.plan import check_apart
-from .core.run.runner import Runner, runner_of
-from .core.run.trial import current
+from .core.run.runner import Runner
 from .dedup.minhash import MinHash
 from .errors import PlanError
 from .messages.clean import CleanMessages
@@ -169,7 +169,7 @@ def persona(
     Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
     tokenizer, or if no text of the person is left; InUse if another process writes into `out`.
     """
-    folder, runner, written = os.fspath(out).rstrip("/"), runner_of(run), template_of(template)
+    folder, runner, written = os.fspath(out).rstrip("/"), context_of(run), template_of(template)
     docs = read(chats, **options)
     check_apart(docs, folder)
     files.sweep(folder)
@@ -200,7 +200,7 @@ def persona(
         MinHash(preset="dialect", min_shingles=COPIED),
     ]
     messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
-    if not current():
+    if not runner.trial:
         owned.begin(folder)
     turns, wanted = Turns(gap=gap, context=context, openings="empty"), Split(val=val, test=test, group="conversation")
 
@@ -215,7 +215,7 @@ def persona(
         near = split_of(joined(turns), wanted, _letters)[1]
         return {"files": [], "cuts": [] if near else [*map(show_id, cuts_of(messages, turns, (val, test)))]}
 
-    if not current():  # the cuts are kept, so that a rerun finds the conversations as they were
+    if not runner.trial:  # the cuts are kept, so that a rerun finds the conversations as they were
         work = key([1, messages.key, messages.count, turns, wanted])
         found = receipts.once(f"{folder}/cuts.json", work, cuts)["cuts"]
         turns = replace_(turns, cuts=tuple(map(parse_id, found)))
@@ -249,7 +249,7 @@ def persona(
         ).run(messages, out=f"{folder}/transcripts", run=runner, replace=replace)
         all_shards = encode(written_down, tok, f"{folder}/transcript-shards", **to_shards)
         made = replace_(made, transcripts=all_shards)
-    if current():
+    if runner.trial:
         return made
 
     def count() -> dict[str, Any]:

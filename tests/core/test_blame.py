@@ -282,11 +282,14 @@ def test_columns_that_were_not_declared(what, says):
     assert guarded(ours) is ours
 
 
+LISTED = {"source": "s", "reader": 0, "size": 1, "fingerprint": "f"}
+
+
 def test_the_file_of_a_document_is_that_of_its_number(tmp_path):
     """Of shards it is looked up where they were made; hidden names are those of shards."""
     pieces = [Slice(f"{n}.txt", n) for n in range(3)]
     assert [_file_of(pieces, n << 40 | 5) for n in range(4)] == ["0.txt", "1.txt", "2.txt", None]
-    files.write_json(str(tmp_path / "a" / "origin.json"), {"files": [{"url": "x.txt", "file": 1}]})
+    files.write_json(str(tmp_path / "a" / "origin.json"), {"files": [LISTED | {"url": "x.txt", "file": 1}]})
     shards = [Slice(f"{tmp_path}/{name}/data/part-00000-000.parquet", n) for name, n in (("hidden", 0), ("a", 4))]
     assert [_file_of(shards, n << 40) for n in (5, 0)] == ["x.txt", shards[0].url]
     for error in (FunctionFailed("f", "2:7", "t"), FunctionFailed("f", "2:7", "t", "known"), FunctionFailed("f")):

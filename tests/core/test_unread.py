@@ -58,7 +58,7 @@ def test_each_file_has_a_row(folder, tmp_path, monkeypatch, caplog, relative, ru
     assert done.count == 2
     assert rows(done, given) == LISTED
     assert rows(dp.open_dataset(str(tmp_path / "out")), given) == LISTED
-    assert done.manifest["unread"]["reasons"] == {"bad": 1, "empty": 3, "hidden": 3, "unknown_type": 1}
+    assert done.manifest.unread["reasons"] == {"bad": 1, "empty": 3, "hidden": 3, "unknown_type": 1}
     assert "zip" in next(r["detail"] for r in done.unread().to_pylist() if r["reason"] == "bad")
 
 

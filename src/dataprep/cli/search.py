@@ -62,7 +62,7 @@ def _index(folder: str, url: str | None, workers: int) -> SuffixIndex:
     docs = open_dataset(datasets(folder, saved=False)[-1].url)
     url = url or Folder(str(docs.url)).path(INDEX_FOLDER)
     if not is_index(url):
-        size = int(docs.manifest["bytes"])
+        size = docs.sealed.bytes
         line = f"building an index of {decimal(size)} of text at {printable(url)}: up to {decimal(DISK * size)}"
         print(line, file=sys.stderr)
     return SuffixIndex.build(docs, url, runner(workers), replace=True)

@@ -32,6 +32,7 @@ from dataprep.core.model.batch import Batch, ids
 from dataprep.core.model.ledger import Ledger, mix
 from dataprep.core.model.part import Part
 from dataprep.core.model.stats import StageStats
+from dataprep.core.run.context import Context
 from dataprep.core.run.runner import Serial
 from dataprep.core.run.trial import Reserved, Trial
 from dataprep.store import files
@@ -109,12 +110,12 @@ def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYT
 
 
 def _try(steps: list[pipeline_file.Step], out: str, limit: int) -> Estimate:
-    run = CountingRunner()
+    run, trial = CountingRunner(), Trial(out, limit)
     taken: list[tuple[str, int, int, float, int]] = []
-    with Trial(out, limit) as trial, _PeakMemory() as peak:
+    with _PeakMemory() as peak:
         taken.extend(
             (done.name, len(run.passes), sum(map(files.size, files.expand(out))), done.seconds, peak.since())
-            for done in pipeline_file.execute(steps, out, run)
+            for done in pipeline_file.execute(steps, out, Context(run, trial))
         )
     stored, text, sample = (sum(getattr(one, n) for one in trial.inputs) for n in ("stored", "text", "sample"))
     scale = text / max(1, sample)
@@ -288,8 +289,8 @@ def rehearse(
     found = []
     with tempfile.TemporaryDirectory(prefix="dataprep-dry-run-") as folder:
         ledgers = _Ledgers(examples)
-        with Trial(folder, sample_bytes, ledgers.of_part) as trial:
-            for done in pipeline_file.execute(tried, files.join(folder, "out"), CountingRunner(), to):
-                found.append(StepRehearsal(done.name, [c for c in ledgers.changes if c.stats.name != "Head"]))
-                ledgers.changes.clear()
+        trial = Trial(folder, sample_bytes, ledgers.of_part)
+        for done in pipeline_file.execute(tried, files.join(folder, "out"), Context(CountingRunner(), trial), to):
+            found.append(StepRehearsal(done.name, [c for c in ledgers.changes if c.stats.name != "Head"]))
+            ledgers.changes.clear()
     return found, sum(one.sample for one in trial.inputs), round(sum(one.text for one in trial.inputs))

@@ -34,9 +34,9 @@ from dataprep.core.output.layout import (
 )
 from dataprep.core.output.state import INDEX as KIND
 from dataprep.core.output.state import IndexManifest, IndexShard, Recipe
+from dataprep.core.run.context import reserve
 from dataprep.core.run.plan import check_apart, hides_input
 from dataprep.core.run.runner import Runner, runner_of
-from dataprep.core.run.trial import reserve
 from dataprep.errors import CorruptShard, PlanError, ReadError, need
 from dataprep.store import files
 from dataprep.store.key import key as key_of

@@ -13,9 +13,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
-from dataprep.errors import CorruptShard
+import orjson
+
+from dataprep.errors import CorruptShard, ReadError
 
 from . import files
+from .as_json import json_bytes
 
 SMALL = 1 << 20  # bytes of a remote file that is fetched to be compared
 
@@ -28,14 +31,20 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
     the receipt: what `make` returned, the key, and the size and hash of each file.
     """
     done = valid(receipt, key)
-    if done is not None:
-        return done
-    made = make()
+    return write(receipt, key, make()) if done is None else done
+
+
+def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
+    """Write the receipt of work that was done, as `once` does, in place of one that is there; return its content.
+
+    An earlier receipt is replaced and never removed, so that other tasks, which may do the same work at the same time,
+    always find one. made: {"files": [URLs of the files that were written], ...}.
+    """
     urls = made.get("files", [])
     stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
     record = {**made, "key": key, "files": stored}
     files.write_state(receipt, record)
-    return cast("dict[str, Any]", files.read_json(receipt))
+    return cast("dict[str, Any]", orjson.loads(json_bytes(record)))
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
@@ -102,6 +111,10 @@ def found(receipt: str) -> dict[str, Any] | None:
     try:
         record = files.read_json(receipt) if files.exists(receipt) else None
     except CorruptShard:
+        return None
+    except ReadError as e:
+        if not isinstance(e.__cause__, FileNotFoundError):  # removed since it was looked for
+            raise
         return None
     return record if isinstance(record, dict) and {"key", "files"} <= record.keys() else None
 

@@ -327,12 +327,13 @@ def test_damaged_keys_of_an_older_dump_are_made_again(tmp_path, count, caplog, d
 
 def test_plan_samples_older_dumps(tmp_path, count) -> None:
     """`dataprep plan` tries a sample of the older dumps, as of everything else."""
+    from dataprep.core.run.context import Context
     from dataprep.core.run.trial import Trial
 
     old = seal(tmp_path, "old", texts_of(1))
     docs = dp.read(write(tmp_path, "new", texts_of(2)))
-    with Trial(str(tmp_path / "plan"), 1000) as trial:
-        dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "plan" / "out"))
+    trial = Trial(str(tmp_path / "plan"), 1000)
+    dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "plan" / "out"), Context(dp.Serial(), trial))
     assert [one.stored for one in trial.inputs] == [docs.n_bytes, old.n_bytes]
 
 

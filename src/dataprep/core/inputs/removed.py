@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files, hashes
@@ -18,7 +17,7 @@ from ..model.batch import Batch
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed
 from ..model.reader import Reader, Slice, reader_of
-from ..model.tables import DROPS as DROP_COLUMNS
+from ..model.tables import SCHEMAS, id_bounds, opened, rows_between
 from ..output.layout import CUTS, DROPS, FORGET_LIST, Folder
 
 FORGOTTEN = "forgotten"  # the reason of documents that must not be read again (`forget_list.py`)
@@ -37,10 +36,10 @@ def tables_of(folders: Sequence[Folder], kind: str) -> tuple[IdTable, ...]:
     """Return the tables of dropped documents (DROPS) or of cut spans (CUTS) of the folders that have rows."""
     found = []
     for url in (url for folder in folders for url in folder.tables(kind)):
-        with files.open_arrow(url) as f:
-            ids = pq.read_table(f, columns=["id"])["id"]
-        if len(ids):
-            found.append(IdTable(url, pc.min(ids).as_py(), pc.max(ids).as_py()))
+        with opened(url, SCHEMAS[kind]) as file:
+            bounds = id_bounds(file.metadata)
+        if bounds:
+            found.append(IdTable(url, min(low for low, _ in bounds), max(high for _, high in bounds)))
     return tuple(found)
 
 
@@ -83,6 +82,7 @@ class Removed(Reader):
     reader: Reader
     made: str
     tables: tuple[IdTable, ...]
+    kind: ClassVar[str]  # of the tables
     columns: ClassVar[Mapping[str, pa.DataType]] = {}
 
     def recipe(self) -> Any:
@@ -100,13 +100,9 @@ class Removed(Reader):
             ids = B.ids(batch)
             low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
             found = [table.url for table in self.tables if table.first <= high and table.last >= low]
-            rows = [self._rows(url, low, high) for url in found]
+            rows = [rows_between(url, low, high, SCHEMAS[self.kind]) for url in found]
             if sum(map(len, rows)):
                 yield from self._chosen(batch, pa.concat_tables(rows))
-
-    def _rows(self, url: str, low: int, high: int) -> pa.Table:
-        with files.open_arrow(url) as f:
-            return pq.read_table(f, filters=[("id", ">=", low), ("id", "<=", high)])
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
         """Yield the documents of a batch that are in the table, with the columns."""
@@ -117,7 +113,8 @@ class Removed(Reader):
 class DroppedDocuments(Removed):
     """Reads the documents that were dropped, as the input has them, with the columns of the drop table."""
 
-    columns: ClassVar[Mapping[str, pa.DataType]] = {f.name: f.type for f in DROP_COLUMNS if f.name != "id"}
+    kind: ClassVar[str] = DROPS
+    columns: ClassVar[Mapping[str, pa.DataType]] = {f.name: f.type for f in SCHEMAS[DROPS] if f.name != "id"}
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
         rows = rows.filter(pc.not_equal(rows["reason"], FORGOTTEN)).sort_by("id")
@@ -138,6 +135,7 @@ class CutTexts(Removed):
 
     stage: str
     earlier: tuple[str, ...]
+    kind: ClassVar[str] = CUTS
     columns: ClassVar[Mapping[str, pa.DataType]] = {"stage": pa.string()}
 
     def recipe(self) -> Any:

@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
 from dataprep.store import files, hashes
@@ -31,7 +30,7 @@ from .part import Part, Sealed
 from .reader import Slice
 from .stage import Head, Stage
 from .stats import Stats
-from .tables import CUTS, DROPS
+from .tables import SCHEMAS, read_rows
 from .unread import NOT_OPENED, Unread, check_unread, read_unread, unread_table
 
 SPREAD = 8  # parts that a sample is taken from
@@ -161,6 +160,14 @@ class Dataset(Documents):
         return self.count > 0 if self._is_counted else any(batch.num_rows for batch in self.batches(["id"]))
 
     @property
+    def sealed(self) -> Manifest:
+        """The manifest of this Dataset. Raises PlanError if it is not sealed (complete)."""
+        if self.manifest is None:
+            msg = f"{self!r} is not sealed; open a finished folder with dp.open_dataset, or run a Pipeline first"
+            raise PlanError(msg)
+        return self.manifest
+
+    @property
     def stats(self) -> Stats:
         """The statistics of each stage that made this Dataset; empty if no Pipeline made it."""
         return Stats.from_json([] if self.manifest is None else self.manifest.stats)
@@ -172,7 +179,7 @@ class Dataset(Documents):
         if there is none. kept_in: the Dataset that contains this document; null if it is this Dataset. similarity: the
         similarity of the two documents, 0 to 1.
         """
-        return self._tables(folder.DROPS, DROPS)
+        return self._tables(folder.DROPS)
 
     def cuts(self) -> pa.Table:
         """Return a table of the spans that stages cut out of texts, one row per span.
@@ -180,7 +187,7 @@ class Dataset(Documents):
         Columns: id, stage, start, end, kept_in, kept, kept_start, kept_end. Offsets are in bytes. The last four columns
         locate the copy that was kept: its Dataset (null if it is this one), its document, its start and its end.
         """
-        return self._tables(folder.CUTS, CUTS)
+        return self._tables(folder.CUTS)
 
     def dropped(self) -> Dataset:
         """Return the documents that this Dataset's stages dropped, as its input has them, as a Dataset.
@@ -216,13 +223,10 @@ class Dataset(Documents):
         empty = (piece.unread for part in self.parts for piece in part.slices if piece.unread is not None)
         return shown_in_notebooks(unread_table((*self.left_out, *empty)))
 
-    def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
-        tables = [schema.empty_table()]
-        home = Folder(str(self.url))
-        for url in (url for one in (*home.saved, home) for url in one.tables(kind)):
-            with files.open_arrow(url) as f:
-                tables.append(pq.read_table(f))
-        return shown_in_notebooks(pa.concat_tables(tables))
+    def _tables(self, kind: str) -> pa.Table:
+        home, schema = Folder(str(self.url)), SCHEMAS[kind]
+        found = [read_rows(url, schema) for one in (*home.saved, home) for url in one.tables(kind)]
+        return shown_in_notebooks(pa.concat_tables([schema.empty_table(), *found]))
 
     def __repr__(self) -> str:
         m = self.manifest

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from ..output.layout import Folder
 from ..output.owned import discard
 from ..output.state import UnreadTable
 from .stats import HIDDEN
-from .tables import UNREAD, checked
+from .tables import UNREAD, new_rows, read_rows, row_object
 
 log = logging.getLogger("dataprep")
 
@@ -104,9 +104,9 @@ def unread_table(rows: Iterable[Unread]) -> pa.Table:
     Bytes in file names that are not UTF-8 are written as escapes.
     """
     rows = (replace(row, file=_stored(row.file), detail=row.detail and _stored(row.detail)) for row in rows)
-    ordered = sorted(map(astuple, rows), key=lambda row: (row[0], row[2] or 0, row[1], row[3] or ""))
-    columns = zip(*ordered, strict=True) if ordered else ([] for _ in UNREAD.names)
-    return pa.table(dict(zip(UNREAD.names, columns, strict=True)), schema=UNREAD)
+    ordered = sorted(rows, key=lambda row: (row.file, row.offset or 0, row.reason, row.detail or ""))
+    columns = {field.name: [getattr(row, field.name) for row in ordered] for field in fields(Unread)}
+    return pa.Table.from_batches([new_rows(UNREAD, **columns)])
 
 
 def _stored(text: str) -> str:
@@ -149,11 +149,9 @@ def read_unread(out: str) -> pa.Table:
     manifest = Folder(out).manifest
     if manifest is None or manifest.unread is None:
         return UNREAD.empty_table()
-    url = Folder(out).path(manifest.unread.name)
-    with checked(url), files.open_arrow(url) as f:
-        return pq.read_table(f).cast(UNREAD)
+    return read_rows(Folder(out).path(manifest.unread.name), UNREAD)
 
 
 def rows_of(table: pa.Table) -> list[Unread]:
     """Return the rows of a table of unread files as `Unread` objects."""
-    return [Unread(**row) for row in table.to_pylist()]
+    return [row_object(Unread, row) for row in table.to_pylist()]

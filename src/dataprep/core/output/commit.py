@@ -141,7 +141,8 @@ class Work(Generic[T]):
         """
         held: dict[str, list[str]] = {}
         for home in (Folder(self.out), *also):
-            if (found := home.recipe) is not None and found.forgotten == self.recipe.forgotten:
+            found = home.recipe
+            if (None if found is None else found.forgotten) == self.recipe.forgotten:
                 for url in home.receipts():
                     held.setdefault(str((receipts.found(url) or {}).get("key")), []).append(url)
         made = 0
@@ -183,9 +184,8 @@ class Work(Generic[T]):
 
     def _check_room(self, share: float) -> None:
         """Raise PlanError if the disk has less room than a share of the result that is to be replaced takes."""
-        home = Folder(self.out)
-        old = home.manifest if home.is_sealed and files.is_local(self.out) else None
-        if old is None or old.is_same(self.recipe):
+        old = Folder(self.out).readable
+        if old is None or old.is_same(self.recipe) or not files.is_local(self.out):
             return
         needed = share * sum(shard.size for shard in old.shards)
         free = shutil.disk_usage(files.path_of(self.out)).free
@@ -247,7 +247,7 @@ class Output(Generic[T]):
         try:
             yield
         except BaseException:
-            found = Folder(self.url).recipe if Folder(self.url).is_sealed else None
+            found = Folder(self.url).stated
             if found is not None and not wanted.recipe.is_same(found) and self._private(wanted, found):
                 log.warning("%s still holds the result before, with what the new one would hide or leave out", self.url)
             raise
@@ -289,11 +289,10 @@ class Output(Generic[T]):
         is_ready = files.exists(begun.path(MANIFEST))
         if is_ready and wanted.recipe.is_same(recipe):
             _swap_in(self.url)
-        with contextlib.suppress(CorruptShard):
-            made = folder.result
-            is_swapped = recipe is not None and recipe.is_same(made) and not files.exists(begun.path(MANIFEST))
-            if is_swapped and made is not None and recipe is not None and made.generation == recipe.generation:
-                _settle(self.url, wanted.steps if wanted.recipe.is_same(recipe) else frozenset())
+        made = Folder(self.url).stated
+        is_swapped = recipe is not None and recipe.is_same(made) and not files.exists(begun.path(MANIFEST))
+        if is_swapped and made is not None and recipe is not None and made.generation == recipe.generation:
+            _settle(self.url, wanted.steps if wanted.recipe.is_same(recipe) else frozenset())
         if files.exists(folder.path(REPLACED)):
             owned.remove(self.url, [REPLACED])
 
@@ -417,10 +416,10 @@ def _settle_receipts(folder: Folder, begun: Folder) -> None:
     for url in begun.receipts():
         new = folder.path(RECEIPTS, files.name_of(url))
         record = receipts.found(url)
-        moved = None if record is None else receipts.moved(record, url, new)
-        if moved is not None and moved != record:
-            files.write_state(new, moved)
-        elif moved is not None:
+        if record is not None and any(one["name"].startswith("../../") for one in record["files"]):  # kept files
+            stored = [{**one, "name": re.sub(r"^\.\./\.\./", "../", one["name"])} for one in record["files"]]
+            files.write_state(new, {**record, "files": stored})
+        elif record is not None:
             owned.move((url, new))
     n = folder.manifest.parts if folder.manifest is not None else None
     if n is not None:

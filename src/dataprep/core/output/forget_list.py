@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
@@ -18,7 +17,7 @@ from dataprep.errors import StaleOutput
 from dataprep.store import files
 
 from ..model.batch import POSITION_BITS, Ids
-from ..model.tables import VERDICTS, write_verdicts
+from ..model.tables import VERDICTS, new_rows, write_verdicts
 from .layout import FORGET_LIST
 
 REASON = "forgotten"  # in drop tables
@@ -35,9 +34,7 @@ def listed(folder: str) -> Ids:
 
 def write_list(folder: str, ids: Ids) -> None:
     """Write or replace the forget list of a folder: the ids of the documents to leave out."""
-    ids = np.unique(ids)
-    columns = [pa.array(ids), pa.repeat(REASON, len(ids)), *(pa.nulls(len(ids), f.type) for f in list(VERDICTS)[2:])]
-    write_verdicts(files.join(folder, FORGET_LIST), pa.Table.from_arrays(columns, schema=VERDICTS))
+    write_verdicts(files.join(folder, FORGET_LIST), [new_rows(VERDICTS, id=np.unique(ids), reason=REASON)])
 
 
 def digest(ids: Ids) -> str | None:

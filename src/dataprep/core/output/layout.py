@@ -114,29 +114,33 @@ class Folder:
         return found if isinstance(found, dict) else {}
 
     @property
+    def readable(self) -> Manifest | None:
+        """The manifest of a complete Dataset; None if there is none, or if it cannot be read."""
+        with contextlib.suppress(CorruptShard):
+            return self.manifest
+        return None
+
+    @property
+    def stated(self) -> Recipe | None:
+        """The input and stages of a complete result, as its manifest states them; None if it cannot be read."""
+        with contextlib.suppress(CorruptShard):
+            if (tokens := self.token_manifest) is None:
+                return self.manifest or self.index_manifest
+            made_by = str(tokens.settings.get("made_by", TOKENS))
+            settings = {name: value for name, value in tokens.settings.items() if name != "made_by"}
+            return Recipe(
+                kind=TOKENS, key=tokens.recipe or "", forgotten=tokens.forgotten, generation=tokens.generation,
+                stages=[{"label": made_by, "class": made_by, "fields": settings}],
+            )  # fmt: skip
+        return None
+
+    @property
     def recipe(self) -> Recipe | None:
         """The input and stages of the result in the folder; None if there is none, or if they cannot be read.
 
         The result need not be complete: its manifest may have been lost or removed since.
         """
-        with contextlib.suppress(CorruptShard):
-            return self.result or self._state(RECIPE, Recipe)
-        return self._state(RECIPE, Recipe)
-
-    @property
-    def result(self) -> Recipe | None:
-        """The recipe of the complete result, as its manifest states it; None if there is none.
-
-        Raises CorruptShard if the manifest is not one that dataprep wrote.
-        """
-        if (tokens := self.token_manifest) is None:
-            return self.manifest or self.index_manifest
-        made_by = str(tokens.settings.get("made_by", TOKENS))
-        settings = {name: value for name, value in tokens.settings.items() if name != "made_by"}
-        return Recipe(
-            kind=TOKENS, key=tokens.recipe or "", forgotten=tokens.forgotten, generation=tokens.generation,
-            stages=[{"label": made_by, "class": made_by, "fields": settings}],
-        )  # fmt: skip
+        return self.stated or self._state(RECIPE, Recipe)
 
     @property
     def origin(self) -> Origin | None:

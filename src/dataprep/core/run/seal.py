@@ -90,17 +90,20 @@ class Seal:
                 return
 
 
-def write_shard(flow: Flow, url: str, codec: str, schema: pa.Schema) -> dict[str, Any]:
+def write_shard(
+    flow: Flow, url: str, codec: str, schema: pa.Schema, most: float = SHARD_BYTES
+) -> dict[str, Any]:
     """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
-    flow: the remaining batches. codec: Parquet compression. schema: of the file if there are no batches. The entry has
-    the number of documents and bytes, the last id, the columns and a hash of the content.
+    flow: the remaining batches. codec: Parquet compression. schema: of the file if there are no batches. most: bytes of
+    text at which it is full. The entry has the number of documents and bytes, the last id, the columns and a hash of
+    the content.
     """
     facts: dict[str, Any] = {"docs": 0, "bytes": 0}
     digest = xxhash.xxh3_128()
     with files.atomic(url) as f:
         writer = None
-        for batch in flow.until(SHARD_BYTES):
+        for batch in flow.until(most):
             schema = batch.schema
             writer = writer or ShardWriter(f, schema, codec)
             writer.write(batch)
@@ -190,7 +193,7 @@ class Flow:
             self.schema = batch.schema
             yield batch
 
-    def until(self, n_bytes: int) -> Iterator[Batch]:
+    def until(self, n_bytes: float) -> Iterator[Batch]:
         """Yield the batches of one shard, until it has `n_bytes` of text."""
         held = 0
         while self.next is not None and held < n_bytes:
