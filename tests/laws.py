@@ -8,7 +8,7 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cloudpickle
 import numpy as np
@@ -23,6 +23,8 @@ from dataprep.core.model.reader import Reader, Slice
 from dataprep.core.run.runner import Local, Serial
 from dataprep.store import files
 from dataprep.store.key import key
+from dataprep.tokens.shards.shard import Shards
+from dataprep.tokens.shards.verify import verify_shards
 
 TWO = Local(2)  # whose processes all tests share
 
@@ -150,6 +152,15 @@ def same_bytes(one, other) -> None:
     assert left == right
     different = [f for f in left if not filecmp.cmp(os.path.join(one, f), os.path.join(other, f), shallow=False)]
     assert different == []
+
+
+def same_shards(one, other) -> None:
+    """Two folders of token shards hold the same documents in files with the same bytes, whatever their generations."""
+    found = [Shards.open(folder) for folder in (one, other)]
+    entries = [[(s.first_name, replace(s, name="")) for s in shards.shards] for shards in found]
+    assert entries[0] == entries[1]
+    assert found[0].root == found[1].root
+    assert [verify_shards(folder) for folder in (one, other)] == [[], []]
 
 
 def _files(folder) -> Iterator[str]:

@@ -21,7 +21,6 @@ from dataprep.tokens.shard_format import AGAIN, ENDS, content_hash, load_array
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
 
 from .folder import SHARD_FILE, own_tokenizer
-from .provenance import read_docs
 from .shard import Shards, sizes_of
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ class CheckShard:
         if not same:
             yield Problem(name, "its bytes are not those that were written")
         try:
-            table = read_docs(self.shards, self.number)
+            table = self.shards.docs(self.number)
         except DataprepError:
             yield Problem(name, "it cannot be read as a table of id, source, start, stop")
             return
