@@ -42,15 +42,21 @@ def language(ingest, out, run):
     return dp.Pipeline(dp.Language("en")).run(ingest, out=out, run=run, replace=True)
 
 
-def language_model(out):
+def reference(out, run):
+    """Normalise the sample articles as Perplexity normalises documents."""
+    docs = dp.read(str(SAMPLES / "articles.jsonl"))
+    return dp.Pipeline(dp.Map(ccnet_lines)).run(docs, out=out, run=run, replace=True)
+
+
+def language_model(reference, out):
     """Train an n-gram model of trigrams on the sample articles, once."""
-    arpa, good = files.join(out, "articles.arpa"), dp.read(str(SAMPLES / "articles.jsonl"))
+    arpa = files.join(out, "articles.arpa")
 
     def make():
-        ngram.train(good.then(dp.Map(ccnet_lines)), out=arpa, order=3, discount_fallback=True)
+        ngram.train(reference, out=arpa, order=3, discount_fallback=True)
         return {"files": [arpa]}
 
-    receipts.once(f"{arpa}.receipt.json", key((good.key, ccnet_lines)), make)
+    receipts.once(f"{arpa}.receipt.json", reference.key, make)
     return arpa
 
 

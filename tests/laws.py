@@ -20,9 +20,11 @@ from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger, watch
 from dataprep.core.model.part import Part
 from dataprep.core.model.reader import Reader, Slice
-from dataprep.core.run.runner import Serial
+from dataprep.core.run.runner import Local, Serial
 from dataprep.store import files
 from dataprep.store.key import key
+
+TWO = Local(2)  # whose processes all tests share
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,13 @@ def dataset_of(folder, rows, parts=2, rows_per_batch=3, sources=("one", "two"), 
     ]
     pieces.sort(key=lambda p: (p.file, p.start))
     return Dataset(tuple(Part((p,), Rows(rows_per_batch, strings)) for p in pieces))
+
+
+def part_of(folder, number, rows, strings=()) -> Part:
+    """A part that is a file of its own; files of equal rows are equal but for their folders."""
+    url = str(folder / "rows.json")
+    files.write_bytes(url, json.dumps(rows).encode())
+    return Part((Slice(url, number, 0, len(rows), "one", n_bytes=len(rows)),), Rows(3, strings))
 
 
 def apply(stage, batches):

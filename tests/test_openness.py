@@ -56,7 +56,7 @@ def test_a_runner_with_only_map_works_everywhere(docs, tmp_path):
     plain, plain_shards = everything(dp.Serial(), tmp_path / "serial")
     assert len(mine.labels) > 20
     laws.same_bytes(clean.url, plain.url)
-    assert shards.manifest["shards"] == plain_shards.manifest["shards"]
+    assert shards.manifest.shards == plain_shards.manifest.shards
 
 
 def load(root, name):

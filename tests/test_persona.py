@@ -254,7 +254,7 @@ def test_again_is_nothing_and_workers_do_not_matter(export, tmp_path):
     key.write_text("a key that nobody can guess")
     options = {"vocab_size": 500, "block": 96, "template": "course", "key_file": str(key)}
     persona(export, "Tomas Orr", tmp_path / "one", **options)
-    persona(export, "Tomas Orr", tmp_path / "two", run=dp.Local(2), **options)
+    persona(export, "Tomas Orr", tmp_path / "two", run=laws.TWO, **options)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "one").rglob("*") if p.is_file()}
     persona(export, "Tomas Orr", tmp_path / "one", **options)
@@ -451,7 +451,7 @@ def test_a_large_vocabulary_is_stored_as_uint32(tmp_path, caplog):
     tok = dp.Tokenizer.from_merges(pairs, special=["<|im_start|>", "<|im_end|>"])
     said = [(NAMES[k % 2], f"{' '.join(WORDS[:5])} {k}") for k in range(60)]
     result = persona(write_chat(tmp_path, said), NAMES[1], tmp_path / "out", tokenizer=tok, val=0)
-    assert result.shards.manifest["dtype"] == "uint32"
+    assert result.shards.manifest.dtype == "uint32"
     assert "stored as uint32" in caplog.text
     assert len(lines_of(result.jsonl["train"])) == len(result.shards.split("train"))
 

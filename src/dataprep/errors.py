@@ -4,6 +4,7 @@
     ├── PlanError       found before any work: a wrong parameter, a missing column, a stage that cannot be hashed
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
     ├── CorruptShard    a file that dataprep wrote was changed, damaged or removed afterwards
+    │   └── Replaced    the result was replaced since it was opened: open it again
     ├── StaleOutput     the output folder was made by another recipe
     ├── Leak            a name or number that a stage must hide is left in the output
     ├── FunctionFailed  a function, Stage or Estimator of the user raised an error
@@ -139,6 +140,10 @@ class ReadError(DataprepError):
 
 class CorruptShard(DataprepError):
     """A file that dataprep wrote was changed, damaged or removed afterwards."""
+
+
+class Replaced(CorruptShard):
+    """The files of a result that was opened were replaced or removed by a later run."""
 
 
 class StaleOutput(DataprepError):

@@ -36,10 +36,10 @@ from dataprep.core.output.audit import audit
 from .core.model.batch import Batch, parse_id, show_id
 from .core.model.dataset import Dataset
 from .core.output import owned
-from .core.output.claim import check_apart
 from .core.pipeline import Pipeline
-from .core.run.runner import Runner, runner_of
-from .core.run.trial import current
+from .core.run.context import context_of
+from .core.run.plan import check_apart
+from .core.run.runner import Runner
 from .dedup.minhash import MinHash
 from .errors import PlanError
 from .messages.clean import CleanMessages
@@ -169,7 +169,7 @@ def persona(
     Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
     tokenizer, or if no text of the person is left; InUse if another process writes into `out`.
     """
-    folder, runner, written = os.fspath(out).rstrip("/"), runner_of(run), template_of(template)
+    folder, runner, written = os.fspath(out).rstrip("/"), context_of(run), template_of(template)
     docs = read(chats, **options)
     check_apart(docs, folder)
     files.sweep(folder)
@@ -200,7 +200,7 @@ def persona(
         MinHash(preset="dialect", min_shingles=COPIED),
     ]
     messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
-    if not current():
+    if not runner.trial:
         owned.begin(folder)
     turns, wanted = Turns(gap=gap, context=context, openings="empty"), Split(val=val, test=test, group="conversation")
 
@@ -215,7 +215,7 @@ def persona(
         near = split_of(joined(turns), wanted, _letters)[1]
         return {"files": [], "cuts": [] if near else [*map(show_id, cuts_of(messages, turns, (val, test)))]}
 
-    if not current():  # the cuts are kept, so that a rerun finds the conversations as they were
+    if not runner.trial:  # the cuts are kept, so that a rerun finds the conversations as they were
         work = key([1, messages.key, messages.count, turns, wanted])
         found = receipts.once(f"{folder}/cuts.json", work, cuts)["cuts"]
         turns = replace_(turns, cuts=tuple(map(parse_id, found)))
@@ -249,7 +249,7 @@ def persona(
         ).run(messages, out=f"{folder}/transcripts", run=runner, replace=replace)
         all_shards = encode(written_down, tok, f"{folder}/transcript-shards", **to_shards)
         made = replace_(made, transcripts=all_shards)
-    if current():
+    if runner.trial:
         return made
 
     def count() -> dict[str, Any]:
@@ -258,8 +258,8 @@ def persona(
     words = receipts.once(f"{folder}/learned.json", key([3, docs.key, windows.key]), count)["words"]
     more = [given for given in (names, refused, known.all_strings()) if given]
     mine = tuple(dict.fromkeys((*own, *(one for name in names_of_person for one in known.strings_of(name)))))
-    of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
-    work = key([5, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, mine])
+    of_all = made.transcripts.manifest.recipe if made.transcripts else None
+    work = key([5, usual, docs.key, windows.key, shards.manifest.recipe, of_all, more, mine])
     receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, mine, written, usual))
     return replace_(made, words=LearnedWords.of_rows(words))
 

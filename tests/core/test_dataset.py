@@ -53,13 +53,16 @@ def test_each_document_is_found_by_its_id(tmp_path) -> None:
             sealed.text_of(id_)
 
 
+LISTED = {"source": "s", "reader": 0, "size": 1, "fingerprint": "f"}
+
+
 def test_the_file_of_a_document_is_followed_to_the_input(tmp_path) -> None:
     """Through Datasets that were made of several others, whose files have other numbers there."""
-    first = [{"url": "x.txt", "file": 0}, {"url": "y.txt", "file": 1}]
+    first = [LISTED | {"url": "x.txt", "file": 0}, LISTED | {"url": "y.txt", "file": 1}]
     files.write_json(str(tmp_path / "a" / "origin.json"), {"files": first})
-    files.write_json(str(tmp_path / "b" / "origin.json"), {"files": [{"url": "z.txt", "file": 0}]})
-    both = [{"url": f"{tmp_path}/{name}/data/part-00000-000.parquet", "file": n} for name, n in (("a", 0), ("b", 2))]
-    files.write_json(str(tmp_path / "c" / "origin.json"), {"files": [*both, {"url": "w.txt", "file": 3}]})
+    files.write_json(str(tmp_path / "b" / "origin.json"), {"files": [LISTED | {"url": "z.txt", "file": 0}]})
+    both = [LISTED | {"url": f"{tmp_path}/{name}/data/part-00000-000.parquet", "file": n} for name, n in (("a", 0), ("b", 2))]
+    files.write_json(str(tmp_path / "c" / "origin.json"), {"files": [*both, LISTED | {"url": "w.txt", "file": 3}]})
     found = [_listed(f"{tmp_path}/c/steps/01-Exact-0123abcd/input", n << 40 | 7) for n in range(5)]
     assert found == ["x.txt", "y.txt", "z.txt", "w.txt", None]
     assert _listed(str(tmp_path / "none"), 0) is None
@@ -196,7 +199,7 @@ def test_the_second_document_is_not_in_an_empty_shard(tmp_path) -> None:
     part = docs.parts[0]
     halves = [replace(part, slices=(replace(part.slices[0], start=n, stop=n + 1),)) for n in (0, 1)]
     done = dp.Pipeline(dp.Filter(lambda text: text == "b", version="1")).run(docs.of(halves), str(tmp_path / "out"))
-    assert [shard["last_id"] for shard in done.manifest["shards"]] == [None, "1"]
+    assert [shard.last_id for shard in done.manifest.shards] == [None, 1]
     assert done.text_of(1) == "b"
 
 

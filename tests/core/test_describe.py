@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core.model.describe import describe, labels_of, numbered, spelled, stated
+from dataprep.core.model.describe import describe, labels_of, numbered, stated
+from dataprep.core.output.changes import spelled
 from dataprep.core.model.stage import Stage
 from laws import dataset_of
 
@@ -73,8 +74,8 @@ def test_labels_are_those_of_statistics_tables_and_steps(tmp_path):
     assert [s.name for s in done.stats][-2:] == ["Exact(document)", "Exact(line)"]
     assert set(done.drops()["stage"].to_pylist()) == {"Exact(document)"}
     assert set(done.cuts()["stage"].to_pylist()) == {"Exact(line)"}
-    assert [f["stage"] for f in done.manifest["fits"]] == ["Exact(document)", "Exact(line)"]
-    assert [s["label"] for s in done.manifest["stages"]] == ["Exact(document)", "Exact(line)"]
+    assert [f["stage"] for f in done.manifest.fits] == ["Exact(document)", "Exact(line)"]
+    assert [s["label"] for s in done.manifest.stages] == ["Exact(document)", "Exact(line)"]
     assert done.stats["Exact"].name == "Exact(document)"
     with pytest.raises(KeyError, match="no stage 'C4'"):
         done.stats["C4"]
@@ -107,8 +108,8 @@ class Odd(dp.Estimator):
 def test_any_value_can_be_stated(tmp_path, value):
     """Fields and facts that JSON has no form for are stated as text; a fact does not replace the label."""
     done = dp.Pipeline(Odd(value=value)).run(dataset_of(tmp_path, ["a"], parts=1), str(tmp_path / "out"))
-    assert done.manifest["fits"] == [{"mean": 0.5, "stage": "Odd"}]
-    assert spelled(done.manifest["stages"][0])
+    assert done.manifest.fits == [{"mean": 0.5, "stage": "Odd"}]
+    assert spelled(done.manifest.stages[0])
 
 
 def test_an_estimator_without_a_result_is_named(tmp_path):

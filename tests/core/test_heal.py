@@ -91,6 +91,7 @@ def test_a_lost_recipe_does_not_let_another_recipe_in(tmp_path):
     assert done.count == few.count
     Pipeline().run(few, str(tmp_path / "fresh"))
     shutil.rmtree(out / "steps")
+    shutil.rmtree(out / "_replaced")
     same_bytes(out, tmp_path / "fresh")
 
 

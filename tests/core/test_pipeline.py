@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import laws
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import join_datasets, open_dataset
 from dataprep.core.model.stage import Filter, Map, Stage
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.run.runner import Local, Serial
+from dataprep.core.run.runner import Serial
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.read import read
 from dataprep.store import files, receipts
@@ -48,7 +49,7 @@ def test_runners_agree_byte_for_byte(tmp_path):
     """Serial and Local write the same files, receipts and manifest included; Ray too, see tests/hard."""
     docs = dataset_of(tmp_path, TEXTS, parts=5)
     Pipeline(*STAGES).run(docs, str(tmp_path / "serial"), Serial())
-    Pipeline(*STAGES).run(docs, str(tmp_path / "local"), Local(2))
+    Pipeline(*STAGES).run(docs, str(tmp_path / "local"), laws.TWO)
     same_bytes(tmp_path / "serial", tmp_path / "local")
 
 
@@ -80,7 +81,7 @@ def test_a_finished_run_is_not_done_again(tmp_path, monkeypatch):
     once = receipts.once
     monkeypatch.setattr("dataprep.core.run.seal.Seal._write", lambda *a: made.append(a))
     with monkeypatch.context() as one:
-        one.setattr("dataprep.core.output.claim.all_whole", made.append)  # nor is it read
+        one.setattr("dataprep.core.output.commit.receipts.all_whole", made.append)  # nor is it read
         Pipeline(*STAGES).run(docs, str(tmp_path / "out"))
     os.unlink(tmp_path / "out" / "manifest.json")
     Pipeline(*STAGES).run(docs, str(tmp_path / "out"))
@@ -148,7 +149,7 @@ def test_without_stages_it_copies_and_ids_stay(tmp_path):
     ids = both.table(["id"]).column("id").to_pylist()
     assert ids == sorted(set(ids))
     assert ids[len(TEXTS) :] == [i + (2 << B.POSITION_BITS) for i in ids[: len(TEXTS)]]
-    assert both.manifest["inputs"][-1]["offset"] == 2
+    assert both.manifest.inputs[-1]["offset"] == 2
 
 
 def test_large_parts_become_several_shards(tmp_path, monkeypatch):
@@ -251,11 +252,13 @@ def test_unknown_columns_are_named(tmp_path):
 def test_steps_are_numbered_from_one(tmp_path):
     """Their folders are named after it, and after the stage and its key, which knows all stages before."""
     docs = dataset_of(tmp_path, TEXTS)
-    one, two, three = Pipeline(*STAGES[:3]).steps(docs)
+    out = str(tmp_path / "out")
+    one, two, three = Pipeline(*STAGES[:3]).plan(docs, out).steps
     assert [step.number for step in (one, two, three)] == [1, 2, 3]
     assert two.name == f"02-{two.label}-{two.key[:8]}"
-    assert Pipeline(*STAGES[1:3]).steps(docs)[0].key != two.key
-    assert Pipeline(*STAGES[:2]).steps(docs)[1] == two
+    assert Pipeline(*STAGES[1:3]).plan(docs, out).steps[0].key != two.key
+    assert Pipeline(*STAGES[:2]).plan(docs, out).steps[1] == two
+    assert not os.path.exists(out), "a plan writes nothing"
 
 
 def test_stages_are_made_ready_for_workers(tmp_path):

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from dataprep.core import pipeline_file
+from dataprep.core.run.context import Context, trial_of
 from dataprep.core.run.runner import Serial
+from dataprep.core.run.trial import Trial
 from dataprep.errors import PlanError
+from dataprep.history.trials import UNTRIED
 from dataprep.store import files
 from dataprep.store.failure import found
 
@@ -265,3 +268,36 @@ def test_a_refused_first_step_leaves_no_record(tmp_path, at, kind):
     with pytest.raises((PlanError, ValueError)):
         list(pipeline_file.execute(steps, str(out), None))
     assert (out / "run.json").exists()
+
+
+def test_a_trial_is_handed_to_every_step(tmp_path) -> None:
+    """As `run`; a step that takes only results is called, since these are of a sample."""
+    text = "SEEN = []\ndef read(out, run):\n    SEEN.append(run)\n    return 1\n"
+    steps = pipeline_file.load(written(tmp_path / "a.py", text + "def join(read, out): return read + 1\n"))
+    run = Context(Serial(), Trial(str(tmp_path / "out"), 1))
+    assert [done.result for done in pipeline_file.execute(steps, str(tmp_path / "out"), run)] == [1, 2]
+    (given,) = steps[0].fn.__globals__["SEEN"]
+    assert trial_of(given) is run.trial
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [("def two(out): return out", "takes no `run`, so .* on a sample; add the parameter and pass it on"),
+     ("def two(one, out): return out", "takes no `run`, so .* on a sample; add the parameter and pass it on"),
+     ("def two(out, run): return out", "uses no `run`, so .* on a sample; pass it on")],
+)  # fmt: skip
+def test_a_step_that_cannot_know_of_the_trial_is_named(tmp_path, step, why) -> None:
+    """Before any step is called; outside of trials it is called."""
+    steps = pipeline_file.load(written(tmp_path / "a.py", f"def one(out, run): return run\n\n{step}\n"))
+    run = Context(Serial(), Trial(str(tmp_path / "out"), 1))
+    with pytest.raises(PlanError, match=rf"a\.py:3: step two {why}$"):
+        next(pipeline_file.execute(steps, str(tmp_path / "out"), run))
+    assert not (tmp_path / "out").exists()
+    assert len(list(pipeline_file.execute(steps, str(tmp_path / "out"), run, "one"))) == 1
+    assert len(list(pipeline_file.execute(steps, str(tmp_path / "out"), Serial()))) == 2
+
+
+@pytest.mark.parametrize("path", sorted(PIPELINES.glob("*.py")), ids=lambda path: path.stem)
+def test_every_recipe_can_be_tried(path) -> None:
+    """Each step passes the trial on, or works on results."""
+    pipeline_file._check_told([step for step in pipeline_file.load(str(path)) if step.name not in UNTRIED])

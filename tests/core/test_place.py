@@ -78,7 +78,7 @@ def test_results_may_be_under_version_control(tmp_path):
     out = tmp_path / "out"
     dp.encode(docs(tmp_path), BYTES, out, val=0.0)
     (out / ".git").mkdir()
-    assert dp.encode(docs(tmp_path), BYTES, out, val=0.4, replace=True).manifest["documents"] == 3
+    assert dp.encode(docs(tmp_path), BYTES, out, val=0.4, replace=True).manifest.documents == 3
 
 
 def test_a_failed_call_leaves_no_empty_folder(tmp_path):

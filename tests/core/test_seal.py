@@ -21,7 +21,7 @@ from dataprep.core.model import tables
 from dataprep.core.model.stats import HIDDEN, Amount, StageStats
 from dataprep.core.model.tables import FileWriter
 from dataprep.core.run import seal
-from dataprep.core.run.seal import published, write_shard
+from dataprep.core.run.seal import Flow, published, write_shard
 from dataprep.errors import PlanError
 
 ROW = {"id": 7, "text": "ab", "source": "web", "meta": "{}", "n": 1, "s": "x", "few": [1], "b": True}
@@ -39,7 +39,7 @@ def made(rows):
 def facts_of(batches, place):
     """The entry of a shard, after a look into the shard."""
     batches = list(batches)
-    facts = write_shard(iter(batches), str(place), "zstd", ["id", "text"])
+    facts = write_shard(Flow(iter(batches)), str(place), "zstd", B.SCHEMA)
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert pq.read_table(place).to_pylist() == rows
     assert (facts["docs"], facts["bytes"]) == (len(rows), sum(len(row["text"].encode()) for row in rows))
@@ -97,9 +97,9 @@ def test_shards_have_at_least_a_size(tmp_path, monkeypatch, limit) -> None:
     done = dp.Pipeline().run(laws.dataset_of(tmp_path, ["ab"] * 10, parts=1, rows_per_batch=3), str(tmp_path / "out"))
     per = max(1, -(-limit // 6)) * 3
     sizes = [min(per, 10 - at) for at in range(0, 10, per)]
-    assert [shard["docs"] for shard in done.manifest["shards"]] == sizes
-    assert [shard["bytes"] for shard in done.manifest["shards"]] == [2 * n for n in sizes]
-    assert (done.manifest["docs"], done.manifest["bytes"], len(list(done))) == (10, 20, 10)
+    assert [shard.docs for shard in done.manifest.shards] == sizes
+    assert [shard.bytes for shard in done.manifest.shards] == [2 * n for n in sizes]
+    assert (done.manifest.docs, done.manifest.bytes, len(list(done))) == (10, 20, 10)
 
 
 @pytest.mark.parametrize("pattern", ["".join(p) for n in range(4) for p in itertools.product("h-", repeat=n)])

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from dataprep.core.inputs.removed import Removed
-from dataprep.core.model.describe import describe, spelled, stated
+from dataprep.core.model.describe import describe, stated
+from dataprep.core.output.changes import spelled
 from dataprep.core.model.documents import Documents
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.score import ScoredFilter

@@ -22,7 +22,7 @@ from dataprep.core.model.tables import (
     RangeReader,
     checked,
     rows_of_id,
-    span_table,
+    span_rows,
     united,
     write_spans,
     write_verdicts,
@@ -102,8 +102,8 @@ def test_spans_of_nobody_have_no_copy(tmp_path) -> None:
     assert [tuple(row[name] for name in names) for row in found.to_pylist()] == [
         (2, 0, 1, None, 5, 2, 3), (5, 1, 4, None, None, None, None), (5, 7, 9, None, 3, 1, 3),
     ]  # fmt: skip
-    assert span_table(rows, pa.array(["a", "b", None]))["kept_in"].to_pylist() == ["a", "b", None]
-    with pytest.raises(CorruptShard, match=r"is not the verdict table that was written \(the columns are id, start"):
+    assert span_rows(rows, pa.array(["a", "b", None]))["kept_in"].to_pylist() == ["a", "b", None]
+    with pytest.raises(CorruptShard, match=r"is not the verdict table that was written \(there is no column reason\)"):
         RangeReader(str(tmp_path / "s.parquet"), VERDICTS)
 
 
@@ -142,7 +142,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path, error) -> None:
 
 
 def test_tables_of_a_dataset_are_read_by_columns(tmp_path) -> None:
-    """Of all parts; a table with other columns is not one."""
+    """Of all parts; a table without the columns that always have values is not one."""
     for n in range(2):
         none: dict[str, list[None]] = {"kept_in": [None], "kept": [None], "similarity": [None]}
         rows = pa.table({"id": [n], "stage": ["S"], "reason": ["r"], **none})
@@ -152,7 +152,7 @@ def test_tables_of_a_dataset_are_read_by_columns(tmp_path) -> None:
     assert found == [{"id": 0, "reason": "r"}, {"id": 1, "reason": "r"}]
     assert [n for batch in tables.read_tables(str(tmp_path), "drops") for n in batch.schema.names] == DROPS.names * 2
     pq.write_table(rows.select(["id"]), tmp_path / "drops" / "part-00000.parquet")
-    with pytest.raises(CorruptShard, match=r"part-00000.parquet is not the table .* \(the columns are id\)"):
+    with pytest.raises(CorruptShard, match=r"part-00000.parquet is not the table .* \(there is no column stage, r"):
         list(tables.read_tables(str(tmp_path), "drops"))
 
 

@@ -16,16 +16,17 @@ from dataprep.core.model.batch import text_bytes
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.part import Part
 from dataprep.core.model.reader import Slice
+from dataprep.core.run.context import Context, context_of, reserve, sees_all, trial_of
 from dataprep.core.run.runner import WORKER_BYTES
-from dataprep.core.run.trial import Reserved, Sampled, Trial, _most_text, _read_share, current, reserve, sees_all
+from dataprep.core.run.trial import Reserved, Sampled, Trial, _most_text, _read_share
 from dataprep.errors import PlanError
 from dataprep.store import hashes
 
 
 def estimated(docs, sample_bytes, out="/nowhere"):
     """What a trial notes of an input."""
-    with Trial(out, sample_bytes) as trial:
-        trial.sample(docs)
+    trial = Trial(out, sample_bytes)
+    trial.sample(docs)
     return trial.inputs[0]
 
 
@@ -48,15 +49,15 @@ def test_small_inputs_are_read_completely(tmp_path) -> None:
         if number % 2:
             (tmp_path / f"{number}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
     docs = dp.read(str(tmp_path))
-    with Trial("/nowhere", 1 << 20) as trial:
-        assert trial.sample(docs).count == docs.count
-        assert trial.share == 1.0
-        assert sees_all()
+    trial = Trial("/nowhere", 1 << 20)
+    assert trial.sample(docs).count == docs.count
+    assert trial.share == 1.0
+    assert sees_all(Context(dp.Serial(), trial))
     assert trial.inputs[0].text == trial.inputs[0].sample == sum(map(text_bytes, docs.batches()))
-    with Trial("/nowhere", 20_000) as trial:
-        assert trial.sample(docs).count < docs.count
-        assert trial.share < 1
-        assert not sees_all()
+    trial = Trial("/nowhere", 20_000)
+    assert trial.sample(docs).count < docs.count
+    assert trial.share < 1
+    assert not sees_all(Context(dp.Serial(), trial))
 
 
 @pytest.mark.parametrize(("n", "share"), [(1, 0.03), (10, 0.12), (39, 0.39), (40, 0.42), (60, 0.60), (90, 0.90)])
@@ -81,34 +82,51 @@ def test_a_sealed_input_is_measured_by_its_rows(tmp_path) -> None:
 def test_a_sample_is_no_more_than_a_sample(tmp_path) -> None:
     """What the trial itself wrote is read whole; a sample is not hashed whole for its key."""
     docs = laws.dataset_of(tmp_path, ["x" * 100] * 100, parts=2)
-    assert current() is None
-    with Trial(str(tmp_path / "out"), 1_000) as trial:
-        assert current() is trial
-        sample = trial.sample(docs)
-        assert sample.count == 12
-        ends = hashes.ends(docs.parts[0].slices[0].url)
-        assert [piece.fingerprint for part in sample.parts for piece in part.slices] == [ends] * 2
-        known = docs.of(replace(part, slices=(replace(part.slices[0], fingerprint="f"),)) for part in docs.parts)
-        assert [part.slices[0].fingerprint for part in trial.sample(known).parts] == ["f"] * 2
-        with Trial(str(tmp_path), 1_000) as inner:
-            assert current() is inner
-            assert inner.sample(docs) is docs
-            assert inner.inputs == []
-        assert current() is trial
-        mixed = docs.of([docs.parts[0], replace(docs.parts[1], slices=(Slice(__file__, 0, n_bytes=1),))])
-        with Trial(str(tmp_path), 1_000) as inner, pytest.raises(ValueError, match=r".*"):
-            inner.sample(mixed)  # reads the other file, which is not of rows
-    assert current() is None
+    trial = Trial(str(tmp_path / "out"), 1_000)
+    sample = trial.sample(docs)
+    assert sample.count == 12
+    ends = hashes.ends(docs.parts[0].slices[0].url)
+    assert [piece.fingerprint for part in sample.parts for piece in part.slices] == [ends] * 2
+    known = docs.of(replace(part, slices=(replace(part.slices[0], fingerprint="f"),)) for part in docs.parts)
+    assert [part.slices[0].fingerprint for part in trial.sample(known).parts] == ["f"] * 2
+    inner = Trial(str(tmp_path), 1_000)
+    assert inner.sample(docs) is docs
+    assert inner.inputs == []
+    mixed = docs.of([docs.parts[0], replace(docs.parts[1], slices=(Slice(__file__, 0, n_bytes=1),))])
+    with pytest.raises(ValueError, match=r".*"):
+        inner.sample(mixed)  # reads the other file, which is not of rows
     assert len(trial.inputs) == 2
+
+
+def test_a_context_is_the_runner_that_it_has() -> None:
+    """Any Runner gets one, which states its trial; one that is given stays as it is, and all of it reads the input."""
+    runner, trial = dp.Serial(memory="1GB"), Trial("/nowhere", 1)
+    given = Context(runner, trial)
+    assert list(given.map(str, [1, 2])) == ["1", "2"]
+    assert (given.workers, given.memory, repr(given)) == (1, "1GB", repr(runner))
+    assert context_of(given) is given
+    assert context_of(runner) == Context(runner)
+    assert context_of(None) == Context(dp.Serial())
+    assert [trial_of(run) for run in (given, runner, context_of(runner))] == [trial, None, None]
+    assert [sees_all(run) for run in (given, runner, context_of(runner))] == [False, True, True]
+    with pytest.raises(PlanError, match="run=3 must be a Runner"):
+        context_of(3)
+
+
+def test_only_a_run_that_is_told_so_is_a_trial(tmp_path) -> None:
+    """A pipeline beside one that is tried reads its whole input, also in the same process."""
+    docs = laws.dataset_of(tmp_path, ["x" * 100] * 100, parts=2)
+    tried = Context(dp.Serial(), Trial(str(tmp_path / "trial"), 1_000))
+    assert dp.Pipeline().run(docs, str(tmp_path / "trial" / "out"), tried).count == 12
+    assert dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Serial()).count == 100
 
 
 def test_memory_is_planned_for_the_whole_input() -> None:
     """In a trial it is noted, and grows with the input if it does; else it must fit."""
-    with Trial("/nowhere", 1) as trial:
-        assert trial.share == 0.0 or trial.inputs
-        trial.inputs.append(Sampled(9, 100.0, 25))
-        reserve(dp.Serial(memory="1GB"), 100, "letters", "use fewer")
-        reserve(dp.Serial(memory="1GB"), 10**12, "words", "use none", grows=False)
+    trial = Trial("/nowhere", 1, inputs=[Sampled(9, 100.0, 25)])
+    tried = Context(dp.Serial(memory="1GB"), trial)
+    reserve(tried, 100, "letters", "use fewer")
+    reserve(tried, 10**12, "words", "use none", grows=False)
     assert trial.reserved == [Reserved(400, "letters", "use fewer"), Reserved(10**12, "words", "use none")]
     limit = WORKER_BYTES + 1_000
     reserve(dp.Serial(memory=limit), 1_000, "letters", "use fewer")

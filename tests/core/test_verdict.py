@@ -94,9 +94,9 @@ def test_cuts_are_read_through_and_kept_with_the_result(tmp_path):
     docs = laws.dataset_of(tmp_path, ["abcdefgh", "", "ijklmnop", "q"], parts=2)
     out = Pipeline(Halves(), dp.Exact(), Halves()).run(docs, str(tmp_path / "out"), dp.Serial())
     assert out.table().column("text").to_pylist() == ["gh", "", "op", "q"]
-    assert [f["stage"] for f in out.manifest["fits"]] == ["Halves", "Exact", "Halves #2"]
-    assert out.manifest["fits"][0]["spans"] == 4
-    assert out.manifest["saved"] == []
+    assert [f["stage"] for f in out.manifest.fits] == ["Halves", "Exact", "Halves #2"]
+    assert out.manifest.fits[0]["spans"] == 4
+    assert out.manifest.saved == []
     cuts = out.cuts().to_pylist()
     assert [(c["id"] & 0xFF, c["start"], c["end"], c["kept"]) for c in cuts][:4] == [
         (0, 0, 4, 0), (0, 0, 2, 0), (2, 0, 4, 0), (2, 0, 2, 0)]  # fmt: skip
@@ -188,5 +188,5 @@ def test_the_key_of_an_estimator_is_that_of_its_work(tmp_path):
     assert None not in keys
     assert Names().fit(docs, None, str(tmp_path)).key == Names().key_for(docs)
     with pytest.raises(PlanError, match=r"^Names adds named, which is a column already; give annotate='another_'$"):
-        Pipeline(Names(), Names()).steps(docs)
-    assert [step.label for step in Pipeline(Names()).steps(docs)] == ["Names"]
+        Pipeline(Names(), Names()).plan(docs, str(tmp_path / "out"))
+    assert [step.label for step in Pipeline(Names()).plan(docs, str(tmp_path / "out")).steps] == ["Names"]

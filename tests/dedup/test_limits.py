@@ -88,7 +88,7 @@ def test_older_folders_have_so_many_files():
         parts = ()
 
         def __init__(self, files):
-            self.manifest = {"last_file": str(files - 1)}
+            self.sealed = SimpleNamespace(last_file=files - 1)
 
         def of(self, parts):
             return parts

@@ -127,6 +127,12 @@ def test_half_a_receipt_is_none(done, content):
     assert receipts.once(receipt, "key", work(home, [])) == record
 
 
+def test_a_receipt_that_is_removed_while_it_is_read_is_none(tmp_path, monkeypatch):
+    """Another process may do that between the question whether it exists and the reading."""
+    monkeypatch.setattr(files, "exists", lambda url: True)
+    assert receipts.found(str(tmp_path / "a.json")) is None
+
+
 def test_a_moved_folder_keeps_its_receipts(done, tmp_path):
     """Names are relative to the receipt; on other file systems too."""
     home, receipt, record = done

@@ -185,11 +185,11 @@ def test_encode_writes_masks(chat_tok, tmp_path):
     docs = dp.Pipeline(lift).run(dp.read(str(place)), out=str(tmp_path / "docs"))
     options = {"template": "chatml", "split": dp.Split(val=0.2, group="conversation"), "shard_tokens": 400}
     shards = dp.encode(docs, chat_tok, out=tmp_path / "one", **options)
-    dp.encode(docs, chat_tok, out=tmp_path / "two", run=dp.Local(2), **options)
+    dp.encode(docs, chat_tok, out=tmp_path / "two", run=laws.TWO, **options)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     assert verify_shards(shards.path) == []
     assert len(shards) == 90
-    assert shards.manifest["template"] == "chatml"
+    assert shards.manifest.template == "chatml"
     told = [
         text
         for tokens, mask in zip(shards.memmaps(), shards.masks(), strict=True)
@@ -277,7 +277,7 @@ def test_messages_of_a_jsonl_file(chat_tok, tmp_path):
     shards = dp.encode(docs, chat_tok, out=tmp_path / "s", template="chatml", val=0)
     kept = [(shards.document(k).tolist(), shards.masks()[0][slice(*ends)].tolist()) for k, ends in spans(shards)]
     assert kept == [(ids[:-1], mask[:-1]) for ids, mask in encoded(chat_tok, "chatml", *said)]
-    assert shards.manifest["special_in_text"] == {"<|im_end|>": 4, "<|im_start|>": 4}
+    assert shards.manifest.special_in_text == {"<|im_end|>": 4, "<|im_start|>": 4}
 
 
 def spans(shards):

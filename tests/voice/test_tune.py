@@ -53,7 +53,7 @@ def test_the_base_learns_all_and_the_model_the_answers(shards, tuned, tmp_path):
     assert (base["config"]["masks"], base["config"]["weights"], base["start"]) == (False, None, "")
     assert (model["config"]["masks"], model["config"]["weights"]) == (True, {"answers": 0.75, "transcripts": 0.25})
     assert model["start"]
-    assert base["stop"] == model["stop"] == sorted([shards[0].eot, shards[0].manifest["special"]["<|im_end|>"]])
+    assert base["stop"] == model["stop"] == sorted([shards[0].eot, shards[0].manifest.special["<|im_end|>"]])
     assert Voice.load(tuned.base).template is not None
     alone = tune(*shards, tmp_path, Tuning(replay=0, settings=(*SMALL, "steps=1")), quiet=True)
     assert content(Path(alone.model))["config"]["weights"] is None

@@ -164,6 +164,6 @@ def _stopped() -> str:
     folder = stopped_in()
     if folder is None or not files.is_dir(folder):  # as of a dry run
         return "stopped; nothing was saved"
-    n = len(Folder(folder).receipts())
+    n = len(Folder(folder).unfinished.receipts())
     parts = f" ({counted(n, 'part')})" if n else ""
     return f"stopped; finished work is kept in {folder}{parts}, and the same command resumes"

@@ -47,9 +47,9 @@ def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, An
     examples: dropped documents per reason. source: leave out other sources; None: all are included.
     """
     return {
-        "folder": docs.url, "documents": docs.manifest["docs"], "bytes": docs.manifest["bytes"],
+        "folder": docs.url, "documents": docs.sealed.docs, "bytes": docs.sealed.bytes,
         "stages": [_stage(stage, examples, source) for stage in docs.stats],
-        "estimators": docs.manifest.get("fits", []), "unread": docs.unread().to_pylist(),
+        "estimators": docs.sealed.fits, "unread": docs.unread().to_pylist(),
         "alarms": docs.stats.alarms(),
     }  # fmt: skip
 

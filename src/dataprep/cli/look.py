@@ -58,16 +58,16 @@ def inspect(
         return
     console = Screen()
     for docs in opened:
-        manifest = docs.manifest
+        manifest = docs.sealed
         console.rule(f"[bold]{escape(str(docs.url))}", align="left", style="dim")
-        console.print(f"{counted(manifest['docs'], 'document')}, {decimal(manifest['bytes'])} of text", highlight=False)
+        console.print(f"{counted(manifest.docs, 'document')}, {decimal(manifest.bytes)} of text", highlight=False)
         for stage in docs.stats:
             if stage.name.startswith(STAGE):
                 print_messages(console, stage)
                 continue
             console.print(_stage_table(stage, source))
             _print_examples(console, stage, examples, source)
-        _print_fits(console, manifest.get("fits", []))
+        _print_fits(console, manifest.fits)
         _print_unread(console, docs.unread(), examples)
         for alarm in docs.stats.alarms():
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")

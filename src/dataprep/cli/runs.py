@@ -12,7 +12,7 @@ from rich.markup import escape
 from dataprep.core import pipeline_file
 from dataprep.core.model.batch import show_id
 from dataprep.core.output import owned
-from dataprep.core.output.layout import STEPS, Folder
+from dataprep.core.output.layout import REPLACED, STEPS, UNFINISHED, Folder
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
 from dataprep.store import files, lease
@@ -20,6 +20,7 @@ from dataprep.store import files, lease
 from .options import Memory, RunFolder, Screen, Timeout, Workers, runner, say
 from .trial import dry_run as dry_run_of
 
+SAVED = (STEPS, UNFINISHED, REPLACED)  # what `clean` removes
 SHOWN = 20  # copies, ids and files that `forget` prints
 
 
@@ -69,6 +70,8 @@ def clean(
 ) -> None:
     """Remove the inputs and tables that deduplications saved; `dataprep why` then cannot show dropped texts.
 
+    The files of an unfinished result, and of one that was replaced, are removed too.
+
     Files that dataprep did not write are kept, and a message names the first of them.
     """
     lease.check_place(folder)
@@ -83,11 +86,12 @@ def clean(
         say(f"removed what dataprep wrote into {folder}, {decimal(freed)}")
     else:
         inside = (folder, *(files.join(folder, name) for name in files.listdir(folder)))
-        found = [home for home in map(Folder, inside) if home.is_of_a_run and files.exists(home.path(STEPS))]
+        homes = [home for home in map(Folder, inside) if home.is_of_a_run or home.kind is not None]
+        found = [home for home in homes if any(files.exists(home.path(name)) for name in SAVED)]
         with lease.all_held(home.url for home in found):
-            freed = sum(owned.remove(home.url, [STEPS]) for home in found)
-        kept = [home.path(name) for home in found for name in owned.foreign(home.url, [STEPS])]
-        say(f"removed {counted(len(found), 'folder')} of steps, {decimal(freed)}")
+            freed = sum(owned.remove(home.url, SAVED) for home in found)
+        kept = [home.path(name) for home in found for name in owned.foreign(home.url, SAVED)]
+        say(f"removed the steps, unfinished and replaced files of {counted(len(found), 'folder')}, {decimal(freed)}")
     if kept:
         more = f" and {counted(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
         say(f"kept {kept[0]}{more}, which dataprep did not write")

@@ -18,8 +18,7 @@ from dataprep.core.model.terminal import table_of
 from dataprep.core.output.layout import INDEX as INDEX_FOLDER
 from dataprep.core.output.layout import Folder, datasets
 from dataprep.errors import PlanError
-from dataprep.search.claim import INDEX
-from dataprep.search.index import DISK, Hit, SuffixIndex
+from dataprep.search.index import DISK, Hit, SuffixIndex, is_index
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
@@ -58,12 +57,12 @@ def search(
 
 def _index(folder: str, url: str | None, workers: int) -> SuffixIndex:
     """Return the index in a folder, or that of its last Dataset, which is built if it does not exist."""
-    if files.exists(files.join(folder, INDEX)):
+    if is_index(folder):
         return SuffixIndex.open(folder)
     docs = open_dataset(datasets(folder, saved=False)[-1].url)
     url = url or Folder(str(docs.url)).path(INDEX_FOLDER)
-    if not files.exists(files.join(url, INDEX)):
-        size = int(docs.manifest["bytes"])
+    if not is_index(url):
+        size = docs.sealed.bytes
         line = f"building an index of {decimal(size)} of text at {printable(url)}: up to {decimal(DISK * size)}"
         print(line, file=sys.stderr)
     return SuffixIndex.build(docs, url, runner(workers), replace=True)
@@ -122,7 +121,7 @@ def _contamination(rows: pa.Table) -> Table:
 
 
 def _corpus(index: SuffixIndex) -> str:
-    return f"{index.manifest['docs']:,} documents ({decimal(index.manifest['bytes'])}) of {index.url}"
+    return f"{index.manifest.docs:,} documents ({decimal(index.manifest.bytes)}) of {index.url}"
 
 
 def _times(n: int) -> str:

@@ -53,14 +53,14 @@ def _figures(one: FolderStatus) -> dict[str, Any]:
 
 
 def _amounts(one: FolderStatus) -> str:
-    if one.documents is not None:
-        tokens = "" if one.tokens is None else f", {one.tokens:,} tokens"
-        return f", {counted(one.documents, 'document')}{tokens}, {decimal(one.bytes or 0)}"
+    tokens = "" if one.tokens is None else f", {one.tokens:,} tokens"
+    totals = f"{counted(one.documents or 0, 'document')}{tokens}, {decimal(one.bytes or 0)}"
     if one.done is None:
-        return ""
+        return "" if one.documents is None else f", {totals}"
     of = "" if one.of is None else f" of {one.of:,}"
     unit = "step" if one.kind == MODEL else "folder" if one.kind in ("run", "persona", "folder") else "part"
-    return f", {one.done:,}{of} {unit}{'' if (one.of or one.done) == 1 else 's'}"
+    older = "" if one.documents is None else f"; the result before is complete ({totals})"
+    return f", {one.done:,}{of} {unit}{'' if (one.of or one.done) == 1 else 's'}{older}"
 
 
 def _print_work(console: Console, one: FolderStatus) -> None:

@@ -160,7 +160,7 @@ def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
 
 def _pieces(shards: Any, ids: list[int]) -> list[str]:
     """Return the text of each id; a part of a character is shown as its bytes."""
-    from dataprep.tokens.shards.claim import own_tokenizer
+    from dataprep.tokens.shards.folder import own_tokenizer
 
     tok = own_tokenizer(shards)
     if tok is None:

@@ -14,6 +14,7 @@ from rich.table import Table
 from dataprep.core import pipeline_file
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.terminal import table_of
+from dataprep.core.output.layout import Folder
 from dataprep.core.run.runner import WORKER_BYTES, machine_memory, parse_bytes
 from dataprep.errors import DataprepError, PlanError
 from dataprep.history.status import DONE, status
@@ -60,16 +61,21 @@ def plan(
         _print_memory(console, f"{held.what}, in addition to one worker", needed, allowed, held.instead)
     out = files.join("out", files.name_of(what[0]).removesuffix(".py"))
     if what[0].endswith(".py") and (finished := _finished(out)):
-        line = f"{out} has results of {', '.join(finished)}: a run there makes again only what has changed since"
+        names, stored = ", ".join(finished), decimal(sum(finished.values()))
+        line = f"{out} has results of {names}: a run there makes again only what has changed since"
         console.print(f"{line}; this is the estimate of a whole run", highlight=False, markup=False)
+        line = f"what it replaces stays until the new result is complete: up to {stored} of disk in addition"
+        console.print(line, highlight=False, markup=False)
 
 
-def _finished(out: str) -> list[str]:
-    """Return the names of the steps that have a complete result in the folder of a run; none if there is no folder."""
+def _finished(out: str) -> dict[str, int]:
+    """Return the steps with a complete result in the folder of a run, and the bytes of its files; {} without one."""
     try:
-        return [step.name for step in status(out)[1] if step.state == DONE]
+        homes = [Folder(step.url) for step in status(out)[1] if step.state == DONE or step.documents is not None]
+        urls = {home: [home.path(name) for name in home.named] for home in homes}
+        return {home.name: sum(files.size(url) for url in some if files.exists(url)) for home, some in urls.items()}
     except DataprepError:
-        return []
+        return {}
 
 
 def _print_memory(console: Console, holder: str, needed: int, allowed: int, instead: str) -> None:

@@ -4,7 +4,8 @@
     def filter(ingest, out, run): ...        # takes what `ingest` returned
 
 A step is a public function of the file with a parameter `out`, the step's own folder. Its other parameters may be
-`run`, the Runner, and the names of earlier steps, whose results are passed for them. Steps are called in every run;
+`run`, the Runner, and the names of earlier steps, whose results are passed for them. In a trial, `run` is a Context
+that states it, so a step must pass it on, or else work on results of earlier steps only. Steps are called in every run;
 receipts make a repeated call cheap. A mistake in the file is reported in one sentence with the file, the line and the
 most similar valid name.
 """
@@ -35,6 +36,7 @@ from dataprep.store.atomic import JOURNAL
 
 from .output import owned
 from .output.layout import RUN, folder_url
+from .run.context import trial_of
 
 WRITTEN_WRONG = (TypeError, NameError, AttributeError, ImportError)  # a step that raises one in its own line
 UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
@@ -134,10 +136,13 @@ def execute(
     name. to: the step or steps to call, and those that they need; None: all steps. starting: called with the name
     before each step.
 
-    Raises PlanError if there is no step `to`, or if a line of the pipeline file uses an unknown name or argument.
+    Raises PlanError if there is no step `to`, if a line of the pipeline file uses an unknown name or argument, or if
+    `run` is a trial of which a step cannot know.
     """
     results: dict[str, Any] = {}
     chosen = _needed(steps, to)
+    if trial_of(run) is not None:
+        _check_told(chosen)
     lease.check_place(folder_url(out))
     record = files.join(out, RUN)
     owned.check_file(record, "the record of a run", '{"steps"')
@@ -160,6 +165,18 @@ def execute(
         seconds = time.perf_counter() - began
         before = bool(there) and there == _stamps(given["out"])
         yield Done(step.name, given["out"], results[step.name], seconds, before)
+
+
+def _check_told(steps: Sequence[Step]) -> None:
+    """Raise PlanError if a step would read whole input in a trial: it uses neither `run` nor the sample of another."""
+    for step in steps:
+        used = [name for name in step.takes if name != "out" and (not _body(step.fn) or _names_in(step.fn, name))]
+        if not used:
+            code = step.fn.__code__
+            lacks, fix = ("uses no", "") if "run" in step.takes else ("takes no", "add the parameter and ")
+            msg = f"{code.co_filename}:{code.co_firstlineno}: step {step.name} {lacks} `run`, so it cannot be tried "
+            msg += f"on a sample; {fix}pass it on"
+            raise PlanError(msg)
 
 
 def _stamps(url: str) -> dict[str, tuple[int, int]]:

@@ -14,9 +14,9 @@ from dataprep.core.model.annotate import annotated
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.verdict import CutSpans, DropIds, Verdict, check_min_left
 from dataprep.core.output.layout import Folder
+from dataprep.core.run.context import reserve, trial_of
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
-from dataprep.core.run.trial import current, reserve
 from dataprep.dedup.membership.bloom_filter import FilterSize, full, places
 from dataprep.dedup.membership.keys import KeyUnits, LookUp, SaveKeys, count, document_keys, ngram_keys
 from dataprep.dedup.pieces.forms import FORMS
@@ -148,15 +148,15 @@ class Bloom(Deduplication):
     def _saved(self, old: Older) -> dict[str, Any] | None:
         """Return the receipt of the filter that made an older Dataset, if it can go on: its capacity was given."""
         name = ("verdicts" if self.unit == "document" else "spans") + ".json"
-        for step in Folder(old.given.rstrip("/")).steps if self.capacity is not None and not current() else ():
-            found = files.read_json(step.path(name)) if files.exists(step.path(name)) else {}
+        for step in Folder(old.given.rstrip("/")).steps if self.capacity is not None else ():
+            found = receipts.found(step.path(name)) or {}
             if found.get("filter_key") == self._filter_key and receipts.valid(step.path(name), found["key"]):
                 return {**found, "url": step.path("filter.bloom")}
         return None
 
     def _look_up(self, docs: Dataset, run: Runner, out: str, url: str, made_by: str) -> dict[str, Any]:
         """Write the table and the filter; return what was counted."""
-        older = [(old, self._saved(old)) for old in self.sampled_older]
+        older = [(old, None if trial_of(run) else self._saved(old)) for old in self.sampled_older(run)]
         joined = Joined.of([old for old, saved in older if saved is None], docs)
         filters = tuple(saved["url"] for _, saved in older if saved is not None)
         if self.capacity is not None:
@@ -175,7 +175,7 @@ class Bloom(Deduplication):
         counted = FilterSize(max(MIN_CAPACITY, math.ceil(MARGIN * distinct)), self.error_rate)
         if self.capacity is None:
             self._reserve(counted.n_bytes, run, grows=True)
-        if self.capacity is None or current():  # a sample needs no filter for the whole
+        if self.capacity is None or trial_of(run):  # a sample needs no filter for the whole
             return counted
         if self.unit != "ngram" and distinct / MARGIN > self.capacity:  # n-grams of removed text are never entered
             raise full(self.capacity, f"about {distinct:,.0f}")

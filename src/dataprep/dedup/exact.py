@@ -134,10 +134,10 @@ class Exact(Deduplication):
         if self.unit == "document":
             found = DuplicateSearch(
                 docs=docs, sketch=self.sketch, keep=Keep.parse(self.keep), reason="duplicate",
-                older=self.sampled_older, sketch_key=key(("Exact", self.VERSION, self.sketch)), **given,
+                older=self.sampled_older(run), sketch_key=key(("Exact", self.VERSION, self.sketch)), **given,
             )  # fmt: skip
             return annotated(found.find_again(), self.prefix)
-        url, joined = files.join(out, "spans.parquet"), Joined.of(self.sampled_older, docs)
+        url, joined = files.join(out, "spans.parquet"), Joined.of(self.sampled_older(run), docs)
         chosen = {**given, "joined": joined, "unit": self.unit, "normalize": self.normalize, "url": url}
         facts = table_once(url, given["key"], lambda: search.find(**chosen), search.PASSES)
         cut = CutSpans(spans=url, key=given["key"], estimator=self.name, min_left=self.min_left, facts=facts)

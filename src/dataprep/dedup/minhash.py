@@ -224,7 +224,7 @@ class MinHash(Deduplication):
         Writes signatures and the table of documents to drop into the folder `out`. Files there that an earlier call
         wrote are used again if they are still valid.
         """
-        made, older = self.settings, self.sampled_older
+        made, older = self.settings, self.sampled_older(run)
         found = made.found(self.measure)
         if found < FEW:
             log.warning(

@@ -19,8 +19,9 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.annotate import added_columns
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.estimator import Estimator
-from dataprep.core.model.tables import NOBODY, span_table
-from dataprep.core.run.trial import current
+from dataprep.core.model.tables import NOBODY, span_rows
+from dataprep.core.run.context import trial_of
+from dataprep.core.run.runner import Runner
 from dataprep.errors import CorruptShard, PlanError, ReadError, require
 
 MAX_FILES = 1 << (64 - B.POSITION_BITS)
@@ -46,7 +47,7 @@ class Older:
         except (ReadError, CorruptShard) as e:
             msg = f"against={given!r} must be the folder of a complete sealed Dataset: {e}"
             raise PlanError(msg) from e
-        return cls(given, docs, str(docs.manifest["content"]))
+        return cls(given, docs, docs.sealed.content)
 
 
 def folders_of(against: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -116,10 +117,9 @@ class Deduplication(Estimator):
             require(not lacks, msg)
         return found
 
-    @property
-    def sampled_older(self) -> tuple[Older, ...]:
-        """The Datasets that `against=` names; in a trial run, a sample of each."""
-        trial = current()
+    def sampled_older(self, run: Runner) -> tuple[Older, ...]:
+        """Return the Datasets that `against=` names; if `run` is a trial, a sample of each."""
+        trial = trial_of(run)
         return tuple(replace(old, docs=trial.sample(old.docs)) for old in self.older) if trial else self.older
 
     def recipe(self) -> Any:
@@ -157,7 +157,7 @@ class Joined:
         parts, offset, firsts = [], 0, [0]
         for old in older:
             parts += [replace(part, files_before=offset) for part in old.docs.parts]
-            offset += int(old.docs.manifest["last_file"]) + 1
+            offset += old.docs.sealed.last_file + 1
             firsts.append(offset << B.POSITION_BITS)
         most = f"against= names Datasets of {offset:,} input files; there must be fewer than {MAX_FILES // 2:,}"
         require(offset < MAX_FILES // 2, most)
@@ -182,9 +182,9 @@ class Joined:
         own = np.where(known, ids - np.array(self.firsts, np.uint64)[of], NOBODY)
         return homes.take(pa.array(of)), own
 
-    def spans(self, rows: npt.NDArray[Any]) -> pa.Table:
-        """Return the SPANs of new documents as a table of spans to cut, with the documents' own ids."""
+    def spans(self, rows: npt.NDArray[Any]) -> pa.RecordBatch:
+        """Return the SPANs of new documents as rows of a table of spans to cut, with the documents' own ids."""
         rows = self.new(rows).copy()
         homes, rows["kept"] = self.place(rows["kept"])
         rows["id"] -= self.first_new
-        return span_table(rows, homes)
+        return span_rows(rows, homes)

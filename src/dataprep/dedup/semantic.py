@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dataprep.core.model.annotate import CENTROIDS, added_columns, annotated
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.tables import NOBODY, VERDICTS, write_rows, write_verdicts
+from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows, write_rows, write_verdicts
 from dataprep.core.model.verdict import DropIds, Verdict
 from dataprep.core.output import owned
 from dataprep.core.run.passes import table_once
@@ -29,7 +29,7 @@ from .embeddings.decide import CLOSEST, FARTHEST, AssignClusters, DecideClusters
 from .embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, MeasureNearness
 from .embeddings.stored import keep_vectors, stored_vectors
 from .keep import Keep, unreadable_values
-from .older import Deduplication, Joined
+from .older import Deduplication, Joined, Older
 from .warm import warm
 
 MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
@@ -142,7 +142,8 @@ class SemDeDup(Deduplication):
         if self.embed is None:
             need("fasttext", extra="langid")
         made_by, url = self.key_for(docs), files.join(out, "verdicts.parquet")
-        search = _SemanticSearch(self, Joined.of(self.sampled_older, docs), run, out, made_by)
+        older = self.sampled_older(run)
+        search = _SemanticSearch(self, older, Joined.of(older, docs), run, out, made_by)
         passes = [one for one in PASSES if one is not EmbedDocuments or not self.embed_key]
         found = table_once(url, made_by, lambda: search.find(url), passes)
         owned.discard(files.join(out, DROPPED))
@@ -177,6 +178,7 @@ class _SemanticSearch:
     """The passes of one fit."""
 
     how: SemDeDup
+    older: tuple[Older, ...]
     joined: Joined
     run: Runner
     out: str
@@ -193,7 +195,7 @@ class _SemanticSearch:
         """Write the verdict table, after vectors, clusters, decisions and prototypes; return what was counted."""
         n_old = self.joined.n_old
         embed_key = self.how.embed_key
-        stored = stored_vectors(self.how.sampled_older, embed_key, self.joined) if embed_key else ()
+        stored = stored_vectors(self.older, embed_key, self.joined) if embed_key else ()
         task = EmbedDocuments(self.out, self.key, self._embed(), self.how.policy, n_old, stored)
         made = self._each(task, self.items, "vectors")
         n_docs, dim = sum(r["vectors"] for r in made), common_dim(made)
@@ -263,13 +265,14 @@ class _SemanticSearch:
         self._each(MeasureNearness(self.out, self.key, dim, dropped), range(self.n_parts), "prototypes")
         return kmeans.cosine_limit(self.out, self.n_parts, share)
 
-    def _duplicates(self, partitions: int, group: int) -> pa.Table:
+    def _duplicates(self, partitions: int, group: int) -> pa.RecordBatch:
         rows = decide.verdicts_of(self.out, partitions, group)
         homes, kept = self.joined.place(rows["kept"])
         alone = kept == NOBODY  # with keep="none", the first of the copies
-        ids = rows["id"] - self.joined.first_new
-        similarity = pa.array(rows["similarity"], mask=alone)
-        return _table(ids, "semantic_duplicate", pa.array(kept, mask=alone), similarity, homes)
+        return new_rows(
+            VERDICTS, id=rows["id"] - self.joined.first_new, reason="semantic_duplicate", kept_in=homes,
+            kept=pa.array(kept, mask=alone), similarity=pa.array(rows["similarity"], mask=alone),
+        )  # fmt: skip
 
     def _with_prototypes(self, partitions: int, limit: kmeans.CosineLimit) -> Iterator[pa.Table]:
         """Yield the verdicts group by group, those of a group in any order."""
@@ -277,16 +280,5 @@ class _SemanticSearch:
         group_of = [part * self.groups // self.n_parts for part in range(self.n_parts)]
         for group in range(self.groups):
             parts = list(itertools.islice(found, group_of.count(group)))
-            rows = [_table(r["id"], "prototype", pa.nulls(len(r)), pa.array(r["cosine"] / UNITS)) for r in parts]
-            yield pa.concat_tables([self._duplicates(partitions, group), *rows])
-
-
-def _table(ids: Any, reason: str, kept: pa.Array, similarity: pa.Array, homes: pa.Array | None = None) -> pa.Table:
-    columns = [
-        pa.array(np.ascontiguousarray(ids)),
-        pa.repeat(reason, len(ids)),
-        pa.nulls(len(ids), pa.string()) if homes is None else homes,
-        kept.cast(pa.uint64()),
-        similarity.cast(pa.float32()),
-    ]
-    return pa.Table.from_arrays(columns, schema=VERDICTS)
+            rows = [new_rows(VERDICTS, id=r["id"], reason="prototype", similarity=r["cosine"] / UNITS) for r in parts]
+            yield pa.Table.from_batches([self._duplicates(partitions, group), *rows])

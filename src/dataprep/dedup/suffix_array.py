@@ -115,11 +115,12 @@ class SuffixArray(Deduplication):
         engine = suffix_array.find if self.engine == "suffix_array" else search.find
         chosen: dict[str, Any] = {"name": self.name, "key": key_of((key, self.engine == "suffix_array"))}
         words = self.words if self.min_bytes is None else ""
-        joined = Joined.of(self.sampled_older, docs)
+        older = self.sampled_older(run)
+        joined = Joined.of(older, docs)
         sources, firsts, counted = engine(joined, run, out, width=self.width, words=words, **chosen)
         given: dict[str, Any] = {"url": url, "cut": self.cut, "words": self.words, "sources": sources, "firsts": firsts}
         cut = write_cuts(joined, run, out, **given, **chosen)
-        documents = counted.pop("docs") - sum(len(old.docs) for old in self.sampled_older)
+        documents = counted.pop("docs") - sum(len(old.docs) for old in older)
         return {"documents": documents, **counted, **cut}
 
     def warm(self) -> None:

@@ -199,7 +199,7 @@ class URL(Deduplication):
         reason = "older_capture" if keep.kind == "newest" else "same_url"
         found = DuplicateSearch(
             docs=docs, run=run, out=out, sketch=self.sketch, keep=keep, name=self.name, reason=reason,
-            reason_in_older="same_url", key=self.key_for(docs), older=self.sampled_older,
+            reason_in_older="same_url", key=self.key_for(docs), older=self.sampled_older(run),
             sketch_key=key(("URL", self.VERSION, self.sketch)),
         )  # fmt: skip
         return annotated(found.find_again(), self.prefix)

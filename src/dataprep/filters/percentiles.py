@@ -18,7 +18,7 @@ from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.part import Part
 from dataprep.core.model.score import ScoredFilter
-from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, write_spans, write_verdicts
+from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, new_rows, write_spans, write_verdicts
 from dataprep.core.model.verdict import CutSpans, DropIds, Verdict
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.runner import Runner
@@ -124,7 +124,7 @@ class Percentiles(Estimator):
         """
         own = self.key_for(docs)
         task = _WriteScores(out, own, self.filter)
-        parts = [receipt["url"] for receipt in run.map(task, docs.tasks, f"{self.name} scores")]
+        parts = [task.url(out, number) for number, _ in enumerate(run.map(task, docs.tasks, f"{self.name} scores"))]
         bounds, facts = self.bounds(pa.concat_tables(map(_read, parts)) if parts else SCORES.empty_table())
         url = files.join(out, "verdicts.parquet")
         judged = (self.reasons(_read(part), bounds) for part in parts)
@@ -215,7 +215,7 @@ class _WriteScores(Pass[Part]):
         with files.atomic(url) as f, pq.ParquetWriter(f, SCORES, compression="zstd") as writer:
             for batch in item.batches(None):
                 writer.write_table(_table(batch, self.filter))
-        return {"url": url}
+        return {}
 
 
 def _read(url: str) -> pa.Table:
@@ -240,11 +240,10 @@ def _table(batch: B.Batch, filter_: ScoredFilter) -> pa.Table:
     return pa.table([batch.column("id").take(rows), languages.take(rows), score, *edges], schema=SCORES)
 
 
-def _drops(judged: pa.Table) -> pa.Table:
+def _drops(judged: pa.Table) -> pa.RecordBatch:
     """Return verdicts on the documents with a reason."""
     dropped = judged.filter(pc.is_valid(judged["reason"]))
-    nobody = [pa.nulls(len(dropped), kind) for kind in VERDICTS.types[2:]]
-    return pa.table([dropped["id"], dropped["reason"], *nobody], VERDICTS.names)
+    return new_rows(VERDICTS, id=dropped["id"], reason=dropped["reason"])
 
 
 def _spans(judged: pa.Table) -> npt.NDArray[Any]:

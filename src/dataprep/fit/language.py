@@ -12,7 +12,7 @@ import xxhash
 
 from dataprep.core.model.dataset import Dataset, check_dataset
 from dataprep.core.output import owned
-from dataprep.core.output.claim import check_apart
+from dataprep.core.run.plan import check_apart
 from dataprep.errors import PlanError, StaleOutput, require
 from dataprep.filters.classifiers.language import Language
 from dataprep.filters.fineweb import RULES as FINEWEB_RULES

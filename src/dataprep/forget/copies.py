@@ -54,8 +54,8 @@ def windows_of_same(node: Relative, ids: Ids) -> Ids:
     node: the Dataset of the windows. All windows are needed, since a window repeats turns of the window before it.
     """
     rows = []  # ids and conversations of a Dataset that `Turns` made, per shard
-    for shard in node.manifest.get("shards", []):
-        with files.open_arrow(node.folder.path(shard["name"])) as f:
+    for shard in node.folder.sealed.shards:
+        with files.open_arrow(node.folder.path(shard.name)) as f:
             parquet = pq.ParquetFile(f)
             if CONVERSATION in parquet.schema_arrow.names:
                 rows.append(parquet.read(["id", CONVERSATION]))
@@ -92,5 +92,5 @@ def _is_in(column: pa.ChunkedArray, ids: Ids) -> pa.ChunkedArray:
 def _drop_tables(nodes: list[Relative]) -> Iterator[pa.Table]:
     """Yield the rows of the drop tables of complete Datasets."""
     for node in nodes:
-        for batch in read_tables(node.url, DROPS) if node.manifest else ():
+        for batch in read_tables(node.url, DROPS) if node.manifest is not None else ():
             yield pa.Table.from_batches([batch])

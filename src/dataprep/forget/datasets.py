@@ -1,13 +1,14 @@
-"""Remove documents from a sealed (finished) Dataset: only the shards that hold them are written again.
+"""Remove documents from a Dataset: only the shards that hold them are written again.
 
-New shards have new names, and the manifest changes in one step from the old shards to the new ones. All other work can
-be repeated; so after a killed process, the same call again results in the same bytes.
+They are written as the next generation of the result, which takes the place of the old one in one step; so a killed
+call is repeated by the same call, with the same bytes. What is not finished is made again by the next run.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,26 @@ import xxhash
 from dataprep.core.model import batch as B
 from dataprep.core.model import tables
 from dataprep.core.model.batch import Batch, Ids
+from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.describe import FORGET
 from dataprep.core.model.part import Sealed
 from dataprep.core.model.reader import Slice
 from dataprep.core.model.stats import Amount, StageStats
 from dataprep.core.output import owned
-from dataprep.core.output.forget_list import REASON, noted, write_list
-from dataprep.core.output.layout import DATA, DROPS, MANIFEST, PART_FILES, RECIPE, Folder, part_of
-from dataprep.core.run.seal import write_shard
+from dataprep.core.output.commit import Output, Wanted, Work
+from dataprep.core.output.forget_list import REASON, digest, write_list
+from dataprep.core.output.layout import (
+    ORIGIN,
+    PART_FILES,
+    RECEIPTS,
+    RECIPE,
+    REPLACED,
+    UNFINISHED,
+    Folder,
+    numbered,
+)  # fmt: skip
+from dataprep.core.output.state import File, Id, Manifest, Receipt, Shard, WrittenShard
+from dataprep.core.run.seal import Flow, write_shard
 from dataprep.store import files, receipts
 
 Removed = dict[str, Amount]  # by source
@@ -36,28 +49,45 @@ def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = Fa
     """Remove documents from a sealed (finished) Dataset, and return how many were in it.
 
     url: the Dataset's folder. ids: the documents' ids, ascending. forget_list: all ids on the folder's list, whose hash
-    is written to the manifest. is_step: True for a saved step, whose removals are recorded in the drop table of its
-    Dataset.
+    the manifest states. is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
     """
     folder = Folder(url)
-    old = folder.manifest
-    generation = old.get("generation", 0) + 1
-    ids_by_shard = {s["name"]: _hits(url, s, ids) for s in old["shards"]}
-    hit = {name: found for name, found in ids_by_shard.items() if len(found)}
+    recipe = replace(folder.sealed.recipe, forgotten=digest(forget_list))
+    wanted = Wanted(recipe=recipe, steps=frozenset(step.name for step in folder.steps))
+    n = 0
+    with Output(url, open_dataset, nested=True).begin(wanted) as work:
+        if work.result is None:
+            n = _commit_without(work, ids, is_step=is_step)
+    begun = folder.unfinished.recipe
+    if begun is not None and begun.forgotten != recipe.forgotten:
+        owned.remove(url, [UNFINISHED])
+    return n
+
+
+def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
+    """Write the shards, tables and receipts that change, and commit them; return the number of removed documents."""
+    folder, generation = Folder(work.out), work.recipe.generation
+    owned.remove(work.out, [files.join(UNFINISHED, name) for name in PART_FILES])  # of a run that was stopped
+    old = folder.sealed
+    hits = {shard.name: found for shard in old.shards if len(found := _hits(folder, shard, ids))}
     removed: Removed = {}
-    shards = [_rewritten(url, s, ids, generation, removed) if s["name"] in hit else s for s in old["shards"]]
+    shards = [_rewritten(work, shard, ids, removed) if shard.name in hits else shard for shard in old.shards]
     if not is_step:
-        for name, found in hit.items():
-            _add_drops(folder, name, found)
-    new = old | {"shards": shards, "stats": _without_examples(old.get("stats", []), ids)} | noted(forget_list)
-    if hit:
-        new |= {"docs": sum(s["docs"] for s in shards), "bytes": sum(s["bytes"] for s in shards)}
-        new |= {"content": xxhash.xxh3_128_hexdigest("".join(s["content"] for s in shards).encode())}
-        new |= {"generation": generation, "stats": _with_forgotten(new["stats"], removed)}
-    if new != old:
-        files.write_state(folder.path(MANIFEST), new)
-    _settle(folder, new, ids, forget_list)
-    return sum(map(len, hit.values()))
+        for table in dict.fromkeys(shard.drops for shard in old.shards if shard.name in hits):
+            gone = B.union(hits[one.name] for one in old.shards if one.drops == table and one.name in hits)
+            _add_drops(folder, table, work.files.url(numbered(table, generation)), gone)
+            mine = {shard.drops: numbered(table, generation) for shard in shards if shard.drops == table}
+            shards = [replace(shard, drops=mine.get(shard.drops, shard.drops)) for shard in shards]
+    stats = _without_examples(old.stats, ids)
+    new = replace(
+        old, forgotten=work.recipe.forgotten, generation=generation, shards=tuple(shards),
+        docs=sum(shard.docs for shard in shards), bytes=sum(shard.bytes for shard in shards),
+        content=xxhash.xxh3_128_hexdigest("".join(shard.content for shard in shards).encode()),
+        stats=_with_forgotten(stats, removed) if hits else stats,
+    )  # fmt: skip
+    _restate(work, old, new, ids)
+    work.commit(new)
+    return sum(map(len, hits.values()))
 
 
 def remove_parts(url: str, forget_list: Ids) -> None:
@@ -65,22 +95,19 @@ def remove_parts(url: str, forget_list: Ids) -> None:
 
     forget_list: all ids on the folder's list, whose hash is written to the recipe.
     """
-    owned.remove(url, PART_FILES)
-    _note(Folder(url), forget_list)
+    begun = [name for name in files.listdir(Folder(url).unfinished.url) if name not in (RECIPE, ORIGIN)]
+    owned.remove(url, [REPLACED, *PART_FILES, *(files.join(UNFINISHED, name) for name in begun)])
+    for home in (Folder(url), Folder(url).unfinished):
+        recipe = home.recipe
+        if recipe is not None:
+            files.write_state(home.path(RECIPE), replace(recipe, forgotten=digest(forget_list)).record())
 
 
-def _note(folder: Folder, forget_list: Ids) -> None:
-    """Write the digest of the forget list into the recipe, if there is one."""
-    recipe = folder.recipe
-    if recipe and recipe != recipe | noted(forget_list):
-        files.write_state(folder.path(RECIPE), recipe | noted(forget_list))
-
-
-def _hits(url: str, shard: dict[str, Any], ids: Ids) -> Ids:
+def _hits(folder: Folder, shard: Shard, ids: Ids) -> Ids:
     """Return those of the ids that a shard holds."""
-    if not len(ids) or shard["last_id"] is None or int(shard["last_id"]) < int(ids[0]):
+    if not len(ids) or shard.last_id is None or shard.last_id < int(ids[0]):
         return np.zeros(0, np.uint64)
-    return ids_in_file(files.join(url, shard["name"]), ids)
+    return ids_in_file(folder.path(shard.name), ids)
 
 
 def ids_in_file(url: str, ids: Ids) -> Ids:
@@ -90,21 +117,18 @@ def ids_in_file(url: str, ids: Ids) -> Ids:
     """
     with tables.checked(url), files.open_arrow(url) as f:
         parquet = pq.ParquetFile(f)
-        column = parquet.schema_arrow.names.index("id")
         found = []
-        for i in range(parquet.metadata.num_row_groups):
-            stated = parquet.metadata.row_group(i).column(column).statistics
-            bounds = (0, 2**64 - 1) if stated is None or not stated.has_min_max else (stated.min, stated.max)
+        for i, bounds in enumerate(tables.id_bounds(parquet.metadata)):
             first, stop = np.searchsorted(ids, np.array(bounds, np.uint64))
             if first < len(ids) and (first < stop or ids[first] == bounds[1]):
                 found.append(np.intersect1d(parquet.read_row_group(i, columns=["id"])["id"].to_numpy(), ids))
     return B.union(found)
 
 
-def _rewritten(url: str, shard: dict[str, Any], ids: Ids, generation: int, removed: Removed) -> dict[str, Any]:
+def _rewritten(work: Work[Dataset], shard: Shard, ids: Ids, removed: Removed) -> Shard:
     """Write a shard without the documents, under the name of its generation; return its entry for the manifest."""
-    name = re.sub(r"(\.g\d+)?\.parquet$", f".g{generation}.parquet", shard["name"])
-    old, new = files.join(url, shard["name"]), files.join(url, name)
+    name = numbered(shard.name, work.recipe.generation)
+    old, new = files.join(work.out, shard.name), work.files.url(name)
     with tables.checked(old), files.open_arrow(old) as f:
         parquet = pq.ParquetFile(f)
         group = parquet.metadata.row_group(0)
@@ -113,12 +137,16 @@ def _rewritten(url: str, shard: dict[str, Any], ids: Ids, generation: int, remov
             (field.name, "dictionary" if group.column(i).has_dictionary_page else str(field.type))
             for i, field in enumerate(parquet.schema_arrow)
         ]
+        schema = parquet.schema_arrow
     reader = Sealed(extra=tuple((n, kind) for n, kind in columns if n not in B.FIXED))
-    batches = _kept(reader.read(Slice(old, 0), None), ids, removed)
-    facts = write_shard(batches, new, codec, [n for n, _ in columns])
-    facts.pop("columns")
-    stored = {"size": files.size(new), "hash": files.content_hash(new)}
-    return {**shard, **facts, "name": name, **stored, "sealed": shard.get("sealed", shard["hash"])}
+    flow = Flow(_kept(reader.read(Slice(old, 0), None), ids, removed))
+    facts = write_shard(flow, new, codec, schema, most=math.inf)
+    last = facts.get("last_id")
+    return replace(
+        shard, name=name, docs=facts["docs"], bytes=facts["bytes"], content=facts["content"],
+        last_id=None if last is None else Id(last), size=files.size(new), hash=files.content_hash(new),
+        sealed=shard.sealed or shard.hash,
+    )  # fmt: skip
 
 
 def _kept(batches: Iterator[Batch], ids: Ids, removed: Removed) -> Iterator[Batch]:
@@ -131,17 +159,13 @@ def _kept(batches: Iterator[Batch], ids: Ids, removed: Removed) -> Iterator[Batc
         yield batch.filter(pa.array(~drop)) if drop.any() else batch
 
 
-def _add_drops(folder: Folder, shard_name: str, ids: Ids) -> None:
-    """Add the documents to the drop table of their part, unless they are in it."""
-    url = folder.path(DROPS, f"{part_of(shard_name)}.parquet")
-    with files.open_arrow(url) as f:
-        table = pq.read_table(f, schema=tables.DROPS)
-    new = np.setdiff1d(ids, table.filter(pc.equal(table["stage"], FORGET))["id"].to_numpy())
-    if not len(new):
-        return
-    rows = [{"id": i, "stage": FORGET, "reason": REASON} for i in new.tolist()]
-    both = pa.concat_tables([table, pa.Table.from_pylist(rows, schema=tables.DROPS)])
-    with files.atomic(url) as out:
+def _add_drops(folder: Folder, name: str, new: str, ids: Ids) -> None:
+    """Write the drop table `name` with the documents that it does not have yet; new: URL of the new table."""
+    table = tables.read_rows(folder.path(name), tables.DROPS)
+    others = np.setdiff1d(ids, table.filter(pc.equal(table["stage"], FORGET))["id"].to_numpy())
+    rows = tables.new_rows(tables.DROPS, id=others, stage=FORGET, reason=REASON)
+    both = pa.concat_tables([table, pa.Table.from_batches([rows])])
+    with files.atomic(new) as out:
         pq.write_table(
             both.sort_by("id"), out, compression="zstd", row_group_size=1 << 16, write_page_checksum=True
         )
@@ -174,29 +198,30 @@ def _with_forgotten(stats: list[dict[str, Any]], removed: Removed) -> list[dict[
     return [*stats[: len(stages) - 1], stages[-1].to_json()]
 
 
-def _settle(folder: Folder, manifest: dict[str, Any], ids: Ids, forget_list: Ids) -> None:
-    """Write receipts and recipe that agree with the manifest, and remove the shards that it does not name."""
-    by_part: dict[str, list[dict[str, Any]]] = {}
-    for shard in manifest["shards"]:
-        by_part.setdefault(part_of(shard["name"]), []).append(shard)
-    for url in folder.receipts():
-        receipt = receipts.read(url, "shards", "stats")
-        new = _receipt(folder, receipt, by_part.get(files.name_of(url).removesuffix(".json"), []), ids)
-        if new != receipt:
-            files.write_state(url, new)
-    _note(folder, forget_list)
-    known = {shard["name"] for shard in manifest["shards"]}
-    owned.remove(folder.url, {f"{DATA}/{name}" for name in files.listdir(folder.path(DATA))} - known)
+def _restate(work: Work[Dataset], old: Manifest, new: Manifest, ids: Ids) -> None:
+    """Write the receipts (records of work) that change, so that they state the files of the new manifest."""
+    pairs = list(zip(old.shards, new.shards, strict=True))
+    now = {was.name: shard for was, shard in pairs}
+    names = {was.name: shard.name for was, shard in pairs} | {was.drops: shard.drops for was, shard in pairs}
+    for url in Folder(work.out).receipts():
+        receipt = Receipt.of(receipts.read(url), url)
+        shards = tuple(_written(one, now[one.name]) if one.name in now else one for one in receipt.shards)
+        made = tuple(_stored(work, one, names) for one in receipt.files)
+        changed = replace(receipt, shards=shards, files=made, stats=_without_examples(receipt.stats, ids))
+        if changed != receipt:
+            files.write_state(work.unfinished.path(RECEIPTS, files.name_of(url)), changed.record())
 
 
-def _receipt(folder: Folder, receipt: dict[str, Any], shards: list[dict[str, Any]], ids: Ids) -> dict[str, Any]:
-    columns: list[Any] = next((s["columns"] for s in receipt["shards"] if "columns" in s), [])
-    facts = [{k: s[k] for k in ("docs", "bytes", "last_id", "content", "name")} | {"columns": columns} for s in shards]
-    tables = [file["name"] for file in receipt["files"] if f"/{DATA}/" not in file["name"]]
-    urls = {name: folder.path(name.removeprefix("../")) for name in tables}
-    others = [{"name": n, "size": files.size(url), "hash": files.content_hash(url)} for n, url in urls.items()]
-    stored = [{"name": f"../{s['name']}", "size": s["size"], "hash": s["hash"]} for s in shards]
-    return receipt | {"shards": facts, "files": [*others, *stored], "stats": _without_examples(receipt["stats"], ids)}
+def _written(one: WrittenShard, now: Shard) -> WrittenShard:
+    return replace(one, name=now.name, docs=now.docs, bytes=now.bytes, content=now.content, last_id=now.last_id)
+
+
+def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
+    """Return a file of a receipt as it is now; names: {path in the folder: the new path}."""
+    was = one.name.removeprefix("../")
+    name = names.get(was, was)
+    url = work.files.url(name)
+    return one if name == was else File(name=f"../{name}", size=files.size(url), hash=files.content_hash(url))
 
 
 def add_to_list(url: str, ids: Ids, before: Ids) -> Ids:

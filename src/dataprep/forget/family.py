@@ -6,13 +6,15 @@ import os
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Ids
-from dataprep.core.output.layout import DATASET, MANIFEST, ORIGIN, RECIPE, STEPS, TOKENS, Folder, home_of, run_steps
+from dataprep.core.output.changes import SEALED
+from dataprep.core.output.layout import MANIFEST, ORIGIN, RECIPE, STEPS, UNFINISHED, Folder, home_of, run_steps
+from dataprep.core.output.state import DATASET, TOKENS, Manifest, TokenManifest
 from dataprep.errors import PlanError
 from dataprep.store import files
 
@@ -21,17 +23,16 @@ from dataprep.store import files
 class Relative:
     """One folder of a run (a Dataset, or token shards), the folders it was made from, and those made from it.
 
-    url: the folder. kind: Dataset or token shards. manifest: the content of the manifest; empty if the folder is
-    unfinished. steps: saved inputs of its deduplications and other Estimators, in which documents have the same ids.
-    parents: the folders from which this folder was made. children: the folders that were made from it. Each parent and
-    child has a number, which is added to the file numbers in the parent's ids to get those in the child's ids. outside:
-    URLs of Datasets of other runs from which this folder was made, each with such a number. input_files: the number and
-    the URL of each input file. sources: if the folder is a mixture, the folder of each source by name.
+    url: the folder. kind: Dataset or token shards. steps: saved inputs of its deduplications and other Estimators, in
+    which documents have the same ids. parents: the folders from which this folder was made. children: the folders
+    that were made from it. Each parent and child has a number, which is added to the file numbers in the parent's ids
+    to get those in the child's ids. outside: URLs of Datasets of other runs from which this folder was made, each
+    with such a number. input_files: the number and the URL of each input file. sources: if the folder is a mixture,
+    the folder of each source by name.
     """
 
     url: str
     kind: str
-    manifest: dict[str, Any]
     steps: list[Relative] = field(default_factory=list)
     parents: list[tuple[Relative, int]] = field(default_factory=list)
     children: list[tuple[Relative, int]] = field(default_factory=list)
@@ -39,10 +40,20 @@ class Relative:
     input_files: list[tuple[int, str]] = field(default_factory=list)
     sources: dict[str, Relative] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def folder(self) -> Folder:
-        """The folder as a `Folder`, the object that knows the names of its files."""
+        """The folder as a `Folder`, the object that knows the names of its files; its manifest is read once."""
         return Folder(self.url)
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """The manifest of a Dataset, as it was first read; None if it is unfinished."""
+        return self.folder.manifest
+
+    @property
+    def tokens(self) -> TokenManifest | None:
+        """The manifest of token shards, as it was first read; None if they are unfinished."""
+        return self.folder.token_manifest
 
     @property
     def datasets(self) -> list[Relative]:
@@ -52,7 +63,7 @@ class Relative:
     @property
     def last_file(self) -> int:
         """The largest file number in the ids of this folder's documents; an id has a file number and a position."""
-        return int(self.manifest.get("last_file", (1 << 24) - 1))
+        return (1 << 24) - 1 if self.manifest is None else self.manifest.last_file
 
 
 def find_family(url: str) -> list[Relative]:
@@ -78,15 +89,16 @@ def _folders(url: str) -> Iterator[Relative]:
     for place in stating_folders(url):
         folder = Folder(place)
         home, is_step, _ = place.rpartition(f"/{STEPS}/")
-        kind = folder.manifest.get("kind") or folder.recipe.get("kind") or TOKENS
+        recipe = folder.recipe or folder.unfinished.recipe
+        kind = recipe.kind if recipe is not None else None if folder.is_sealed else TOKENS
         if is_step:
-            steps.setdefault(home, []).append(Relative(place, DATASET, folder.manifest))
+            steps.setdefault(home, []).append(Relative(place, DATASET))
         elif kind in (DATASET, TOKENS):
-            yield Relative(place, kind, folder.manifest, steps.setdefault(place, []))
+            yield Relative(place, kind, steps.setdefault(place, []))
 
 
 def stating_folders(url: str) -> list[str]:
-    """Return the folders in `url`, at any depth and it too, that have a manifest, a recipe or an origin."""
+    """Return the folders in `url`, at any depth and it too, that have a manifest, recipe, origin or unfinished work."""
     return sorted({found.rpartition("/")[0] for found in _stating(url)})
 
 
@@ -94,9 +106,14 @@ def _stating(url: str) -> list[str]:
     """Return the manifests, recipes and origins in a folder, at any depth; hidden files and links are left out."""
     names = (MANIFEST, RECIPE, ORIGIN)
     if not files.is_local(url) or files.is_glob(url):
-        return [found for found in files.expand(url) if files.name_of(found) in names]
+        begun = [Folder(at).path(RECIPE) for at in files.hidden(url) if files.name_of(at) == UNFINISHED]
+        return [found for found in files.expand(url) if files.name_of(found) in names] + [
+            at.removesuffix(f"{UNFINISHED}/{RECIPE}") + RECIPE for at in begun if files.exists(at)
+        ]
     found: list[str] = []
     for home, inside, some in os.walk(files.path_of(url)):  # `expand` takes a minute for a million files
+        if files.exists(Folder(home).unfinished.path(RECIPE)):
+            found.append(files.join(home, RECIPE))
         inside[:] = [name for name in inside if not name.startswith((".", "_"))]
         found += [files.join(home, name) for name in names if name in some]
     return found
@@ -104,22 +121,23 @@ def _stating(url: str) -> list[str]:
 
 def _link(node: Relative, nodes: Mapping[str, Relative]) -> None:
     """Add the parents, input files and sources that a folder's origin and mixture state."""
-    origin = node.folder.origin
+    origin = node.folder.any_origin
     homes: dict[tuple[str, int], None] = {}
-    for row in origin.get("files", []):
-        home = home_of(row["url"])
-        if home is not None and (origin["readers"][row["reader"]] or {}).get("name") == "Sealed":
-            homes[home.url, row["file"]] = None
+    for row in () if origin is None else origin.files:
+        home = home_of(row.url)
+        if origin is not None and home is not None and (origin.readers[row.reader] or {}).get("name") == SEALED:
+            homes[home.url, row.file] = None
         else:
-            node.input_files.append((row["file"], row["url"]))
+            node.input_files.append((row.file, row.url))
     for url, offset in homes:
         found = _at(url, nodes)
         if found is None:
             node.outside.append((url, offset))
         elif found is not node:
             node.parents.append((found, offset))
-    recipes = {n.manifest["recipe"]: n for n in nodes.values() if n.kind == TOKENS and "recipe" in n.manifest}
-    for share in (node.manifest.get("mixture") or {}).get("sources", []):
+    mixture = (None if node.tokens is None else node.tokens.mixture) or {}
+    recipes = {n.tokens.recipe: n for n in nodes.values() if n.tokens is not None} if mixture else {}
+    for share in mixture.get("sources", []):
         if share.get("recipe") in recipes:
             node.sources[share["source"]] = recipes[share["recipe"]]
 
@@ -140,7 +158,7 @@ def _link_by_order(url: str, nodes: Mapping[str, Relative]) -> None:
         node = nodes.get(files.join(url, name))
         if node is None:
             continue
-        shifts = {row.get("offset", row.get("file")) for row in node.manifest.get("inputs", []) if "offset" in row}
+        shifts = {row["offset"] for row in (() if node.manifest is None else node.manifest.inputs) if "offset" in row}
         unknown = not (node.parents or node.input_files or node.outside or node.sources)
         if before is not None and unknown and shifts <= {0}:
             node.parents.append((before, 0))

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Ids, show_id
 from dataprep.core.model.notebook import block
-from dataprep.core.output.forget_list import listed, noted
-from dataprep.core.output.layout import DATASET, TOKENS
+from dataprep.core.output.forget_list import digest, listed
+from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
 from dataprep.store import files, lease
@@ -165,12 +165,13 @@ def _known(node: Relative, ids: Ids) -> Ids:
     """Return those of the ids that a folder has: as documents, as dropped, or as forgotten before."""
     found = [np.intersect1d(ids, listed(node.url))]
     if node.kind == TOKENS:
-        names = (s["name"] for s in node.manifest.get("shards", []))
-        found += [ids_in_file(node.folder.path(f"{name}.docs.parquet"), ids) for name in names]
+        names = [] if node.tokens is None else [f"{shard.name}.docs.parquet" for shard in node.tokens.shards]
+        found += [ids_in_file(node.folder.path(name), ids) for name in names]
         return B.union(found)
     for one in node.datasets:
-        shards = [s for s in one.manifest.get("shards", []) if s["last_id"] is not None]
-        found += [ids_in_file(one.folder.path(s["name"]), ids) for s in shards if int(s["last_id"]) >= int(ids[0])]
+        shards = () if one.manifest is None else one.manifest.shards
+        some = [shard.name for shard in shards if shard.last_id is not None and shard.last_id >= int(ids[0])]
+        found += [ids_in_file(one.folder.path(name), ids) for name in some]
     return B.union([*found, dropped_ids(node, ids)])
 
 
@@ -198,7 +199,7 @@ def _ids_to_remove(nodes: list[Relative], lists: dict[Relative, Ids]) -> dict[Re
         shifted = [made_of_them[parent] + np.uint64(offset << B.POSITION_BITS) for parent, offset in node.parents]
         more, on_list = B.union(shifted), lists.get(node, NONE)
         for one in node.datasets if node.kind == DATASET else ():
-            if one.manifest:
+            if one.manifest is not None:
                 more = np.union1d(more, joined_documents(one, np.union1d(on_list, more)))
                 more = np.union1d(more, windows_of_same(one, np.union1d(on_list, more)))
             to_remove[one] = np.union1d(on_list, more)
@@ -214,30 +215,31 @@ def _remove(
     to_remove = _ids_to_remove(nodes, lists)
     removed: dict[str, int] = {}
     cleared: list[str] = []
-    for node in parents_first(nodes):
+    ordered = parents_first(nodes)
+    changed = [node for node in ordered if node.kind == DATASET and len(to_remove[node])]
+    for node in reversed(ordered):  # a call after a killed one finds in the parents what was made of the documents
         on_list = lists.get(node, NONE)
         if node.kind == TOKENS:
             removed[node.url] = _remove_tokens(node, on_list, to_remove)
-            continue
-        if not len(to_remove[node]):
-            continue
-        for one in node.datasets:
-            if one.manifest:
-                removed[one.url] = remove_documents(one.url, to_remove[one], on_list, is_step=one is not node)
-            else:
-                remove_parts(one.url, on_list)
-        cleared += remove_work_files(node)
-        if node.manifest:
+        elif node in changed:
+            cleared += remove_work_files(node)
+            for one in node.datasets:
+                if one.manifest is not None:
+                    removed[one.url] = remove_documents(one.url, to_remove[one], on_list, is_step=one is not node)
+                else:
+                    remove_parts(one.url, on_list)
+    for node in changed:
+        if node.manifest is not None:
             cleared += refill_filters(node, run)
-    cleared += remove_indexes(url, [node.url for node in to_remove if node.kind == DATASET and len(to_remove[node])])
+    cleared += remove_indexes(url, [node.url for node in changed])
     return removed, cleared
 
 
 def _remove_tokens(node: Relative, on_list: Ids, to_remove: dict[Relative, Ids]) -> int:
     """Remove documents from token shards, and return how many there were."""
-    if not node.manifest:
+    if node.tokens is None:
         remove_chunks(node.url)
         return 0
     by_source: dict[str | None, Ids] = {name: to_remove[source] for name, source in node.sources.items()}
     by_source = by_source or {None: to_remove[node]}
-    return remove_token_documents(node.url, by_source, noted(on_list)) if any(map(len, by_source.values())) else 0
+    return remove_token_documents(node.url, by_source, digest(on_list)) if any(map(len, by_source.values())) else 0

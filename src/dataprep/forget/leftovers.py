@@ -12,11 +12,12 @@ from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.notebook import text
 from dataprep.core.model.verdict import CutSpans, DropIds
 from dataprep.core.output import owned
-from dataprep.core.output.layout import INDEX, INPUT, REPORT, SPANS, TOKENS, VERDICTS, Folder, home_of
+from dataprep.core.output.layout import INDEX, INPUT, REPORT, SPANS, VERDICTS, Folder, home_of
+from dataprep.core.output.state import INDEX as INDEX_KIND
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.dedup.bloom import Bloom
 from dataprep.errors import DataprepError, PlanError
-from dataprep.search import claim
+from dataprep.search.index import remove_index
 from dataprep.store import files, receipts
 
 from .family import Relative, stating_folders
@@ -38,7 +39,7 @@ def remove_work_files(node: Relative) -> Iterator[str]:
                 owned.remove(step.url, [name])
                 yield f"{url} (signatures and other work files of a deduplication)"
     run = node.folder.parent
-    key = node.manifest.get("key")
+    key = None if node.manifest is None else node.manifest.key
     for home, place in ((node.folder, REPORT), (run, REPORT), (run, f"report/{REPORT}")):
         report = home.path(place)
         if files.exists(report) and _quotes_texts(report, home.name, key):
@@ -57,12 +58,13 @@ def remove_indexes(url: str, changed: Collection[str]) -> Iterator[str]:
     places, names = {files.real(at) for at in changed}, {files.name_of(at) for at in changed}
     for at in stating_folders(url):
         folder = Folder(at)
-        if folder.recipe.get("kind") != claim.KIND:
+        if folder.recipe is None or folder.recipe.kind != INDEX_KIND:
             continue
-        homes = [home_of(row["url"]) for row in folder.origin.get("files", [])]
+        origin = folder.origin
+        homes = [home_of(row.url) for row in (() if origin is None else origin.files)]
         urls = [home.url for home in homes if home is not None]
         moved = {files.name_of(home) for home in urls if not files.exists(home)}  # with the run
-        if (places & {files.real(home) for home in urls} or names & moved) and claim.remove(at):
+        if (places & {files.real(home) for home in urls} or names & moved) and remove_index(at):
             yield f"{at} (an index of the texts)"
 
 
@@ -123,7 +125,7 @@ def _bloom(node: Relative, step: Folder) -> Bloom:
 
 def _stage(node: Relative, step: Folder) -> dict[str, Any]:
     """Return the stage of a step, as the recipe states it; empty if the step is of an earlier recipe."""
-    stages = node.folder.recipe.get("stages", [])
+    stages = node.folder.recipe.stages if node.folder.recipe is not None else []
     return dict(stages[step.number - 1]) if step.number <= len(stages) else {}
 
 
@@ -170,7 +172,7 @@ def remaining_files(nodes: list[Relative], ids: dict[Relative, Ids], url: str) -
             reason = "exported tokens; export them again"
         if reason is not None and files.real(f) not in inputs:
             yield f"{f} ({reason})"
-    if any(node.kind == TOKENS and node.manifest.get("tokenizer") for node in nodes):
+    if any(node.tokens is not None and node.tokens.tokenizer for node in nodes):
         yield "the tokenizer (its merges were learned from all texts; train it again to change that)"
 
 

@@ -6,9 +6,8 @@ does not resume from a checkpoint of the old shards.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,53 +15,61 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core.model.batch import Ids
-from dataprep.core.output.layout import MANIFEST, Folder
+from dataprep.core.output import owned
+from dataprep.core.output.layout import RECIPE, REPLACED, UNFINISHED, Folder
+from dataprep.core.output.state import Recipe, TokenShard
 from dataprep.store import files
-from dataprep.tokens.shards.claim import PIECES, swept
+from dataprep.tokens.shards.folder import SHARD_FILE
 from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
-from dataprep.tokens.shards.writer import Writer, copy_ranges, manifest_bytes
+from dataprep.tokens.shards.writer import Writer, copy_ranges, save_manifest
 
 BLOCK_TOKENS = 1 << 22  # copied at a time
 
 
-def remove_token_documents(path: str, ids: Mapping[str | None, Ids], note: Mapping[str, str]) -> int:
+def remove_token_documents(path: str, ids: Mapping[str | None, Ids], forgotten: str | None) -> int:
     """Remove documents from a folder of token shards (encoded documents), and return how many were in it.
 
-    ids: the ids to remove, by source of the mixture; the ids with the key None are removed from all sources. note:
-    fields to set in the manifest.
+    ids: the ids to remove, by source of the mixture; the ids with the key None are removed from all sources.
+    forgotten: hash of all ids on the forget list of the folder.
     """
+    remove_chunks(path)
     shards = Shards.open(path)
     old = shards.manifest
-    generation = old.get("generation", 0) + 1
-    entries, n = [], 0
+    generation = old.generation + 1
+    entries, n = list[TokenShard](), 0
     for number, entry in enumerate(shards.shards):
-        drop = _hits(shards, entry["name"], ids)
+        drop = _hits(shards, number, ids)
         n += int(drop.sum())
         if not drop.any():
             entries.append(entry)
         elif not drop.all():  # an empty shard is left out
             entries.append(_rewritten(shards, number, drop, generation))
-    new = {**old, **note}
+    new = replace(old, forgotten=forgotten)
     if n:
-        totals = {name: sum(e[name] for e in entries) for name in ("tokens", "documents", "bytes")}
-        new |= {**totals, "generation": generation, "shards": entries}
+        totals = {name: sum(getattr(one, name) for one in entries) for name in ("tokens", "documents", "bytes")}
+        new = replace(new, **totals, generation=generation, shards=tuple(entries))
     if new != old:
-        files.write_bytes(Folder(path).path(MANIFEST), manifest_bytes(new))
-    swept(Shards.open(path))
+        save_manifest(path, new)
+    recipe = Folder(path).path(RECIPE)
+    if files.exists(recipe):  # by which the next run knows the shards if the manifest is lost
+        stated = replace(Recipe.of(files.read_json(recipe), recipe), forgotten=forgotten, generation=new.generation)
+        files.write_state(recipe, stated.record())
+    left = [name for name in files.listdir(path) if SHARD_FILE.fullmatch(name) and name not in new.names()]
+    files.sweep(path)
+    owned.remove(path, left)
+    owned.settle(path)
     return n
 
 
 def remove_chunks(path: str) -> None:
-    """Remove the files that an interrupted `encode` left in the folder `path`; the next run makes them again."""
-    for name in files.listdir(path):
-        if PIECES.fullmatch(name):
-            files.remove(files.join(path, name))
+    """Remove what an interrupted `encode` left in the folder `path`, and the shards that were replaced there."""
+    owned.remove(path, [UNFINISHED, REPLACED])
 
 
-def _hits(shards: Shards, name: str, ids_by_source: Mapping[str | None, Ids]) -> npt.NDArray[np.bool_]:
+def _hits(shards: Shards, number: int, ids_by_source: Mapping[str | None, Ids]) -> npt.NDArray[np.bool_]:
     """Return which documents of a shard are to be removed, bool[n]."""
-    table = read_docs(str(shards.path), name, ["id", "source"])
+    table = read_docs(shards, number, ["id", "source"])
     found = np.zeros(len(table), bool)
     for source, ids in ids_by_source.items():
         hit = np.isin(table["id"].to_numpy(), ids)
@@ -73,14 +80,13 @@ def _hits(shards: Shards, name: str, ids_by_source: Mapping[str | None, Ids]) ->
     return found
 
 
-def _rewritten(shards: Shards, number: int, drop: npt.NDArray[np.bool_], generation: int) -> dict[str, Any]:
+def _rewritten(shards: Shards, number: int, drop: npt.NDArray[np.bool_], generation: int) -> TokenShard:
     """Write a shard without the documents, under the name of its generation; return its entry for the manifest."""
     old = shards.shards[number]
     sizes = shards.token_bytes
-    table = read_docs(str(shards.path), old["name"], ["id", "source"])
-    writer = Writer(shards.path, old["split"], 0, dtype=shards.manifest["dtype"])
-    writer.name = f"{re.sub(r'[.]g[0-9]+$', '', old['name'])}.g{generation}"
-    with writer as shard:
+    table = read_docs(shards, number, ["id", "source"])
+    at = int(old.first_name.rpartition("-")[2])
+    with Writer(shards.path, old.split, at, dtype=shards.manifest.dtype, generation=generation) as shard:
         for start, stop, first, last in _kept_ranges(shards.ends(number), drop):
             tokens = np.asarray(shards.memmaps()[number][first:last])
             mask = shards.masks()[number]

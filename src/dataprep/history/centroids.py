@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.annotate import CENTROIDS
 from dataprep.core.model.dataset import open_dataset
 from dataprep.errors import require
 
-CENTROID, SIMILARITY = CENTROIDS.names[1:]
+CENTROID, SIMILARITY = "centroid", "centroid_similarity"  # columns, without the prefix
 
 
 @dataclass

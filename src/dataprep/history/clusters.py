@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import open_dataset
-from dataprep.core.model.tables import Drop, read_tables
+from dataprep.core.model.tables import Drop, read_tables, row_object
 from dataprep.core.output.layout import DROPS, datasets
 
 HERE = 0  # the index of this run in `Clusters.homes`
@@ -109,9 +109,7 @@ class Clusters:
         input_files: list[int] = []
         for folder in datasets(self.url):
             docs = open_dataset(folder.url)
-            input_files += [
-                row["file"] for row in docs.manifest["inputs"] if row.get("source") == source and "file" in row
-            ]
+            input_files += [row["file"] for row in docs.sealed.inputs if row.get("source") == source and "file" in row]
             for batch in docs.batches(["id", "source"]):
                 at = np.searchsorted(self.ids, B.ids(batch))
                 hit = np.flatnonzero(at < len(self.ids))
@@ -147,7 +145,7 @@ class Clusters:
                 cluster.reasons.update(zip(*pairs, strict=True))
                 values = mine.column("similarity").fill_null(1.0).to_numpy(zero_copy_only=False)
                 first = mine.take(pa.array(np.argsort(values, kind="stable")[:EXAMPLES])).to_pylist()
-                examples = [*cluster.examples, *(Drop(**row, folder=folder) for row in first)]
+                examples = [*cluster.examples, *(row_object(Drop, row, folder=folder) for row in first)]
                 cluster.examples = sorted(examples, key=_least_first)[:EXAMPLES]
                 cluster.least = cluster.examples[0].similarity
         return clusters
@@ -266,7 +264,7 @@ def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
             rows = rows.filter(pc.is_in(rows.column("id"), pa.array(mask)))
         values: Any = rows.column("similarity").to_numpy()
         first = np.lexsort((rows.column("id").to_numpy(), values))[: n * SPARE]
-        candidates = [Drop(**row, folder=folder) for row in rows.take(pa.array(first)).to_pylist()]
+        candidates = [row_object(Drop, row, folder=folder) for row in rows.take(pa.array(first)).to_pylist()]
         best = heapq.nsmallest(n * SPARE, [*best, *candidates], key=_least_first)
     firsts = list({(drop.kept_in, drop.kept): drop for drop in reversed(best)}.values())[::-1]
     others = [drop for drop in best if drop not in firsts]

@@ -92,7 +92,7 @@ def _bucket(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
 
 def _length(row: dict[str, Any]) -> int:
     """Return the bytes of the first occurrence."""
-    return 0 if row["kept_start"] is None else int(row["kept_end"] - row["kept_start"])
+    return 0 if None in (row["kept_start"], row["kept_end"]) else int(row["kept_end"] - row["kept_start"])
 
 
 def _first(row: dict[str, Any], folder: str) -> FirstOccurrence:

@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.tables import checked
+from dataprep.core.model.tables import SCHEMAS, id_bounds, opened
 from dataprep.core.output.layout import DROPS, Folder, home_of
+from dataprep.core.output.state import InputFile
 from dataprep.store import files
 
 Reason = tuple[str, str]  # stage and reason
 UNKNOWN = ("", "not in its input")
 
 
-def lineage(url: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
+def lineage(url: str) -> dict[tuple[str, int], list[InputFile]]:
     """Return the input files of the Dataset `url`, and those of all Datasets from which it was made, also indirectly.
 
     The result has an entry per Dataset. The key of an entry is (URL of the Dataset, number to add to the file numbers
     in its ids to get those in the ids of `url`); the value is the list of input files that the Dataset read. If the run
     of a Dataset was moved, the Dataset is searched in the folder next to the Dataset that read it.
     """
-    found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, int], list[InputFile]] = {}
     todo = [(url, 0)]
     for folder, shift in todo:
         found[folder, shift] = []
-        for row in Folder(folder).origin.get("files", []):
-            home = home_of(row["url"])
+        origin = Folder(folder).origin
+        for row in () if origin is None else origin.files:
+            home = home_of(row.url)
             sibling = None if home is None else Folder(files.join(Folder(folder).parent.url, home.name))
             candidates = (f for f in (home, sibling) if f is not None and f.url != folder and f.is_dataset)
             sealed = next(candidates, None)
             if sealed is None:
-                found[folder, shift].append(row | {"file": row["file"] + shift})
-            elif (sealed.url, shift + row["file"]) not in todo:
-                todo.append((sealed.url, shift + row["file"]))
+                found[folder, shift].append(replace(row, file=row.file + shift))
+            elif (sealed.url, shift + row.file) not in todo:
+                todo.append((sealed.url, shift + row.file))
     return found
 
 
@@ -49,11 +49,11 @@ def different_inputs(a: str, b: str) -> Iterator[str]:
     A document id has a file number and a position. a, b: URLs of the Datasets; the inputs of the Datasets from which
     these were made are compared too.
     """
-    one, two = ({row["file"]: row for rows in lineage(url).values() for row in rows} for url in (a, b))
+    one, two = ({row.file: row for rows in lineage(url).values() for row in rows} for url in (a, b))
     for number in sorted(set(one) & set(two)):
-        if one[number]["fingerprint"] != two[number]["fingerprint"]:
+        if one[number].fingerprint != two[number].fingerprint:
             yield (
-                f"file {number} was {files.name_of(one[number]['url'])} and {files.name_of(two[number]['url'])}, which "
+                f"file {number} was {files.name_of(one[number].url)} and {files.name_of(two[number].url)}, which "
                 "are not the same: ids of it may name different documents"
             )
 
@@ -72,8 +72,8 @@ class _RowGroup:
     def lookup(self, ids: B.Ids) -> tuple[npt.NDArray[np.int64], list[Reason]]:
         """Return the positions of the ids that are in the row group, and the stage and reason of each."""
         if self.rows is None:
-            with checked(self.url), files.open_arrow(self.url) as f:
-                self.rows = pq.ParquetFile(f).read_row_group(self.number, ["id", "stage", "reason"])
+            with opened(self.url, SCHEMAS[DROPS]) as file:
+                self.rows = file.read_row_group(self.number, ["id", "stage", "reason"])
         mine = self.rows.column("id").to_numpy() + np.uint64(self.shift)
         hits = np.flatnonzero(np.isin(mine, ids))
         found = self.rows.take(hits)
@@ -112,9 +112,7 @@ class DropReasons:
 
 
 def _row_groups(url: str, shift: int) -> Iterator[_RowGroup]:
-    with checked(url), files.open_arrow(url) as f:
-        metadata = pq.ParquetFile(f).metadata
-    for number in range(metadata.num_row_groups):
-        ids = metadata.row_group(number).column(0).statistics
-        if ids is not None and ids.has_min_max:
-            yield _RowGroup(url, number, int(ids.min) + shift, int(ids.max) + shift, shift)
+    with opened(url, SCHEMAS[DROPS]) as file:
+        bounds = id_bounds(file.metadata)
+    for number, (first, last) in enumerate(bounds):
+        yield _RowGroup(url, number, first + shift, last + shift, shift)

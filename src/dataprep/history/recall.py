@@ -55,7 +55,7 @@ def recall_by_script(docs: Dataset) -> list[ScriptRecall]:
 
     A MinHash with `measure="containment"` is left out, since its bands do not depend on that measure.
     """
-    fits = {fit["stage"]: fit for fit in docs.manifest.get("fits", []) if _has_curve(fit)}
+    fits = {fit["stage"]: fit for fit in docs.sealed.fits if _has_curve(fit)}
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     heads = _heads(docs) if fits else pa.table({"id": pa.array([], pa.uint64()), "head": []})
     ids = heads.column("id").to_numpy()

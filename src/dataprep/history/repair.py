@@ -17,16 +17,15 @@ from dataprep.core.output.layout import (
     STEPS,
     Folder,
     home_of,
-    part_of,
 )  # fmt: skip
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError
-from dataprep.search.claim import INDEX as INDEX_FILE
-from dataprep.store import files, lease
+from dataprep.search.index import is_index
+from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import JOURNAL
 from dataprep.tokens.shards.verify import Problem
 
-from .verify import JSON_STATE, is_index, verify
+from .verify import JSON_STATE, UNNAMED, origin_url, verify
 from .verify_models import kind_of
 
 STATE = {*JSON_STATE, JOURNAL}
@@ -52,12 +51,12 @@ def repair(url: str, run: Runner | None, again: Callable[[], None]) -> None:
 def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     """Remove the damaged files of a finished folder, or of all such folders of a run; return {folder: problems}.
 
-    If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed. If a
-    folder has damage, its manifest is removed, so that it does not look complete; the next search makes the files of an
-    index again. Nothing else is removed of a folder that hides its input, nor of tokenizers, presets and the folder of
-    several results, since the call that makes them compares them with receipts. Damaged lines of a journal (list of
-    created files) are replaced by what receipts state. Then run the same pipeline again: it makes the missing files,
-    and uses the other files. run: the Runner that reads the files.
+    If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed; the
+    other parts are kept. If a folder has damage, its manifest is removed, so that it does not look complete; the next
+    search makes the files of an index again. Nothing else is removed of a folder that hides its input, nor of
+    tokenizers, presets and the folder of several results, since the call that makes them compares them with receipts.
+    Damaged lines of a journal (list of created files) are replaced by what receipts state. Then run the same pipeline
+    again: it makes the missing files, and uses the other files. run: the Runner that reads the files.
 
     Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
     InUse if another process writes into one of the folders.
@@ -73,7 +72,9 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
     found: {folder: problems}.
     """
     damaged = {Folder(home): problems for home, problems in found.items() if problems and not kind_of(home)}
-    results = {folder: [p for p in problems if p.file not in STATE] for folder, problems in damaged.items()}
+    results = {
+        folder: [p for p in problems if p.file not in STATE and p.do != UNNAMED] for folder, problems in damaged.items()
+    }
     results = {folder: some for folder, some in results.items() if some and (folder.kind or is_index(folder.url))}
     hiding = {folder for folder in results if _hides_input(folder)}
     for folder in results.keys() - hiding:
@@ -90,22 +91,23 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
         for folder, problems in results.items():
             names = {problem.file for problem in problems}
             if is_index(folder.url):  # the next search makes again what is missing
-                owned.remove(folder.url, names | ({INDEX_FILE} if names - {RECIPE, ORIGIN} else set()))
+                owned.remove(folder.url, names | ({MANIFEST} if names - {RECIPE, ORIGIN} else set()))
                 continue
+            paths = {one for name in names for one in _files_of(folder, name)}
             for manifest in {folder.path(MANIFEST), home_of_step(folder).path(MANIFEST)}:
                 if folder in hiding and MANIFEST not in names and files.exists(manifest):
                     with files.open_raw(manifest) as f:
                         kept[manifest] = f.read()
                 files.remove(manifest)  # first, so that it does not look complete
             if folder not in hiding:
-                owned.remove(folder.url, {one for name in names for one in _files_of(folder, name)})
+                owned.remove(folder.url, paths)
     return kept
 
 
 def _hides_input(folder: Folder) -> bool:
-    """Return whether the pipeline that made a Dataset hides its input, so that no origin.json lists its files."""
+    """Return whether the pipeline that made a Dataset hides its input, so that no file lists its input files."""
     home = home_of_step(folder)
-    return folder.is_dataset and not files.exists(home.path(ORIGIN)) and not home.origin
+    return folder.is_dataset and not files.exists(origin_url(home)) and home.any_origin is None
 
 
 def home_of_step(folder: Folder) -> Folder:
@@ -124,16 +126,26 @@ def _files_of(folder: Folder, damaged: str) -> list[str]:
         return [f"{step}/{name}" for name in files.listdir(folder.path(step)) if name != INPUT]
     if kind not in (DATA, DROPS, CUTS):  # of token shards, or the table of unread files
         return [damaged]
-    part = part_of(damaged) if kind == DATA else files.name_of(damaged).removesuffix(".parquet")
-    shards = [f"{DATA}/{name}" for name in files.listdir(folder.path(DATA)) if part_of(name) == part]
-    return [*shards, f"{DROPS}/{part}.parquet", f"{CUTS}/{part}.parquet", f"{RECEIPTS}/{part}.json"]
+    shards = folder.sealed.shards
+    part = next((one.drops for one in shards if damaged in (one.name, one.drops, one.cuts)), damaged)
+    paths = {path for one in shards if one.drops == part for path in (one.name, one.drops, one.cuts) if path}
+    stating = [url for url in folder.receipts() if _states(folder, url, paths)]
+    return [*paths, *(files.join(RECEIPTS, files.name_of(url)) for url in stating)]
+
+
+def _states(folder: Folder, url: str, paths: set[str]) -> bool:
+    """Return whether a receipt states one of some files of a folder."""
+    record = receipts.found(url)
+    stated = [] if record is None else [receipts.resolved(url, one["name"]) for one in record["files"]]
+    return not paths.isdisjoint(one.removeprefix(f"{folder.url}/") for one in stated)
 
 
 def _check_input(folder: Folder) -> None:
     """Raise PlanError if an input file of a folder is missing, since then no damaged part can be made again."""
     home = home_of_step(folder)
-    rows = home.origin.get("files", home.origin.get("sources", []))
-    urls = [row["url"] for row in rows if files.is_local(row["url"]) and not files.exists(row["url"])]
+    origin = home.any_origin
+    rows = [] if origin is None else [*(row.url for row in origin.files), *(row.url for row in origin.sources)]
+    urls = [url for url in rows if files.is_local(url) and not files.exists(url)]
     homes = {url: home_of(url) for url in urls}  # of a Dataset; `dataprep forget` gives its shards other names
     missing = [url for url, home in homes.items() if home is None or not home.is_of_a_run]
     if missing or not rows:

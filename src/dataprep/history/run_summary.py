@@ -18,6 +18,7 @@ from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats
 from dataprep.core.model.tables import Drop
 from dataprep.core.model.unread import Unread, rows_of
 from dataprep.core.output.layout import datasets, token_folders
+from dataprep.core.output.state import Manifest
 from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards
@@ -63,7 +64,7 @@ class RunSummary:
     """
 
     name: str
-    manifests: dict[str, dict[str, Any]]
+    manifests: dict[str, Manifest]
     stages: list[StageStats]
     sources: dict[str, tuple[Amount, Amount]]
     alarms: list[str]
@@ -94,12 +95,12 @@ def summarize(folder: str) -> RunSummary:
     shards = token_shards(folder)
     return RunSummary(
         name=files.name_of(folder) or folder,
-        manifests={url: docs.manifest for url, docs in finals.items()},
+        manifests={url: docs.sealed for url, docs in finals.items()},
         stages=stages,
         sources=sources,
         alarms=find_alarms(stages, sources),
         unread=[row for docs in finals.values() for row in rows_of(docs.unread())],
-        fits=[fit for docs in finals.values() for fit in docs.manifest.get("fits", [])],
+        fits=[fit for docs in finals.values() for fit in docs.sealed.fits],
         similarities=clusters.similarities(folder),
         recalls=[row for docs in finals.values() for row in recall_by_script(docs)],
         sizes=found.sizes() if found.removed else None,
@@ -153,7 +154,7 @@ def totals(summary: RunSummary) -> tuple[Amount, Amount]:
         kept += Amount() if again and name == HIDDEN else last
     if not summary.stages:  # nothing but copies: what was read is kept
         last_manifest = list(summary.manifests.values())[-1]
-        read = kept = Amount(last_manifest["docs"], last_manifest["bytes"])
+        read = kept = Amount(last_manifest.docs, last_manifest.bytes)
     return read, kept
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import orjson
 
-from dataprep.core.output.layout import DATASET, RECEIPTS, RUN, TOKENS, Folder, folder_url, run_steps
+from dataprep.core.output.layout import RUN, Folder, folder_url, run_steps
+from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import failure, files, lease
 
@@ -29,8 +30,9 @@ class FolderStatus:
 
     name: the name of the folder. url: its URL. kind: dataset, tokens, model, tokenizer, persona, run, folder (of
     several) or other; None if the folder does not exist. state: DONE, UNFINISHED or NOT_BEGUN. documents, bytes (of
-    text), tokens: totals of a finished folder. done, of: units of work that are finished, and of how many; parts of the
-    input of a Dataset or of token shards, and steps of a model; None if this is not known. holder: process that writes
+    text), tokens: totals of a finished result, which stays until the unfinished one takes its place. done, of: units of
+    work that are finished, and of how many; parts of the input of a Dataset or of token shards, and steps of a model;
+    None if this is not known. holder: process that writes
     into the folder. failure: the last failure, {"at", "error"} and for a run also "step".
     """
 
@@ -95,10 +97,11 @@ def _is_persona(names: list[str]) -> bool:
 def _own_kind(url: str, names: list[str]) -> str | None:
     """Return the kind of a folder by its files; None if it has none."""
     folder = Folder(url)
-    kind = folder.kind if folder.is_sealed else folder.recipe.get("kind")
+    recipes = (folder.recipe, folder.unfinished.recipe)
+    kind = folder.kind if folder.is_sealed else next((one.kind for one in recipes if one is not None), None)
     if kind is not None:
-        return str(kind)
-    if any(name.startswith("pieces-") for name in names):
+        return kind
+    if _pieces(folder):
         return TOKENS
     if any(CHECKPOINT.fullmatch(name) or name == "metrics.jsonl" for name in names):
         return MODEL
@@ -125,7 +128,7 @@ def _of(url: str, inside: list[FolderStatus]) -> FolderStatus:
         state, figures = _dataset(Folder(url))
         known |= figures
     elif kind == TOKENS:
-        state, figures = _tokens(Folder(url), names)
+        state, figures = _tokens(Folder(url))
         known |= figures
     elif kind == MODEL:
         state, figures = _model(url, names)
@@ -136,19 +139,33 @@ def _of(url: str, inside: list[FolderStatus]) -> FolderStatus:
 
 
 def _dataset(folder: Folder) -> tuple[str, dict[str, Any]]:
+    found = None
     with contextlib.suppress(DataprepError):
-        if folder.is_sealed:
-            return DONE, {"documents": folder.manifest["docs"], "bytes": folder.manifest["bytes"]}
-    return UNFINISHED, {"done": _n_receipts(folder.path(RECEIPTS)), "of": folder.recipe.get("parts")}
+        found = folder.manifest
+    totals = {} if found is None else {"documents": found.docs, "bytes": found.bytes}
+    begun = folder.unfinished.recipe
+    if begun is None and found is not None:
+        return DONE, totals
+    work = folder if begun is None else folder.unfinished  # without work, a manifest was lost or removed
+    recipe = begun or folder.recipe
+    done = {"done": len(work.receipts()), "of": None if recipe is None else recipe.parts}
+    return UNFINISHED, {**totals, **done}
 
 
-def _tokens(folder: Folder, names: list[str]) -> tuple[str, dict[str, Any]]:
-    if folder.is_sealed:
-        with contextlib.suppress(DataprepError):
-            found = folder.manifest
-            return DONE, {name: found.get(name) for name in ("documents", "bytes", "tokens")}
-    pieces = [folder.path(name, "parts") for name in names if name.startswith("pieces-")]
-    return UNFINISHED, {"done": sum(map(_n_receipts, pieces))}
+def _tokens(folder: Folder) -> tuple[str, dict[str, Any]]:
+    found = None
+    with contextlib.suppress(DataprepError):
+        found = folder.token_manifest
+    totals = {} if found is None else {"documents": found.documents, "bytes": found.bytes, "tokens": found.tokens}
+    if found is not None and not files.exists(folder.unfinished.url):
+        return DONE, totals
+    return UNFINISHED, {**totals, "done": sum(_n_receipts(files.join(at, "parts")) for at in _pieces(folder))}
+
+
+def _pieces(folder: Folder) -> list[str]:
+    """Return the folders of the pieces of token shards that are being made."""
+    homes = (folder, folder.unfinished)
+    return [home.path(name) for home in homes for name in files.listdir(home.url) if name.startswith("pieces-")]
 
 
 def _n_receipts(url: str) -> int:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import posixpath
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core.output import quarantine
+from dataprep.core.output import owned
 from dataprep.core.output.layout import (
     CUTS,
-    DATASET,
+    DATA,
     DROPS,
     INPUT,
     MANIFEST,
@@ -24,16 +25,16 @@ from dataprep.core.output.layout import (
     RECIPE,
     RUN,
     STEPS,
-    TOKENS,
     Folder,
     token_folders,
     walk,
 )  # fmt: skip
 from dataprep.core.output.layout import INDEX as OWN
+from dataprep.core.output.state import DATASET, TOKENS, File, Manifest
+from dataprep.core.run import quarantine
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError, counted, raise_if_short
-from dataprep.search.claim import INDEX
-from dataprep.search.index import index_manifest
+from dataprep.search.index import index_manifest, is_index
 from dataprep.search.shard import KINDS, SHARDS
 from dataprep.store import files, hashes, receipts
 from dataprep.store.atomic import JOURNAL, is_journal, journaled, n_damaged
@@ -48,6 +49,7 @@ AGAIN = (
     "run it again"
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"
+UNNAMED = "a run was stopped while it replaced the result: run the same pipeline again, which ends that"
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
 INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, makes it again"
 
@@ -107,11 +109,6 @@ def _sealed(url: str) -> list[Folder]:
     return [*datasets, *token_folders(url), *(Folder(at) for at in dict.fromkeys(homes) if is_index(at)), *models]
 
 
-def is_index(url: str) -> bool:
-    """Return whether a folder has a finished search index."""
-    return files.exists(files.join(url, INDEX)) and files.exists(files.join(url, SHARDS))
-
-
 def _damaged_state(url: str) -> list[Problem]:
     """Return the damage of the files in a folder that no receipt states: lists of what was written and decided."""
     problems = _damaged_json(url, JSON_STATE)
@@ -153,13 +150,15 @@ def _damaged_results(folder: Folder, run: Runner) -> list[Problem]:
 def _index(folder: Folder, run: Runner) -> list[Problem]:
     """Compare the files of a search index with what its receipts (records of the work) state."""
     try:
-        wanted = {files.join(SHARDS, s["name"] + kind) for s in index_manifest(folder.url)["shards"] for kind in KINDS}
-        stated = [name for name in files.listdir(folder.path(SHARDS)) if name.endswith(".json")]
-        written = [f for name in stated for f in receipts.read(folder.path(SHARDS, name))["files"]]
+        manifest = index_manifest(folder.url)
+        wanted = {shard.name + kind for shard in manifest.shards for kind in KINDS}
+        home = SHARDS if manifest.generation == 1 else f"{SHARDS}.g{manifest.generation}"
+        stated = [name for name in files.listdir(folder.path(home)) if name.endswith(".json")]
+        written = [f for name in stated for f in receipts.read(folder.path(home, name))["files"]]
     except DataprepError as e:
-        return [Problem(INDEX, " ".join(str(e).split()), INDEX_AGAIN)]
+        return [Problem(MANIFEST, " ".join(str(e).split()), INDEX_AGAIN)]
     problems = _damaged_json(folder.url, (RECIPE, ORIGIN))
-    items = [_StoredFile(folder.url, files.join(SHARDS, f["name"]), f["size"], f["hash"]) for f in written]
+    items = [_StoredFile(folder.url, files.join(home, f["name"]), f["size"], f["hash"]) for f in written]
     problems += [problem for found in run.map(_check, items, "verify") for problem in found]
     problems += [Problem(name, "no receipt states it", "") for name in sorted(wanted - {item.name for item in items})]
     return [Problem(problem.file, problem.found, INDEX_AGAIN) for problem in problems]
@@ -186,32 +185,50 @@ class _StoredFile:
 
 def _dataset(folder: Folder, run: Runner) -> list[Problem]:
     manifest = folder.manifest
-    if not manifest:
+    if manifest is None:
         return [Problem(MANIFEST, "another process removed it while it was checked", AGAIN)]
     records, problems = _records(folder)
-    shards = [_StoredFile(folder.url, s["name"], s["size"], s["hash"], s["docs"]) for s in manifest["shards"]]
-    tables = [_StoredFile(folder.url, *one) for url, record in records for one in _tables(folder, url, record)]
-    if "unread" in manifest:
-        tables.append(_StoredFile(folder.url, *(manifest["unread"][name] for name in ("name", "size", "hash"))))
-    problems += [problem for found in run.map(_check, [*shards, *tables], "verify") for problem in found]
-    stated, found = manifest["docs"], sum(s.docs or 0 for s in shards)
-    if stated != found:
-        problems.append(Problem(MANIFEST, f"it states {stated:,} documents, its shards have {found:,}", AGAIN))
-    return problems
+    items = [_StoredFile(folder.url, s.name, s.size, s.hash, s.docs) for s in manifest.shards]
+    stated = [one for url, made in records for one in _tables(folder, url, made)]
+    stated += [manifest.unread] if manifest.unread is not None else []
+    items += [_StoredFile(folder.url, one.name, one.size, one.hash) for one in stated]
+    problems += [problem for found in run.map(_check, items, "verify") for problem in found]
+    tables = {*manifest.tables(DROPS), *manifest.tables(CUTS)} - {item.name for item in items}
+    problems += [Problem(name, "is missing", AGAIN) for name in sorted(tables) if not files.exists(folder.path(name))]
+    n = sum(shard.docs for shard in manifest.shards)
+    if manifest.docs != n:
+        problems.append(Problem(MANIFEST, f"it states {manifest.docs:,} documents, its shards have {n:,}", AGAIN))
+    return [*problems, *_unnamed(folder, manifest)]
 
 
-def _records(folder: Folder) -> tuple[list[tuple[str, Any]], list[Problem]]:
-    """Return the receipts of a Dataset and of its steps as (URL, content), and the damage of all its JSON files."""
-    own = [url for url in (folder.path(RECIPE), folder.path(ORIGIN)) if files.exists(url)]
+def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
+    """Return a problem for each file of ours beside those of the result, which the manifest does not name."""
+    there = {f"{kind}/{name}" for kind in (DATA, DROPS, CUTS) for name in files.listdir(folder.path(kind))}
+    others = owned.ours(folder.url, sorted(there - set(manifest.names())))
+    names = sorted(owned.relative(url, folder.url) for url in others)
+    return [Problem(name, "is not of the result: the manifest does not name it", UNNAMED) for name in names]
+
+
+def origin_url(folder: Folder) -> str:
+    """Return the URL of the file that lists the input files of a result; it need not exist."""
+    found = None
+    with contextlib.suppress(DataprepError):
+        found = folder.manifest or folder.token_manifest
+    return folder.path((found and found.origin) or ORIGIN)
+
+
+def _records(folder: Folder) -> tuple[list[tuple[str, list[File]]], list[Problem]]:
+    """Return the files that each receipt of a Dataset and of its steps states, and the damage of all its JSON files."""
+    own = [url for url in (folder.path(RECIPE), origin_url(folder)) if files.exists(url)]
     of_steps = [url for step in folder.steps for url in _inside(step.url)]
     found, problems = [], []
     for url in [*own, *folder.receipts(), *of_steps]:
         try:
             record = files.read_json(url)
             if url not in own and (f"/{RECEIPTS}/" in url or (isinstance(record, dict) and "files" in record)):
-                found.append((url, receipts.read(url)))
+                found.append((url, [File.of(one, url) for one in receipts.read(url)["files"]]))
         except DataprepError as e:  # noqa: PERF203 - all damage is listed
-            again = ORIGIN_AGAIN if url == folder.path(ORIGIN) else AGAIN
+            again = ORIGIN_AGAIN if url == origin_url(folder) else AGAIN
             problems.append(Problem(url.removeprefix(f"{folder.url}/"), " ".join(str(e).split()), again))
     return found, problems
 
@@ -226,14 +243,14 @@ def _inside(url: str) -> Iterator[str]:
             yield from _inside(at)
 
 
-def _tables(folder: Folder, url: str, record: dict[str, Any]) -> Iterator[tuple[str, int, str]]:
-    """Yield (name, size, hash) of the tables that only the receipt `record` states; of steps, some are deleted."""
+def _tables(folder: Folder, url: str, made: Sequence[File]) -> Iterator[File]:
+    """Yield the files that only the receipt at `url` states, by their paths in the folder; of steps, some are gone."""
     home = url.rpartition("/")[0].removeprefix(f"{folder.url}/")
-    for file in record["files"]:
-        name = posixpath.normpath(files.join(home, file["name"]))
+    for one in made:
+        name = posixpath.normpath(files.join(home, one.name))
         is_of_step = name.startswith(f"{STEPS}/") and files.exists(folder.path(name))
-        if is_of_step or name.startswith((f"{DROPS}/", f"{CUTS}/")):
-            yield name, file["size"], file["hash"]
+        if is_of_step or (name.startswith((f"{DROPS}/", f"{CUTS}/")) and name in folder.named):
+            yield replace(one, name=name)
 
 
 def _check(item: _StoredFile) -> list[Problem]:
@@ -272,10 +289,10 @@ def stated_totals(url: str) -> dict[str, Any]:
         return {"kind": kind, **dict.fromkeys(("documents", "bytes", "tokens", "root"))}
     if is_index(url):
         found = index_manifest(url)
-        totals = {"kind": found["kind"], "documents": found["docs"], "bytes": found["bytes"]}
-        return {**totals, "tokens": None, "root": None}
-    found = Folder(url).manifest
-    docs = found["docs"] if found["kind"] == DATASET else found["documents"]
-    root = None if found["kind"] == DATASET else Shards.open(url).root
-    totals = {"kind": found["kind"], "documents": docs, "bytes": found["bytes"]}
-    return {**totals, "tokens": found.get("tokens"), "root": root}
+        return {"kind": found.kind, "documents": found.docs, "bytes": found.bytes, "tokens": None, "root": None}
+    tokens = Folder(url).token_manifest
+    if tokens is not None:
+        totals = {"kind": TOKENS, "documents": tokens.documents, "bytes": tokens.bytes}
+        return {**totals, "tokens": tokens.tokens, "root": Shards.open(url).root}
+    made = Folder(url).sealed
+    return {"kind": DATASET, "documents": made.docs, "bytes": made.bytes, "tokens": None, "root": None}

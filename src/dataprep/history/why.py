@@ -5,6 +5,7 @@ The functions take the folder of a run, or of one sealed Dataset with its saved 
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 
 from dataprep.core.inputs import origin as inputs
 from dataprep.core.model.dataset import open_dataset
-from dataprep.core.model.tables import Cut, Drop, rows_of_id
+from dataprep.core.model.tables import SCHEMAS, AnyRow, Cut, Drop, row_object, rows_of_id
 from dataprep.core.output.forget_list import REASON
 from dataprep.core.output.layout import CUTS, DROPS, Folder, datasets
 from dataprep.errors import PlanError
@@ -114,7 +115,7 @@ def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
     data = str(row["text"]).encode()
     stages = list(open_dataset(folder).stats)
     labels = [one.name for one in stages]
-    cuts = [row for url in Folder(folder).tables(CUTS) for row in rows_of_id(url, id_)]
+    cuts = [row for url in Folder(folder).tables(CUTS) for row in rows_of_id(url, id_, SCHEMAS[CUTS])]
     for one in stages[: labels.index(stage)] if stage in labels else []:
         if one.counts["spans cut"]:
             data = bytes_outside(data, [(cut["start"], cut["end"]) for cut in cuts if cut["stage"] == one.name])
@@ -147,20 +148,26 @@ def _as_read(url: str, id_: int, drop: Drop) -> dict[str, Any] | None:
 
 
 def _drop_of(folders: Sequence[str], id_: int) -> Drop | None:
-    found = (Drop(**row, folder=f) for f in folders for u in Folder(f).tables(DROPS) for row in rows_of_id(u, id_))
-    return next(found, None)
+    return next(_rows(Drop, DROPS, folders, id_), None)
 
 
 def _cuts_of(folders: Sequence[str], id_: int) -> Iterator[Cut]:
-    found = (Cut(**row, folder=f) for f in folders for u in Folder(f).tables(CUTS) for row in rows_of_id(u, id_))
-    return (cut for _, cut in zip(range(MOST_CUTS), found, strict=False))
+    return itertools.islice(_rows(Cut, CUTS, folders, id_), MOST_CUTS)
+
+
+def _rows(row: type[AnyRow], kind: str, folders: Sequence[str], id_: int) -> Iterator[AnyRow]:
+    """Yield what the tables of a kind (DROPS, CUTS) in the folders have about a document, as objects of class `row`."""
+    for folder in folders:
+        for url in Folder(folder).tables(kind):
+            for found in rows_of_id(url, id_, SCHEMAS[kind]):
+                yield row_object(row, found, folder=folder)
 
 
 def _row(url: str, id_: int) -> dict[str, Any] | None:
     """Return the row of a document in a sealed Dataset, or None."""
     folder = Folder(url)
-    for shard in folder.manifest["shards"]:
-        if shard["last_id"] is not None and int(shard["last_id"]) >= id_:
-            for row in rows_of_id(folder.path(shard["name"]), id_):
+    for shard in folder.sealed.shards:
+        if shard.last_id is not None and shard.last_id >= id_:
+            for row in rows_of_id(folder.path(shard.name), id_):
                 return row
     return None

@@ -29,7 +29,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import write_verdicts
+from dataprep.core.model.tables import VERDICTS, new_rows, write_verdicts
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.output import owned
 from dataprep.core.run.passes import Pass
@@ -195,9 +195,4 @@ def _compare(out: str, url: str, n_parts: int, _: int) -> int:
     ids = rows["id"].to_numpy()
     numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)
     repeated, kept = find_repeated(numbers, rows, rows["fine"].to_numpy())
-    n = len(repeated)
-    table = {
-        "id": ids[repeated], "reason": pa.repeat("in_two_exports", n), "kept_in": pa.nulls(n, pa.string()),
-        "kept": ids[kept], "similarity": pa.nulls(n, pa.float32()),
-    }  # fmt: skip
-    return write_verdicts(url, pa.table(table))
+    return write_verdicts(url, [new_rows(VERDICTS, id=ids[repeated], reason="in_two_exports", kept=ids[kept])])

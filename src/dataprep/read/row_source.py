@@ -78,10 +78,9 @@ def _write(rows: RowSource, url: str, text: str) -> dict[str, Any]:
     """Stream the rows into one Parquet file with a row group every 32 MB."""
     with files.atomic(url) as f:
         n = _write_groups(f, rows, text)
-    if not n:
-        files.remove(url)
-        msg = "there are no rows; pass data that has some, and check a dataset's name and split="
-        raise ReadError(msg, rows.source)
+        if not n:
+            msg = "there are no rows; pass data that has some, and check a dataset's name and split="
+            raise ReadError(msg, rows.source)
     return {"files": [url], "rows": n, "source": rows.source}
 
 

@@ -43,7 +43,7 @@ def render(summary: RunSummary) -> str:
         results.recipe(summary),
     ]
     name, body = text(summary.name), "".join(sections)
-    keys = " ".join(str(manifest.get("key")) for manifest in summary.manifests.values())  # `dataprep forget` reads them
+    keys = " ".join(manifest.key for manifest in summary.manifests.values())  # `dataprep forget` reads them
     links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title in HEADING.findall(body))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 
 from dataprep import __version__
-from dataprep.core.model.describe import spelled
 from dataprep.core.model.ledger import BYTES_DROPPED, BYTES_KEPT
 from dataprep.core.model.notebook import text
+from dataprep.core.output.changes import spelled
+from dataprep.core.output.state import Manifest
 from dataprep.history.run_summary import RunSummary
 from dataprep.store import files
 
@@ -82,7 +83,7 @@ def tokens(summary: RunSummary) -> str:
         f"{t.n_tokens:,} tokens of {len(t):,} documents, {t.n_bytes / max(1, t.n_tokens):.2f} bytes per token, "
         f"a vocabulary of {t.vocab_size:,}."
     )
-    rows = [(text(s["name"]), text(s["split"]), f"{s['documents']:,}", f"{s['tokens']:,}") for s in t.shards]
+    rows = [(text(s.name), text(s.split), f"{s.documents:,}", f"{s.tokens:,}") for s in t.shards]
     more = f'<p class="note">and {len(rows) - MOST_SHARDS:,} more shards</p>' if len(rows) > MOST_SHARDS else ""
     heads = ["shard", "split", "documents", "tokens"]
     return section("tokens", "Tokens", lead, card(table(heads, rows[:MOST_SHARDS], "Token shards"), more))
@@ -123,18 +124,18 @@ def recipe(summary: RunSummary) -> str:
     """Return the section with all stages and their parameters, and with hashes, versions and seeds, as HTML."""
     steps = []
     for url, manifest in summary.manifests.items():
-        stages = "".join(f"<li><code>{text(spelled(stage), 1_500)}</code></li>" for stage in manifest["stages"])
+        stages = "".join(f"<li><code>{text(spelled(stage), 1_500)}</code></li>" for stage in manifest.stages)
         steps.append(
             f'<div class="step"><h3 dir="auto">{text(files.name_of(url))}</h3>'
             f"{f'<ol>{stages}</ol>' if stages else '<p>a copy of its input</p>'}"
-            f"<p class='note'>{manifest['docs']:,} documents, {format_bytes(manifest['bytes'])} "
+            f"<p class='note'>{manifest.docs:,} documents, {format_bytes(manifest.bytes)} "
             f"from {_inputs(manifest)}<br>"
-            f"key <code>{text(manifest['key'])}</code> content <code>{text(manifest['content'])}</code></p></div>"
+            f"key <code>{text(manifest.key)}</code> content <code>{text(manifest.content)}</code></p></div>"
         )
     if summary.tokens is not None:
-        manifest = summary.tokens.manifest
-        key, tokenizer = text(manifest.get("recipe")), text(manifest["tokenizer"]["hash"])
-        note = f"split {text(manifest.get('split'))}<br>key <code>{key}</code> tokenizer <code>{tokenizer}</code>"
+        shards = summary.tokens.manifest
+        key, tokenizer = text(shards.recipe), text(shards.tokenizer and shards.tokenizer.hash)
+        note = f"split {text(shards.split)}<br>key <code>{key}</code> tokenizer <code>{tokenizer}</code>"
         steps.append(f'<div class="step"><h3>token shards</h3><p class="note">{note}</p></div>')
     rows = [("dataprep", __version__), *_made_with(summary), *_seeds(summary)]
     versions = table(["made with", ""], [(text(a), text(b, 200)) for a, b in rows], "Versions and seeds")
@@ -142,9 +143,8 @@ def recipe(summary: RunSummary) -> str:
     return section("recipe", "How it was made", lead, card("".join(steps[:60])), card(versions, style="narrow"))
 
 
-def _inputs(manifest: dict[str, object]) -> str:
-    found = manifest.get("inputs")
-    names = [row["name"] for row in found] if isinstance(found, list) else []
+def _inputs(manifest: Manifest) -> str:
+    names = [row["name"] for row in manifest.inputs]
     return f"{text(names[0])}{f' and {len(names) - 1:,} more files' if len(names) > 1 else ''}" if names else "no files"
 
 
@@ -152,14 +152,14 @@ def _made_with(summary: RunSummary) -> list[tuple[str, str]]:
     found = {
         (name, ".".join(version) if isinstance(version, list) else str(version))
         for manifest in summary.manifests.values()
-        for name, version in manifest.get("made_with", {}).items()
+        for name, version in manifest.made_with.items()
     }
     return sorted(found)
 
 
 def _seeds(summary: RunSummary) -> list[tuple[str, str]]:
-    stages = [spelled(stage) for manifest in summary.manifests.values() for stage in manifest["stages"]]
+    stages = [spelled(stage) for manifest in summary.manifests.values() for stage in manifest.stages]
     found = [(f"{name} of {stage.partition('(')[0]}", seed) for stage in stages for name, seed in SEED.findall(stage)]
-    split = summary.tokens.manifest.get("split", {}) if summary.tokens is not None else {}
+    split = (summary.tokens.manifest.split or {}) if summary.tokens is not None else {}
     found += [("seed of the split", str(split["seed"]))] if "seed" in split else []
     return list(dict.fromkeys(found))[:20]

@@ -7,30 +7,44 @@ with a query (Manber and Myers 1993).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from rich.filesize import decimal
 
+from dataprep.core.inputs.origin import origin_of
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.notebook import shown_in_notebooks
-from dataprep.core.output.changed import only_content
-from dataprep.core.output.claim import check_apart
+from dataprep.core.output import owned
+from dataprep.core.output.commit import Output, Wanted, Work
 from dataprep.core.output.layout import INDEX as OWN
-from dataprep.core.output.layout import Folder, home_of
+from dataprep.core.output.layout import (
+    INDEX_FILE,
+    MANIFEST,
+    ORIGIN,
+    RECIPE,
+    REPLACED,
+    UNFINISHED,
+    Folder,
+    home_of,
+    numbered,
+)
+from dataprep.core.output.state import INDEX as KIND
+from dataprep.core.output.state import IndexManifest, IndexShard, Recipe
+from dataprep.core.run.context import reserve
+from dataprep.core.run.plan import check_apart, hides_input
 from dataprep.core.run.runner import Runner, runner_of
-from dataprep.core.run.trial import reserve
 from dataprep.errors import CorruptShard, PlanError, ReadError, need
-from dataprep.store import files, lease
+from dataprep.store import files
 from dataprep.store.key import key as key_of
 
-from .claim import INDEX, KIND, claim
 from .shard import SHARD_BYTES, SHARDS, SUFFIXES, Shard, SortSuffixes, Unsorted, WriteTexts
 
 VERSION = 1
+TRIES = 5  # to open a folder while it is replaced
 CONTEXT = 60  # characters shown on either side
 DISK = 5  # bytes of index per byte of text, at most
 LONGEST = pa.schema(
@@ -93,12 +107,12 @@ class SuffixIndex:
     are all counted. Files are mapped into memory, not read as a whole.
     """
 
-    def __init__(self, url: str, manifest: dict[str, Any]) -> None:
+    def __init__(self, url: str, manifest: IndexManifest) -> None:
         self.url, self.manifest = url, manifest
-        self.shards = [Shard(files.join(url, SHARDS), record) for record in manifest["shards"]]
+        self.shards = [Shard(url, stated) for stated in manifest.shards]
 
     def __repr__(self) -> str:
-        return f"SuffixIndex({self.manifest['docs']:,} documents, {self.manifest['bytes']:,} bytes in {self.url})"
+        return f"SuffixIndex({self.manifest.docs:,} documents, {self.manifest.bytes:,} bytes in {self.url})"
 
     @classmethod
     def build(cls, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> SuffixIndex:
@@ -107,8 +121,8 @@ class SuffixIndex:
         Disk: at most 5 bytes per byte of text (the text itself, and 4 bytes per character). Memory per worker: 5 bytes
         per byte of a shard (a share of the corpus of at most 64 MB), so 320 MB. A document of more than 64 MB is a
         shard of its own, and needs more memory. If a build was stopped, the next call continues it. replace: if `out`
-        holds an index of other documents, delete it first; not needed if only the content of the same input files is
-        another. Needs the extra `dedup`.
+        holds an index of other documents, replace it, once the new one is complete; not needed if only the content of
+        the same input files is another. Needs the extra `dedup`.
 
         Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
         """
@@ -116,15 +130,12 @@ class SuffixIndex:
         url, key = _local(out), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
         if not any(files.real(url) == files.real(home.path(OWN)) for home in _homes(docs)):
             check_apart(docs, url)
-        with lease.held(url):
-            again = not replace and only_content(url, docs, "indexing all documents again")
-            claim(url, key, docs, replace=replace or again)
-            shards = list(_shards(docs, url, key, runner_of(run)))  # finished ones are only checked
-            files.sweep(url)
-            size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
-            record = {"kind": KIND, "key": key, "docs": n_docs, "bytes": size, "shards": shards}
-            files.write_state(files.join(url, INDEX), record)
-            return cls.open(url)
+        wanted = Wanted(
+            recipe=Recipe(kind=KIND, key=key), origin=origin_of(docs), private=hides_input(docs),
+            again="indexing all documents again",
+        )  # fmt: skip
+        with Output(url, cls.open).begin(wanted, replace=replace) as work:
+            return work.result or work.commit(_manifest(work, list(_shards(docs, work, runner_of(run)))))
 
     @classmethod
     def open(cls, url: str) -> SuffixIndex:
@@ -133,7 +144,15 @@ class SuffixIndex:
         Raises ReadError if the folder has no index, and CorruptShard if the index is incomplete.
         """
         url = _local(url)
-        return cls(url, index_manifest(url))
+        for _ in range(TRIES):
+            manifest = index_manifest(url)
+            try:
+                return cls(url, manifest)
+            except CorruptShard as e:
+                if index_manifest(url) == manifest:
+                    raise
+                replaced = e
+        raise replaced
 
     def count(self, text: str) -> int:
         """Return how often a text occurs in the corpus. Raises PlanError if the text is empty."""
@@ -203,33 +222,68 @@ class SuffixIndex:
         return int(begins[best]), int(sizes[best])
 
 
-def index_manifest(url: str) -> dict[str, Any]:
-    """Return the content of index.json in the folder of an index; the errors are those of `SuffixIndex.open`."""
-    place = files.join(url, INDEX)
-    if not files.exists(place):
-        if files.exists(files.join(url, SHARDS)):
+def is_index(url: str) -> bool:
+    """Return whether a folder has a finished search index, which may be damaged."""
+    folder = Folder(url)
+    return folder.is_sealed and (found := folder.recipe) is not None and found.kind == KIND
+
+
+def index_manifest(url: str) -> IndexManifest:
+    """Return the manifest in the folder of an index; the errors are those of `SuffixIndex.open`."""
+    folder = Folder(url)
+    if not folder.is_sealed:
+        if files.exists(folder.unfinished.url):
             msg = f"{url} is an index whose build was interrupted; build it again to resume"
             raise CorruptShard(msg)
-        msg = "there is no index (no index.json); make one with SuffixIndex.build(docs, out)"
+        msg = "there is no index (no manifest.json); make one with SuffixIndex.build(docs, out)"
         raise ReadError(msg, url)
-    manifest = files.read_state(place)
-    if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not _are_shards(manifest):
-        msg = f"{place} does not describe a suffix-array index; give the folder that SuffixIndex.build wrote"
+    if folder.index_manifest is None:
+        what = f"{folder.path(MANIFEST)} does not describe a suffix-array index"
+        msg = f"{what}; give the folder that SuffixIndex.build wrote"
         raise CorruptShard(msg)
-    return manifest
+    return folder.index_manifest
 
 
-def _shards(docs: Dataset, out: str, key: str, run: Runner) -> Iterator[dict[str, Any]]:
-    """Write all shards; yield their records."""
+def remove_index(url: str) -> int:
+    """Remove the files of an index, finished or not; return the bytes freed."""
+    shards = [name for name in files.listdir(url) if INDEX_FILE.fullmatch(name)]
+    return owned.remove(url, [MANIFEST, *shards, RECIPE, UNFINISHED, REPLACED])
+
+
+def _manifest(work: Work[SuffixIndex], shards: list[IndexShard]) -> IndexManifest:
+    generation = work.recipe.generation
+    return IndexManifest(
+        kind=KIND, key=work.recipe.key, generation=generation, shards=tuple(shards), docs=sum(s.docs for s in shards),
+        bytes=sum(s.bytes - s.docs for s in shards), origin=numbered(ORIGIN, generation),
+    )  # fmt: skip
+
+
+def _shards(docs: Dataset, work: Work[SuffixIndex], run: Runner) -> Iterator[IndexShard]:
+    """Write all shards; yield their entries in the manifest."""
+    generation, key = work.recipe.generation, work.recipe.key
+    name = SHARDS if generation == 1 else f"{SHARDS}.g{generation}"
+    out = work.files.url(name)
+    if work.recipe.is_same(Folder(work.out).recipe):
+        _keep(work.out, name, out)
     written = list(run.map(WriteTexts(out, key, SHARD_BYTES), docs.tasks, "SuffixIndex: text"))
-    records = [shard for receipt in written for shard in receipt["shards"]]
-    largest = max((record["bytes"] for record in records), default=0)
+    texts = [shard for receipt in written for shard in receipt["shards"]]
+    largest = max((one["bytes"] for one in texts), default=0)
     if largest > 2 * SHARD_BYTES:  # a worker's usual memory holds a shard, not a document of any size
         what = f"sorting a document of {decimal(largest)}"
         reserve(run, DISK * largest, what, "split it, or leave it out", grows=False)
-    unsorted = [Unsorted(record["name"], record["bytes"]) for record in records]
-    for record, receipt in zip(records, run.map(SortSuffixes(out, key), unsorted, "SuffixIndex: sort"), strict=True):
-        yield record | {"characters": receipt["characters"]}
+    unsorted = [Unsorted(one["name"], one["bytes"]) for one in texts]
+    for one, receipt in zip(texts, run.map(SortSuffixes(out, key), unsorted, "SuffixIndex: sort"), strict=True):
+        stated = {**one, "name": f"{name}/{one['name']}", "characters": receipt["characters"]}
+        yield IndexShard.of(stated, out)
+
+
+def _keep(home: str, name: str, out: str) -> None:
+    """Give the files of a damaged index of the same documents a second name; receipts tell which of them are whole."""
+    for url in owned.ours(home, [name]):
+        new = files.join(out, files.name_of(url))
+        if not files.exists(new):
+            with contextlib.suppress(OSError):  # a file system without links
+                owned.link(url, new)
 
 
 def _local(url: str) -> str:
@@ -244,13 +298,6 @@ def _homes(docs: Dataset) -> list[Folder]:
     """Return the folders of the sealed Datasets that `docs` consists of; each may hold its own index."""
     found = {home_of(piece.url) for part in docs.parts for piece in part.slices}
     return [home for home in found if home is not None]
-
-
-def _are_shards(manifest: dict[str, Any]) -> bool:
-    """Return whether a manifest lists shards with their names and sizes."""
-    found = manifest.get("shards")
-    needed = {"name", "bytes", "docs", "characters", "sources"}
-    return isinstance(found, list) and all(isinstance(s, dict) and needed <= s.keys() for s in found)
 
 
 def _encoded(text: str) -> bytes:

@@ -20,6 +20,8 @@ import numpy.typing as npt
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
+from dataprep.core.output.layout import part_name
+from dataprep.core.output.state import IndexShard
 from dataprep.core.run.passes import Pass
 from dataprep.errors import CorruptShard, DataprepError, need
 from dataprep.store import files
@@ -39,13 +41,18 @@ BLOCK = 1 << 20  # entries written at once
 class WriteTexts(Pass[Part]):
     """Task that reads one part of the corpus and writes its documents as the text files of one or more shards.
 
-    shard_bytes: the largest number of bytes of text per shard; a document that is longer is a shard of its own. The
-    receipt (record of finished work) has each shard's name, numbers of documents and bytes, and sources.
+    out: the folder of all shards' files. shard_bytes: the largest number of bytes of text per shard; a document that is
+    longer is a shard of its own. The receipt (record of finished work) has each shard's name, numbers of documents and
+    bytes, and sources.
     """
 
     folder = SHARDS
 
     shard_bytes: int = SHARD_BYTES
+
+    def url_of(self, item: Part) -> str:
+        """Return the URL with which the names of the files of the part `item` begin."""
+        return files.join(self.out, part_name(item.number))
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the shards of the part `item`: their texts (.text) and lists of documents (.docs).
@@ -119,14 +126,15 @@ class Unsorted:
 class SortSuffixes(Pass[Unsorted]):
     """Task that sorts the suffixes of a shard (Mori's divsufsort) and writes their offsets.
 
-    Memory: 5 bytes per byte of text. The receipt (record of finished work) has the number of characters.
+    out: the folder of all shards' files. Memory: 5 bytes per byte of text. The receipt (record of finished work) has
+    the number of characters.
     """
 
     folder = SHARDS
 
     def url_of(self, item: Unsorted) -> str:
         """Return the URL of the files of the shard `item`, without the file name's suffix (such as ".sa")."""
-        return files.join(self.out, SHARDS, item.name)
+        return files.join(self.out, item.name)
 
     def item_key(self, item: Unsorted) -> str:
         """Return a hash of the index's key and the shard's name, which identifies the work on the shard `item`."""
@@ -152,12 +160,11 @@ class SortSuffixes(Pass[Unsorted]):
 class Shard:
     """A shard of an index, to be searched; its files are mapped into memory, so a search reads only what it needs."""
 
-    def __init__(self, folder: str, record: dict[str, Any]) -> None:
-        self.url = files.join(folder, record["name"])
-        self.sources: list[str] = record["sources"]
-        self.text = self._map(".text", np.dtype(np.uint8), record["bytes"])
-        self.docs = self._map(".docs", DOC, record["docs"])
-        self.suffixes = self._map(".sa", np.dtype("<i4"), record["characters"])
+    def __init__(self, folder: str, stated: IndexShard) -> None:
+        self.url, self.sources = files.join(folder, stated.name), stated.sources
+        self.text = self._map(".text", np.dtype(np.uint8), stated.bytes)
+        self.docs = self._map(".docs", DOC, stated.docs)
+        self.suffixes = self._map(".sa", np.dtype("<i4"), stated.characters)
 
     def _map(self, kind: str, dtype: np.dtype[Any], n: int) -> npt.NDArray[Any]:
         url = self.url + kind

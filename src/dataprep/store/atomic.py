@@ -91,6 +91,12 @@ def _sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
+def sync(folders: Iterable[str]) -> None:
+    """Write the names in local folders to the disk, so that renamed files survive a crash."""
+    for folder in folders:
+        _sync_folder(folder)
+
+
 def regular(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     """Return `path`, which may be opened. Raises OSError if it does not exist, or is a folder, a pipe or a device.
 

@@ -198,6 +198,12 @@ def remove(url: str) -> None:
         fs.rm(path, recursive=True)
 
 
+def move(old: str, new: str) -> None:
+    """Rename a file; on an object store, which cannot rename, it is copied and then deleted."""
+    fs, path = fs_of(old)
+    fs.mv(path, fs_of(new)[1])
+
+
 def open_raw(url: str) -> BinaryIO:
     """Return a seekable stream of a file's bytes as they are stored. Raises ReadError if it cannot be opened."""
     return cast("BinaryIO", _opened(url, lambda path: open(path, "rb")))

@@ -13,9 +13,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
-from dataprep.errors import CorruptShard
+import orjson
+
+from dataprep.errors import CorruptShard, ReadError
 
 from . import files
+from .as_json import json_bytes
 
 SMALL = 1 << 20  # bytes of a remote file that is fetched to be compared
 
@@ -28,14 +31,20 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
     the receipt: what `make` returned, the key, and the size and hash of each file.
     """
     done = valid(receipt, key)
-    if done is not None:
-        return done
-    made = make()
+    return write(receipt, key, make()) if done is None else done
+
+
+def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
+    """Write the receipt of work that was done, as `once` does, in place of one that is there; return its content.
+
+    An earlier receipt is replaced and never removed, so that other tasks, which may do the same work at the same time,
+    always find one. made: {"files": [URLs of the files that were written], ...}.
+    """
     urls = made.get("files", [])
     stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
     record = {**made, "key": key, "files": stored}
     files.write_state(receipt, record)
-    return cast("dict[str, Any]", files.read_json(receipt))
+    return cast("dict[str, Any]", orjson.loads(json_bytes(record)))
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
@@ -103,6 +112,10 @@ def found(receipt: str) -> dict[str, Any] | None:
         record = files.read_state(receipt) if files.exists(receipt) else None
     except CorruptShard:
         return None
+    except ReadError as e:
+        if not isinstance(e.__cause__, FileNotFoundError):  # removed since it was looked for
+            raise
+        return None
     return record if isinstance(record, dict) and {"key", "files"} <= record.keys() else None
 
 
@@ -110,7 +123,7 @@ def _has_files(receipt: str, record: dict[str, Any]) -> bool:
     """Return whether the files that a receipt lists have the bytes that were written."""
     try:
         for file in record["files"]:
-            url = _resolve(receipt, file["name"])
+            url = resolved(receipt, file["name"])
             if not files.exists(url) or files.size(url) != file["size"]:
                 return False
             if (file["size"] <= SMALL or files.is_local(url)) and files.content_hash(url) != file["hash"]:
@@ -120,13 +133,19 @@ def _has_files(receipt: str, record: dict[str, Any]) -> bool:
     return True
 
 
+def moved(record: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """Return the content of the receipt at `old` as it is at `new`, from where the same files have other paths."""
+    return {**record, "files": [{**f, "name": _relative(resolved(old, f["name"]), new)} for f in record["files"]]}
+
+
 def _relative(url: str, receipt: str) -> str:
     """Return a file's path relative to its receipt, so that the folder can be moved."""
     (_, path), (_, home) = _split(url), _split(receipt)
     return posixpath.relpath(path, posixpath.dirname(home))
 
 
-def _resolve(receipt: str, name: str) -> str:
+def resolved(receipt: str, name: str) -> str:
+    """Return the URL of a file that a receipt lists as `name`."""
     protocol, path = _split(receipt)
     return protocol + posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
 

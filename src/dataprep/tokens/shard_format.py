@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dataprep.core.output.state import TokenManifest, TokenShard
 from dataprep.errors import PlanError
 from dataprep.store.atomic import regular
 
-KIND, VERSION = "tokens", 1
 SHARD_TOKENS = 100_000_000  # 200 MB of uint16: few enough files for a trillion tokens, small enough to copy one
 DTYPES: dict[str, np.dtype[Any]] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
 ENDS = np.dtype("<u8")
@@ -53,23 +53,25 @@ def load_array(path: str | os.PathLike[str]) -> Any:
         raise ValueError(str(e) or type(e).__name__) from e
 
 
-def unlike_written(manifest: dict[str, Any]) -> str:
-    """Return the name of a field of a manifest of token shards that is missing or of a wrong type; "" if none is."""
-    sizes = manifest.get("bytes_per_token", 0)
+def unlike_written(manifest: TokenManifest) -> str:
+    """Return the name of a field of a manifest of token shards with a value that was not written; "" if there is none.
+
+    The types of most fields are checked by `TokenManifest.of`; fields that are needed may be null there.
+    """
+    sizes = manifest.bytes_per_token
     facts = {
-        "dtype": manifest.get("dtype") in [*DTYPES],
-        "eot": isinstance(manifest.get("eot"), int),
-        "vocab_size": isinstance(manifest.get("vocab_size"), int),
-        "special": isinstance(manifest.get("special"), dict),
-        "bytes_per_token": sizes is None or (isinstance(sizes, str) and "/" not in sizes),
-        "shards": isinstance(manifest.get("shards"), list) and all(map(_is_entry, manifest["shards"])),
+        "dtype": manifest.dtype in DTYPES,
+        "eot": manifest.eot is not None,
+        "vocab_size": manifest.vocab_size is not None,
+        "special": manifest.special is not None,
+        "bytes_per_token": sizes is None or "/" not in sizes,
+        "tokenizer": manifest.tokenizer is None or "/" not in f"{manifest.tokenizer.file}{manifest.tokenizer.config}",
+        "shards": manifest.shards is not None and all(map(_is_whole, manifest.shards)),
     }
     return next((name for name, right in facts.items() if not right), "")
 
 
-def _is_entry(shard: Any) -> bool:
+def _is_whole(shard: TokenShard) -> bool:
     """Return whether the entry of a shard in a manifest has a name, a split and numbers."""
-    if not isinstance(shard, dict):
-        return False
-    words, numbers = (shard.get("name"), shard.get("split")), map(shard.get, ("tokens", "documents", "bytes"))
-    return all(isinstance(w, str) and "/" not in w for w in words) and all(isinstance(n, int) for n in numbers)
+    numbers = (shard.tokens, shard.documents, shard.bytes)
+    return None not in (shard.name, shard.split, *numbers) and "/" not in shard.name + shard.split

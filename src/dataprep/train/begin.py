@@ -92,10 +92,10 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
         _journal(run.out)
         return checkpoints
     stale = [path for path in [*checkpoints, run.out / "metrics.jsonl"] if path.exists()]
-    tokenizer, data = run.shards.path / "tokenizer.json", b""
+    tokenizer, data = run.shards.tokenizer_file, b""
     if tokenizer.exists():
-        data = atomic.read_bytes(tokenizer)
-        if (run.shards.manifest.get("tokenizer") or {}).get("file_hash") not in (None, content_hash(data)):
+        data, entry = atomic.read_bytes(tokenizer), run.shards.manifest.tokenizer
+        if entry is not None and entry.file_hash not in (None, content_hash(data)):
             msg = (
                 f"{tokenizer} is not the tokenizer that encoded these shards; put that one back (`dataprep verify` "
                 "checks all files)"

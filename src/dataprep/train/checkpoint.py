@@ -46,8 +46,10 @@ def data_key(sets: Mapping[str, Shards]) -> str:
 
     sets: {name: token shards}.
     """
-    of_shard = ("name", "tokens", "hash", "ends_hash", "mask_hash")
-    tokens = [[name, [[s.get(fact) for fact in of_shard] for s in sets[name].manifest["shards"]]] for name in sets]
+    tokens = [
+        [name, [[s.first_name, s.tokens, s.hash, s.ends_hash, s.mask_hash] for s in shards.manifest.shards]]
+        for name, shards in sets.items()
+    ]
     facts = [tokenizer_key(sets), [s.vocab_size for s in sets.values()], tokens]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
@@ -64,8 +66,7 @@ def root_of(sets: Mapping[str, Shards], before: str) -> str:
 
 def tokenizer_key(sets: Mapping[str, Shards]) -> str:
     """Return the tokenizer's hash, as the manifests of the shards state it; "" if they state no tokenizer."""
-    entry = next(iter(sets.values())).manifest.get("tokenizer") or {}
-    return str(entry.get("hash", ""))
+    return next(iter(sets.values())).tokenizer_hash or ""
 
 
 def path_of(out: Path, step: int) -> Path:

@@ -3,7 +3,6 @@
 The rows are those of validation: each token of a split is predicted once, with the context that it has in training.
 """
 
-
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Generate text, one token after the other, with a cache of keys and values, for one prompt or several."""
 
-
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 

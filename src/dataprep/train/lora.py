@@ -32,9 +32,9 @@ def projections(config: ModelConfig) -> dict[str, dict[str, slice]]:
     return {
         "attention.qkv": _rows(q_proj=queries, k_proj=keys, v_proj=keys),
         "attention.out": _rows(o_proj=config.d_model),
-        "feed_forward.up": _rows(up_proj=hidden) if config.feed_forward == "gelu" else _rows(
-            gate_proj=hidden, up_proj=hidden
-        ),
+        "feed_forward.up": _rows(up_proj=hidden)
+        if config.feed_forward == "gelu"
+        else _rows(gate_proj=hidden, up_proj=hidden),
         "feed_forward.down": _rows(down_proj=config.d_model),
     }
 

@@ -6,7 +6,6 @@ logarithm of the sum of the scores' exponentials; the backward pass computes the
 product with the matrix of the vocabulary.
 """
 
-
 # ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Optimisation: AdamW, in which only some parameters have weight decay, and one training step."""
 
-
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 

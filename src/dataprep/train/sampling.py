@@ -1,6 +1,5 @@
 """Sampling: the rule by which the next id is drawn from the model's scores (temperature, top-k, top-p, min-p)."""
 
-
 # ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def last_answers(held: Shards, tok: Tokenizer, most: int) -> tuple[list[list[int
     the answer.
     """
     asked, real = [], []
-    masks, before = held.masks(), np.cumsum([0, *(s["documents"] for s in held.shards)])
+    masks, before = held.masks(), np.cumsum([0, *(s.documents for s in held.shards)])
     for k in np.unique(np.linspace(0, len(held) - 1, PROMPTS).astype(int)).tolist():
         i = int(np.searchsorted(before, k, side="right")) - 1
         mask = masks[i]

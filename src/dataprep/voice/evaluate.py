@@ -94,7 +94,7 @@ def evaluate_model(
         msg = f"{model} was trained with objective='span', which reorders the tokens of rows; evaluate another model"
         raise PlanError(msg)
     layout = validation_rows({"": found}, config, split)[""]
-    _, objective = for_decoder(config, found.manifest["special"], found.eot)
+    _, objective = for_decoder(config, found.manifest.special, found.eot)
     with model_memory_named(gpt.device, "end other programs that use it"):
         sums = evaluate_groups(
             gpt, layout, labels, batch=config.rows, token_bytes=found.token_bytes, objective=objective
@@ -132,7 +132,7 @@ def labels_of(side: Shards, by: str, docs: Dataset | str | None) -> tuple[npt.ND
     by, docs: as in `evaluate_model`. Raises PlanError if a document is not in `docs`.
     """
     path = str(side.path)
-    own = pa.concat_tables(read_docs(path, s["name"], ["id", SOURCE]) for s in side.shards)
+    own = pa.concat_tables(read_docs(side, i, ["id", SOURCE]) for i in range(len(side.shards)))
     column = own[SOURCE] if by == SOURCE else _column(own, by, docs, path)
     made = pc.dictionary_encode(pc.fill_null(column, UNKNOWN)).combine_chunks()
     made = made.chunk(0) if isinstance(made, pa.ChunkedArray) else made

@@ -144,7 +144,7 @@ def encode_messages(
         messages, tok, files.join(folder, "shards"), template=written, split=split, replace=replace,
         dtype="uint16" if tok.vocab_size <= 1 << 16 else "uint32",
     )  # fmt: skip
-    if typed := sum(shards.manifest["special_in_text"].values()):
+    if typed := sum(shards.manifest.special_in_text.values()):
         log.warning("%d special tokens that are written in messages are encoded as text", typed)
     return shards
 

@@ -182,7 +182,7 @@ def _compared(base: str, model: str, answers: Shards, windows: Dataset | None) -
     from dataprep.train import checkpoint
 
     newest = [str(checkpoint.found(Path(folder))[-1]) for folder in (base, model)]
-    work = key([2, [files.content_hash(url) for url in newest], answers.manifest["recipe"], windows is not None])
+    work = key([2, [files.content_hash(url) for url in newest], answers.manifest.recipe, windows is not None])
     report = files.join(model, "report.json")
     made = receipts.once(report, work, lambda: {"files": [], **compare(base, model, answers, windows).to_dict()})
     return PersonaReport.from_dict(made)

@@ -37,7 +37,7 @@ def test_files_that_are_not_read_state_nothing(monkeypatch):
 def test_a_part_without_messages_names_nobody(tmp_path):
     """Its table has no rows."""
     part = SimpleNamespace(batches=lambda _: iter(()), slices=[], reader="r")
-    stage._CollectNames(str(tmp_path), "key").write(str(tmp_path / "names"), part)
+    stage._CollectNames(str(tmp_path), "key", whole=True).write(str(tmp_path / "names"), part)
     assert pq.read_table(tmp_path / "names").to_pylist() == []
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.core.model import batch as B
+from dataprep.core.run.context import Context
 from dataprep.core.run.trial import Trial
 from dataprep.errors import PlanError
 from dataprep.messages.names import kernel as K
@@ -105,7 +106,7 @@ def test_no_name_is_left_in_the_folder(docs, tmp_path):
         return "too_short" if len(text) < 12 else None
 
     stages = dp.Filter(short), dp.Exact(), Pseudonyms(key=KEY), dp.Filter(short), dp.MinHash(), dp.Conversations()
-    for name, runner in (("serial", None), ("local", dp.Local(2))):
+    for name, runner in (("serial", None), ("local", laws.TWO)):
         dp.Pipeline(*stages).run(docs, out=str(tmp_path / name), run=runner)
     told = everything_in(tmp_path / "serial").casefold()
     assert [
@@ -316,12 +317,12 @@ def test_a_dry_run_says_which_listed_names_are_nobodys(tmp_path, caplog, inside)
     docs = laws.dataset_of(tmp_path, rows, parts=2, strings=("chat", "author", "kind"))
     stage = Pseudonyms(consent=given) if inside else given
     for limit in (1 << 20, 100):
-        with Trial(str(tmp_path / str(limit)), limit):
-            if limit == 1 << 20:
-                with pytest.raises(PlanError, match="1 of 1 names .* not authors: 'Zoe Amrany'"):
-                    dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"))
-            else:
-                dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"))
+        run = Context(dp.Serial(), Trial(str(tmp_path / str(limit)), limit))
+        if limit == 1 << 20:
+            with pytest.raises(PlanError, match="1 of 1 names .* not authors: 'Zoe Amrany'"):
+                dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"), run=run)
+        else:
+            dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"), run=run)
     assert "not authors in the sample: 'Zoe Amrany'" in caplog.text
 
 

@@ -41,7 +41,7 @@ def by_source(shards):
     """(source, document's tokens) in the order of the training shards."""
     rows = []
     for i, entry in enumerate(shards.shards):
-        table = pq.read_table(shards.path / f"{entry['name']}.docs.parquet")
+        table = pq.read_table(shards.path / f"{entry.name}.docs.parquet")
         stops = table["stop"].to_pylist()
         for source, start, stop in zip(table["source"].to_pylist(), table["start"].to_pylist(), stops, strict=True):
             rows.append((source.partition("/")[0], shards.memmaps()[i][start : stop + 1].tolist()))
@@ -85,7 +85,7 @@ def test_lock_says_what_was_asked_and_what_came_out(two, tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "dataprep"):
         shards = Mix({"web": 0.5, "chat": 0.5}).write(two, tmp_path / "out", tokens=12_000)
     lock = files.read_json(str(tmp_path / "out" / "mixture.lock.json"))
-    assert lock == shards.manifest["mixture"]
+    assert lock == shards.manifest.mixture
     assert lock["asked"] == {
         "weights": {"web": 0.5, "chat": 0.5}, "temperature": None, "max_epochs": 4.0, "tokens": 12_000, "seed": 0,
     }  # fmt: skip
@@ -108,7 +108,7 @@ def test_a_source_of_other_content(two, tmp_path, caplog):
         mix.write({**two, "chat": str(tmp_path / "moved")}, out)
     os.rename(tmp_path / "moved", tmp_path / "chat")
     mix.write(two, out)
-    assert caplog.messages == ["1 of 2 sources changed since the last run: chat; writing the mixture again"]
+    assert caplog.messages == ["1 of 2 input files changed since the last run: chat; writing the mixture again"]
     mix.write(two, tmp_path / "fresh")
     laws.same_bytes(out, tmp_path / "fresh")
 
@@ -117,7 +117,7 @@ def test_same_bytes_whoever_works_and_again(two, tmp_path):
     """Two processes give the files of one; a second call opens what is there; other weights are refused, or replace."""
     mix = Mix({"web": 3, "chat": 1})
     mix.write(two, tmp_path / "one", tokens=9_000, shard_tokens=2_000)
-    mix.write(two, tmp_path / "two", tokens=9_000, shard_tokens=2_000, run=dp.Local(2))
+    mix.write(two, tmp_path / "two", tokens=9_000, shard_tokens=2_000, run=laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     before = {n: os.stat(tmp_path / "one" / n).st_mtime_ns for n in os.listdir(tmp_path / "one")}
     mix.write(two, tmp_path / "one", tokens=9_000, shard_tokens=2_000)

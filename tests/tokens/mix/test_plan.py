@@ -130,7 +130,7 @@ def written(monkeypatch, tmp_path):
         stated = described({**got, "none": got["none"] - 1})
         calls.append(([s.name for s in streams], got, seed, shard_tokens, run, replace, stated))
         (tmp_path / "out").mkdir(exist_ok=True)
-        return SimpleNamespace(path=out, manifest={"mixture": stated})
+        return SimpleNamespace(path=out, manifest=SimpleNamespace(mixture=stated))
 
     monkeypatch.setattr(module, "write_mixture", write)
     monkeypatch.setattr(module, "sources_of", lambda _: made)

@@ -14,7 +14,6 @@ from dataprep.errors import PlanError, StaleOutput
 from dataprep.tokens.mix.mix import Mix
 from dataprep.tokens.mix.sources import MixSource, sources_of
 from dataprep.tokens.mix.write_mixture import write_mixture
-from dataprep.tokens.shards.claim import finished
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.writer import Writer, arrange, save, write_manifest
 from twins.mixture import mixture, shards_of
@@ -40,7 +39,7 @@ def read_back(shards, masked):
     """Each document of each shard; where it has no mask, all of it is learned."""
     found = []
     for number, entry in enumerate(shards.shards):
-        table = pq.read_table(shards.path / f"{entry['name']}.docs.parquet").to_pylist()
+        table = pq.read_table(shards.path / f"{entry.name}.docs.parquet").to_pylist()
         mask = shards.masks()[number]
         assert (mask is not None) == masked
         tokens = shards.memmaps()[number]
@@ -49,7 +48,7 @@ def read_back(shards, masked):
             {"id": row["id"], "source": row["source"], "tokens": tokens[at].tolist(),
              "mask": mask[at].tolist() if masked else None} for row, at in rows
         ])  # fmt: skip
-        assert entry["bytes"] == int(SIZES[tokens].sum())
+        assert entry.bytes == int(SIZES[tokens].sum())
     return found
 
 
@@ -84,9 +83,9 @@ def test_a_mixture_is_its_twin(tmp_path_factory, seed, masked, times, most):
     for side, rows in (("train", expected), ("val", [doc for docs in named.values() for doc in docs["val"]])):
         learned = [{**doc, "mask": doc["mask"] or [1] * len(doc["tokens"])} for doc in rows]
         assert read_back(shards.split(side), any(masked)) == shards_of(learned if any(masked) else rows, most)
-    assert list(shards.manifest["split"].items()) == [(name, {"val": 0.1}) for name in sources]
+    assert shards.manifest.split == {name: {"val": 0.1} for name in sources}
     assert (shards.vocab_size, shards.eot, shards.token_bytes.tolist()) == (100, 99, SIZES.tolist())
-    stated = {share["source"]: share for share in shards.manifest["mixture"]["sources"]}
+    stated = {share["source"]: share for share in shards.manifest.mixture["sources"]}
     for name in sources:
         n = sum(len(doc["tokens"]) for doc in expected if doc["source"].startswith(name))
         own = sum(len(doc["tokens"]) for doc in sides[name]["train"])
@@ -119,7 +118,7 @@ def test_all_that_decides_the_bytes_changes_the_recipe(tmp_path):
     def recipe(streams=streams, got=4, seed=0, shard_tokens=99, stated=0, out="out", replace=True):
         place, got = str(tmp_path / out), dict.fromkeys((s.name for s in streams), got)
         shards = write_mixture(streams, got, place, seed, shard_tokens, None, lambda _: {"n": stated}, replace=replace)
-        return shards.manifest["recipe"]
+        return shards.manifest.recipe
 
     first = recipe()
     others = [
@@ -130,7 +129,7 @@ def test_all_that_decides_the_bytes_changes_the_recipe(tmp_path):
     assert recipe() == first
     with pytest.raises(StaleOutput):
         recipe(seed=1, replace=False)
-    assert finished(str(tmp_path / "out"), first) is not None
+    assert recipe(replace=False) == first
 
 
 @pytest.mark.parametrize(("most", "tokens"), [(0, 4), (-1, 4), (1, None)])
@@ -143,7 +142,7 @@ def test_values_at_the_limits(tmp_path, most, tokens):
             mix.write({"a": a.path}, tmp_path / "out", tokens, shard_tokens=most)
     else:
         assert mix.write({"a": a.path}, tmp_path / "out", shard_tokens=most).n_tokens == 6
-        assert [entry["bytes"] for entry in Shards.open(tmp_path / "out").shards] == [0, 0]  # no tokenizer knows them
+        assert [entry.bytes for entry in Shards.open(tmp_path / "out").shards] == [0, 0]  # no tokenizer knows them
     for wrong in (0, 7):
         with pytest.raises(PlanError, match=f"tokens={wrong} cannot be met: 1 epochs of every source are 6 tokens"):
             mix.plan({"a": a.path}, wrong)

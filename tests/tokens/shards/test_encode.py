@@ -91,7 +91,7 @@ def test_every_document_comes_back(tok, tmp_path):
     assert shards.n_bytes == sum(len(t.encode()) for t in texts)
     assert len(shards.memmaps()) > 3
     assert max(len(m) for m in shards.memmaps()) <= 2_000
-    tables = [pq.read_table(tmp_path / "s" / f"{s['name']}.docs.parquet") for s in shards.shards]
+    tables = [pq.read_table(tmp_path / "s" / f"{s.name}.docs.parquet") for s in shards.shards]
     named = [row for docs_of_shard in tables for row in docs_of_shard.to_pylist()]
     assert [row["id"] for row in named] == ids[order].tolist()
     assert [row["source"] for row in named] == [table["source"][int(i)].as_py() for i in order]
@@ -102,13 +102,13 @@ def test_folder_describes_itself(tok, tmp_path):
     """The manifest names tokenizer, special ids and split; tokenizer.json lies beside, and nothing is left over."""
     shards = dp.encode(laws.dataset_of(tmp_path, ROWS), tok, out=tmp_path / "s", val=0.1, split_seed=4)
     m = shards.manifest
-    assert (m["vocab_size"], m["eot"], m["special"]) == (tok.vocab_size, tok.eot, tok.special)
-    assert (m["tokenizer"]["file"], m["tokenizer"]["hash"]) == ("tokenizer.json", tok.hash)
-    assert m["split"] == {"val": 0.1, "test": 0.0, "group": None, "seed": 4}
+    assert (m.vocab_size, m.eot, m.special) == (tok.vocab_size, tok.eot, tok.special)
+    assert (m.tokenizer.file, m.tokenizer.hash) == ("tokenizer.json", tok.hash)
+    assert m.split == {"val": 0.1, "test": 0.0, "group": None, "seed": 4}
     assert dp.Tokenizer.load(tmp_path / "s").hash == tok.hash
     assert shards.token_bytes.tolist() == tok.token_bytes.tolist()
     names = {f"{s}-00000.{kind}" for s in ("train", "val") for kind in ("bin", "idx", "docs.parquet")}
-    names |= {"manifest.json", "origin.json", "token_bytes.npy", "tokenizer.json", "tokenizer_config.json"}
+    names |= {"manifest.json", "recipe.json", "origin.json", "token_bytes.npy", "tokenizer.json", "tokenizer_config.json"}
     assert {name for name in os.listdir(tmp_path / "s") if not name.startswith(".")} == names
 
 
@@ -120,8 +120,8 @@ def test_three_sides(tok, tmp_path):
     ids = np.asarray(docs.table()["id"])
     counts = np.bincount(split.side_of(ids, 0.1, 0.2), minlength=3)
     assert [len(shards.split(side)) for side in split.SIDES] == counts.tolist()
-    assert [s for s in shards.shards if s["split"] == "val"] == [s for s in plain.shards if s["split"] == "val"]
-    assert shards.manifest["split"] == {"val": 0.1, "test": 0.2, "group": None, "seed": 0}
+    assert [s for s in shards.shards if s.split == "val"] == [s for s in plain.shards if s.split == "val"]
+    assert shards.manifest.split == {"val": 0.1, "test": 0.2, "group": None, "seed": 0}
     assert verify_shards(shards.path) == []
 
 
@@ -129,7 +129,7 @@ def test_special_tokens_in_texts_are_text_and_counted(tok, tmp_path):
     """A document that spells a special token comes back as it was, and the manifest says how often that happens."""
     rows = ["one <|endoftext|> two <|endoftext|>", "plain", "a <|pad|> b", "<| nothing"]
     shards = dp.encode(laws.dataset_of(tmp_path, rows), tok, out=tmp_path / "s", val=0.0)
-    assert shards.manifest["special_in_text"] == {"<|endoftext|>": 2, "<|pad|>": 1}
+    assert shards.manifest.special_in_text == {"<|endoftext|>": 2, "<|pad|>": 1}
     assert [tok.decode(shards.document(k)) for k in range(4)] == rows
     assert sum((m == tok.eot).sum() for m in shards.memmaps()) == 4
 
@@ -138,7 +138,7 @@ def test_same_bytes_whoever_works(tok, tmp_path):
     """Two processes, other parts' batches: the files are the same, byte for byte."""
     docs = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=4)
     dp.encode(docs, tok, out=tmp_path / "serial", val=0.1, shard_tokens=5_000)
-    dp.encode(docs, tok, out=tmp_path / "local", val=0.1, shard_tokens=5_000, run=dp.Local(2))
+    dp.encode(docs, tok, out=tmp_path / "local", val=0.1, shard_tokens=5_000, run=laws.TWO)
     same_files(tmp_path / "serial", tmp_path / "local")
 
 
@@ -172,7 +172,7 @@ def test_what_is_made_is_not_made_again(tok, tmp_path):
     """The same recipe finds its shards; a shard that was cut short is made anew."""
     docs = laws.dataset_of(tmp_path, ROWS)
     dp.encode(docs, tok, out=tmp_path / "s")
-    left = tmp_path / "s" / "pieces-00000000" / "left"  # killed before pieces were removed
+    left = tmp_path / "s" / "_unfinished" / "left"  # killed before pieces were removed
     files.write_bytes(str(left), b"")
     runner = Counts()
     dp.encode(docs, tok, out=tmp_path / "s", run=runner)
@@ -203,7 +203,7 @@ def test_input_of_other_content(tok, tmp_path, caplog):
         return dp.encode(clean, tok, out=out, **{"val": 0.3, "shard_tokens": 200, **settings})
 
     encode(60, out)
-    with pytest.raises(StaleOutput, match="val was 0.3 there, and is 0.2 now"):
+    with pytest.raises(StaleOutput, match=r"encode has val=0\.3 there, and val=0\.2 now"):
         encode(70, out, val=0.2)
     assert len(encode(80, out)) == 80
     again = "1 of 1 input file changed since the last run: clean; encoding all documents again"
@@ -216,7 +216,7 @@ def test_a_dataset_is_not_written_over(tok, tmp_path):
     """`out` that holds a sealed Dataset is refused, even with replace=True."""
     docs = laws.dataset_of(tmp_path, ROWS[:9])
     dp.Pipeline().run(docs, out=str(tmp_path / "d"))
-    with pytest.raises(StaleOutput, match="holds a dataset"):
+    with pytest.raises(StaleOutput, match="holds a Dataset, not token shards"):
         dp.encode(docs, tok, out=tmp_path / "d", replace=True)
 
 
@@ -224,7 +224,7 @@ def test_tokenizer_by_its_path(tok, tmp_path):
     """A tokenizer.json will do."""
     tok.save(tmp_path / "t")
     docs = laws.dataset_of(tmp_path, ROWS[:9])
-    assert dp.encode(docs, tmp_path / "t", out=tmp_path / "s").manifest["tokenizer"]["hash"] == tok.hash
+    assert dp.encode(docs, tmp_path / "t", out=tmp_path / "s").manifest.tokenizer.hash == tok.hash
 
 
 def test_large_vocabulary_needs_uint32(tmp_path):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
+import laws
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.shards.export import export
 from dataprep.tokens.shards.import_tokens import import_tokens
@@ -88,7 +89,7 @@ def test_what_is_written_is_not_written_again(shards, tmp_path):
         f.truncate(3)
     assert ints(export(shards, "nanogpt", tmp_path / "e")[0]) == [1, 2, 3, 9, 4, 9, 9]
     others = save(tmp_path / "o", {"train": [[5] * 6]}, vocab_size=10, eot=9)
-    assert ints(export(others, "nanogpt", tmp_path / "e", run=dp.Local(2))[0]) == [5, 5, 5, 5, 5, 5, 9]
+    assert ints(export(others, "nanogpt", tmp_path / "e", run=laws.TWO)[0]) == [5, 5, 5, 5, 5, 5, 9]
 
 
 @pytest.mark.parametrize("form", ["llmc", "datatrove", "megatron", "nanogpt"])
@@ -131,7 +132,7 @@ def test_round_trip(tok, tmp_path, form):
         assert [tok.decode(mine.document(k)) for k in range(len(mine))] == found
     assert back.n_bytes == shards.n_bytes
     assert verify_shards(tmp_path / "b") == []
-    assert back.manifest["imported"][0]["form"] == form
+    assert back.manifest.imported[0]["form"] == form
 
 
 def test_import_finds_the_tokenizer_of_the_files(tok, tmp_path, dataprep, caplog):
@@ -175,7 +176,7 @@ def test_import_is_its_plain_twin(tmp_path_factory, ids, limit, has_header):
         expected = expected[:-1]
     back = import_tokens(home, tok, home / "s", shard_tokens=limit)
     assert ["".join(map(str, back.document(k).tolist())) for k in range(len(back))] == expected
-    assert all(s["tokens"] <= limit or s["documents"] == 1 for s in back.shards)
+    assert all(s.tokens <= limit or s.documents == 1 for s in back.shards)
     assert verify_shards(home / "s") == []
 
 

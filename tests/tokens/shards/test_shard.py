@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dataprep.core.output.state import TokenizerFile
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.tokens.shard_format import token_dtype
 from dataprep.tokens.shards.shard import Shards
@@ -261,7 +263,7 @@ def test_one_hash_names_all_shards(tmp_path):
         save(tmp_path / "e", docs | {"train": [[1, 2], [3, 4, 5]]}, vocab_size=100, eot=99),
         save(tmp_path / "f", {"train": [[1, 2, 3], [4, 5], [6]]}, vocab_size=100, eot=99),
         save(tmp_path / "g", docs, vocab_size=101, eot=99),
-        save(tmp_path / "h", docs, vocab_size=100, eot=99, tokenizer={"hash": "another"}),
-        Shards(first.path, {**first.manifest, "shards": [s | {"mask_hash": "x"} for s in first.shards]}),
+        save(tmp_path / "h", docs, vocab_size=100, eot=99, tokenizer=TokenizerFile(hash="another")),
+        Shards(first.path, replace(first.manifest, shards=tuple(replace(s, mask_hash="x") for s in first.shards))),
     ]
     assert len({first.root, *(other.root for other in others)}) == 1 + len(others)

@@ -51,7 +51,7 @@ def flip(path, at):
 def test_what_is_whole_has_no_problems(run):
     """The Dataset and its shards, found in the run's folder; two workers say the same."""
     assert verify(str(run)) == {str(run / "clean"): [], str(run / "shards"): []}
-    assert verify_shards(run / "shards", dp.Local(2)) == []
+    assert verify_shards(run / "shards", laws.TWO) == []
     with pytest.raises(PlanError, match="has no finished Dataset, token shards or index"):
         verify(str(run / "input"))
 
@@ -155,8 +155,8 @@ def test_a_document_longer_than_a_shard(tok, tmp_path):
     """It stands alone in a shard of its own, and nothing of it is lost."""
     rows = ["rain " * 5, "the north " * 3_000, "rain"]
     shards = dp.encode(laws.dataset_of(tmp_path, rows), tok, out=tmp_path / "s", val=0, shard_tokens=500)
-    assert [s["documents"] for s in shards.shards] == [1, 1, 1]
-    assert shards.shards[1]["tokens"] > 500
+    assert [s.documents for s in shards.shards] == [1, 1, 1]
+    assert shards.shards[1].tokens > 500
     assert tok.decode(shards.document(1)) == rows[1]
-    assert np.array_equal(shards.ends(1), [shards.shards[1]["tokens"]])
+    assert np.array_equal(shards.ends(1), [shards.shards[1].tokens])
     assert verify_shards(tmp_path / "s") == []

@@ -1,10 +1,12 @@
 import os
+from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import CorruptShard  # noqa: E402
+from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.train import train  # noqa: E402
 from dataprep.train.data import intact  # noqa: E402
 
@@ -66,7 +68,7 @@ def test_a_file_that_changed_just_now_is_not_remembered(make_shards, tmp_path, m
 def test_shards_without_hashes_are_trained_on(make_shards, tmp_path):
     """A manifest of another program may state none."""
     shards = make_shards(tmp_path / "s")
-    for entry in shards.manifest["shards"]:
-        entry["hash"] = None
+    entries = tuple(replace(entry, hash=None) for entry in shards.manifest.shards)
+    shards = Shards(shards.path, replace(shards.manifest, shards=entries))
     flip(shards.path / "train-00000.bin", 0)
     intact.check_intact({"": shards}, tmp_path / "run")

@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dataprep.errors import PlanError, ReadError
-from dataprep.store import files, hashes
+from dataprep.store import files
+from dataprep.store.hashes import Hashes
 
 from ..model import batch as B
 from ..model.batch import Batch
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed
 from ..model.reader import Reader, Slice, reader_of
-from ..model.tables import DROPS as DROP_COLUMNS
+from ..model.tables import SCHEMAS, id_bounds, opened, rows_between
 from ..output.layout import CUTS, DROPS, FORGET_LIST, Folder
 
 FORGOTTEN = "forgotten"  # the reason of documents that must not be read again (`forget_list.py`)
@@ -37,10 +37,10 @@ def tables_of(folders: Sequence[Folder], kind: str) -> tuple[IdTable, ...]:
     """Return the tables of dropped documents (DROPS) or of cut spans (CUTS) of the folders that have rows."""
     found = []
     for url in (url for folder in folders for url in folder.tables(kind)):
-        with files.open_arrow(url) as f:
-            ids = pq.read_table(f, columns=["id"])["id"]
-        if len(ids):
-            found.append(IdTable(url, pc.min(ids).as_py(), pc.max(ids).as_py()))
+        with opened(url, SCHEMAS[kind]) as file:
+            bounds = id_bounds(file.metadata)
+        if bounds:
+            found.append(IdTable(url, min(low for low, _ in bounds), max(high for _, high in bounds)))
     return tuple(found)
 
 
@@ -50,25 +50,26 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
     Raises ReadError if the input is not known, or a file is missing or has changed since.
     """
     origin = folder.origin
-    if not origin:
+    if origin is None:
         msg = "the input files are not known, since the folder was moved without origin.json, or a stage hides them"
         raise ReadError(msg, folder.url)
-    hashes.load(folder.url)
+    known = Hashes()
+    known.load(folder.url)
     parts = []
-    for row in origin["files"]:
-        reader, url = reader_of(origin["readers"][row["reader"]]), row["url"]
+    for row in origin.files:
+        reader, url = reader_of(origin.readers[row.reader]), row.url
         if reader is None:
             msg = "its reader is not one of dataprep; read the input with it, and choose documents by `drops()`"
             raise ReadError(msg, url)
-        known = (files.is_local(url) or "***" not in url) and files.exists(url)  # in a URL, part was a secret
-        if known and isinstance(reader, Sealed):
-            same = files.size(url) == row["size"]
+        there = (files.is_local(url) or "***" not in url) and files.exists(url)  # in a URL, part was a secret
+        if there and isinstance(reader, Sealed):
+            same = files.size(url) == row.size
         else:
-            same = known and hashes.fingerprint(url) == row["fingerprint"]
+            same = there and known.fingerprint(url) == row.fingerprint
         if not same:
-            msg = f"this input file of {folder.url} {'has changed' if known else 'is missing'}; put it back as it was"
+            msg = f"this input file of {folder.url} {'has changed' if there else 'is missing'}; put it back as it was"
             raise ReadError(msg, url)
-        piece = Slice(url, row["file"], source=row["source"], fingerprint=row["fingerprint"], n_bytes=row["size"])
+        piece = Slice(url, row.file, source=row.source, fingerprint=row.fingerprint, n_bytes=row.size)
         parts.append(Part((piece,), reader))
     return tuple(parts)
 
@@ -83,6 +84,7 @@ class Removed(Reader):
     reader: Reader
     made: str
     tables: tuple[IdTable, ...]
+    kind: ClassVar[str]  # of the tables
     columns: ClassVar[Mapping[str, pa.DataType]] = {}
 
     def recipe(self) -> Any:
@@ -100,13 +102,9 @@ class Removed(Reader):
             ids = B.ids(batch)
             low, high = (int(ids.min()), int(ids.max())) if len(ids) else (1, 0)
             found = [table.url for table in self.tables if table.first <= high and table.last >= low]
-            rows = [self._rows(url, low, high) for url in found]
+            rows = [rows_between(url, low, high, SCHEMAS[self.kind]) for url in found]
             if sum(map(len, rows)):
                 yield from self._chosen(batch, pa.concat_tables(rows))
-
-    def _rows(self, url: str, low: int, high: int) -> pa.Table:
-        with files.open_arrow(url) as f:
-            return pq.read_table(f, filters=[("id", ">=", low), ("id", "<=", high)])
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
         """Yield the documents of a batch that are in the table, with the columns."""
@@ -117,7 +115,8 @@ class Removed(Reader):
 class DroppedDocuments(Removed):
     """Reads the documents that were dropped, as the input has them, with the columns of the drop table."""
 
-    columns: ClassVar[Mapping[str, pa.DataType]] = {f.name: f.type for f in DROP_COLUMNS if f.name != "id"}
+    kind: ClassVar[str] = DROPS
+    columns: ClassVar[Mapping[str, pa.DataType]] = {f.name: f.type for f in SCHEMAS[DROPS] if f.name != "id"}
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
         rows = rows.filter(pc.not_equal(rows["reason"], FORGOTTEN)).sort_by("id")
@@ -138,6 +137,7 @@ class CutTexts(Removed):
 
     stage: str
     earlier: tuple[str, ...]
+    kind: ClassVar[str] = CUTS
     columns: ClassVar[Mapping[str, pa.DataType]] = {"stage": pa.string()}
 
     def recipe(self) -> Any:
@@ -180,7 +180,7 @@ def split(data: bytes, spans: Sequence[tuple[int, int]]) -> tuple[list[bytes], l
 
 def dropped_parts(home: Folder) -> tuple[Part, ...]:
     """Return parts that read the documents that were dropped to make the Dataset in the folder `home`."""
-    given = (home.manifest["key"], tables_of((*home.saved, home), DROPS))
+    given = (home.sealed.key, tables_of((*home.saved, home), DROPS))
     return tuple(replace(part, reader=DroppedDocuments(part.reader, *given)) for part in input_parts(home))
 
 
@@ -192,7 +192,7 @@ def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Par
     folders = [*home.saved, home]
     place, label, earlier = cut_by(folders, stage)
     at = folders.index(place)
-    given = (home.manifest["key"], tables_of([place], CUTS), label, earlier)
+    given = (home.sealed.key, tables_of([place], CUTS), label, earlier)
     parts = opened(folders[at - 1].url) if at else input_parts(home)
     listed = home.path(FORGET_LIST) if files.exists(home.path(FORGET_LIST)) else ""
     return tuple(replace(part, reader=CutTexts(part.reader, *given), forgotten=listed) for part in parts)
@@ -205,7 +205,7 @@ def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, t
     """
     labels: dict[str, Folder] = {}
     for folder in folders:  # the statistics of a folder include those of the saved ones before it
-        for one in folder.manifest.get("stats", []):
+        for one in folder.sealed.stats:
             if one.get("counts", {}).get("spans cut"):
                 labels.setdefault(one["name"], folder)
     wanted = next(iter(labels)) if stage is None and len(labels) == 1 else stage

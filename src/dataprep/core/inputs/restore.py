@@ -66,11 +66,11 @@ def _inputs(places: Iterable[tuple[Reader, str]]) -> Iterator[tuple[Reader, str]
             yield reader, url
             continue
         home = url.rpartition("/data/")[0]
-        origin = {} if home in seen else Folder(home).origin
+        origin = None if home in seen else Folder(home).any_origin
         seen.add(home)
-        for row in origin.get("files", []):
-            if known := reader_of(origin["readers"][row["reader"]]):
-                left[known, row["url"]] = None
+        for row in origin.files if origin is not None else ():
+            if origin is not None and (known := reader_of(origin.readers[row.reader])):
+                left[known, row.url] = None
 
 
 def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import PlanError
 from dataprep.store import files
@@ -17,7 +16,7 @@ from dataprep.store import files
 from . import batch as B
 from .batch import Batch
 from .ledger import Ledger
-from .tables import SPANS, RangeReader, write_rows
+from .tables import SPANS, VERDICTS, RangeReader, new_rows, read_rows, write_rows
 from .verdict import CutSpans, DropIds, Verdict
 
 CLUSTERS = pa.schema(
@@ -38,6 +37,7 @@ CENTROIDS = pa.schema(
     ]
 )
 COLUMNS = {f.name: f.type for f in CLUSTERS if f.name != "id"}
+NEAREST = {f.name: f.type for f in CENTROIDS if f.name != "id"}
 REPEATS = {"repeats": pa.list_(pa.struct([f for f in SPANS if f.name != "id"]))}
 
 
@@ -47,13 +47,11 @@ def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) ->
     cuts: whether the Estimator cuts texts; if not, it drops documents. centroids: whether it compares vectors, and adds
     the columns of CENTROIDS too.
     """
-    columns = REPEATS if cuts else COLUMNS | {f.name: f.type for f in list(CENTROIDS)[1:] if centroids}
+    columns = REPEATS if cuts else COLUMNS | (NEAREST if centroids else {})
     return {} if prefix is None else {prefix + name: kind for name, kind in columns.items()}
 
 
-def annotated(
-    verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "", *, sized: bool = True
-) -> Verdict:
+def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = "", *, sized: bool = True) -> Verdict:
     """Return a stage that writes the decisions of `verdict` as columns, or `verdict` itself if `prefix` is None.
 
     prefix: the beginning of the columns' names. centroids, sized: as in AnnotateClusters. Clusters are written to a
@@ -65,8 +63,7 @@ def annotated(
     if isinstance(verdict, CutSpans):
         return AnnotateSpans(spans=verdict.spans, prefix=prefix, **given)
     url = files.join(verdict.verdicts.rpartition("/")[0], "clusters.parquet")
-    with files.open_arrow(verdict.verdicts) as f:
-        write_rows(url, CLUSTERS, [clusters_of(pq.read_table(f))])
+    write_rows(url, CLUSTERS, [clusters_of(read_rows(verdict.verdicts, VERDICTS))])
     return AnnotateClusters(clusters=url, centroids=centroids, sized=sized, prefix=prefix, **given)
 
 
@@ -89,12 +86,12 @@ def clusters_of(verdicts: pa.Table) -> pa.Table:
     clusters[is_head], sizes[is_head] = ids[is_head], head_sizes[at[is_head]]
     known |= is_head
     more = ~np.isin(heads, ids)
-    members = [verdicts["reason"], pa.array(clusters, mask=~known), verdicts["kept_in"], pa.array(sizes, mask=~known)]
-    rows = pa.Table.from_arrays([verdicts["id"], *members, verdicts["similarity"]], schema=CLUSTERS)
-    n = int(more.sum())
-    columns = [heads[more], pa.nulls(n, pa.string()), heads[more], pa.nulls(n, pa.string()), head_sizes[more]]
-    kept = pa.Table.from_arrays([*map(pa.array, columns), pa.nulls(n, pa.float32())], schema=CLUSTERS)
-    return pa.concat_tables([rows, kept]).sort_by("id")
+    dropped = new_rows(
+        CLUSTERS, id=verdicts["id"], duplicate=verdicts["reason"], cluster=pa.array(clusters, mask=~known),
+        cluster_in=verdicts["kept_in"], cluster_size=pa.array(sizes, mask=~known), similarity=verdicts["similarity"],
+    )  # fmt: skip
+    kept = new_rows(CLUSTERS, id=heads[more], cluster=heads[more], cluster_size=head_sizes[more])
+    return pa.Table.from_batches([dropped, kept]).sort_by("id")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -151,13 +148,8 @@ class AnnotateClusters(_Annotate):
             near = opened.enter_context(RangeReader(self.centroids, CENTROIDS)) if self.centroids else None
             for batch in batches:
                 rows, ids = table.of(batch), B.ids(batch)
-                size = pa.array(np.ones(len(ids), np.int64)) if self.sized else pa.nulls(len(ids), pa.int64())
-                own = pa.Table.from_arrays(
-                    [pa.array(ids), pa.nulls(len(ids), pa.string()), pa.array(ids), pa.nulls(len(ids), pa.string()),
-                     size, pa.nulls(len(ids), pa.float32())],
-                    schema=CLUSTERS,
-                )  # fmt: skip
-                both = pa.concat_tables([rows, own])
+                own = new_rows(CLUSTERS, id=ids, cluster=ids, cluster_size=1 if self.sized else None)
+                both = pa.concat_tables([rows, pa.Table.from_batches([own])])
                 place, known = B.find_sorted(rows["id"].to_numpy(), ids)
                 at = np.where(known, place, np.arange(len(ids)) + len(rows))
                 taken = both.take(pa.array(at)).combine_chunks()
@@ -166,7 +158,7 @@ class AnnotateClusters(_Annotate):
                     measured = near.of(batch)
                     place, known = B.find_sorted(measured["id"].to_numpy(), ids)
                     rows = measured.take(pa.array(place, mask=~known))
-                    columns |= {name: rows[name].combine_chunks() for name in CENTROIDS.names[1:]}
+                    columns |= {name: rows[name].combine_chunks() for name in NEAREST}
                 yield self._with(batch, columns)
 
 

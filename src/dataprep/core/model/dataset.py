@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
-from dataprep.store import files, hashes
+from dataprep.store import files
+from dataprep.store.hashes import Hashes, fingerprints
 from dataprep.store.key import key
 
 from ..inputs import removed
 from ..output import layout as folder
-from ..output.layout import DATASET, Folder
+from ..output.layout import Folder
+from ..output.state import Manifest, Shard
 from . import batch as B
 from . import blame
 from .batch import Batch
@@ -29,10 +30,11 @@ from .documents import Documents
 from .notebook import shown_in_notebooks
 from .part import Part, Sealed
 from .reader import Slice
-from .stage import Head, Stage
-from .stats import Stats
-from .tables import CUTS, DROPS
-from .unread import NOT_OPENED, Unread, check_unread, read_unread, unread_table
+from .stage import Head, Stage, n_hidden
+from .stats import HIDDEN, Stats
+from .tables import SCHEMAS, read_rows
+from .unread import NOT_OPENED, Unread, check_unread, read_unread, rows_of, unread_table
+from .verdict import Verdict
 
 SPREAD = 8  # parts that a sample is taken from
 
@@ -45,14 +47,17 @@ class Dataset(Documents):
     the result, call `Pipeline().run(docs, out=DIR)`. parts: the input, divided into shares that are one task each. url:
     the output folder if the Dataset is sealed, else None. manifest: the content of the folder's manifest. left_out:
     files that were listed but are not read. max_bad_files: ReadError is raised if more files than this are bad
-    (damaged, or with too many bad records); None sets no limit.
+    (damaged, or with too many bad records); None sets no limit. last: notes which batch was read last; None: nobody
+    asks. hashes: the content hashes of input files that are known, which are not computed again.
     """
 
     parts: tuple[Part, ...]
     url: str | None = None  # the folder, if sealed
-    manifest: dict[str, Any] = field(default_factory=dict, hash=False)
+    manifest: Manifest | None = field(default=None, hash=False)
     left_out: tuple[Unread, ...] = ()  # found while listing files; no key depends on this or on the limit
     max_bad_files: int | None = 0  # None: no limit
+    last: blame.LastRead | None = field(default=None, compare=False, repr=False)
+    hashes: Hashes = field(default_factory=Hashes, compare=False, repr=False)
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
@@ -63,18 +68,18 @@ class Dataset(Documents):
 
         def hash_of(url: str) -> str:
             try:
-                return hashes.fingerprint(url)
+                return self.hashes.fingerprint(url)
             except ReadError:
                 if url not in may_fail:
                     raise
                 return NOT_OPENED
 
-        return known | hashes.fingerprints((url for url, found in known.items() if not found), hash_of)
+        return known | fingerprints((url for url, found in known.items() if not found), hash_of)
 
     @cached_property
     def part_keys(self) -> list[str]:
         """One hash per part (task) of the content of the part's input, its reader, and the stages still to apply."""
-        return [part.work_key(self.fingerprints) for part in self.parts]
+        return [part.work_key(self.fingerprints, self.hashes.fingerprint) for part in self.parts]
 
     @property
     def tasks(self) -> list[Part]:
@@ -93,6 +98,38 @@ class Dataset(Documents):
         return self.parts[0].stages if self.parts else ()
 
     @property
+    def stage_names(self) -> tuple[str, ...]:
+        """The names, in statistics, of the stages that are applied each time that the documents are read."""
+        return self.parts[0].stage_names if self.parts else ()
+
+    @property
+    def is_only_decided(self) -> bool:
+        """True if all stages to apply are decisions of Estimators, so that nothing must be saved before the next."""
+        return all(isinstance(stage, Verdict) for stage in self.stages)
+
+    @property
+    def inputs(self) -> list[dict[str, Any]]:
+        """The input files by number, or what is added to the file numbers of sealed Datasets."""
+        is_hidden = n_hidden(self.stages) > 0
+        found: dict[tuple[int, str], dict[str, Any]] = {}
+        for part in self.parts:
+            kind = "offset" if isinstance(part.reader, Sealed) else "file"
+            for piece in part.slices:
+                name, source = (HIDDEN, HIDDEN) if is_hidden else (files.name_of(piece.url), piece.source)
+                found.setdefault((piece.file, name), {kind: piece.file, "name": name, "source": source})
+        return list(found.values())
+
+    @property
+    def last_file(self) -> int:
+        """The largest number of an input file, or that is added to the file numbers of a Dataset."""
+        return max((piece.file for part in self.parts for piece in part.slices), default=0)
+
+    @property
+    def unread_rows(self) -> list[Unread]:
+        """The files that were not read."""
+        return rows_of(self.unread())
+
+    @property
     def columns(self) -> list[str]:
         """Names of the columns, including those that stages which are still to be applied add."""
         names = list(B.FIXED)
@@ -106,8 +143,8 @@ class Dataset(Documents):
         return sum(part.n_bytes for part in self.parts)
 
     def of(self, parts: Iterable[Part]) -> Dataset:
-        """Return a Dataset of the given parts, with the `left_out` and `max_bad_files` of this one."""
-        return Dataset(tuple(parts), left_out=self.left_out, max_bad_files=self.max_bad_files)
+        """Return a Dataset of the given parts, with the other fields of this one; it is not sealed."""
+        return replace(self, parts=tuple(parts), url=None, manifest=None)
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Dataset:
         """Return a Dataset that also applies `stages` when it is read; labels: the stages' names in statistics."""
@@ -132,7 +169,8 @@ class Dataset(Documents):
         rows, n_docs = list[Unread](), 0
         for part in self.parts:
             reader = [] if isinstance(part.reader, Sealed) else part.ledgers()[:1]
-            yield from map(blame.reading, part.batches(columns, reader))
+            flow = part.batches(columns, reader)
+            yield from flow if self.last is None else map(self.last.noted, flow)
             for ledger in reader:
                 rows, n_docs = rows + ledger.unread, n_docs + ledger.record.docs_out
             check_unread(rows, self.max_bad_files)
@@ -141,13 +179,13 @@ class Dataset(Documents):
     @property
     def count(self) -> int:
         """The number of documents; all are read to count them unless the Dataset is sealed (complete)."""
-        if self._is_counted:
-            return int(self.manifest["docs"])
+        if self.manifest is not None and not self.stages:
+            return self.manifest.docs
         return sum(batch.num_rows for batch in self.batches(["id"]))
 
     @property
     def _is_counted(self) -> bool:
-        return bool(self.manifest) and not self.stages
+        return self.manifest is not None and not self.stages
 
     def __len__(self) -> int:
         """Return the number of documents. Raises TypeError if they must be read for it, so that `list` reads once."""
@@ -161,9 +199,17 @@ class Dataset(Documents):
         return self.count > 0 if self._is_counted else any(batch.num_rows for batch in self.batches(["id"]))
 
     @property
+    def sealed(self) -> Manifest:
+        """The manifest of this Dataset. Raises PlanError if it is not sealed (complete)."""
+        if self.manifest is None:
+            msg = f"{self!r} is not sealed; open a finished folder with dp.open_dataset, or run a Pipeline first"
+            raise PlanError(msg)
+        return self.manifest
+
+    @property
     def stats(self) -> Stats:
         """The statistics of each stage that made this Dataset; empty if no Pipeline made it."""
-        return Stats.from_json(self.manifest.get("stats", []))
+        return Stats.from_json([] if self.manifest is None else self.manifest.stats)
 
     def drops(self) -> pa.Table:
         """Return a table of the documents that this Dataset's stages dropped, one row per document.
@@ -172,7 +218,7 @@ class Dataset(Documents):
         if there is none. kept_in: the Dataset that contains this document; null if it is this Dataset. similarity: the
         similarity of the two documents, 0 to 1.
         """
-        return self._tables(folder.DROPS, DROPS)
+        return self._tables(folder.DROPS)
 
     def cuts(self) -> pa.Table:
         """Return a table of the spans that stages cut out of texts, one row per span.
@@ -180,7 +226,7 @@ class Dataset(Documents):
         Columns: id, stage, start, end, kept_in, kept, kept_start, kept_end. Offsets are in bytes. The last four columns
         locate the copy that was kept: its Dataset (null if it is this one), its document, its start and its end.
         """
-        return self._tables(folder.CUTS, CUTS)
+        return self._tables(folder.CUTS)
 
     def dropped(self) -> Dataset:
         """Return the documents that this Dataset's stages dropped, as its input has them, as a Dataset.
@@ -202,7 +248,7 @@ class Dataset(Documents):
     def _home(self) -> Folder:
         """The folder of this Dataset. Raises PlanError if it is not sealed, or has stages that were not run."""
         known = "only a sealed Dataset knows what was removed; run a Pipeline first, and take what it returns"
-        require(bool(self.manifest) and not self.stages, known)
+        require(self._is_counted, known)
         return Folder(str(self.url))
 
     def unread(self) -> pa.Table:
@@ -211,30 +257,27 @@ class Dataset(Documents):
         Until the Dataset is sealed (complete), the table has only the files that were left out when the Dataset was
         made.
         """
-        if self.manifest:
+        if self.manifest is not None:
             return shown_in_notebooks(read_unread(str(self.url)))
         empty = (piece.unread for part in self.parts for piece in part.slices if piece.unread is not None)
         return shown_in_notebooks(unread_table((*self.left_out, *empty)))
 
-    def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
-        tables = [schema.empty_table()]
-        home = Folder(str(self.url))
-        for url in (url for one in (*home.saved, home) for url in one.tables(kind)):
-            with files.open_arrow(url) as f:
-                tables.append(pq.read_table(f))
-        return shown_in_notebooks(pa.concat_tables(tables))
+    def _tables(self, kind: str) -> pa.Table:
+        home, schema = Folder(str(self.url)), SCHEMAS[kind]
+        found = [read_rows(url, schema) for one in (*home.saved, home) for url in one.tables(kind)]
+        return shown_in_notebooks(pa.concat_tables([schema.empty_table(), *found]))
 
     def __repr__(self) -> str:
         m = self.manifest
-        what = f"{counted(m['docs'], 'document')} in {self.url}" if m else counted(len(self.parts), "part")
+        what = f"{counted(m.docs, 'document')} in {self.url}" if m is not None else counted(len(self.parts), "part")
         return f"Dataset({what}; columns {', '.join(self.columns)})"
 
     def text_of(self, id_: int | str) -> str:
         """Return the text of the document `id_` (an integer or "file:position"). Raises PlanError if it is unknown."""
         id_ = B.parse_id(str(id_))
         parts = self.parts
-        if self.manifest and not self.stages:  # the shard is known
-            ends = [-1 if s["last_id"] is None else int(s["last_id"]) for s in self.manifest["shards"]]
+        if self.manifest is not None and not self.stages:  # the shard is known
+            ends = [-1 if shard.last_id is None else shard.last_id for shard in self.manifest.shards]
             parts = tuple(part for part, end in zip(parts, ends, strict=True) if end >= id_)[:1]
         for part in parts:
             for batch in part.batches(["id", "text"]):
@@ -265,25 +308,23 @@ def open_dataset(url: str) -> Dataset:
     """
     url = str(url).rstrip("/")
     manifest = Folder(url).manifest
-    if not manifest:
-        msg = "there is no sealed Dataset (no manifest.json); run the pipeline to its end first"
-        raise ReadError(msg, url)
-    if manifest.get("kind") != DATASET:
-        msg = "manifest.json is not of a Dataset; open token shards with Shards.open"
-        raise ReadError(msg, url)
-    reader = Sealed(extra=tuple((n, t) for n, t in manifest["columns"] if n not in B.FIXED))
-    return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest["shards"]), url, manifest)
+    if manifest is None:
+        what = "manifest.json is not of a Dataset; open token shards with Shards.open"
+        none = "there is no sealed Dataset (no manifest.json); run the pipeline to its end first"
+        raise ReadError(what if Folder(url).is_sealed else none, url)
+    reader = Sealed(extra=tuple((n, t) for n, t in manifest.columns if n not in B.FIXED))
+    return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest.shards), url, manifest)
 
 
-def _shard(url: str, shard: dict[str, Any]) -> Slice:
-    stored = files.join(url, shard["name"])
+def _shard(url: str, shard: Shard) -> Slice:
+    stored = files.join(url, shard.name)
     found = files.size(stored) if files.exists(stored) else None
-    if found != shard["size"]:
-        state = "is missing" if found is None else f"has {found:,} bytes, {shard['size']:,} were sealed"
+    if found != shard.size:
+        state = "is missing" if found is None else f"has {found:,} bytes, {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again, which makes it again"
         raise CorruptShard(msg)
-    made = shard.get("sealed", shard["hash"])  # the hash before documents were forgotten, so that keys stay the same
-    return Slice(stored, 0, source="", fingerprint=made, n_bytes=shard["size"])
+    made = shard.sealed or shard.hash  # the hash before documents were forgotten, so that keys stay the same
+    return Slice(stored, 0, source="", fingerprint=made, n_bytes=shard.size)
 
 
 def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
@@ -294,9 +335,9 @@ def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
     parts: list[Part] = []
     offset = 0
     for docs in datasets:
-        if not docs.manifest:
+        if docs.manifest is None:
             msg = "only sealed Datasets can be read together; seal each with Pipeline().run(docs, out=DIR) first"
             raise PlanError(msg)
         parts += [part.shifted(offset) for part in docs.parts]
-        offset += docs.manifest["last_file"] + 1
+        offset += docs.manifest.last_file + 1
     return Dataset(tuple(parts))

@@ -56,18 +56,6 @@ def stated(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
     return stated(getattr(value, "__qualname__", None) or str(value))
 
 
-def spelled(description: Mapping[str, Any]) -> str:
-    """Return a stage as the text of a Python call, such as "C4(min_words=5)"; description: a result of `describe`."""
-
-    def value(v: Any) -> str:
-        return spelled(v) if isinstance(v, Mapping) and "class" in v else repr(v)
-
-    if "shown" in description:
-        return str(description["shown"])
-    arguments = ", ".join(f"{name}={value(v)}" for name, v in description["fields"].items())
-    return f"{description['class']}({arguments})"
-
-
 def labels_of(stages: Sequence[Any]) -> list[str]:
     """Return a unique name for each stage of a Pipeline, for statistics, such as Exact(paragraph) and Exact(line).
 

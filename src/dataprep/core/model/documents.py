@@ -6,7 +6,7 @@ import collections
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from dataprep.errors import need, require
 from dataprep.store import files
 
 from ..inputs.restore import original
+from ..output.state import Manifest
 from . import batch as B
 from . import export
 from .batch import Batch
@@ -33,7 +34,7 @@ class Documents:
 
     parts: tuple[Part, ...]
     url: str | None
-    manifest: Mapping[str, Any]
+    manifest: Manifest | None
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Yield all documents in batches; columns: names of the columns to read (None: all)."""

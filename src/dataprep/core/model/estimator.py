@@ -17,7 +17,7 @@ from ..run.runner import Runner
 from .batch import show_id
 from .dataset import Dataset
 from .stage import Stage
-from .tables import VERDICTS, write_verdicts
+from .tables import write_verdicts
 from .verdict import DropIds
 
 
@@ -63,12 +63,8 @@ class Estimator:
         numbers for the manifest and the report. Rows may be in any order. Raises PlanError if an id or a reason is
         missing, or if an id occurs twice or is the `kept` of its own row.
         """
-        rows = self._checked(rows)
-        for field in VERDICTS:
-            if field.name not in rows.column_names:
-                rows = rows.append_column(field.name, pa.nulls(len(rows), field.type))
         url = files.join(out, VERDICTS_FILE)
-        write_verdicts(url, rows)
+        write_verdicts(url, self._checked(rows))
         return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name, facts=facts)
 
     def _checked(self, rows: pa.Table) -> pa.Table:

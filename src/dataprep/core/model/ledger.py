@@ -24,7 +24,7 @@ from . import batch as B
 from .batch import Batch, Ids, show_id
 from .in_flight import Found, HeldBatch, InFlight, Rows
 from .stats import EXAMPLE_CHARS, EXAMPLES, Amount, Example, StageStats
-from .tables import CUTS, DROPS, united
+from .tables import CUTS, DROPS, new_rows, united
 from .unread import Unread
 
 BYTES_KEPT, BYTES_DROPPED = "bytes kept", "bytes dropped"  # histograms of every stage: documents by length
@@ -66,6 +66,7 @@ class Ledger:
         kept_in: Any = None,
         n_bytes: Any = None,
         moved: bool = False,
+        **further: Any,
     ) -> None:
         """Record that documents are dropped.
 
@@ -74,15 +75,15 @@ class Ledger:
         float[n] or None, the similarity of the dropped and the kept documents. kept_in: the folder of the Dataset that
         contains `kept`, if it is another one. n_bytes: only for Readers, the size in bytes of records that never became
         documents. moved: True if the text is now part of the document `kept`, so that it is not counted as lost.
+        further: further columns of the drop table, by name.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
         if n == 0 or self.quiet:
             return
         reasons = _reasons(reason, n)
-        other = (_column(kept_in, pa.string(), n), _column(kept, pa.uint64(), n), _column(similarity, pa.float32(), n))
-        columns = [pa.array(id_array), pa.repeat(self.stage, n), reasons, *other]
-        rows = pa.RecordBatch.from_arrays(columns, schema=DROPS)
+        further |= {"kept": kept, "similarity": similarity, "kept_in": kept_in}
+        rows = new_rows(DROPS, id=id_array, stage=self.stage, reason=reasons, **further)
         self.drops.append(rows)
         coded = reasons.dictionary_encode()
         codes = coded.indices.to_numpy()
@@ -94,14 +95,14 @@ class Ledger:
 
     def cut(
         self, ids: Any, start: Any, end: Any, kept: Any = None, kept_start: Any = None, kept_end: Any = None,
-        *, kept_in: Any = None,
+        *, kept_in: Any = None, **further: Any,
     ) -> None:  # fmt: skip
         """Record byte ranges that were removed from texts, and for each the copy that is retained elsewhere.
 
         ids: uint64[n], the documents that lose a range. start, end: int64[n], UTF-8 bytes of the text that the stage
         received. kept: uint64[n] or None, the document with the retained copy. kept_start, kept_end: int64[n] or None,
         the bytes of the copy in that document. kept_in: the folder of the Dataset that contains `kept`, if it is
-        another one.
+        another one. further: further columns of the cut table, by name.
 
         A document may have several ranges, also overlapping ones. The removed bytes are counted when the batch is
         returned; a document of which nothing is left must also be dropped.
@@ -109,13 +110,10 @@ class Ledger:
         if self.quiet:
             return
         id_array = np.asarray(ids, np.uint64).reshape(-1)
-        n = len(id_array)
-        bounds = [_column(values, pa.int64(), n) for values in (start, end)]
-        whose = (_column(kept_in, pa.string(), n), _column(kept, pa.uint64(), n))
-        there = (_column(values, pa.int64(), n) for values in (kept_start, kept_end))
-        columns = [pa.array(id_array), pa.repeat(self.stage, n), *bounds, *whose, *there]
-        self.cuts.append(pa.RecordBatch.from_arrays(columns, schema=CUTS))
-        self.count("spans cut", len(united(id_array, *(values.to_numpy() for values in bounds))[0]))
+        further |= {"kept": kept, "kept_start": kept_start, "kept_end": kept_end, "kept_in": kept_in}
+        rows = new_rows(CUTS, id=id_array, stage=self.stage, start=start, end=end, **further)
+        self.cuts.append(rows)
+        self.count("spans cut", len(united(id_array, *(rows.column(name).to_numpy() for name in ("start", "end")))[0]))
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
         """Add `n` to the counter `name`; private: True if `name` names a person, which hides it if names are hidden."""
@@ -260,12 +258,3 @@ def _reasons(reason: Any, n: int) -> pa.StringArray:
         return flat.dictionary_decode() if pa.types.is_dictionary(flat.type) else flat.cast(pa.string())
     return pa.array(list(reason), pa.string())
 
-
-def _column(values: Any, kind: pa.DataType, n: int) -> pa.Array:
-    if values is None:
-        return pa.nulls(n, kind)
-    if isinstance(values, pa.Array):
-        return values.cast(kind)
-    if isinstance(values, (str, int, float)):
-        return pa.repeat(pa.scalar(values, kind), n)
-    return pa.array(values, kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from dataprep.errors import ReadError
 from dataprep.store import compress, files, hashes
 from dataprep.store.key import key
 
-from ..run.workers import begin_slice
+from ..output.layout import at_hand
 from . import batch as B
 from . import blame
 from .batch import Batch, Ids
@@ -26,6 +26,7 @@ from .stage import Stage
 from .tables import FileWriter, checked
 from .unread import BAD, stopped_at, unread_of
 from .verdict import CutSpans, DropIds, Verdict
+from .worker import begin_slice
 
 REOPEN = (
     "if documents were forgotten since the Dataset was opened, open it again; otherwise `dataprep verify DIR --repair "
@@ -57,9 +58,10 @@ class Sealed(Reader):
         columns: names of the columns to read; None: all.
         """
         coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
+        url = at_hand(piece.url)
         with (
-            checked(piece.url, "shard that was sealed", REOPEN),
-            files.open_raw(piece.url) as f,
+            checked(url, "shard that was sealed", REOPEN),
+            files.open_raw(url) as f,
             pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False, page_checksum_verification=True) as parquet,
         ):
             if parquet.metadata.num_row_groups == 0:
@@ -113,12 +115,17 @@ class Part:
         forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
         return (*((forget,) if self.forgotten else ()), *self.stages)
 
-    def work_key(self, fingerprints: Mapping[str, str]) -> str:
-        """Return a hash of the slices' content, the reader, and the stages; fingerprints: {URL: hash} of the files."""
+    def work_key(
+        self, fingerprints: Mapping[str, str], hash_of: Callable[[str], str] = hashes.fingerprint
+    ) -> str:
+        """Return a hash of the slices' content, the reader, and the stages.
+
+        fingerprints: {URL: hash} of the files. hash_of: hashes the content of files that the reader reads beside them.
+        """
         named = [replace(piece, fingerprint=fingerprints[piece.url]) for piece in self.slices]
         beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}
+        read_with = [hash_of(url) for url in beside]
         paths = [self.reader.named(piece) for piece in self.slices]
-        read_with = [hashes.fingerprint(url) for url in beside]
         return key((self.reader, named, self.stages, read_with, self.max_window, paths))
 
     def __str__(self) -> str:

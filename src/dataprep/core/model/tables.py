@@ -1,15 +1,18 @@
-"""Schemas of the tables of dropped documents, cut spans and unread files; functions to write and read the first two.
+"""Schemas of the tables of dropped documents, cut spans and unread files; functions to write and read tables.
 
 A *drop table* or *cut table* belongs to a sealed Dataset and names the stage of each row. A *verdict table* is written
 by an Estimator for the stage that it returns; it has the same columns, except `stage`.
+
+Columns have names and no places. `new_rows` fills the columns that a writer does not name with nulls, and `conform`
+reads a file that has more columns, or fewer, than the schema. So a new nullable column is one line in this file.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -56,29 +59,90 @@ UNREAD = pa.schema(
 )
 VERDICTS = pa.schema([field for field in DROPS if field.name != "stage"])
 SPANS = pa.schema([field for field in CUTS if field.name != "stage"])
+ID = pa.schema([DROPS.field("id")])
+SCHEMAS = {"drops": DROPS, "cuts": CUTS}  # by kind, as `core/output/layout.py` names them
 SPAN = np.dtype(
     [("id", "<u8"), ("start", "<i8"), ("end", "<i8"), ("kept", "<u8"), ("kept_start", "<i8"), ("kept_end", "<i8")]
 )
 NOBODY = np.uint64(2**64 - 1)  # `kept` of a span whose first occurrence is not known
 VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
+ORDER = ("id", "reason", "start")  # the columns by which the rows of a verdict table are sorted
+IDS = (0, 2**64 - 1)  # the smallest and the largest id that there can be
+
+AnyRows = TypeVar("AnyRows", pa.Table, pa.RecordBatch)
+AnyRow = TypeVar("AnyRow")
 
 
-def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table]) -> int:
+def new_rows(schema: pa.Schema, /, **columns: Any) -> pa.RecordBatch:
+    """Return new rows of a table with the columns of `schema`, which are given by name; those not given are null.
+
+    columns: each an array with one value per row, a single value for all rows, or None for nulls; the first must be an
+    array. Raises TypeError if the schema has no such column, or if a column that must have values is not given.
+    """
+    known = list(schema)
+    wrong = [*columns.keys() - {field.name for field in known}]
+    wrong += [field.name for field in known if not field.nullable and field.name not in columns]
+    if wrong:
+        needed = ", ".join(f"{field.name}{' (optional)' if field.nullable else ''}" for field in known)
+        msg = f"the columns of a table must be {needed}; wrong or not given: {', '.join(wrong)}"
+        raise TypeError(msg)
+    n = len(next(iter(columns.values())))
+    arrays = [_array(columns.get(field.name), field.type, n) for field in known]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(values: Any, kind: pa.DataType, n: int) -> pa.Array:
+    if values is None:
+        return pa.nulls(n, kind)
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return values.cast(kind)
+    if isinstance(values, (str, int, float)):
+        return pa.repeat(pa.scalar(values, kind), n)
+    return pa.array(np.ascontiguousarray(values) if isinstance(values, np.ndarray) else values, kind)
+
+
+def conform(rows: AnyRows, schema: pa.Schema) -> AnyRows:
+    """Return rows that a file has, with the columns of `schema`: others are left out, and those it lacks are null.
+
+    Raises ArrowInvalid, which `checked` turns into CorruptShard, if a column that must have values is missing.
+    """
+    if rows.schema.equals(schema):
+        return rows
+    known = _known(rows.schema, schema)
+    columns = [
+        rows.column(field.name).cast(field.type) if field.name in known else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return type(rows).from_arrays(columns, schema=schema)
+
+
+def _known(found: pa.Schema, schema: pa.Schema) -> list[str]:
+    """Return the names of the columns of `schema` that a file has, `found`; raise ArrowInvalid as `conform` does."""
+    missing = [field.name for field in schema if not field.nullable and field.name not in found.names]
+    if missing:
+        msg = f"there is no column {', '.join(missing)}"
+        raise pa.ArrowInvalid(msg)
+    return [name for name in schema.names if name in found.names]
+
+
+def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table | pa.RecordBatch]) -> int:
     """Write an Estimator's table of documents to drop to `url`, and return its number of rows.
 
-    tables: rows with the columns of VERDICTS, in one table or several. The ids of a table must not be less than those
-    of the table before.
+    tables: rows with the columns of VERDICTS, in one table or several; optional columns may be missing. The ids of a
+    table must not be less than those of the table before.
     """
     return write_rows(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
 
-def write_spans(url: str, spans: Iterable[npt.NDArray[Any] | pa.Table]) -> int:
+def write_spans(url: str, spans: Iterable[npt.NDArray[Any] | pa.RecordBatch]) -> int:
     """Write an Estimator's table of spans to cut to `url`, and return its number of rows.
 
-    spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy; or tables of
-    `span_table`. No id of an array may be less than the ids of the array before; spans of one document may overlap.
+    spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy; or rows of
+    `span_rows`. No id of an array may be less than the ids of the array before; spans of one document may overlap.
     """
-    return write_rows(url, SPANS, (rows if isinstance(rows, pa.Table) else span_table(rows) for rows in spans))
+    return write_rows(url, SPANS, (span_rows(rows) if isinstance(rows, np.ndarray) else rows for rows in spans))
 
 
 def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
@@ -95,8 +159,8 @@ def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]
     return ids[first], start[first], (reach - base)[last]
 
 
-def span_table(rows: npt.NDArray[Any], kept_in: pa.Array | None = None) -> pa.Table:
-    """Return spans to cut, an array of dtype SPAN, as a table with the columns of SPANS.
+def span_rows(rows: npt.NDArray[Any], kept_in: pa.Array | None = None) -> pa.RecordBatch:
+    """Return spans to cut, an array of dtype SPAN, as rows with the columns of SPANS.
 
     kept_in: the folder of the Dataset of each retained copy, null for this one; None: all are of this one.
     """
@@ -104,25 +168,24 @@ def span_table(rows: npt.NDArray[Any], kept_in: pa.Array | None = None) -> pa.Ta
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
     for name in ("kept", "kept_start", "kept_end"):
         columns[name] = pc.if_else(known, columns[name], None)
-    columns["kept_in"] = pa.nulls(len(rows), pa.string()) if kept_in is None else kept_in
-    return pa.Table.from_arrays([columns[name] for name in SPANS.names], schema=SPANS)
+    return new_rows(SPANS, **columns, kept_in=kept_in)
 
 
-def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch]) -> int:
     """Write rows with the columns of `schema` to the Parquet file `url`, and return their number.
 
-    No id of a table may be less than the ids of the table before.
+    No id of a table may be less than the ids of the table before. Rows of one id are in the order of `ORDER`.
     """
+    order = [(name, "ascending") for name in ORDER if name in schema.names]
     n_rows, last = 0, 0
     with files.atomic(url) as f, _writer(f, schema) as writer:
         for table in tables:
-            order = [(name, "ascending") for name in schema.names[:2]]
-            ordered = table.select(schema.names).cast(schema).sort_by(order)
+            ordered = conform(table, schema).sort_by(order)
             if len(ordered):
                 assert last <= ordered.column("id")[0].as_py(), "verdicts come in order of ids"
                 last = ordered.column("id")[-1].as_py()
                 n_rows += len(ordered)
-                writer.write_table(ordered, VERDICT_ROWS)
+                writer.write(ordered, VERDICT_ROWS)
     return n_rows
 
 
@@ -164,6 +227,15 @@ class Cut:
     folder: str
 
 
+def row_object(kind: type[AnyRow], row: Mapping[str, Any], **more: Any) -> AnyRow:
+    """Return an object of the dataclass `kind` with the values that `row` and `more` have for its fields.
+
+    Columns of the row that the dataclass has no field for are ignored.
+    """
+    own = {field.name: row[field.name] for field in fields(kind) if field.name not in more}  # type: ignore[arg-type]
+    return kind(**own, **more)
+
+
 @contextlib.contextmanager
 def checked(
     url: str, what: str = "table that was written", fix: str = "`dataprep verify DIR --repair PIPELINE` makes it again"
@@ -197,41 +269,80 @@ def _writer(f: Any, schema: pa.Schema) -> pq.ParquetWriter:
     return FileWriter(f, schema, compression="zstd", write_page_checksum=True)
 
 
-def _check_columns(found: pa.Schema, schema: pa.Schema) -> None:
-    if found.names != schema.names:
-        msg = f"the columns are {', '.join(found.names)}"
-        raise pa.ArrowInvalid(msg)
+@contextlib.contextmanager
+def opened(url: str, schema: pa.Schema) -> Iterator[pq.ParquetFile]:
+    """Open a table with the columns of `schema`, to be read with `conform`.
+
+    Raises CorruptShard if the file is missing or damaged, or has no column that must have values; also inside `with`.
+    """
+    with checked(url), files.open_arrow(url) as f:
+        file = pq.ParquetFile(f, page_checksum_verification=True)
+        _known(file.schema_arrow, schema)
+        yield file
+
+
+def read_rows(url: str, schema: pa.Schema) -> pa.Table:
+    """Return all rows of a table, with the columns of `schema`. Raises CorruptShard as `opened` does."""
+    with opened(url, schema) as file:
+        return conform(file.read(_known(file.schema_arrow, schema)), schema)
+
+
+def id_bounds(metadata: pq.FileMetaData) -> list[tuple[int, int]]:
+    """Return the smallest and the largest id in each row group of a Parquet file; IDS if it does not state them."""
+    at = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path == "id"]
+    groups = range(metadata.num_row_groups) if metadata.num_rows else ()
+    stated = [metadata.row_group(group).column(at[0]).statistics for group in groups]
+    return [IDS if s is None or not s.has_min_max else (int(s.min), int(s.max)) for s in stated]
 
 
 def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """Yield the rows of all tables of dropped documents or cut spans of the Dataset in the folder `url`.
 
-    kind: folder.DROPS or folder.CUTS. columns: names of the columns to read; None: all.
+    kind: folder.DROPS or folder.CUTS. columns: names of the columns to read; None: all. Texts are dictionaries.
 
     Raises CorruptShard if a table is missing or damaged.
     """
-    schema = {"drops": DROPS, "cuts": CUTS}[kind]
+    schema = SCHEMAS[kind]
     encoded = [field.name for field in schema if field.type == pa.string()]
+    coded = [f.with_type(pa.dictionary(pa.int32(), f.type)) if f.name in encoded else f for f in schema]
+    wanted = pa.schema([field for field in coded if columns is None or field.name in columns])
     for table in Folder(url).tables(kind):
         with checked(table), files.open_arrow(table) as f:
-            _check_columns(pq.read_schema(f), schema)
-            parquet = pq.ParquetFile(f, read_dictionary=encoded, page_checksum_verification=True)
-            yield from parquet.iter_batches(1 << 16, columns=None if columns is None else list(columns))
+            known = _known(pq.read_schema(f), schema)
+            coded_here = [name for name in encoded if name in known]
+            parquet = pq.ParquetFile(f, read_dictionary=coded_here, page_checksum_verification=True)
+            for batch in parquet.iter_batches(1 << 16, columns=[name for name in known if name in wanted.names]):
+                yield conform(batch, wanted)
 
 
-def rows_of_id(url: str, id_: int) -> list[dict[str, Any]]:
-    """Return the rows with the id `id_` of a Parquet file, as dicts; only row groups that may contain the id are read.
+def rows_between(url: str, first: int, last: int, schema: pa.Schema | None = None) -> pa.Table:
+    """Return the rows of a Parquet file with ids from `first` to `last`; only row groups that may have some are read.
 
-    Raises CorruptShard if the file is missing or damaged.
+    schema: the columns of the table, as for `conform`; None: all columns of the file, as it has them. Raises
+    CorruptShard as `opened` does.
     """
-    with checked(url), files.open_arrow(url) as f:
-        return list(pq.read_table(f, filters=[("id", "=", id_)]).to_pylist())
+    with opened(url, ID if schema is None else schema) as file:
+        groups = [i for i, (low, high) in enumerate(id_bounds(file.metadata)) if low <= last and high >= first]
+        if schema is None:
+            return _between(file.read_row_groups(groups), first, last)
+        rows = file.read_row_groups(groups, _known(file.schema_arrow, schema))
+        return _between(conform(rows, schema), first, last)
+
+
+def _between(rows: pa.Table, first: int, last: int) -> pa.Table:
+    ids, low, high = rows.column("id"), pa.scalar(first, pa.uint64()), pa.scalar(last, pa.uint64())
+    return rows.filter(pc.and_(pc.greater_equal(ids, low), pc.less_equal(ids, high)))
+
+
+def rows_of_id(url: str, id_: int, schema: pa.Schema | None = None) -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file with the id `id_`, as dicts; schema, errors: as in `rows_between`."""
+    return list(rows_between(url, id_, id_, schema).to_pylist())
 
 
 class RangeReader:
     """Reads an Estimator's table (of documents to drop or spans to cut) batch by batch, one row group at a time.
 
-    Raises CorruptShard if the table is missing or has the wrong columns.
+    Raises CorruptShard if the table is missing or damaged, or has no column that must have values.
     """
 
     def __init__(self, url: str, schema: pa.Schema) -> None:
@@ -239,13 +350,9 @@ class RangeReader:
         with self._checked(), contextlib.ExitStack() as opened:
             opened_file = opened.enter_context(files.open_arrow(url))
             self.file = pq.ParquetFile(opened_file, page_checksum_verification=True)
-            _check_columns(self.file.schema_arrow, schema)
+            self.known = _known(self.file.schema_arrow, schema)
             self.opened = opened.pop_all()
-        meta = self.file.metadata
-        groups = range(meta.num_row_groups) if meta.num_rows else ()
-        bounds = [meta.row_group(i).column(0).statistics for i in groups]
-        self.first = [s.min for s in bounds]
-        self.last = [s.max for s in bounds]
+        self.bounds = id_bounds(self.file.metadata)
         self.held: dict[int, pa.Table] = {}
 
     def __enter__(self) -> RangeReader:
@@ -261,13 +368,13 @@ class RangeReader:
         """Return the rows of the table that belong to documents of `batch`."""
         numbers = B.ids(batch)
         low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (1, 0)
-        groups = [i for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)) if a <= high and b >= low]
+        groups = [i for i, (a, b) in enumerate(self.bounds) if a <= high and b >= low]
         with self._checked():
-            self.held = {i: self.held.get(i) or self.file.read_row_group(i) for i in groups}
+            self.held = {i: self.held.get(i) or self._read(i) for i in groups}
         if not groups:
             return self.schema.empty_table()
-        rows = pa.concat_tables(self.held.values())
-        ids = rows.column("id")
-        span = (pa.scalar(low, pa.uint64()), pa.scalar(high, pa.uint64()))
-        found = rows.filter(pc.and_(pc.greater_equal(ids, span[0]), pc.less_equal(ids, span[1])))
+        found = _between(pa.concat_tables(self.held.values()), low, high)
         return found.filter(pc.is_in(found.column("id"), batch.column("id"))).combine_chunks()
+
+    def _read(self, group: int) -> pa.Table:
+        return conform(self.file.read_row_group(group, self.known), self.schema)

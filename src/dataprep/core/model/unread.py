@@ -10,10 +10,11 @@ because they are broken (`damaged`), differ from their digests (`bad_digest`) or
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -25,8 +26,10 @@ from dataprep.store import files
 from ..output.layout import UNREAD as NAME
 from ..output.layout import Folder
 from ..output.owned import discard
+from ..output.staging import Staging
+from ..output.state import UnreadTable
 from .stats import HIDDEN
-from .tables import UNREAD, checked
+from .tables import UNREAD, new_rows, read_rows, row_object
 
 log = logging.getLogger("dataprep")
 
@@ -104,9 +107,9 @@ def unread_table(rows: Iterable[Unread]) -> pa.Table:
     Bytes in file names that are not UTF-8 are written as escapes.
     """
     rows = (replace(row, file=_stored(row.file), detail=row.detail and _stored(row.detail)) for row in rows)
-    ordered = sorted(map(astuple, rows), key=lambda row: (row[0], row[2] or 0, row[1], row[3] or ""))
-    columns = zip(*ordered, strict=True) if ordered else ([] for _ in UNREAD.names)
-    return pa.table(dict(zip(UNREAD.names, columns, strict=True)), schema=UNREAD)
+    ordered = sorted(rows, key=lambda row: (row.file, row.offset or 0, row.reason, row.detail or ""))
+    columns = {field.name: [getattr(row, field.name) for row in ordered] for field in fields(Unread)}
+    return pa.Table.from_batches([new_rows(UNREAD, **columns)])
 
 
 def _stored(text: str) -> str:
@@ -126,20 +129,52 @@ def without_names(rows: Iterable[Unread]) -> list[Unread]:
     return [replace(row, file=HIDDEN, detail=None) for row in rows]
 
 
-def write_unread(out: str, rows: Sequence[Unread]) -> dict[str, Any]:
-    """Write the table unread.parquet of files that were not read in `out`; delete it if there are no rows.
+class Listing:
+    """The files that a run does not read, from its tasks; `table` is the entry for the manifest, None without files."""
 
-    Returns the table's entry for the manifest, {"unread": {name, size in bytes, hash, number of rows per reason}}, or
-    {} if there is no table.
+    def __init__(self, max_bad_files: int | None, places: Staging, listed: Sequence[Unread]) -> None:
+        self.max_bad_files, self.places, self.listed = max_bad_files, places, listed
+        self.rows: list[Unread] = []
+        self.table: UnreadTable | None = None
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Add rows that a receipt states. Raises ReadError if more files are bad than are allowed."""
+        self.rows += [Unread(*row) for row in rows]
+        check_unread(self.rows, self.max_bad_files)
+
+    def close(self, n_docs: int) -> None:
+        """Write the table; n_docs: number of documents that were read. Raises ReadError as `check_unread` does."""
+        check_unread(self.rows, self.max_bad_files, n_docs if self.rows else None)
+        self.table = self._write(self.rows)
+
+    def _write(self, rows: Sequence[Unread]) -> UnreadTable | None:
+        name = self.places.numbered(NAME)
+        rows = [*self.listed, *rows]
+        if not rows:
+            discard(self.places.url(name))
+            return None
+        with files.atomic(self.places.url(name)) as f:
+            pq.write_table(unread_table(rows), f, compression="zstd")
+        reasons = dict(sorted(Counter(row.reason for row in rows).items()))
+        size, digest = files.size(self.places.url(name)), files.content_hash(self.places.url(name))
+        return UnreadTable(name=name, size=size, hash=digest, reasons=reasons)
+
+
+@contextlib.contextmanager
+def listing(
+    max_bad_files: int | None, places: Staging, listed: Sequence[Unread], *, names: bool
+) -> Iterator[Listing]:
+    """Yield the Listing of a run; if a bad file ends the `with` block, the table is written with this file, too.
+
+    listed: files that are known not to be read. names: whether the table may name files.
     """
-    url = Folder(out).path(NAME)
-    if not rows:
-        discard(url)
-        return {}
-    with files.atomic(url) as f:
-        pq.write_table(unread_table(rows), f, compression="zstd")
-    reasons = dict(sorted(Counter(row.reason for row in rows).items()))
-    return {"unread": {"name": NAME, "size": files.size(url), "hash": files.content_hash(url), "reasons": reasons}}
+    found = Listing(max_bad_files, places, listed)
+    try:
+        yield found
+    except ReadError as e:
+        if e.path is not None and names:
+            found._write([*found.rows, unread_of(e, e.path)])  # noqa: SLF001 - the table that an error leaves
+        raise
 
 
 def read_unread(out: str) -> pa.Table:
@@ -147,14 +182,12 @@ def read_unread(out: str) -> pa.Table:
 
     Raises CorruptShard if the table cannot be read.
     """
-    stated = Folder(out).manifest.get("unread")
-    if stated is None:
+    manifest = Folder(out).manifest
+    if manifest is None or manifest.unread is None:
         return UNREAD.empty_table()
-    url = Folder(out).path(stated["name"])
-    with checked(url), files.open_arrow(url) as f:
-        return pq.read_table(f).cast(UNREAD)
+    return read_rows(Folder(out).path(manifest.unread.name), UNREAD)
 
 
 def rows_of(table: pa.Table) -> list[Unread]:
     """Return the rows of a table of unread files as `Unread` objects."""
-    return [Unread(**row) for row in table.to_pylist()]
+    return [row_object(Unread, row) for row in table.to_pylist()]

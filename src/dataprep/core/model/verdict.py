@@ -67,7 +67,7 @@ class DropIds(Verdict):
         """Yield the batches without the documents in the table; their drops are recorded in `stats`."""
         for batch, rows in _with_rows(batches, self.verdicts, VERDICTS):
             if rows:
-                stats.drop(rows["id"], rows["reason"], **{name: rows[name] for name in VERDICTS.names[2:]})
+                stats.drop(rows["id"], **{name: column for name, column in rows.items() if name != "id"})
             yield batch.filter(pc.invert(pc.is_in(batch.column("id"), rows["id"]))) if rows else batch
 
 
@@ -108,7 +108,7 @@ class CutSpans(Verdict):
     def _cut(self, batch: Batch, rows: Mapping[str, Any], stats: Ledger) -> Batch:
         from dataprep.unicode.cut import without  # imports Numba, which opening a Dataset does not need
 
-        stats.cut(rows["id"], **{name: rows[name] for name in SPANS.names[1:]})
+        stats.cut(rows["id"], **{name: column for name, column in rows.items() if name != "id"})
         ids = B.ids(batch)
         order = np.argsort(ids, kind="stable")
         row = order[np.searchsorted(ids, rows["id"].to_numpy(), sorter=order)]

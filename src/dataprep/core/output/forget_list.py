@@ -7,22 +7,18 @@ existing files, and a rerun must not make them again. The recipe and the manifes
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
 from dataprep.errors import StaleOutput
 from dataprep.store import files
 
-from ..model import batch as B
-from ..model.batch import Ids
-from ..model.dataset import Dataset
-from ..model.part import Sealed
-from ..model.tables import VERDICTS, write_verdicts
-from .layout import FORGET_LIST, home_of
+from ..model.batch import POSITION_BITS, Ids
+from ..model.tables import VERDICTS, new_rows, write_verdicts
+from .layout import FORGET_LIST
 
 REASON = "forgotten"  # in drop tables
 
@@ -38,34 +34,27 @@ def listed(folder: str) -> Ids:
 
 def write_list(folder: str, ids: Ids) -> None:
     """Write or replace the forget list of a folder: the ids of the documents to leave out."""
-    ids = np.unique(ids)
-    columns = [pa.array(ids), pa.repeat(REASON, len(ids)), *(pa.nulls(len(ids), f.type) for f in list(VERDICTS)[2:])]
-    write_verdicts(files.join(folder, FORGET_LIST), pa.Table.from_arrays(columns, schema=VERDICTS))
+    write_verdicts(files.join(folder, FORGET_LIST), [new_rows(VERDICTS, id=np.unique(ids), reason=REASON)])
 
 
-def noted(ids: Ids) -> dict[str, str]:
-    """Return {"forgotten": hash of the ids}, a field for recipe.json and manifest.json; {} if there are no ids."""
-    return {"forgotten": xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes())} if len(ids) else {}
+def digest(ids: Ids) -> str | None:
+    """Return a hash of ids, which the recipe and the manifest state as `forgotten`; None if there are none."""
+    return xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes()) if len(ids) else None
 
 
-def wanted(docs: Dataset, out: str) -> Ids:
-    """Return the ids to leave out of `out`: those on its forget list, and those on the lists of its input Datasets."""
-    homes = {
-        (home.url, piece.file)
-        for part in docs.parts if isinstance(part.reader, Sealed)
-        for piece in part.slices if (home := home_of(piece.url)) is not None
-    }  # fmt: skip
-    shifted = (listed(home) + np.uint64(offset << B.POSITION_BITS) for home, offset in homes)
-    return B.union([listed(out), *shifted])
+def wanted(homes: Iterable[tuple[str, int]], out: str) -> Ids:
+    """Return the ids to leave out of `out`: those on its forget list, and those on the lists of its input Datasets.
+
+    homes: the folder of each of these Datasets, and what is added to the numbers of its files.
+    """
+    shifted = (listed(home) + np.uint64(offset << POSITION_BITS) for home, offset in homes)
+    return np.unique(np.concatenate([listed(out), *shifted]))
 
 
-def without(docs: Dataset, out: str, ids: Ids) -> Dataset:
-    """Write `ids` as the forget list of `out`; return `docs` as a Dataset that drops these documents when read."""
-    if not len(ids):
-        return docs
-    if noted(listed(out)) != noted(ids):
-        write_list(out, ids)
-    return docs.of(replace(part, forgotten=files.join(out, FORGET_LIST)) for part in docs.parts)
+def write_if_new(folder: str, ids: Ids) -> None:
+    """Write the forget list of a folder, unless it has these ids already."""
+    if len(ids) and digest(listed(folder)) != digest(ids):
+        write_list(folder, ids)
 
 
 def stale(out: str) -> StaleOutput:

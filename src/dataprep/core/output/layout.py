@@ -1,39 +1,49 @@
 """Names of the files in the output folders of Pipelines (OUT) and of `dataprep run` (RUN); search for sealed folders.
 
-OUT/manifest.json      a sealed Dataset or token shards: complete once this exists
-OUT/recipe.json        the input and the stages that make this folder, written before any work
-OUT/origin.json        the input files on this machine (`inputs.py`)
-OUT/unread.parquet     files that were not read, if there are any (`unread.py`)
+OUT/manifest.json      a sealed Dataset or token shards: complete while this exists; it names all files of the result
+OUT/recipe.json        the input and the stages that made the result
+OUT/origin.json        the input files on this machine (`core/inputs/origin.py`)
+OUT/unread.parquet     files that were not read, if there are any (`core/model/unread.py`)
 OUT/forget.parquet     documents to leave out (`forget_list.py`)
 OUT/data/              documents (shards)
 OUT/drops/ cuts/       tables of dropped documents, and of spans cut out of texts, one per part (task)
 OUT/receipts/          records of finished work, one per part
 OUT/steps/NN-NAME-KEY8/               files of an Estimator; input/ is a sealed Dataset of the text that it read
-OUT/index/             a suffix index
+OUT/index/             a suffix index: manifest.json, recipe.json and origin.json of its own, and shards/
+OUT/_unfinished/       the same files of the next result, until it is complete (`commit.py`)
+OUT/_replaced/         the files of the result before, for those who still read it; the next run removes them
 RUN/run.json           the steps of a pipeline file in order; each is a folder RUN/STEP as above
 RUN/report.html        the report
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from dataprep.errors import CorruptShard, DataprepError, PlanError, require
+from dataprep.errors import CorruptShard, DataprepError, PlanError, ReadError, Replaced, require
 from dataprep.store import files
 
-DATASET, TOKENS = "dataset", "tokens"  # the kinds of sealed folders
+from .state import DATASET, GENERATION, TOKENS, IndexManifest, Manifest, Origin, Recipe, Record, TokenManifest
+from .state import INDEX as INDEX_KIND
+
+R = TypeVar("R", bound=Record)
+
 MANIFEST, RECIPE, ORIGIN, RUN = "manifest.json", "recipe.json", "origin.json", "run.json"
 FORGET_LIST, REPORT, UNREAD = "forget.parquet", "report.html", "unread.parquet"
 DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX = "data", "drops", "cuts", "receipts", "steps", "index"
 VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Estimator, in its step's folder
 INPUT = "input"
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
-DATASET_FILES = {MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX}
-NEEDED = ("docs", "bytes", "columns", "shards", "last_file")  # fields of every manifest of a Dataset
+UNFINISHED, REPLACED = "_unfinished", "_replaced"
+DATASET_FILES = {
+    MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX, UNFINISHED, REPLACED,
+}  # fmt: skip
 PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
 
 
@@ -42,6 +52,13 @@ def folder_url(out: object) -> str:
     require(isinstance(out, (str, os.PathLike)) and str(out), f"out={out!r} must be the path or URL of a folder")
     url = str(out).rstrip("/")
     return "/" if url in {"", "file:"} else url
+
+
+RESULT_FILE = re.compile(  # directly in OUT, and of one generation
+    r"(origin|tokenizer|tokenizer_config)(\.g\d+)?\.json|unread(\.g\d+)?\.parquet|token_bytes(\.g\d+)?\.npy"
+    r"|(train|val|test)-\d{5}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)"
+)
+INDEX_FILE = re.compile(r"origin(\.g\d+)?\.json|shards(\.g\d+)?")  # the same, of a suffix index
 
 
 def part_name(number: int) -> str:
@@ -65,37 +82,113 @@ class Folder:
         return files.name_of(self.url)
 
     @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """The content of manifest.json, read once and kept; empty if the folder is not complete.
+    def manifest(self) -> Manifest | None:
+        """The manifest of a complete Dataset, read once and kept; None if there is none.
 
-        Raises CorruptShard if the manifest of a Dataset lacks a field.
+        Raises CorruptShard if it is not one that dataprep wrote.
         """
-        found = self._json(MANIFEST)
-        missing = [name for name in NEEDED if name not in found] if found.get("kind") == DATASET else []
-        if missing:
-            msg = f"{self.path(MANIFEST)} lacks {', '.join(missing)}: dataprep did not write it; run the pipeline again"
-            raise CorruptShard(msg)
-        return found
+        found = self._stated
+        return Manifest.of(found, self.path(MANIFEST)) if found.get("kind") == DATASET else None
+
+    @cached_property
+    def token_manifest(self) -> TokenManifest | None:
+        """The manifest of complete token shards, read once and kept; None if there is none."""
+        found = self._stated
+        return TokenManifest.of(found, self.path(MANIFEST)) if found.get("kind") == TOKENS else None
+
+    @cached_property
+    def index_manifest(self) -> IndexManifest | None:
+        """The manifest of a complete suffix index, read once and kept; None if there is none."""
+        found = self._stated
+        return IndexManifest.of(found, self.path(MANIFEST)) if found.get("kind") == INDEX_KIND else None
 
     @property
-    def recipe(self) -> dict[str, Any]:
-        """The content of recipe.json: the input and stages that make this folder; empty if the file cannot be read."""
-        return self._json(RECIPE, or_empty=True)
+    def named(self) -> set[str]:
+        """The paths of the files that the manifest names; empty if the folder is not complete."""
+        found = self.manifest or self.token_manifest or self.index_manifest
+        return set() if found is None else set(found.names())
+
+    @cached_property
+    def _stated(self) -> dict[str, Any]:
+        found = files.read_json(self.path(MANIFEST)) if self.is_sealed else {}
+        return found if isinstance(found, dict) else {}
 
     @property
-    def origin(self) -> dict[str, Any]:
-        """The content of origin.json, which lists the input files; empty if they are hidden or unknown."""
-        return self._json(ORIGIN, or_empty=True)
+    def readable(self) -> Manifest | None:
+        """The manifest of a complete Dataset; None if there is none, or if it cannot be read."""
+        with contextlib.suppress(CorruptShard):
+            return self.manifest
+        return None
 
-    def _json(self, name: str, *, or_empty: bool = False) -> dict[str, Any]:
+    @property
+    def stated(self) -> Recipe | None:
+        """The input and stages of a complete result, as its manifest states them; None if it cannot be read."""
+        with contextlib.suppress(CorruptShard):
+            return self.result
+        return None
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """The input and stages of the result in the folder; None if there is none, or if they cannot be read.
+
+        The result need not be complete: its manifest may have been lost or removed since.
+        """
+        return self.stated or self._state(RECIPE, Recipe)
+
+    @property
+    def forgotten(self) -> str | None:
+        """The hash of the ids that were left out of the result; None if there were none, or if it is not known."""
+        found = self.recipe
+        return None if found is None else found.forgotten
+
+    @property
+    def result(self) -> Recipe | None:
+        """The recipe of the complete result, as its manifest states it; None if there is none.
+
+        Raises CorruptShard if the manifest is not one that dataprep wrote.
+        """
+        if (tokens := self.token_manifest) is None:
+            return self.manifest or self.index_manifest
+        made_by = str(tokens.settings.get("made_by", TOKENS))
+        settings = {name: value for name, value in tokens.settings.items() if name != "made_by"}
+        return Recipe(
+            kind=TOKENS, key=tokens.recipe or "", forgotten=tokens.forgotten, generation=tokens.generation,
+            stages=[{"label": made_by, "class": made_by, "fields": settings}],
+        )  # fmt: skip
+
+    @property
+    def origin(self) -> Origin | None:
+        """The input files; None if they are hidden or unknown."""
+        with contextlib.suppress(CorruptShard):
+            found = self.manifest or self.token_manifest or self.index_manifest
+            named = ORIGIN if found is None else found.origin
+            return self._state(named, Origin) if named else None
+        return self._state(ORIGIN, Origin)
+
+    @property
+    def any_origin(self) -> Origin | None:
+        """The input files of the result or, if there is none yet, of the work on it; None if they are unknown."""
+        return self.origin or self.unfinished.origin
+
+    @property
+    def sealed(self) -> Manifest:
+        """The manifest of a complete Dataset. Raises ReadError if there is none."""
+        if self.manifest is None:
+            msg = "there is no sealed Dataset (no manifest.json); run the pipeline to its end first"
+            raise ReadError(msg, self.url)
+        return self.manifest
+
+    def _state(self, name: str, kind: type[R]) -> R | None:
         url = self.path(name)
         try:
-            found = files.read_json(url) if files.exists(url) else {}
+            return kind.of(files.read_json(url), url) if files.exists(url) else None
         except CorruptShard:
-            if not or_empty:
-                raise
-            return {}
-        return found if isinstance(found, dict) else {}
+            return None
+
+    @property
+    def unfinished(self) -> Folder:
+        """The subfolder in which the next result of this folder is made."""
+        return Folder(self.path(UNFINISHED))
 
     @property
     def is_sealed(self) -> bool:
@@ -105,7 +198,9 @@ class Folder:
     @property
     def is_of_a_run(self) -> bool:
         """True if a Pipeline made, or began to make, this folder: recipe.json or manifest.json is that of a Dataset."""
-        return DATASET in (self.recipe.get("kind"), self.kind)
+        return any(found is not None and found.kind == DATASET for found in (self.recipe, self.unfinished.recipe)) or (
+            self.kind == DATASET
+        )
 
     @property
     def kind(self) -> str | None:
@@ -114,7 +209,7 @@ class Folder:
         If the manifest cannot be read, the kind is derived from the other files; opening such a folder raises an error.
         """
         try:
-            found = self.manifest.get("kind")
+            found = self._stated.get("kind")
         except DataprepError:
             return TOKENS if files.exists(self.path("token_bytes.npy")) else DATASET
         return found if found in (DATASET, TOKENS) else None
@@ -123,17 +218,6 @@ class Folder:
     def is_dataset(self) -> bool:
         """True if this is the folder of a complete Dataset."""
         return self.kind == DATASET
-
-    def shard(self, part: int, number: int) -> str:
-        """Return the path of a Parquet file of documents (shard): "data/part-00003-000.parquet" for part 3, number 0.
-
-        The path is relative to the folder. part: the part's number. number: the shard's number in the part, from 0.
-        """
-        return f"{DATA}/{part_name(part)}-{number:03d}.parquet"
-
-    def table(self, kind: str, part: int) -> str:
-        """Return the URL of a part's table of dropped documents (kind DROPS) or of spans cut from texts (kind CUTS)."""
-        return self.path(kind, f"{part_name(part)}.parquet")
 
     def receipt(self, part: int) -> str:
         """Return the URL of the receipt (record of finished work) of part number `part`."""
@@ -145,10 +229,7 @@ class Folder:
 
     def tables(self, kind: str) -> list[str]:
         """Return the URLs of all tables of dropped documents (kind DROPS) or of spans cut from texts (kind CUTS)."""
-        if kind == DROPS and self.is_sealed:
-            parts = dict.fromkeys(part_of(shard["name"]) for shard in self.manifest["shards"])
-            return [self.path(kind, f"{part}.parquet") for part in parts]
-        return [self.path(kind, name) for name in files.listdir(self.path(kind)) if name.endswith(".parquet")]
+        return [self.path(name) for name in (self.manifest.tables(kind) if self.manifest is not None else ())]
 
     @property
     def steps(self) -> list[Folder]:
@@ -163,7 +244,7 @@ class Folder:
     @property
     def saved(self) -> list[Folder]:
         """The folders of the Estimators' saved inputs, as listed in the manifest; they may have been deleted."""
-        return [Folder(self.path(name)) for name in self.manifest.get("saved", [])]
+        return [Folder(self.path(name)) for name in (self.manifest.saved if self.manifest is not None else ())]
 
     @property
     def number(self) -> int:
@@ -189,15 +270,43 @@ def is_same_estimator(one: str, other: str) -> bool:
     return one[:-STEP_DIGITS] == other[:-STEP_DIGITS]
 
 
-def part_of(shard: str) -> str:
-    """Return the part name in a shard's path: "part-00003" for "data/part-00003-000.parquet"."""
-    return files.name_of(shard).rpartition("-")[0]
+def numbered(name: str, generation: int) -> str:
+    """Return the name of a file in a generation: "data/part-00003-000.g2.parquet" for 2; generation 1 has no mark."""
+    stem, dot, end = name.rpartition(".")
+    return name if generation == 1 else f"{GENERATION.sub('', stem)}.g{generation}{dot}{end}"
+
+
+def shard_name(part: int, number: int, generation: int = 1) -> str:
+    """Return the path of a Parquet file of documents: "data/part-00003-000.parquet" for part 3, number 0."""
+    return numbered(f"{DATA}/{part_name(part)}-{number:03d}.parquet", generation)
+
+
+def table_name(kind: str, part: int, generation: int = 1) -> str:
+    """Return the path of a part's table of dropped documents (kind DROPS) or of spans cut from texts (kind CUTS)."""
+    return numbered(f"{kind}/{part_name(part)}.parquet", generation)
 
 
 def home_of(url: str) -> Folder | None:
     """Return the Dataset folder that contains the shard (file of documents) at `url`; None if it is not a shard."""
     home, mark, _ = url.rpartition(f"/{DATA}/")
     return Folder(home) if mark else None
+
+
+def at_hand(url: str) -> str:
+    """Return where a file is that a manifest named when it was opened: at `url`, or among the replaced files.
+
+    Raises Replaced if a later run removed it.
+    """
+    home = home_of(url)
+    if home is None or files.exists(url):
+        return url
+    name = url[len(home.url) + 1 :]
+    if files.exists(home.path(REPLACED, name)):
+        return home.path(REPLACED, name)
+    if home.manifest is not None and name not in home.named:
+        msg = f"the result in {home.url} was replaced since it was opened; open it again"
+        raise Replaced(msg)
+    return url
 
 
 def run_steps(url: str) -> list[str] | None:
@@ -224,7 +333,8 @@ def children(url: str) -> list[Folder]:
         return [Folder(files.join(url, name)) for name in steps if name in names]
     found = [folder for folder in (Folder(files.join(url, name)) for name in names) if folder.kind is not None]
     docs = [folder for folder in found if folder.is_dataset]
-    docs.sort(key=lambda folder: (-folder.manifest.get("docs", 0), -folder.manifest.get("bytes", 0)))
+    sizes = {folder: folder.manifest for folder in docs}
+    docs.sort(key=lambda folder: (0, 0) if (m := sizes[folder]) is None else (-m.docs, -m.bytes))
     return [*docs, *(folder for folder in found if not folder.is_dataset)]
 
 

@@ -25,34 +25,36 @@ from dataprep.store.atomic import (
     n_damaged,
     note,
     remove_empty,
+    sync,
 )  # fmt: skip
 
 from .layout import (
     CUTS,
     DATA,
-    DATASET,
     DROPS,
     INPUT,
     MANIFEST,
-    ORIGIN,
     RECEIPTS,
     RECIPE,
+    REPLACED,
     SPANS,
     STEPS,
-    TOKENS,
-    UNREAD,
+    UNFINISHED,
     VERDICTS,
 )  # fmt: skip
+from .state import DATASET, KINDS, TOKENS
 
 BEGIN = 256  # bytes of a file that identify it
 CHECKSUM = re.compile(r'^\{"checksum":"[0-9a-f]{32}",')  # of JSON state, without white space
-KINDS = (DATASET, TOKENS, "suffix_index")
 SIZES_OF_IDS = "token_bytes.npy"
-_TOKENS = rf"/((train|val|test)-\d{{5}}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)|{re.escape(SIZES_OF_IDS)})"  # of shards
+_TOKENS = (  # of shards
+    rf"/(({UNFINISHED}|{REPLACED})/)?((train|val|test)-\d{{5}}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)"
+    rf"|token_bytes(\.g\d+)?\.npy|{RECIPE}|origin(\.g\d+)?\.json)"
+)
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
 _PARTS = (
-    rf"{MANIFEST}|{RECIPE}|{ORIGIN}|{UNREAD}|{RECEIPTS}/part-\d{{5}}\.json"
-    rf"|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet"
+    rf"(({UNFINISHED}|{REPLACED})/)?({MANIFEST}|{RECIPE}|origin(\.g\d+)?\.json|unread(\.g\d+)?\.parquet"
+    rf"|{RECEIPTS}/part-\d{{5}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet)"
 )
 _WORK = r"[^/]+/((part|partition|range|group)-\d{5}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
 _LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{INPUT}/({_PARTS})|{_WORK}))"
@@ -87,7 +89,7 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
 
     names: the files and folders in `out` to search.
     """
-    return sorted(_relative(url, out) for url in _divided(out, names)[1])
+    return sorted(relative(url, out) for url in _divided(out, names)[1])
 
 
 def refuse(out: str, others: Sequence[str]) -> None:
@@ -130,6 +132,11 @@ def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[s
     return others or foreign(out, searched)
 
 
+def ours(out: str, names: Iterable[str]) -> list[str]:
+    """Return the URLs of the files under `names`, files and folders in `out`, that dataprep created."""
+    return _divided(out, names)[0]
+
+
 def remove(out: str, names: Iterable[str]) -> int:
     """Delete files that dataprep created, and folders that become empty by it; return the bytes freed.
 
@@ -153,12 +160,29 @@ def remove(out: str, names: Iterable[str]) -> int:
     return freed
 
 
-def move(old: str, new: str) -> None:
-    """Rename a local file, or a folder with its files; the journal (list of created files) gets the new names first."""
+def move(*moves: tuple[str, str]) -> None:
+    """Rename files, given as (old URL, new URL); the journal (list of created files) gets the new names first."""
+    local = [(os.path.abspath(files.path_of(old)), os.path.abspath(files.path_of(new)))
+             for old, new in moves if files.is_local(new)]  # fmt: skip
+    for folder in {os.path.dirname(new) for _, new in local}:
+        os.makedirs(folder, exist_ok=True)
+    note(*(new for _, new in local))
+    for old, new in local:
+        os.replace(old, new)
+    sync({os.path.dirname(new) for _, new in local})
+    for old, new in moves:
+        if not files.is_local(new):
+            files.move(old, new)
+
+
+def link(old: str, new: str) -> None:
+    """Give a local file a second name. Raises OSError if the file system has no links."""
     old, new = (os.path.abspath(files.path_of(url)) for url in (old, new))
     os.makedirs(os.path.dirname(new), exist_ok=True)
-    note(*(new + found[len(old) :] for found in _files(old)))
-    os.rename(old, new)
+    note(new)
+    if os.path.lexists(new):
+        os.unlink(new)
+    os.link(old, new)
 
 
 def discard(url: str) -> None:
@@ -254,8 +278,8 @@ def _named_by_receipts(out: str) -> set[str]:
             found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
             if record.get("kind") == TOKENS:
                 tokens.add(home)
-                kept = ("tokenizer.json", "tokenizer_config.json") if record.get("tokenizer") else ()
-                found |= {url for url in (files.join(home, name) for name in kept) if url in listed}
+                kept = [one.get(name) for one in _dicts([record.get("tokenizer")]) for name in ("file", "config")]
+                found |= {url for url in (files.join(home, str(name)) for name in kept) if url in listed}
             if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
                 datasets.add(home.removesuffix(f"/{RECEIPTS}"))
     tokens |= {url.rpartition("/")[0] for url in listed if files.name_of(url) == SIZES_OF_IDS}
@@ -277,6 +301,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _relative(url: str, out: str) -> str:
+def relative(url: str, out: str) -> str:
+    """Return the path of a file relative to the folder `out`."""
     home = os.path.abspath(files.path_of(out)) if files.is_local(out) else out
     return url.removeprefix(home.rstrip("/")).lstrip("/")

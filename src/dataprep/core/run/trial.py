@@ -1,22 +1,15 @@
-"""Trial: makes pipelines run on a sample of their input, for `dataprep plan` and `--dry-run`.
+"""Trial: samples the inputs of pipelines, and notes their sizes, for `dataprep plan` and `--dry-run`.
 
-    with Trial(out, sample_bytes=16 << 20) as trial:
-        Pipeline(...).run(docs, out)              # reads a sample
-    trial.inputs, trial.reserved
-
-Pipelines call `current()` to learn whether they run inside a trial.
+It is handed over to pipelines in a Context (`context.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 
 import pyarrow.parquet as pq
-from rich.filesize import decimal
 
-from dataprep.errors import PlanError
 from dataprep.store import compress, files, hashes
 
 from ..model import batch as B
@@ -25,12 +18,9 @@ from ..model.ledger import Ledger
 from ..model.part import Part, Sealed
 from ..model.reader import Slice
 from ..model.stage import Head
-from .runner import WORKER_BYTES, Runner, memory_of
 
 PACKED = (".zip", ".parquet")  # files that are compressed inside
 MOST_PACKED = 20  # bytes of text in a byte of a compressed file; seldom more
-
-_CURRENT: ContextVar[Trial | None] = ContextVar("dataprep_trial", default=None)
 
 
 @dataclass(frozen=True)
@@ -60,13 +50,13 @@ class Reserved:
 
 @dataclass
 class Trial:
-    """Context manager in which pipelines read only a sample of about `sample_bytes` of text of each input.
+    """A run in which pipelines read only a sample of about `sample_bytes` of text of each input.
 
     An input that is certainly smaller is read completely; of others, the beginnings of up to 8 parts are read.
 
     Files inside the folder `out`, which earlier steps of the trial wrote, are read whole. ledgers: called for each Part
     (one task's input) in place of `Part.ledgers`. inputs: the inputs that were sampled so far. reserved: the memory
-    that stages reserved so far.
+    that stages reserved so far. passes: the label of each pass over documents so far.
     """
 
     out: str
@@ -74,15 +64,7 @@ class Trial:
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
     inputs: list[Sampled] = field(default_factory=list)
     reserved: list[Reserved] = field(default_factory=list)
-    _token: Token[Trial | None] | None = None
-
-    def __enter__(self) -> Trial:
-        self._token = _CURRENT.set(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._token is not None:
-            _CURRENT.reset(self._token)
+    passes: list[str] = field(default_factory=list)
 
     @property
     def share(self) -> float:
@@ -108,35 +90,6 @@ class Trial:
 
 def _by_ends(piece: Slice) -> Slice:
     return replace(piece, fingerprint=piece.fingerprint or hashes.ends(piece.url))
-
-
-def current() -> Trial | None:
-    """Return the `Trial` (run on a sample of the input) that is active in this process, or None."""
-    return _CURRENT.get()
-
-
-def sees_all() -> bool:
-    """Return whether pipelines read their whole input: outside of trials, and in one whose samples are complete."""
-    trial = current()
-    return trial is None or trial.share == 1.0
-
-
-def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
-    """Check that the memory of the Runner `run` suffices for one worker and `n_bytes` more; in a trial, only record it.
-
-    n_bytes: memory that this process will need. what: a description of the data that takes the memory, for the message.
-    instead: the advice to the user, for the message. grows: True if the amount grows with the input. Raises PlanError
-    if the memory is too small.
-    """
-    trial = current()
-    if trial is not None:
-        trial.reserved.append(Reserved(int(n_bytes / (trial.share if grows else 1)), what, instead))
-    elif n_bytes + WORKER_BYTES > memory_of(run):
-        msg = (
-            f"{what} takes {decimal(n_bytes)} of memory in one process, in addition to the {WORKER_BYTES >> 20} MiB "
-            f"of a worker, but only {decimal(memory_of(run))} are allowed; {instead}"
-        )
-        raise PlanError(msg)
 
 
 def _most_text(part: Part) -> int:

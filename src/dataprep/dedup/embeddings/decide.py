@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from dataprep.core.model.annotate import CENTROIDS
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import NOBODY
+from dataprep.core.model.tables import NOBODY, new_rows
 from dataprep.core.run.passes import Pass
 from dataprep.store.spill import SpilledRows, all_sections, each_section, spill_to, write_spill
 from dataprep.unicode.text import I64, U64
@@ -273,16 +273,15 @@ def decide_cluster(
     return compared
 
 
-def nearest_centroids(out: str, items: Iterable[Part], partitions: int, first: np.uint64) -> Iterator[pa.Table]:
-    """Yield tables with the nearest centroid of each document that has a vector, and the cosine to it, in order of ids.
+def nearest_centroids(out: str, items: Iterable[Part], partitions: int, first: np.uint64) -> Iterator[pa.RecordBatch]:
+    """Yield rows with the nearest centroid of each document that has a vector, and the cosine to it, in order of ids.
 
     out: the folder of the temporary files. items: the input parts. partitions: the number of partitions. first: is
     subtracted from the ids.
     """
     for rows in each_section([AssignClusters.url(out, item.number) for item in items], 2 * partitions, NEAREST):
         cosines = (rows["cosine"] / UNITS).astype(np.float32)
-        columns = [rows["id"] - first, np.ascontiguousarray(rows["centroid"]), cosines]
-        yield pa.Table.from_arrays(list(map(pa.array, columns)), schema=CENTROIDS)
+        yield new_rows(CENTROIDS, id=rows["id"] - first, centroid=rows["centroid"], centroid_similarity=cosines)
 
 
 def verdicts_of(out: str, partitions: int, group: int) -> npt.NDArray[Any]:

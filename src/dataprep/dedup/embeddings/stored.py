@@ -46,11 +46,11 @@ def _vectors_of(home: Folder, embed: str, first: int) -> StoredVectors | None:
 
     embed: as in keep_vectors. first: where the Dataset's ids begin among those of all documents.
     """
-    fitted = {fit.get("vectors_of") for fit in home.manifest.get("fits", [])} - {None}
+    fitted = {fit.get("vectors_of") for fit in home.sealed.fits} - {None}
     for step in home.steps if fitted else ():
         url = step.path(EmbedDocuments.folder, INDEX)
         index: dict[str, Any] = files.read_json(url) if files.exists(url) else {}
-        later = home.manifest["stages"][step.number :]
+        later = home.sealed.stages[step.number :]
         if index.get("key") not in fitted or index["embed"] != embed or not all(one["only_drops"] for one in later):
             continue
         urls = tuple(EmbedDocuments.url(step.url, number) for number in index["parts"])
@@ -60,5 +60,5 @@ def _vectors_of(home: Folder, embed: str, first: int) -> StoredVectors | None:
 
 
 def _is_whole(url: str) -> bool:
-    record = files.read_json(url + ".json") if files.exists(url + ".json") else {}
-    return "key" in record and receipts.valid(url + ".json", record["key"]) is not None
+    record = receipts.found(url + ".json")
+    return record is not None and receipts.valid(url + ".json", record["key"]) is not None

@@ -17,7 +17,7 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.part import Part
-from dataprep.core.model.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, write_spans, write_verdicts
+from dataprep.core.model.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, new_rows, write_spans, write_verdicts
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.older import Joined
 from dataprep.dedup.pieces.hashes import unit_hashes
@@ -269,11 +269,9 @@ def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[An
     return spans
 
 
-def _verdicts(ids: npt.NDArray[np.uint64]) -> pa.Table:
+def _verdicts(ids: npt.NDArray[np.uint64]) -> pa.RecordBatch:
     """Return the verdicts on documents that were seen before; a Bloom filter does not identify the first one."""
-    n = len(ids)
-    columns = [pa.array(ids), pa.repeat("seen_before", n), *(pa.nulls(n, f.type) for f in list(VERDICTS)[2:])]
-    return pa.Table.from_arrays(columns, schema=VERDICTS)
+    return new_rows(VERDICTS, id=ids, reason="seen_before")
 
 
 def _regrouped(arrays: Iterable[npt.NDArray[Any]], n: int) -> Iterator[npt.NDArray[Any]]:

@@ -130,11 +130,11 @@ class HashDocuments(Pass[PartToHash]):
 
     def __call__(self, item: PartToHash) -> dict[str, Any]:
         """Return the receipt of a part; if one of its files of keys is not whole, the part is hashed again first."""
-        receipt = self.url_of(item) + ".json"
-        record = receipts.valid(receipt, self.item_key(item))
-        if record is not None and not all(is_complete(key_url(self.out, file)) for file in record["keys"]):
-            files.remove(receipt)
-        return super().__call__(item)
+        url = self.url_of(item)
+        record = receipts.valid(url + ".json", self.item_key(item))
+        if record is not None and all(is_complete(key_url(self.out, file)) for file in record["keys"]):
+            return record
+        return receipts.write(url + ".json", self.item_key(item), {"files": [url], **self.write(url, item)})
 
     def write(self, url: str, item: PartToHash) -> dict[str, Any]:
         """Write the file of rows `url` of an input part: ids, rows of dropped documents, rows in each file of keys.
@@ -165,7 +165,10 @@ class HashDocuments(Pass[PartToHash]):
         return "hashed", [("", item.name)], in_order, ids
 
     def _hash(self, url: str, part: Part) -> U64:
-        """Write the file of keys and its receipt; return the ids of the documents."""
+        """Write the file of keys and its receipt, in place of those that are there; return the ids of the documents.
+
+        Tasks of parts with equal text write equal files, and may do so at the same time.
+        """
         ids: list[U64] = [np.zeros(0, np.uint64)]
 
         def keys() -> Iterator[tuple[Any, Any, int]]:
@@ -175,13 +178,9 @@ class HashDocuments(Pass[PartToHash]):
                 ids.append(B.ids(batch).copy())
                 n_docs += batch.num_rows
 
-        def make() -> dict[str, Any]:
-            with spill_to(url, self.sketch.bands * BUCKETS + 1) as spill:
-                spill.write_together(keys(), lambda found: found[1].nbytes * 3 // 2, SEGMENT_BYTES, _sections)
-            return {"files": [url]}
-
-        files.remove(url + ".json")
-        receipts.once(url + ".json", files.name_of(url), make)
+        with spill_to(url, self.sketch.bands * BUCKETS + 1) as spill:
+            spill.write_together(keys(), lambda found: found[1].nbytes * 3 // 2, SEGMENT_BYTES, _sections)
+        receipts.write(url + ".json", files.name_of(url), {"files": [url]})
         return np.concatenate(ids)
 
 

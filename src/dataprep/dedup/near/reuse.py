@@ -40,10 +40,10 @@ class StoredKeys:
     @cached_property
     def fits(self) -> list[dict[str, Any]]:
         """The statistics of each run whose files exist; "step" is the run's folder, "index" its index.json."""
-        known = {fit["index"]: fit for fit in self.folder.manifest.get("fits", []) if "index" in fit}
+        known = {fit["index"]: fit for fit in self.folder.sealed.fits if "index" in fit}
         found = []
         for step in self.folder.steps if known else ():
-            index = files.read_json(step.path("index.json")) if files.exists(step.path("index.json")) else {}
+            index = receipts.found(step.path("index.json")) or {}
             if index.get("key") in known:
                 found.append({**known[index["key"]], "step": step, "index": index})
         return found
@@ -55,7 +55,7 @@ class StoredKeys:
         texts, or if a file of keys is damaged. For a damaged file a warning is logged.
         """
         for fit in self.fits:
-            later = self.folder.manifest["stages"][fit["step"].number :]
+            later = self.folder.sealed.stages[fit["step"].number :]
             if fit["sketch_key"] == sketch_key and all(stage["only_drops"] for stage in later):
                 numbers = range(fit["index"]["old_parts"], fit["index"]["parts"])
                 every = [_lent(fit["step"].url, number) for number in numbers]
@@ -67,8 +67,8 @@ class StoredKeys:
     @cached_property
     def shards(self) -> dict[str, tuple[int, int]]:
         """The range of document ids, (first, last), of every shard that has documents, by the shard's file name."""
-        every = self.folder.manifest["shards"]
-        ids = {files.name_of(s["name"]): int(s["last_id"]) for s in every if s["last_id"] is not None}
+        every = self.folder.sealed.shards
+        ids = {files.name_of(s.name): int(s.last_id) for s in every if s.last_id is not None}
         return dict(zip(ids, zip((0, *(n + 1 for n in ids.values())), ids.values(), strict=False), strict=True))
 
 
@@ -95,7 +95,7 @@ def _lent(folder: str, number: int) -> LentKeys | None:
     """Return the keys of a part of a step; None if one of their files is missing or incomplete."""
     rows = HashDocuments.url(folder, number)
     empty: dict[str, Any] = {"key": "", "keys": []}
-    receipt = files.read_json(rows + ".json") if files.exists(rows + ".json") else empty
+    receipt = receipts.found(rows + ".json") or empty
     keys = tuple(key_url(folder, file) for file in receipt["keys"])
     if not (receipts.valid(rows + ".json", receipt["key"]) and all(map(is_complete, keys))):
         return None

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.tables import NOBODY, VERDICTS, write_verdicts
+from dataprep.core.model.tables import NOBODY, VERDICTS, new_rows, write_verdicts
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.output import owned
 from dataprep.core.run.passes import table_once
@@ -111,11 +111,10 @@ class DuplicateSearch:
         """Write the verdict table; return what was counted."""
         key = self.index or self.key
         steps = (self.out, *(sibling_steps(self.out) if self.index else ()))
-        home = next((step for step in steps if _has_index(step, key)), None)
-        if home is None:
-            home = self.out
-            owned.discard(files.join(self.out, "index.json"))
-        index = receipts.once(files.join(home, "index.json"), key, lambda: self._make_index(key))
+        indexes = ((step, index) for step in steps if (index := _index_in(step, key)) is not None)
+        home, index = next(indexes, (self.out, None))
+        if index is None:
+            index = receipts.write(files.join(home, "index.json"), key, self._make_index(key))
         counts = [*(len(old.docs.parts) for old in self.older), len(self.docs.parts)]
         origins = tuple(np.repeat(np.arange(len(counts)), counts).tolist())
         groups = min(len(origins), MAX_GROUPS)
@@ -169,7 +168,7 @@ class DuplicateSearch:
                 log.warning("%s has no keys of its own that could be used; its documents are hashed now", old.given)
             at += len(own)
 
-    def _in_order(self, partitions: int, groups: int) -> Iterator[pa.Table]:
+    def _in_order(self, partitions: int, groups: int) -> Iterator[pa.RecordBatch]:
         """Yield the verdicts of all partitions together, in order of ids, one group of parts at a time."""
         homes = pa.array([*(old.given for old in self.older), None], pa.string())
         for group in range(groups):
@@ -181,15 +180,14 @@ class DuplicateSearch:
             reason = pa.array(np.where(in_older, self.reason_in_older or self.reason, self.reason))
             alone = rows["kept"] == NOBODY  # with keep="none", the first of the copies
             kept, similarity = pa.array(rows["kept"], mask=alone), pa.array(rows["similarity"], mask=alone)
-            columns = [pa.array(rows["id"]), reason, home, kept, similarity]
-            yield pa.Table.from_arrays(columns, VERDICTS.names)
+            yield new_rows(VERDICTS, id=rows["id"], reason=reason, kept_in=home, kept=kept, similarity=similarity)
 
 
-def _has_index(folder: str, key: str) -> bool:
-    """Return whether a step's folder holds the complete index of this key."""
+def _index_in(folder: str, key: str) -> dict[str, Any] | None:
+    """Return the content of index.json in a step's folder if it holds the complete index of this key, else None."""
     record = receipts.valid(files.join(folder, "index.json"), key)
     gathered = (GatherCandidates.url(folder, n) + ".json" for n in range(record["parts"] if record else 0))
-    return record is not None and all(receipts.valid(receipt, key) is not None for receipt in gathered)
+    return record if all(receipts.valid(receipt, key) is not None for receipt in gathered) else None
 
 
 def _first_numbers(counts: Sequence[int]) -> tuple[tuple[int, ...], int]:

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.part import Part
+from dataprep.core.run.context import reserve
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.runner import Runner
-from dataprep.core.run.trial import reserve
 from dataprep.dedup.older import Joined
 from dataprep.errors import need, require
 from dataprep.store.spill import write_spill

@@ -25,7 +25,7 @@ from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.part import Part
 from dataprep.core.model.stage import drop_rows
-from dataprep.core.model.tables import RangeReader
+from dataprep.core.model.tables import RangeReader, new_rows
 from dataprep.core.model.verdict import Verdict
 from dataprep.core.run.runner import Runner
 from dataprep.store import files, receipts
@@ -62,8 +62,7 @@ class CapRepeats(Estimator):
             answers = np.concatenate([np.zeros(0, EXCHANGE), *found])
             rest = np.sort(answers[_rank_is_no_square(answers)], order=("id", "turn"))
             with files.atomic(url) as f:
-                columns = [pa.array(rest[name].copy(), ROWS.field(name).type) for name in ROWS.names]
-                pq.write_table(pa.table(columns, schema=ROWS), f)
+                pq.write_table(pa.Table.from_batches([new_rows(ROWS, id=rest["id"], turn=rest["turn"])]), f)
             return {"files": [url], "answers": len(answers), "capped": len(rest)}
 
         made = receipts.once(files.join(out, "verdicts.json"), work_key, write)

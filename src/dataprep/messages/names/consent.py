@@ -6,6 +6,7 @@ import difflib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -16,8 +17,8 @@ from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.part import Part
 from dataprep.core.model.stage import Stage, drop_rows
+from dataprep.core.run.context import sees_all
 from dataprep.core.run.runner import Runner
-from dataprep.core.run.trial import sees_all
 from dataprep.errors import PlanError, ReadError
 from dataprep.messages.people.people_file import people_of
 from dataprep.store import files
@@ -93,21 +94,22 @@ class Consent(Estimator):
 
         Raises PlanError as `check` does. Writes no file, so `out` is not used.
         """
-        rows: set[Row] = set().union(*run.map(_authors, docs.tasks, "Consent: authors"))
+        whole = sees_all(run)
+        rows: set[Row] = set().union(*run.map(partial(_authors, whole=whole), docs.tasks, "Consent: authors"))
         people = sorted({name for kind, _, name in rows if kind == AUTHOR})
         known = replace(self, people=with_accounts(self.people, rows))
-        known.check(people)
+        known.check(people, whole=whole)
         others = [parts(name) for name in people if not known.lists(name)]
         return Consented(consent=known, borne=tuple(name for name in known.names if _is_in(parts(name), others)))
 
-    def check(self, people: Iterable[str]) -> None:
+    def check(self, people: Iterable[str], *, whole: bool = True) -> None:
         """Raise PlanError if a listed name is not among `people`, or a national number may be that of several of them.
 
         The message shows the nearest names; if `strict` is False, or only a sample of the input is read, it is only
-        logged. people: names of authors.
+        logged. people: names of authors. whole: whether these are all authors, not those of a sample.
         """
         present = sorted(set(people))
-        for name in self.given if sees_all() else ():
+        for name in self.given if whole else ():
             fits = {phone(one): one for one in present if is_abroad(one) and same_number(name, one)}
             if len(fits) > 1 and not is_abroad(name):
                 msg = f"the number {name!r} given to Consent may be {' or '.join(map(repr, sorted(fits.values())))}; "
@@ -118,10 +120,10 @@ class Consent(Estimator):
             return
         nearest = [one for name in missing[:3] for one in _nearest(name, present)]
         shown = ", ".join(map(repr, missing[:10]))
-        where = "" if sees_all() else " in the sample"  # which has not everybody
+        where = "" if whole else " in the sample"  # which has not everybody
         msg = f"{len(missing)} of {len(self.given)} names given to Consent are not authors{where}: {shown}"
         msg += f"; the nearest authors are {', '.join(map(repr, dict.fromkeys(nearest)))}" if nearest else ""
-        if self.strict and sees_all():
+        if self.strict and whole:
             msg += "; write the names as the export does, or remove them from the list"
             raise PlanError(msg)
         log.warning("%s", msg)
@@ -175,9 +177,9 @@ class Consented(Stage):
         return KnownPeople(self.consent.names, COMMON, self.borne) if self.consent.allowed is None else None
 
 
-def _authors(part: Part) -> set[Row]:
-    """Return rows of the authors in a part, and of the accounts that its files state."""
-    found = stated_in(part)
+def _authors(part: Part, *, whole: bool) -> set[Row]:
+    """Return rows of the authors in a part, and, unless it is a sample, of the accounts that its files state."""
+    found = stated_in(part) if whole else set()
     for batch in part.batches(["author"]):
         found |= {(AUTHOR, "", name) for name in batch["author"].unique().drop_null().cast(pa.string()).to_pylist()}
     return found

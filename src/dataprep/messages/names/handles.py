@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from dataprep.core.model.part import Part
-from dataprep.core.run.trial import sees_all
 from dataprep.messages.people.identities import Identities
 from dataprep.messages.people.stated import Stated, stated_by
 
@@ -24,8 +23,6 @@ Row = tuple[str, str, str]  # kind, account or "", name
 def stated_in(part: Part) -> set[Row]:
     """Return (HANDLE or STATED, account, name) of each name that the files of a part state; account: "" if none is."""
     found: set[Row] = set()
-    if not sees_all():  # a sample does not read whole files
-        return found
     for url in dict.fromkeys(piece.url for piece in part.slices if not piece.unread):
         found |= _rows(stated_by((url, part.reader)))
     return found

@@ -16,7 +16,6 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage, drop_rows
-from dataprep.core.run.trial import current
 from dataprep.messages.counts import ORDINARY, WORD
 from dataprep.pii.kernel import byte_kinds, suspects
 from dataprep.pii.kinds import KINDS
@@ -51,8 +50,8 @@ def read_people(url: str) -> pa.Table:
 class Pseudonymised(Stage):
     """Replaces names by pseudonyms; `Pseudonyms.fit` returns this stage.
 
-    people: URL of the table of pseudonyms. key: hash that identifies the table's content. The other fields are those of
-    `Pseudonyms`.
+    people: URL of the table of pseudonyms. key: hash that identifies the table's content. counts_words: also count how
+    often each word is replaced, for trials. The other fields are those of `Pseudonyms`.
     """
 
     people: str
@@ -64,6 +63,7 @@ class Pseudonymised(Stage):
     keep_meta: tuple[str, ...]
     pii: bool
     consent: Consent | None = None
+    counts_words: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
 
     needs: ClassVar[tuple[str, ...]] = NEEDS
@@ -119,7 +119,7 @@ class Pseudonymised(Stage):
         spans = united(spans, coded) if coded else spans
         if not len(spans):
             return batch
-        if current():
+        if self.counts_words:
             _count_words(offsets, data, hits, known.finder.terms, stats)
         counts = np.bincount(np.maximum(spans[:, 3] - first_kind + 1, 0), minlength=len(KINDS) + 1).tolist()
         for name, n in zip(("names.replaced", *(f"pii.{kind}" for kind in KINDS)), counts, strict=True):

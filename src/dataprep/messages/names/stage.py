@@ -25,9 +25,9 @@ from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.part import Part
 from dataprep.core.model.stage import Stage
+from dataprep.core.run.context import sees_all, trial_of
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.runner import Runner
-from dataprep.core.run.trial import current, sees_all
 from dataprep.errors import PlanError
 from dataprep.messages.people.identities import Identities
 from dataprep.messages.people.people_file import people_of
@@ -167,15 +167,16 @@ class Pseudonyms(Estimator):
             msg = f"Pseudonyms must see single messages, but these are joined (column {min(joined)!r}); give messages"
             raise PlanError(msg)
         work_key, url = self.key_for(docs), files.join(out, "people.parquet")
-        n_parts = len(list(run.map(_CollectNames(out, work_key), docs.tasks, "Pseudonyms: names")))
+        collect = _CollectNames(out, work_key, sees_all(run))
+        n_parts = len(list(run.map(collect, docs.tasks, "Pseudonyms: names")))
         parts = [_CollectNames.url(out, number) for number in range(n_parts)]
         found = receipts.once(url + ".json", work_key, lambda: self._write(url, parts, docs, run))
-        if self.mapping is not None and not current():
+        if self.mapping is not None and not trial_of(run):
             self._keep(url, out)
         return Pseudonymised(
             people=url, key=work_key, facts={n: found[n] for n in ("people", "chats")}, consent=self._consent(url),
             min_chars=self.min_chars, common=tuple(found["common"]), prefixes=self.prefixes, blank=self.blank,
-            keep_meta=self.keep_meta, pii=self.pii,
+            keep_meta=self.keep_meta, pii=self.pii, counts_words=trial_of(run) is not None,
         )  # fmt: skip
 
     def _consent(self, url: str) -> Consent | None:
@@ -192,15 +193,15 @@ class Pseudonyms(Estimator):
     def _write(self, url: str, parts: list[str], docs: Dataset, run: Runner) -> dict[str, Any]:
         """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
         seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in read_people(part).to_pylist()}
-        if self.exports is not None:
+        if self.exports is not None and sees_all(run):
             seen |= set().union(*run.map(stated_in, self.exports.tasks, "Pseudonyms: accounts"))
         known = with_accounts(self.people, seen)
         found = People(seen).found()
         named = sorted({name for _, _, name in found})
         if self.consent is not None:
             wrote = {name for kind, _, name in found if kind not in (HANDLE, STATED)}
-            replace(self.consent, people=known).check(wrote)
-        if sees_all():
+            replace(self.consent, people=known).check(wrote, whole=sees_all(run))
+        if sees_all(run):
             self.people.check(named)
         secret = self.secret or secrets.token_bytes(32)
         common = sorted(common_words(self.common))
@@ -227,15 +228,20 @@ class Pseudonyms(Estimator):
 
 @dataclass(frozen=True)
 class _CollectNames(Pass[Part]):
-    """Write the names of authors, mentioned people and chats in a part."""
+    """Write the names of authors, mentioned people and chats in a part.
+
+    whole: whether all of the input is read, not a sample; if so, also the accounts that the part's files state.
+    """
 
     folder: ClassVar[str] = "names"
+
+    whole: bool
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         seen: set[tuple[str, str, str]] = set()
         for batch in item.batches(["chat", "author", "text"]):
             seen |= seen_in(batch)
-        seen |= stated_in(item)
+        seen |= stated_in(item) if self.whole else set()
         columns = zip(*sorted(seen), strict=True) if seen else [()] * 3
         with files.atomic(url) as f:
             pq.write_table(pa.table([pa.array(c, pa.string()) for c in columns], ["kind", "chat", "name"]), f)

@@ -21,7 +21,7 @@ from dataprep.core.output import owned
 from dataprep.errors import CorruptShard, PlanError, shown
 from dataprep.store import files
 from dataprep.tokens.shard_format import SHARD_TOKENS
-from dataprep.tokens.shards.claim import local_folder
+from dataprep.tokens.shards.folder import local_folder
 from dataprep.tokens.shards.shard import Shards
 
 from .sources import MixSource, sources_of
@@ -178,16 +178,16 @@ class Mix:
 
         def described(written: Mapping[str, int]) -> dict[str, Any]:
             made = _shares(streams, {s.source: s.asked for s in plan.shares}, written)
-            recipes = {s.name: s.shards.manifest.get("recipe") for s in streams}
+            recipes = {s.name: s.shards.manifest.recipe for s in streams}
             sources = [{**asdict(share), "recipe": recipes[share.source]} for share in made]
             return {**lock, "tokens": sum(written.values()), "sources": sources}
 
         shards = write_mixture(streams, got, os.fspath(out), self.seed, shard_tokens, run, described, replace=replace)
-        url = files.join(os.fspath(shards.path), LOCK)
+        url, made = files.join(os.fspath(shards.path), LOCK), dict(shards.manifest.mixture or {})
         with contextlib.suppress(CorruptShard):  # written again
-            if files.exists(url) and files.read_state(url) == shards.manifest["mixture"]:
+            if files.exists(url) and files.read_json(url) == made:
                 return shards
-        files.write_state(url, shards.manifest["mixture"])
+        files.write_state(url, made)
         return shards
 
     def _chosen(self, sources: Sources | Shards | str | os.PathLike[str]) -> list[MixSource]:

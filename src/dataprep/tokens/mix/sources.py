@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core.model.ledger import mix
 from dataprep.errors import PlanError
-from dataprep.tokens.shards.provenance import read_docs
+from dataprep.tokens.shards.provenance import read_column
 from dataprep.tokens.shards.shard import Shards
 
 _PARTIAL = 0x4D495845  # second seed of the hashes that choose the documents of a partial epoch
@@ -48,7 +47,7 @@ class MixSource:
         """The indexes of the source's documents among all documents of the training split, int64[n]."""
         if self.only is None:
             return np.arange(len(self.train))
-        return np.flatnonzero(pc.equal(_column(self.train, "source"), self.only).to_numpy())
+        return np.flatnonzero(pc.equal(read_column(self.train, "source"), self.only).to_numpy())
 
     @cached_property
     def lengths(self) -> Numbers:
@@ -69,7 +68,7 @@ class MixSource:
         epochs, rest = divmod(wanted, self.tokens)
         chosen = np.zeros(len(self.docs), bool)
         if rest:
-            ids = _column(self.train, "id").to_numpy()[self.docs]
+            ids = read_column(self.train, "id").to_numpy()[self.docs]
             order = np.argsort(mix(mix(ids, seed), _PARTIAL), kind="stable")
             among = self.lengths[order]
             chosen[order[np.cumsum(among) - among / 2 <= rest]] = True  # by their middles: `rest` tokens on average
@@ -88,7 +87,7 @@ def sources_of(sources: Any) -> list[MixSource]:
         streams = [MixSource(str(name), _path(folder)) for name, folder in sources.items()]
     else:
         path = _path(sources)
-        names = _column(Shards.open(path).split("train"), "source").unique().to_pylist()
+        names = read_column(Shards.open(path).split("train"), "source").unique().to_pylist()
         streams = [MixSource(name, path, name) for name in sorted(names)]
     if not streams:
         msg = "there are no sources to mix; give {name: folder of token shards}"
@@ -101,9 +100,8 @@ def sources_of(sources: Any) -> list[MixSource]:
                 f"encode one of them again with the other's dtype="
             )
             raise PlanError(msg)
-        ours, theirs = ({"tokenizer": {}} | s.shards.manifest for s in (first, other))
-        same_sizes = all(ours[name] == theirs[name] for name in ("vocab_size", "eot"))
-        if not same_sizes or ours["tokenizer"].get("hash") != theirs["tokenizer"].get("hash"):
+        ours, theirs = ((s.shards.vocab_size, s.shards.eot, s.shards.tokenizer_hash) for s in (first, other))
+        if ours != theirs:
             msg = (
                 f"{first.name} and {other.name} were encoded with different tokenizers, so one id means different "
                 f"tokens; encode {other.name} again with {first.path}/tokenizer.json"
@@ -116,12 +114,6 @@ def lengths_of(side: Shards) -> Numbers:
     """Return the number of tokens of each document, separators included."""
     ends = [np.asarray(side.ends(i)).astype(np.int64) for i in range(len(side.shards))]
     return np.concatenate([np.zeros(0, np.int64), *(np.diff(e, prepend=0) for e in ends)])
-
-
-def _column(side: Shards, name: str) -> pa.ChunkedArray:
-    """Return the column "id" or "source" of all documents of a split."""
-    none = pa.table({name: pa.array([], {"id": pa.uint64(), "source": pa.string()}[name])})
-    return pa.concat_tables([none, *(read_docs(str(side.path), s["name"], [name]) for s in side.shards)])[name]
 
 
 def _path(source: Any) -> str:

@@ -7,7 +7,6 @@ shards of the sources; all sources are read from start to end.
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,34 +16,37 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.output.layout import ORIGIN, Folder
+from dataprep.core.output.commit import Work
+from dataprep.core.output.staging import Staging
+from dataprep.core.output.state import MixedFolder, Origin, TokenizerFile, TokenShard
 from dataprep.core.run.runner import runner_of
-from dataprep.errors import CorruptShard, PlanError, counted, redacted
-from dataprep.store import files, lease
+from dataprep.errors import CorruptShard, PlanError, redacted
+from dataprep.store import files
+from dataprep.store.atomic import read_bytes
 from dataprep.store.key import key
-from dataprep.tokens.shards.claim import (
+from dataprep.tokens.shard_format import content_hash
+from dataprep.tokens.shards.folder import (
+    begin,
     check_shard_tokens,
-    claim,
-    finished,
+    commit,
     local_folder,
     own_tokenizer,
-    same_settings,
+    pieces_of,
     shard_once,
-    swept,
+    write_files,
+    write_sizes,
 )
 from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
-from dataprep.tokens.shards.writer import Writer, arrange, copy_ranges, write_manifest
+from dataprep.tokens.shards.writer import Writer, arrange, copy_ranges
 from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.encoder import size_in_bytes
-from dataprep.tokens.vocabulary.place import TOKENIZER, write_folder
+from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
 
 from .sources import MixSource, Numbers, lengths_of
 
 if TYPE_CHECKING:
     from dataprep.core.run.runner import Runner
-
-log = logging.getLogger("dataprep")
 
 PLANNED = "tokens by source"
 VERSION = 2  # increased if the same mixture has other bytes
@@ -76,63 +78,33 @@ def write_mixture(
     if files.real(folder) in [files.real(s.path) for s in streams]:
         msg = f"{folder} is one of the sources; give another folder as out"
         raise PlanError(msg)
-    inputs = [[s.name, s.only, [list(e.items()) for e in s.shards.shards]] for s in streams]
+    first = streams[0].shards
+    inputs = [[s.name, s.only, [_content(entry) for entry in s.shards.shards]] for s in streams]
     recipe = key([VERSION, inputs, dict(got), seed, shard_tokens, described(got)])
-    made = finished(folder, recipe)
-    if made is not None:
-        return made
-    with lease.held(folder):
-        settings = _settings(got, seed, shard_tokens)
-        made = claim(
-            folder, recipe, replace=replace, settings=settings,
-            accepts=lambda found: _only_content_changed(folder, streams, found, settings, described(got).get("asked")),
-        )  # fmt: skip
-        return made or _write(streams, got, folder, seed, shard_tokens, runner_of(run), recipe, described)
+    settings = {PLANNED: dict(got), "seed": seed, "shard_tokens": shard_tokens}
+    asked = [VERSION, [s.name for s in streams], described(got).get("asked"), seed, shard_tokens]
+    origin = Origin(
+        sources=tuple(MixedFolder(name=s.name, url=redacted(s.path), root=s.shards.root) for s in streams),
+        work=key([*asked, first.tokenizer_hash, first.manifest.dtype]),
+    )
+    again = "writing the mixture again"
+    with begin(folder, recipe, settings, made_by="mix", replace=replace, origin=origin, again=again) as work:
+        return work.result or _write(streams, got, work, seed, shard_tokens, runner_of(run), described)
 
 
-def _settings(got: Mapping[str, int], seed: int, shard_tokens: int) -> dict[str, Any]:
-    """Return the values that decide a mixture, for the manifest and for messages."""
-    return {"made_by": "mix", PLANNED: dict(got), "seed": seed, "shard_tokens": shard_tokens}
-
-
-def _origin(streams: list[MixSource]) -> dict[str, Any]:
-    """Return the content of origin.json: the folder of each source on this machine, and the hash of its shards."""
-    return {"sources": [{"name": s.name, "url": redacted(s.path), "root": s.shards.root} for s in streams]}
-
-
-def _only_content_changed(
-    folder: str, streams: list[MixSource], found: Mapping[str, Any], settings: Mapping[str, Any], asked: Any
-) -> bool:
-    """Return whether the mixture of the manifest `found` is of the same folders and shares, and the shards are others.
-
-    If so, a warning names the sources. settings, asked: the settings and the wanted shares of the new mixture.
-    """
-    before, now = ({(s["name"], s["url"]): s["root"] for s in origin.get("sources", [])}
-                   for origin in (Folder(folder).origin, _origin(streams)))  # fmt: skip
-    changed = [name for name, url in now if before.get((name, url)) != now[name, url]]
-    planned = (found.get("settings") or {}).get(PLANNED)
-    same = [(found.get("mixture") or {}).get("asked"), found.get("tokenizer"), list(before)] == [
-        asked, streams[0].shards.manifest.get("tokenizer"), list(now)
-    ]  # fmt: skip
-    if not (changed and same and same_settings(found, {**settings, PLANNED: planned})):
-        return False
-    what = f"{len(changed):,} of {counted(len(streams), 'source')} changed since the last run: {', '.join(changed)}"
-    log.warning("%s; writing the mixture again", what)
-    return True
+def _content(entry: TokenShard) -> list[Any]:
+    """Return what decides the documents of a shard, whatever its generation."""
+    totals = [entry.tokens, entry.documents, entry.bytes]
+    return [entry.first_name, entry.split, *totals, entry.hash, entry.ends_hash, entry.docs_hash, entry.mask_hash]
 
 
 def _write(
-    streams: list[MixSource], got: Mapping[str, int], folder: str, seed: int, shard_tokens: int, run: Runner,
-    recipe: str, described: Callable[[Mapping[str, int]], dict[str, Any]],
+    streams: list[MixSource], got: Mapping[str, int], work: Work[Shards], seed: int, shard_tokens: int, run: Runner,
+    described: Callable[[Mapping[str, int]], dict[str, Any]],
 ) -> Shards:  # fmt: skip
-    """Write the shards into `folder`, which `claim` prepared for `recipe`."""
-    first = streams[0].shards
-    files.write_state(Folder(folder).path(ORIGIN), _origin(streams))
-    if own_tokenizer(first) is not None:
-        with files.open_raw(files.join(streams[0].path, TOKENIZER)) as f:
-            data = f.read()
-        write_folder(folder, {TOKENIZER: data})
-    pieces = files.join(folder, f"pieces-{recipe[:8]}")
+    """Write the shards, and make them the result of `work`."""
+    first, pieces = streams[0].shards, pieces_of(work)
+    tokenizer = _tokenizer(first, work)
     written: dict[str, int] = {}
     shards: list[MixedShard] = []
     for side in SIDES:
@@ -143,20 +115,25 @@ def _write(
         for number, ((_, start, stop),) in enumerate(arrange([np.cumsum(lengths)], shard_tokens)):
             shards.append(MixedShard(side, number, start, stop))
     light = tuple(dataclasses.replace(s) for s in streams)  # without their caches, for workers
-    task = WriteMixedShard(out=folder, pieces=pieces, streams=light, dtype=first.manifest["dtype"], key=recipe)
-    entries = list(run.map(task, shards, "mix"))
-    kept = ("vocab_size", "eot", "dtype", "special", "tokenizer")
-    write_manifest(
-        folder,
-        entries,
-        **{name: first.manifest[name] for name in kept if name in first.manifest},
-        token_bytes=first.token_bytes,
-        split={s.name: s.shards.manifest.get("split") for s in streams},
-        mixture=described(written),
-        settings=_settings(got, seed, shard_tokens),
-        recipe=recipe,
+    task = WriteMixedShard(
+        places=work.files, pieces=pieces, streams=light, dtype=first.manifest.dtype, key=work.recipe.key
     )
-    return swept(Shards.open(folder))
+    entries = list(run.map(task, shards, "mix"))
+    return commit(
+        work, entries, dtype=first.manifest.dtype, vocab_size=first.vocab_size, eot=first.eot,
+        special=first.manifest.special, tokenizer=tokenizer, **write_sizes(work, first.token_bytes),
+        split={s.name: s.shards.manifest.split for s in streams}, mixture=described(written),
+    )  # fmt: skip
+
+
+def _tokenizer(first: Shards, work: Work[Shards]) -> TokenizerFile | None:
+    """Copy the tokenizer of the sources; return its entry in the manifest. Raises CorruptShard if it is another one."""
+    if own_tokenizer(first) is None:
+        return first.manifest.tokenizer and TokenizerFile(hash=first.tokenizer_hash)
+    data = first.read(first.tokenizer_file.name, read_bytes)
+    check_place(work.out, {TOKENIZER: data})
+    name = files.name_of(write_files(work, {TOKENIZER: data})[TOKENIZER])
+    return TokenizerFile(file=name, hash=first.tokenizer_hash, file_hash=content_hash(data))
 
 
 @dataclass(frozen=True)
@@ -173,19 +150,20 @@ class MixedShard:
 class WriteMixedShard:
     """The task that writes one token shard of a mixture, unless its receipt (record of finished work) exists.
 
-    out: the folder of the shards. pieces: the folder of the receipts. streams: the sources. dtype: type of the ids.
-    key: hash of all that decides the mixture.
+    places: where the shards are written. pieces: the folder of the receipts. streams: the sources. dtype: type of the
+    ids. key: hash of all that decides the mixture.
     """
 
-    out: str
+    places: Staging
     pieces: str
     streams: tuple[MixSource, ...]
     dtype: str
     key: str
 
-    def __call__(self, job: MixedShard) -> dict[str, Any]:
+    def __call__(self, job: MixedShard) -> TokenShard:
         """Write the shard `job`, unless a receipt shows that it exists; return its entry in the manifest."""
-        writer = Writer(self.out, job.side, job.number, dtype=self.dtype)
+        at = self.places
+        writer = Writer(at.home, job.side, job.number, dtype=self.dtype, generation=at.generation)
         return shard_once(self.pieces, key([self.key, job]), writer, lambda shard: self._fill(shard, job))
 
     def _fill(self, shard: Writer, job: MixedShard) -> None:
@@ -212,7 +190,7 @@ class _Copier:
     def __init__(self, streams: tuple[MixSource, ...], side: str) -> None:
         self.streams = streams
         self.sides = [s.shards.split(side) for s in streams]
-        self.before = [np.cumsum([0, *(e["documents"] for e in side.shards)]) for side in self.sides]
+        self.before = [np.cumsum([0, *(e.documents for e in side.shards)]) for side in self.sides]
         self.masked = any(m is not None for side in self.sides for m in side.masks())
         self.tables: dict[int, tuple[int, pa.Table]] = {}  # the last table read of each stream: they are read in order
 
@@ -257,7 +235,7 @@ class _Copier:
         held = self.tables.get(stream)
         if held is None or held[0] != i:
             side, name = self.sides[stream], self.streams[stream]
-            table = read_docs(str(side.path), side.shards[i]["name"], ["id", "source"])
+            table = read_docs(side, i, ["id", "source"])
             if name.only is None:
                 names = pc.binary_join_element_wise(pa.scalar(name.name), table["source"], "/")
                 table = table.set_column(1, "source", names)

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from dataprep.core.output.audit import BYTES, CELL, Scan, Strings
-from dataprep.core.output.layout import Folder
 from dataprep.store import files
-from dataprep.tokens.shard_format import DTYPES, ENDS
+from dataprep.tokens.shard_format import ENDS
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+
+from .shard import Shards
 
 BLOCK = 1 << 20  # tokens
 OVERLAP = 256  # tokens of the block before, for a name at the border of two blocks
@@ -19,8 +20,8 @@ OVERLAP = 256  # tokens of the block before, for a name at the border of two blo
 
 def decoded(url: str) -> Iterator[Strings]:
     """Yield the text of a file of tokens, to be searched for names, a million tokens at a time."""
-    home = url.rpartition("/")[0]
-    tok, dtype = Tokenizer.load(home), DTYPES[Folder(home).manifest["dtype"]]
+    shards = Shards.open(url.rpartition("/")[0], sizes=False)
+    tok, dtype = Tokenizer.load(str(shards.tokenizer_file)), shards.dtype
     tokens = np.frombuffer(_data(url), dtype)
     for first in range(0, len(tokens), BLOCK):
         yield Strings(f"tokens from {first:,}", CELL, [tok.decode(tokens[max(0, first - OVERLAP) : first + BLOCK])])

@@ -2,7 +2,7 @@
 
 Each task of the first pass encodes one part of the documents into intermediate files (pieces). Each task of the second
 pass joins pieces to one shard, so that sizes and numbers of shards do not depend on the parts. Both passes write
-receipts (records of finished work); the manifest is written last and completes the folder.
+receipts (records of finished work). All files are made in OUT/_unfinished; shards that they replace stay until then.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from dataclasses import replace as replace_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,15 +21,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.inputs import origin as inputs
+from dataprep.core.inputs.origin import origin_of
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import check_dataset
 from dataprep.core.output import forget_list
-from dataprep.core.output.changed import only_content
-from dataprep.core.output.claim import check_apart
+from dataprep.core.output.layout import FORGET_LIST
 from dataprep.core.run.passes import Pass
+from dataprep.core.run.plan import check_apart, hides_input, shards_of_datasets
 from dataprep.core.run.runner import runner_of
-from dataprep.store import files, lease
+from dataprep.store import files
 from dataprep.store.key import key
 from dataprep.tokens.dialogue import COLUMN, encode_dialogues
 from dataprep.tokens.shard_format import DTYPES, SHARD_TOKENS, token_dtype
@@ -37,20 +38,19 @@ from dataprep.tokens.templates import Template
 from dataprep.tokens.vocabulary.characters import Characters
 from dataprep.tokens.vocabulary.loaded import keep_loaded, load_once
 from dataprep.tokens.vocabulary.openers import tokenizer_for
-from dataprep.tokens.vocabulary.place import TOKENIZER, check_place, write_folder
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .checks import check_sides, check_split, template_for
-from .claim import check_shard_tokens, claim, finished, local_folder, same_settings, swept, vocabulary_fields
+from .folder import begin, check_shard_tokens, commit, local_folder, pieces_of, write_vocabulary
 from .pieces import KINDS, Assemble, PieceWriter, shard_plans
 from .shard import Shards
 from .special_in_text import count_special, spelled_by
-from .writer import write_manifest
 
 if TYPE_CHECKING:
     from dataprep.core.model.batch import Ids
     from dataprep.core.model.dataset import Dataset
     from dataprep.core.model.part import Part
+    from dataprep.core.output.commit import Work
     from dataprep.core.run.runner import Runner
 
 log = logging.getLogger("dataprep")
@@ -80,7 +80,7 @@ def encode(
         tokenizer: a Tokenizer, the path of one (`Tokenizer.load`), or an object of the libraries `tokenizers`,
             `tiktoken`, `sentencepiece` or `transformers`.
         out: a local folder (shards are memory-mapped); interrupted work in it is resumed. It needs twice the disk
-            space of the shards while it runs.
+            space of the shards while it runs, beside the shards that it replaces, if there are any.
         val: share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to `train_bpe`.
         split_seed: as in `train_bpe`.
         run: a Runner; the default is `dp.Serial()`.
@@ -89,8 +89,9 @@ def encode(
             by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
         dtype: "uint32" for a vocabulary over 65,536.
         shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
-        replace: overwrite shards in `out` that were made from other documents or with other settings. If only the
-            content of the same input files, or of the same Dataset, is another, this is not needed.
+        replace: replace shards in `out` that were made from other documents or with other settings; they stay
+            complete until the new ones are. If only the content of the same input files, or of the same Dataset, is
+            another, this is not needed.
 
     An empty document is kept as its separator only, so that documents and rows of the Dataset agree one to one.
 
@@ -112,49 +113,36 @@ def encode(
     check_split(tok, split)
     written_by = template_for(docs, tok, template)
     layout = ShardLayout(split=split, template=written_by, dtype=dtype, shard_tokens=shard_tokens)
-    recipe = key([VERSION, docs.key, tok.hash, layout])
-    dropped = forget_list.wanted(docs, folder)
-    made = finished(folder, recipe, dropped)
-    if made is not None:
-        return made
-    with lease.held(folder):
-        settings = layout.settings(tok)
-        again = "encoding all documents again"
-        made = claim(
-            folder, recipe, replace=replace, settings=settings, dropped=dropped, docs=docs,
-            accepts=lambda found: same_settings(found, settings) and only_content(folder, docs, again),
-        )  # fmt: skip
-        return made or _encode(docs, tok, folder, layout, runner_of(run), recipe, dropped)
+    dropped = forget_list.wanted(shards_of_datasets(docs), folder)
+    with begin(
+        folder, key([VERSION, docs.key, tok.hash, layout]), layout.settings(tok), made_by="encode", replace=replace,
+        dropped=dropped, origin=origin_of(docs, [VERSION, tok.hash, layout]), private=hides_input(docs),
+        again="encoding all documents again",
+    ) as work:  # fmt: skip
+        return work.result or _encode(docs, tok, work, layout, runner_of(run), dropped)
 
 
 def _encode(
-    docs: Dataset, tok: Tokenizer, folder: str, layout: ShardLayout, run: Runner, recipe: str, dropped: Ids
+    docs: Dataset, tok: Tokenizer, work: Work[Shards], layout: ShardLayout, run: Runner, dropped: Ids
 ) -> Shards:
-    """Write the shards into `folder`, which `claim` prepared for `recipe`, without the documents `dropped`."""
-    inputs.write(docs, folder)
-    noted = dict[str, Any](recipe=recipe, **forget_list.noted(dropped))
-    pieces = files.join(folder, f"pieces-{key(noted)[:8]}")
-    check_place(folder, {TOKENIZER: tok.file})
-    url = keep_loaded(write_folder(folder, tok.written), tok)
-    work = key([VERSION, tok.hash, layout])
-    task = EncodePart(out=pieces, key=work, tokenizer=url, hash=tok.hash, layout=layout)
+    """Write the shards without the documents `dropped`, and make them the result of `work`."""
+    if len(dropped):
+        listed = files.join(work.out, FORGET_LIST)
+        docs = docs.of(replace_(part, forgotten=listed) for part in docs.parts)
+    pieces = pieces_of(work)
+    url, vocabulary = write_vocabulary(work, tok)
+    task = EncodePart(
+        out=pieces, key=key([VERSION, tok.hash, layout]), tokenizer=keep_loaded(url, tok), hash=tok.hash, layout=layout
+    )
     if run.workers > 1:
         tok.encode_batch(["compiled once, before workers start"])
-    receipts = list(run.map(task, forget_list.without(docs, folder, dropped).tasks, "encode"))
-    assemble = Assemble(out=folder, pieces=pieces, dtype=layout.dtype)
+    receipts = list(run.map(task, docs.tasks, "encode"))
+    assemble = Assemble(out=work.files.home, pieces=pieces, dtype=layout.dtype, generation=work.recipe.generation)
     entries = list(run.map(assemble, shard_plans(pieces, receipts, layout.shard_tokens), "join"))
-    write_manifest(
-        folder,
-        entries,
-        dtype=layout.dtype,
-        **vocabulary_fields(folder, tok),
-        split=asdict(layout.split),
-        **chat_fields(layout.template, receipts),
-        special_in_text=spelled_by(receipts),
-        settings=layout.settings(tok),
-        **noted,
-    )
-    shards = swept(Shards.open(folder))
+    shards = commit(
+        work, entries, dtype=layout.dtype, **vocabulary, split=asdict(layout.split),
+        **chat_fields(layout.template, receipts), special_in_text=spelled_by(receipts), forgotten=work.recipe.forgotten,
+    )  # fmt: skip
     check_sides(shards, layout.split, docs.stats.emptied)
     return shards
 
@@ -184,7 +172,7 @@ class ShardLayout:
         """Return the values that decide the shards of documents, for the manifest and for messages."""
         template = None if self.template is None else self.template.source
         shown = {"template": template, "dtype": self.dtype, "shard_tokens": self.shard_tokens}
-        return {"made_by": "encode", "tokenizer": tok.hash[:8], **asdict(self.split), **shown}
+        return {"tokenizer": tok.hash[:8], **asdict(self.split), **shown}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from dataprep.core.output import owned
+from dataprep.core.output.state import TokenShard
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import PlanError
 from dataprep.store import files, lease, receipts
@@ -29,7 +30,7 @@ from dataprep.store.key import key
 from dataprep.tokens.shard_format import ENDS
 from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
 
-from .claim import local_folder, own_tokenizer
+from .folder import local_folder, own_tokenizer
 from .shard import Shards
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def export(
     if os.path.realpath(folder) == os.path.realpath(found.path):
         msg = f"{folder} holds the shards themselves; give another folder as out"
         raise PlanError(msg)
-    if to != "datatrove" and any("mask_hash" in s for s in found.shards):
+    if to != "datatrove" and any(s.has_mask for s in found.shards):
         log.warning("%s does not store loss masks, so they are omitted", to)
     with lease.held(folder):
         jobs = list(FORMS[to](found, folder))
@@ -89,9 +90,9 @@ def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> N
     """Raise StaleOutput if files that an export writes are in `folder` and are somebody else's."""
     heads = tuple(f"{os.path.basename(job.path)}." for job in jobs)
     owned.refuse(folder, owned.foreign(folder, [name for name in files.listdir(folder) if name.startswith(heads)]))
-    tokenizer = files.join(str(shards.path), TOKENIZER)
-    if jobs and jobs[0].write is _nanogpt and files.exists(tokenizer):
-        with files.open_raw(tokenizer) as f:
+    tokenizer = shards.tokenizer_file
+    if jobs and jobs[0].write is _nanogpt and tokenizer.exists():
+        with files.open_raw(str(tokenizer)) as f:
             check_place(folder, {TOKENIZER: f.read()})
 
 
@@ -122,14 +123,14 @@ class ExportFile:
     path: str  # without suffix
 
     @property
-    def entries(self) -> list[tuple[int, dict[str, Any]]]:
+    def entries(self) -> list[tuple[int, TokenShard]]:
         """The shards to write, as pairs (number among all shards of the folder, entry in the manifest)."""
-        return [(i, s) for i, s in enumerate(self.shards.shards) if s["name"] in self.names]
+        return [(i, s) for i, s in enumerate(self.shards.shards) if s.name in self.names]
 
     @property
     def n_tokens(self) -> int:
         """The number of tokens of the shards in `names`."""
-        return sum(int(s["tokens"]) for _, s in self.entries)
+        return sum(s.tokens for _, s in self.entries)
 
     @property
     def n_bytes(self) -> int:
@@ -141,19 +142,19 @@ class ExportFile:
 
     def done(self) -> list[str]:
         """Write the files, unless a receipt (record of finished work) shows that they exist; return their paths."""
-        made_of = [(s["name"], s["hash"], s["ends_hash"], s.get("mask_hash")) for _, s in self.entries]
+        made_of = [(s.first_name, s.hash, s.ends_hash, s.mask_hash) for _, s in self.entries]
         form = self.write.__name__.lstrip("_")
         url = files.join(os.path.dirname(self.path), "receipts", form, f"{os.path.basename(self.path)}.json")
-        recipe = key([VERSION, self.write.__name__, self.shards.manifest["dtype"], self.shards.eot, made_of])
+        recipe = key([VERSION, self.write.__name__, self.shards.manifest.dtype, self.shards.eot, made_of])
         receipt = receipts.once(url, recipe, lambda: {"files": self.write(self)})
         return [files.join(os.path.dirname(self.path), os.path.basename(f["name"])) for f in receipt["files"]]
 
-    def copy(self, f: IO[bytes], entry: dict[str, Any], kind: str = "bin", n_bytes: int = sys.maxsize) -> None:
+    def copy(self, f: IO[bytes], entry: TokenShard, kind: str = "bin", n_bytes: int = sys.maxsize) -> None:
         """Append a file of a shard, or its first `n_bytes` bytes, to the open file `f`.
 
         entry: the shard's entry in the manifest. kind: the suffix of the file to copy, "bin" or "msk".
         """
-        with files.open_raw(files.join(str(self.shards.path), f"{entry['name']}.{kind}")) as source:
+        with files.open_raw(str(self.shards.file(f"{entry.name}.{kind}"))) as source:
             while n_bytes > 0 and (block := source.read(min(n_bytes, COPY_BYTES))):
                 f.write(block)
                 n_bytes -= len(block)
@@ -165,25 +166,25 @@ class ExportFile:
 def _llmc_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
     counted: dict[str, int] = {}
     for s in shards.shards:
-        if s["tokens"] > LLMC_TOKENS:
-            msg = f"{s['name']} has over {LLMC_TOKENS:,} tokens, llm.c's limit; encode with a smaller shard_tokens="
+        if s.tokens > LLMC_TOKENS:
+            msg = f"{s.name} has over {LLMC_TOKENS:,} tokens, llm.c's limit; encode with a smaller shard_tokens="
             raise PlanError(msg)
-        number = counted.get(s["split"], 0)
-        counted[s["split"]] = number + 1
-        yield ExportFile(_llmc, shards, (s["name"],), files.join(out, f"{s['split']}_{number:06d}"))
+        number = counted.get(s.split, 0)
+        counted[s.split] = number + 1
+        yield ExportFile(_llmc, shards, (s.name,), files.join(out, f"{s.split}_{number:06d}"))
 
 
 def _llmc(job: ExportFile) -> list[str]:
     """Write llm.c's form: in a shard the separator ends a document, there it begins one, so the last is moved first."""
     dtype = job.shards.dtype
     header = np.zeros(LLMC_INTS, "<i4")
-    header[:3] = (*LLMC[job.shards.manifest["dtype"]], job.n_tokens)
+    header[:3] = (*LLMC[job.shards.manifest.dtype], job.n_tokens)
     with files.atomic(f"{job.path}.bin") as f:
         f.write(header.tobytes())
         for _, s in job.entries:
-            if s["tokens"]:
+            if s.tokens:
                 f.write(dtype.type(job.shards.eot).tobytes())
-                job.copy(f, s, n_bytes=(s["tokens"] - 1) * dtype.itemsize)
+                job.copy(f, s, n_bytes=(s.tokens - 1) * dtype.itemsize)
     return [f"{job.path}.bin"]
 
 
@@ -200,8 +201,8 @@ def _megatron_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
 
 def _megatron(job: ExportFile) -> list[str]:
     """Write each document as a sequence with its separator; the index has lengths, byte offsets, document bounds."""
-    code, itemsize = MEGATRON[job.shards.manifest["dtype"]], np.uint64(job.shards.dtype.itemsize)
-    n = sum(int(s["documents"]) for _, s in job.entries)
+    code, itemsize = MEGATRON[job.shards.manifest.dtype], np.uint64(job.shards.dtype.itemsize)
+    n = sum(s.documents for _, s in job.entries)
     with files.atomic(f"{job.path}.bin") as f:
         for _, s in job.entries:
             job.copy(f, s)
@@ -222,14 +223,14 @@ def _ranges(job: ExportFile) -> Iterator[tuple[Any, Any]]:
     for i, s in job.entries:
         ends = np.asarray(job.shards.ends(i)) + before
         yield np.append(np.array([before], ENDS), ends)[:-1], ends
-        before += np.uint64(s["tokens"])
+        before += np.uint64(s.tokens)
 
 
 # -- datatrove and nanotron
 
 
 def _datatrove_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
-    return (ExportFile(_datatrove, shards, (s["name"],), files.join(out, s["name"])) for s in shards.shards)
+    return (ExportFile(_datatrove, shards, (s.name,), files.join(out, s.first_name)) for s in shards.shards)
 
 
 def _datatrove(job: ExportFile) -> list[str]:
@@ -237,13 +238,13 @@ def _datatrove(job: ExportFile) -> list[str]:
     ((_, s),) = job.entries
     path, suffixes = f"{job.path}.ds", ["", ".index", ".metadata"]
     for kind, suffix in (("bin", ""), ("idx", ".index"), ("msk", ".loss")):
-        if kind != "msk" or "mask_hash" in s:
+        if kind != "msk" or s.has_mask:
             with files.atomic(path + suffix) as f:
                 job.copy(f, s, kind)
-    suffixes += [".loss"] if "mask_hash" in s else []
-    entry = job.shards.manifest.get("tokenizer") or {}
-    name = f"{entry.get('file', 'Unknown Tokenizer')}|{job.shards.dtype.itemsize}"
-    files.write_bytes(f"{path}.metadata", f"{name}\n{s['tokens']}\n{_rounded(s['tokens'])}".encode())
+    suffixes += [".loss"] if s.has_mask else []
+    known = job.shards.manifest.tokenizer is not None
+    name = f"{TOKENIZER if known else 'Unknown Tokenizer'}|{job.shards.dtype.itemsize}"
+    files.write_bytes(f"{path}.metadata", f"{name}\n{s.tokens}\n{_rounded(s.tokens)}".encode())
     return [path + suffix for suffix in suffixes]
 
 
@@ -257,8 +258,8 @@ def _rounded(n: int) -> str:
 
 
 def _nanogpt_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
-    if shards.manifest["dtype"] != "uint16":
-        log.warning("nanoGPT reads uint16; these files are %s: change its np.memmap", shards.manifest["dtype"])
+    if shards.manifest.dtype != "uint16":
+        log.warning("nanoGPT reads uint16; these files are %s: change its np.memmap", shards.manifest.dtype)
     own_tokenizer(shards)  # raises if it is another one: it is copied
     return (ExportFile(_nanogpt, shards, names, files.join(out, split)) for split, names in _by_split(shards))
 
@@ -272,18 +273,18 @@ def _nanogpt(job: ExportFile) -> list[str]:
 
 def _tokenizer(job: ExportFile) -> list[str]:
     """Copy the tokenizer to the output folder, since the files do not identify it."""
-    source = files.join(str(job.shards.path), "tokenizer.json")
+    source = str(job.shards.tokenizer_file)
     if not files.exists(source):
         return []
-    url = files.join(os.path.dirname(job.path), "tokenizer.json")
+    url = files.join(os.path.dirname(job.path), TOKENIZER)
     with files.open_raw(source) as tokenizer, files.atomic(url) as f:
         shutil.copyfileobj(tokenizer, f)
     return [url]
 
 
 def _by_split(shards: Shards) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for split in dict.fromkeys(s["split"] for s in shards.shards):
-        yield split, tuple(s["name"] for s in shards.shards if s["split"] == split)
+    for split in dict.fromkeys(s.split for s in shards.shards):
+        yield split, tuple(s.name for s in shards.shards if s.split == split)
 
 
 FORMS: dict[str, Callable[[Shards, str], Iterator[ExportFile]]] = {

@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.core.output.staging import Staging
+from dataprep.core.output.state import TokenShard
 from dataprep.errors import PlanError, ReadError
-from dataprep.store import files, hashes, lease
+from dataprep.store import files, hashes
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import DTYPES, ENDS, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SIDES
-from dataprep.tokens.vocabulary.place import TOKENIZER, check_place, write_folder
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
-from .claim import check_shard_tokens, claim, local_folder, swept, vocabulary_fields
 from .export import COPY_BYTES, LLMC, LLMC_INTS
+from .folder import begin, check_shard_tokens, commit, local_folder, write_vocabulary
 from .shard import Shards
-from .writer import Writer, arrange, copy_ranges, write_manifest
+from .writer import Writer, arrange, copy_ranges
 
 log = logging.getLogger("dataprep")
 
@@ -52,7 +53,7 @@ def import_tokens(
             replaced by `<|endoftext|>`.
         dtype: "uint32" if nanoGPT files hold four bytes per token; llm.c's headers state it.
         shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
-        replace: overwrite shards in `out` that were made from other files or with other settings.
+        replace: replace shards in `out` that were made from other files or with other settings.
 
     In nanoGPT's files a separator ends a document, in llm.c's it begins one; the result is the same. A document's id is
     `file:position`, the number of its file and of its first token; tokens after the last separator form a document too.
@@ -76,25 +77,16 @@ def import_tokens(
     prints = [(b.side, hashes.fingerprint(b.url)) for b in found]
     recipe = key(["import", VERSION, prints, tok.hash, separator, dtype, shard_tokens])
     shown = {"eot": separator, "dtype": dtype, "shard_tokens": shard_tokens}
-    settings = {"made_by": "import", "tokenizer": tok.hash[:8], **shown}
-    with lease.held(folder):
-        made = claim(folder, recipe, replace=replace, settings=settings)
-        if made is not None:
-            return made
-        check_place(folder, {TOKENIZER: tok.file})
-        write_folder(folder, tok.written)
-        written = (_write(found, side, tok, separator, folder, dtype, shard_tokens) for side in SIDES)
-        entries = [entry for some in written for entry in some]
-        write_manifest(
-            folder,
-            entries,
-            dtype=dtype,
-            **vocabulary_fields(folder, tok),
-            imported=[{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found],
-            settings=settings,
-            recipe=recipe,
-        )
-        return swept(Shards.open(folder))
+    settings = {"tokenizer": tok.hash[:8], **shown}
+    with begin(folder, recipe, settings, made_by="import", replace=replace) as work:
+        if work.result is not None:
+            return work.result
+        _, vocabulary = write_vocabulary(work, tok)
+        entries = [
+            one for side in SIDES for one in _write(found, side, tok, separator, work.files, dtype, shard_tokens)
+        ]
+        imported = [{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found]
+        return commit(work, entries, dtype=dtype, **vocabulary, imported=imported)
 
 
 @dataclass(frozen=True)
@@ -210,8 +202,8 @@ def _side(name: str) -> str:
 
 
 def _write(
-    found: Sequence[_Bin], side: str, tok: Tokenizer, separator: int, out: str, dtype: str, shard_tokens: int
-) -> Iterator[dict[str, Any]]:
+    found: Sequence[_Bin], side: str, tok: Tokenizer, separator: int, places: Staging, dtype: str, shard_tokens: int
+) -> Iterator[TokenShard]:
     """Write the shards of one split; yield their entries."""
     bins = [b for b in found if b.side == side]
     known = [b.ends(tok, separator) for b in bins]
@@ -220,7 +212,7 @@ def _write(
             log.warning("%s has no separator %d, so it is one document; eot= names another one", b.url, separator)
     cut = [ends - np.uint64(begins) for ends, begins in known]
     for number, runs in enumerate(arrange(cut, shard_tokens)):
-        with Writer(out, side, number, dtype=dtype) as shard:
+        with Writer(places.home, side, number, dtype=dtype, generation=places.generation) as shard:
             for i, start, stop in runs:
                 _copy(shard, bins[i], cut[i], known[i][1], (start, stop), tok, separator)
         yield shard.entry

@@ -18,13 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core.model import batch as B
+from dataprep.core.output.state import TokenShard
 from dataprep.errors import CorruptShard, raise_if_short
 from dataprep.store import files
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import DTYPES
 from dataprep.tokens.split import SIDES
 
-from .claim import shard_once
+from .folder import shard_once
 from .writer import Writer, arrange, copy_ranges
 
 BLOCK_TOKENS = 1 << 22  # copied at a time
@@ -135,16 +136,18 @@ def shard_plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: i
 class Assemble:
     """The task that writes one token shard from files of encoded documents (pieces), unless it is finished already.
 
-    out: the folder of the shards. pieces: the folder of the pieces. dtype: type of the token ids.
+    out: the folder for the shards. pieces: the folder of the pieces. dtype: type of the token ids. generation: of the
+    shards, see `Recipe`.
     """
 
     out: str
     pieces: str
     dtype: str
+    generation: int = 1
 
-    def __call__(self, plan: ShardPlan) -> dict[str, Any]:
+    def __call__(self, plan: ShardPlan) -> TokenShard:
         """Write the shard `plan`, unless a receipt shows that it exists; return its entry in the manifest."""
-        writer = Writer(self.out, plan.side, plan.number, dtype=self.dtype)
+        writer = Writer(self.out, plan.side, plan.number, dtype=self.dtype, generation=self.generation)
         return shard_once(self.pieces, key(plan.runs), writer, lambda shard: self._fill(shard, plan))
 
     def _fill(self, shard: Writer, plan: ShardPlan) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, DataprepError, raise_if_short
-from dataprep.store import files
+from dataprep.errors import CorruptShard, DataprepError, Replaced, raise_if_short
 from dataprep.tokens.shard_format import AGAIN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .shard import Shards
 
 COLUMNS = ("id", "source", "start", "stop")
 
@@ -54,35 +59,41 @@ def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], so
     return bytes(sink.getvalue())
 
 
-def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Table:
-    """Return the table of a token shard's documents, in order. Raises CorruptShard if the file is not such a table.
+def read_docs(shards: Shards, number: int, columns: Sequence[str] = COLUMNS) -> pa.Table:
+    """Return the table of the documents of shard number `number`, in order; columns: names of the columns to read.
 
-    path: the folder. name: the shard's name, such as "train-00000". columns: names of the columns to read.
+    Raises CorruptShard if the file is not such a table.
     """
-    url = files.join(path, f"{name}.docs.parquet")
-    try:
-        with files.open_arrow(url) as f:
+    name = f"{shards.shards[number].name}.docs.parquet"
+
+    def table(path: Path) -> pa.Table:
+        with pa.OSFile(os.fsencode(path)) as f:
             return pq.read_table(f, columns=list(columns))
+
+    try:
+        return shards.read(name, table)
+    except Replaced:
+        raise
     except (DataprepError, pa.ArrowException, OSError) as e:
         raise_if_short(e)
-        msg = f"{url} is not the table that was written ({str(e).splitlines()[0]}); {AGAIN}"
+        msg = f"{shards.path / name} is not the table that was written ({str(e).splitlines()[0]}); {AGAIN}"
         raise CorruptShard(msg) from e
 
 
-def document_in(path: str, entry: dict[str, Any], k: int, row: int) -> Document:
-    """Return the facts about one document: number `row` of a token shard, and number `k` of the folder `path`.
-
-    entry: the shard's entry in the manifest.
-    """
-    found = read_docs(path, entry["name"]).slice(row, 1).to_pylist()[0]
-    return Document(k=k, split=entry["split"], shard=entry["name"], row=row, **found)
+def read_column(shards: Shards, name: str) -> pa.ChunkedArray:
+    """Return the column "id" or "source" of all documents."""
+    none = pa.table({name: pa.array([], {"id": pa.uint64(), "source": pa.string()}[name])})
+    return pa.concat_tables([none, *(read_docs(shards, i, [name]) for i in range(len(shards.shards)))])[name]
 
 
-def numbers_of(path: str, shards: Sequence[dict[str, Any]], id_: int) -> list[int]:
-    """Return the numbers, among all documents of the folder `path`, of the documents with the id `id_`.
+def document_in(shards: Shards, number: int, k: int, row: int) -> Document:
+    """Return the facts about one document: row `row` of shard number `number`, and number `k` of all documents."""
+    entry = shards.shards[number]
+    found = read_docs(shards, number).slice(row, 1).to_pylist()[0]
+    return Document(k=k, split=entry.split, shard=entry.name, row=row, **found)
 
-    In a mixture there may be several. shards: the shards' entries in the manifest, in order.
-    """
-    ids = [read_docs(path, s["name"], ["id"])["id"].to_numpy() for s in shards]
-    numbers: list[int] = np.flatnonzero(np.concatenate([np.zeros(0, np.uint64), *ids]) == np.uint64(id_)).tolist()
+
+def numbers_of(shards: Shards, id_: int) -> list[int]:
+    """Return the numbers, among all documents, of the documents with the id `id_`; a mixture may have several."""
+    numbers: list[int] = np.flatnonzero(read_column(shards, "id").to_numpy() == np.uint64(id_)).tolist()
     return numbers

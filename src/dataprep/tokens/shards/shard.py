@@ -6,7 +6,9 @@
     DIR/train-00000.msk         uint8 per token: 1 if it counts in the loss; only in folders with masks
     DIR/train-00000.docs.parquet  id, source, start, stop: the tokens [start, stop) of each document, without separator
     DIR/token_bytes.npy         bytes of text per id (0 for special tokens), for a loss in bits per byte
+    DIR/_replaced/              the files of shards that were replaced, for those who opened them before
 
+A replaced folder has names such as train-00000.g2.bin, which the manifest lists.
 Every document is followed by `<|endoftext|>` and is in one shard. An empty document is its separator only, so that
 documents and rows of the Dataset agree one to one. Reading needs numpy only; `.docs.parquet` is written with pyarrow.
 """
@@ -16,22 +18,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.errors import CorruptShard, PlanError, counted
+from dataprep.core.output.state import TOKENS, TokenManifest, TokenShard
+from dataprep.errors import CorruptShard, PlanError, Replaced, counted
 from dataprep.store.atomic import read_bytes
 from dataprep.store.checksum import checked
 from dataprep.tokens.shard_format import (
     AGAIN,
     DTYPES,
     ENDS,
-    KIND,
-    VERSION,
     content_hash,
     load_array,
     unlike_written,
@@ -40,8 +42,11 @@ from dataprep.tokens.shard_format import (
 if TYPE_CHECKING:
     from .provenance import Document
 
+T = TypeVar("T")
 Tokens = npt.NDArray[Any]  # uint16 or uint32, as in the manifest
 Ends = npt.NDArray[np.uint64]
+MANIFEST, TOKENIZER, REPLACED = "manifest.json", "tokenizer.json", "_replaced"
+TRIES = 5  # to open a folder while it is replaced
 
 
 class Shards:
@@ -54,13 +59,13 @@ class Shards:
     array([ 464, 2159,   13], dtype=uint16)
     """
 
-    def __init__(self, path: Path, manifest: dict[str, Any], split: str | None = None) -> None:
+    def __init__(self, path: Path, manifest: TokenManifest, split: str | None = None) -> None:
         self.path, self.manifest, self.split_name = path, manifest, split
         #: the manifest's entries of this split, in order: name, split, tokens, documents, bytes, hash
-        self.shards: list[dict[str, Any]] = [s for s in manifest["shards"] if split is None or s["split"] == split]
-        self.dtype = DTYPES[manifest["dtype"]]
-        self.eot: int = manifest["eot"]
-        self.vocab_size: int = manifest["vocab_size"]
+        self.shards = tuple(s for s in manifest.shards if split is None or s.split == split)
+        self.dtype = DTYPES[manifest.dtype]
+        self.eot = manifest.eot
+        self.vocab_size = manifest.vocab_size
         self._rising: set[int] = set()  # shards whose document ends were checked
         self._maps: dict[str, Any] = {}  # the files that are mapped, by name
 
@@ -72,27 +77,16 @@ class Shards:
         PlanError if the folder has no token shards, CorruptShard if they are damaged.
         """
         path = Path(path)
-        try:
-            data = read_bytes(path / "manifest.json")
-            manifest = checked(data, json.loads(data), required=False)  # other programs have a manifest.json, too
-        except (FileNotFoundError, NotADirectoryError) as e:
-            msg = f"{path} has no manifest.json, so it is not a folder of token shards; make one with dp.encode"
-            raise PlanError(msg) from e
-        except (ValueError, RecursionError) as e:
-            msg = f"{path / 'manifest.json'} is damaged ({e}); remove it and encode again"
-            raise CorruptShard(msg) from e
-        except OSError as e:
-            msg = f"{path / 'manifest.json'} cannot be read ({e.strerror or e}); remove it and encode again"
-            raise CorruptShard(msg) from e
-        if not isinstance(manifest, dict) or (manifest.get("kind"), manifest.get("version")) != (KIND, VERSION):
-            msg = f"{path / 'manifest.json'} does not describe token shards; point to a folder that dp.encode wrote"
-            raise PlanError(msg)
-        if wrong := unlike_written(manifest):
-            msg = f"{path / 'manifest.json'}: its {wrong} is not what was written; {AGAIN}"
-            raise CorruptShard(msg)
-        shards = cls(path, manifest, split)
-        if sizes:
-            shards._check_sizes()
+        for attempt in range(TRIES):
+            shards = cls(path, _manifest(path), split)
+            try:
+                if sizes:
+                    shards._check_sizes()
+            except Replaced:  # since the manifest was read
+                if attempt == TRIES - 1:
+                    raise
+            else:
+                break
         return shards
 
     def split(self, name: str) -> Shards:
@@ -115,20 +109,30 @@ class Shards:
 
         The hash is computed from the hashes in the manifest. `dataprep verify` checks those, and prints this hash.
         """
-        facts = ("name", "tokens", "hash", "ends_hash", "mask_hash")
-        shards = [[entry.get(fact) for fact in facts] for entry in self.manifest["shards"]]
-        tokenizer = (self.manifest.get("tokenizer") or {}).get("hash", "")
+        shards = [[s.first_name, s.tokens, s.hash, s.ends_hash, s.mask_hash] for s in self.manifest.shards]
+        tokenizer = self.tokenizer_hash or ""
         return hashlib.sha256(json.dumps([tokenizer, self.vocab_size, shards]).encode()).hexdigest()
+
+    @property
+    def tokenizer_hash(self) -> str | None:
+        """The hash of the tokenizer that encoded the shards; None if the manifest does not state it."""
+        return None if self.manifest.tokenizer is None else self.manifest.tokenizer.hash
+
+    @property
+    def tokenizer_file(self) -> Path:
+        """The path of the tokenizer that is stored with the shards; it need not exist."""
+        named = None if self.manifest.tokenizer is None else self.manifest.tokenizer.file
+        return self.file(named or TOKENIZER)
 
     @property
     def n_tokens(self) -> int:
         """The number of tokens in these shards, separators included."""
-        return sum(s["tokens"] for s in self.shards)
+        return sum(s.tokens for s in self.shards)
 
     @property
     def n_bytes(self) -> int:
         """The number of UTF-8 bytes of the text of all documents."""
-        return sum(s["bytes"] for s in self.shards)
+        return sum(s.bytes for s in self.shards)
 
     @cached_property
     def token_bytes(self) -> npt.NDArray[np.int32] | None:
@@ -136,15 +140,15 @@ class Shards:
 
         None if token_bytes.npy is missing.
         """
-        name = self.manifest["bytes_per_token"]
+        name = self.manifest.bytes_per_token
         if name is None:
             return None
         try:
-            sizes = np.asarray(load_array(self.path / name), np.int32)
+            sizes = np.asarray(self.read(name, load_array), np.int32)
         except (OSError, ValueError) as e:
             msg = f"{self.path / name}: it is not the array that was written ({str(e).splitlines()[0]}); {AGAIN}"
             raise CorruptShard(msg) from e
-        if self.manifest.get("bytes_per_token_hash") not in (None, content_hash(sizes)):
+        if self.manifest.bytes_per_token_hash not in (None, content_hash(sizes)):
             msg = f"{self.path / name}: its numbers are not those that were written; {AGAIN}"
             raise CorruptShard(msg)
         if len(sizes) != self.vocab_size:
@@ -154,12 +158,12 @@ class Shards:
 
     def memmaps(self) -> list[np.memmap[Any, Any]]:
         """Return the tokens of each shard, in order: arrays of ids, uint16 or uint32, read from disk on access."""
-        return [self._map(s, "bin", self.dtype, s["tokens"]) for s in self.shards]
+        return [self._map(s, "bin", self.dtype, s.tokens) for s in self.shards]
 
     def masks(self) -> list[np.memmap[Any, Any] | None]:
         """Return the loss mask of each shard, in order: uint8[tokens], or None for a shard whose tokens all count."""
         mask = np.dtype(np.uint8)
-        return [self._map(s, "msk", mask, s["tokens"]) if "mask_hash" in s else None for s in self.shards]
+        return [self._map(s, "msk", mask, s.tokens) if s.has_mask else None for s in self.shards]
 
     def ends(self, i: int) -> Ends:
         """Return the index after the last token of each document of shard number `i`, uint64[documents].
@@ -169,19 +173,40 @@ class Shards:
         Raises CorruptShard if the ends do not ascend to the number of tokens; this is checked once.
         """
         s = self.shards[i]
-        ends: Ends = self._map(s, "idx", ENDS, s["documents"])
+        ends: Ends = self._map(s, "idx", ENDS, s.documents)
         if i not in self._rising:
-            if len(ends) and (ends[0] == 0 or (ends[1:] <= ends[:-1]).any() or int(ends[-1]) != s["tokens"]):
+            if len(ends) and (ends[0] == 0 or (ends[1:] <= ends[:-1]).any() or int(ends[-1]) != s.tokens):
                 self._corrupt(s, "idx", "its document ends do not rise to the end of the tokens")
             self._rising.add(i)
         return ends
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file that the manifest names; if a later run set the file aside, where it is now.
+
+        Raises Replaced if a later run removed it.
+        """
+        if (self.path / name).exists():
+            return self.path / name
+        if (self.path / REPLACED / name).exists():
+            return self.path / REPLACED / name
+        if name in self.manifest.names() and name not in _manifest(self.path).names():
+            msg = f"the token shards in {self.path} were replaced since they were opened; open them again"
+            raise Replaced(msg)
+        return self.path / name
+
+    def read(self, name: str, opened: Callable[[Path], T]) -> T:
+        """Return `opened(path)` of a file that the manifest names, which a later run may move meanwhile."""
+        try:
+            return opened(self.file(name))
+        except FileNotFoundError:
+            return opened(self.file(name))
 
     def document(self, k: int) -> Tokens:
         """Return the token ids of document number `k` (from 0, train before val), without the separator after it."""
         _, i, row = self._find(k)
         s, ends = self.shards[i], self.ends(i)
         start = int(ends[row - 1]) if row else 0
-        return np.array(self._map(s, "bin", self.dtype, s["tokens"])[start : int(ends[row]) - 1])
+        return np.array(self._map(s, "bin", self.dtype, s.tokens)[start : int(ends[row]) - 1])
 
     def provenance(self, k: int) -> Document:
         """Return id, source, split, shard and token range of document number `k`; needs pyarrow.
@@ -191,7 +216,7 @@ class Shards:
         from .provenance import document_in
 
         k, i, row = self._find(k)
-        return document_in(str(self.path), self.shards[i], k, row)
+        return document_in(self, i, k, row)
 
     def _find(self, k: int) -> tuple[int, int, int]:
         """Return the number of a document, 0 or more, the number of its shard, and its row there."""
@@ -203,38 +228,63 @@ class Shards:
         """Return the numbers of the documents with the id `id_`, of which a mixture may have several; needs pyarrow."""
         from .provenance import numbers_of
 
-        return numbers_of(str(self.path), self.shards, id_)
+        return numbers_of(self, id_)
 
     def _check_sizes(self) -> None:
         for s in self.shards:
             for kind, expected in sizes_of(s, self.dtype).items():
-                path = self.path / f"{s['name']}.{kind}"
+                path = self.file(f"{s.name}.{kind}")
                 found = path.stat().st_size if path.exists() else None
                 if found != expected:
                     what = "it is missing" if found is None else f"it has {found:,} bytes"
                     self._corrupt(s, kind, f"{what}, the manifest states {expected:,}")
 
-    def _corrupt(self, s: dict[str, Any], kind: str, what: str) -> None:
-        msg = f"{self.path / s['name']}.{kind}: {what}; {AGAIN}"
+    def _corrupt(self, s: TokenShard, kind: str, what: str) -> None:
+        msg = f"{self.path / s.name}.{kind}: {what}; {AGAIN}"
         raise CorruptShard(msg)
 
     @cached_property
     def _documents_before(self) -> npt.NDArray[np.int64]:
-        return np.cumsum([0, *(s["documents"] for s in self.shards)])
+        return np.cumsum([0, *(s.documents for s in self.shards)])
 
-    def _map(self, s: dict[str, Any], kind: str, dtype: np.dtype[Any], n: int) -> Any:
+    def _map(self, s: TokenShard, kind: str, dtype: np.dtype[Any], n: int) -> Any:
         """Return a file of a shard, mapped by the first call."""
-        name = f"{s['name']}.{kind}"
+        name = f"{s.name}.{kind}"
         if name not in self._maps:  # an empty file cannot be mapped
-            whole = np.memmap(self.path / name, dtype=dtype, mode="r", shape=(n,)) if n else np.zeros(0, dtype)
-            self._maps[name] = whole
+            mapped = partial(np.memmap, dtype=dtype, mode="r", shape=(n,))
+            self._maps[name] = self.read(name, mapped) if n else np.zeros(0, dtype)
         return self._maps[name]
 
 
-def sizes_of(entry: dict[str, Any], dtype: np.dtype[Any]) -> dict[str, int]:
+def _manifest(path: Path) -> TokenManifest:
+    """Return the manifest in a folder of token shards; the errors are those of `Shards.open`."""
+    at = path / MANIFEST
+    try:
+        data = read_bytes(at)
+        found = checked(data, json.loads(data))
+    except (FileNotFoundError, NotADirectoryError) as e:
+        msg = f"{path} has no manifest.json, so it is not a folder of token shards; make one with dp.encode"
+        raise PlanError(msg) from e
+    except (ValueError, RecursionError) as e:
+        msg = f"{at} is damaged ({e}); remove it and encode again"
+        raise CorruptShard(msg) from e
+    except OSError as e:
+        msg = f"{at} cannot be read ({e.strerror or e}); remove it and encode again"
+        raise CorruptShard(msg) from e
+    if not isinstance(found, dict) or found.get("kind") != TOKENS:
+        msg = f"{at} does not describe token shards; point to a folder that dp.encode wrote"
+        raise PlanError(msg)
+    manifest = TokenManifest.of(found, str(at))
+    if wrong := unlike_written(manifest):
+        msg = f"{at}: its {wrong} is not what was written; {AGAIN}"
+        raise CorruptShard(msg)
+    return manifest
+
+
+def sizes_of(entry: TokenShard, dtype: np.dtype[Any]) -> dict[str, int]:
     """Return the size that each file of a token shard must have, as {suffix: bytes}.
 
     entry: the shard's entry in the manifest. dtype: type of the token ids.
     """
-    sizes = {"bin": entry["tokens"] * dtype.itemsize, "idx": entry["documents"] * ENDS.itemsize}
-    return sizes | ({"msk": entry["tokens"]} if "mask_hash" in entry else {})
+    sizes = {"bin": entry.tokens * dtype.itemsize, "idx": entry.documents * ENDS.itemsize}
+    return sizes | ({"msk": entry.tokens} if entry.has_mask else {})

@@ -13,13 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dataprep.core.output.state import TokenShard
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import DataprepError
 from dataprep.store import files
-from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, content_hash, load_array
+from dataprep.tokens.shard_format import AGAIN, ENDS, content_hash, load_array
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
 
-from .claim import SHARD_FILE, own_tokenizer
+from .folder import SHARD_FILE, own_tokenizer
 from .provenance import read_docs
 from .shard import Shards, sizes_of
 
@@ -43,7 +44,7 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     The function checks that sizes and hashes are those of the manifest, that ids are in the vocabulary, that each
     document ends with its separator, that the stated bytes of text match the ids, that masks are 0 and 1, that
     `.docs.parquet` agrees with `.idx`, that `tokenizer.json` is the tokenizer that encoded the shards, and that there
-    are no other shards.
+    are no other shards. If an older manifest has no hash of a file, the file is checked without the hash.
 
     Raises PlanError if there are no token shards, CorruptShard if their manifest is not JSON.
     """
@@ -52,7 +53,7 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     problems = [*_totals(shards), *_tokenizer(shards), *_strays(shards)]
     sizes, found = _token_bytes(shards)
     sizes = None if found or _changes_texts(shards) else sizes
-    items = [CheckShard(path, shards.manifest, s["name"], sizes) for s in shards.shards]
+    items = [CheckShard(shards, number, sizes) for number in range(len(shards.shards))]
     for checked in runner_of(run).map(CheckShard.problems, items, "verify"):
         problems += checked
     return problems + found
@@ -60,36 +61,42 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
 
 @dataclass(frozen=True)
 class CheckShard:
-    """The check of one token shard, which is read block by block.
+    """The check of one token shard, number `number` of `shards`, which is read block by block.
 
-    path: the folder. manifest: the folder's manifest. name: the shard's name. sizes: bytes of text per token id, int32;
-    None if the file with them is damaged.
+    sizes: bytes of text per token id, int32; None if the file with them is damaged.
     """
 
-    path: str
-    manifest: dict[str, Any]
-    name: str
+    shards: Shards
+    number: int
     sizes: npt.NDArray[np.int32] | None
 
     @property
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> TokenShard:
         """The manifest entry of the shard."""
-        return dict(next(s for s in self.manifest["shards"] if s["name"] == self.name))
+        return self.shards.shards[self.number]
+
+    @property
+    def name(self) -> str:
+        """The name of the shard."""
+        return self.entry.name
 
     @property
     def n_bytes(self) -> int:
         """The size of the shard's tokens in bytes, for the progress bar."""
-        return int(self.entry["tokens"]) * DTYPES[self.manifest["dtype"]].itemsize
+        return self.entry.tokens * self.shards.dtype.itemsize
 
     def __str__(self) -> str:
-        return files.join(self.path, self.name)
+        return files.join(str(self.shards.path), self.name)
+
+    def _url(self, kind: str) -> str:
+        return str(self.shards.file(f"{self.name}.{kind}"))
 
     def problems(self) -> list[Problem]:
         """Return the problems of the shard's files; a file of the wrong size is not read."""
         s = self.entry
         found: list[Problem] = []
-        for kind, expected in sizes_of(s, DTYPES[self.manifest["dtype"]]).items():
-            size = files.size(f"{self}.{kind}") if files.exists(f"{self}.{kind}") else None
+        for kind, expected in sizes_of(s, self.shards.dtype).items():
+            size = files.size(self._url(kind)) if files.exists(self._url(kind)) else None
             if size != expected:
                 state = "is missing" if size is None else f"has {size:,} bytes"
                 found.append(Problem(f"{self.name}.{kind}", f"{state}, the manifest states {expected:,}"))
@@ -97,28 +104,27 @@ class CheckShard:
         ends = None if "idx" in wrong else self._ends(s, found)
         if "bin" not in wrong:
             found += self._tokens(s, ends)
-        if "mask_hash" in s and "msk" not in wrong:
+        if s.has_mask and "msk" not in wrong:
             found += self._mask(s)
         return [*found, *self._docs(s, ends)]
 
-    def _ends(self, s: dict[str, Any], found: list[Problem]) -> npt.NDArray[np.uint64] | None:
+    def _ends(self, s: TokenShard, found: list[Problem]) -> npt.NDArray[np.uint64] | None:
         """Return the document ends, or None if they are wrong."""
         name = f"{self.name}.idx"
-        with files.open_raw(f"{self}.idx") as f:
+        with files.open_raw(self._url("idx")) as f:
             ends = np.frombuffer(f.read(), ENDS)
-        same = content_hash(ends) == s["ends_hash"]
-        if not same:
+        if s.ends_hash not in (None, content_hash(ends)):
             found.append(Problem(name, "its bytes are not those that were written"))
         rises = not len(ends) or (ends[0] > 0 and (ends[1:] > ends[:-1]).all())
-        if not rises or (int(ends[-1]) if len(ends) else 0) != s["tokens"]:
-            found.append(Problem(name, f"the document ends do not rise to the {s['tokens']:,} tokens"))
+        if not rises or (int(ends[-1]) if len(ends) else 0) != s.tokens:
+            found.append(Problem(name, f"the document ends do not rise to the {s.tokens:,} tokens"))
             return None
         return ends
 
-    def _tokens(self, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None) -> Iterator[Problem]:
-        name, vocab, eot = f"{self.name}.bin", self.manifest["vocab_size"], self.manifest["eot"]
+    def _tokens(self, s: TokenShard, ends: npt.NDArray[np.uint64] | None) -> Iterator[Problem]:
+        name, vocab, eot = f"{self.name}.bin", self.shards.vocab_size, self.shards.eot
         digest, at, n_bytes, outside, unclosed = hashlib.sha256(), 0, 0, 0, list[int]()
-        for block in self._blocks("bin", DTYPES[self.manifest["dtype"]]):
+        for block in self._blocks("bin", self.shards.dtype):
             digest.update(block.view(np.uint8).data)
             wrong = int(np.count_nonzero(block >= vocab)) if len(block) and int(block.max()) >= vocab else 0
             outside += wrong
@@ -130,53 +136,53 @@ class CheckShard:
                 last = ends[first:stop] - np.uint64(at + 1)
                 unclosed += (np.flatnonzero(block[last] != eot) + first).tolist()
             at += len(block)
-        if "sha256:" + digest.hexdigest() != s["hash"]:
+        if s.hash not in (None, "sha256:" + digest.hexdigest()):
             yield Problem(name, "its bytes are not those that were written")
         if outside:
             yield Problem(name, f"{outside:,} ids are outside the vocabulary of {vocab:,}")
         if unclosed:
             yield Problem(name, f"{len(unclosed):,} documents do not end with the separator {eot}, first {unclosed[0]}")
-        if self.sizes is not None and not outside and n_bytes != s["bytes"]:
-            yield Problem(name, f"its ids represent {n_bytes:,} bytes of text, the manifest states {s['bytes']:,}")
+        if self.sizes is not None and not outside and n_bytes != s.bytes:
+            yield Problem(name, f"its ids represent {n_bytes:,} bytes of text, the manifest states {s.bytes:,}")
 
-    def _mask(self, s: dict[str, Any]) -> Iterator[Problem]:
+    def _mask(self, s: TokenShard) -> Iterator[Problem]:
         digest, others = hashlib.sha256(), 0
         for block in self._blocks("msk", np.dtype(np.uint8)):
             digest.update(block.data)
             others += int(np.count_nonzero(block > 1))
-        if "sha256:" + digest.hexdigest() != s["mask_hash"]:
+        if "sha256:" + digest.hexdigest() != s.mask_hash:
             yield Problem(f"{self.name}.msk", "its bytes are not those that were written")
         if others:
             yield Problem(f"{self.name}.msk", f"{others:,} of its values are neither 0 nor 1")
 
     def _blocks(self, kind: str, dtype: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
-        with files.open_raw(f"{self}.{kind}") as f:
+        with files.open_raw(self._url(kind)) as f:
             while block := f.read(BLOCK_BYTES):
                 yield np.frombuffer(block, dtype)
 
-    def _docs(self, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None) -> Iterator[Problem]:
+    def _docs(self, s: TokenShard, ends: npt.NDArray[np.uint64] | None) -> Iterator[Problem]:
         name = f"{self.name}.docs.parquet"
-        url = files.join(self.path, name)
+        url = self._url("docs.parquet")
         if not files.exists(url):
             yield Problem(name, "is missing")
             return
         with files.open_raw(url) as f:
-            same = content_hash(f.read()) == s["docs_hash"]
+            same = s.docs_hash in (None, content_hash(f.read()))
         if not same:
             yield Problem(name, "its bytes are not those that were written")
         try:
-            table = read_docs(self.path, self.name)
+            table = read_docs(self.shards, self.number)
         except DataprepError:
             yield Problem(name, "it cannot be read as a table of id, source, start, stop")
             return
-        ordered = "mixture" not in self.manifest  # which repeats documents, in an order of its own
+        ordered = self.shards.manifest.mixture is None  # which repeats documents, in an order of its own
         yield from (Problem(name, what) for what in _rows(table, s, ends, ordered=ordered))
 
 
-def _rows(table: pa.Table, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None, *, ordered: bool) -> Iterator[str]:
+def _rows(table: pa.Table, s: TokenShard, ends: npt.NDArray[np.uint64] | None, *, ordered: bool) -> Iterator[str]:
     """Yield what is wrong with the rows of a document table."""
-    if len(table) != s["documents"]:
-        yield f"it has {len(table):,} documents, the manifest states {s['documents']:,}"
+    if len(table) != s.documents:
+        yield f"it has {len(table):,} documents, the manifest states {s.documents:,}"
         return
     ids, start, stop = (table[name].to_numpy() for name in ("id", "start", "stop"))
     if ordered and (ids[1:] < ids[:-1]).any():
@@ -191,28 +197,28 @@ def _rows(table: pa.Table, s: dict[str, Any], ends: npt.NDArray[np.uint64] | Non
 
 def _totals(shards: Shards) -> Iterator[Problem]:
     for what in ("tokens", "documents", "bytes"):
-        stated, found = shards.manifest[what], sum(s[what] for s in shards.shards)
+        stated, found = getattr(shards.manifest, what), sum(getattr(s, what) for s in shards.shards)
         if stated != found:
             yield Problem("manifest.json", f"it states {stated:,} {what}, its shards have {found:,}")
 
 
 def _tokenizer(shards: Shards) -> Iterator[Problem]:
-    entry = shards.manifest.get("tokenizer")
-    if not entry or "file" not in entry:
+    entry = shards.manifest.tokenizer
+    if entry is None or entry.file is None:
         return
     try:
         tok = own_tokenizer(shards)
     except DataprepError as e:
-        what = " ".join(str(e).split()).removeprefix(files.join(str(shards.path), entry["file"])).lstrip(": ")
-        yield Problem(entry["file"], what.rpartition(";")[0][:160] or what, "put the right one here, or " + AGAIN)
+        what = " ".join(str(e).split()).removeprefix(files.join(str(shards.path), entry.file)).lstrip(": ")
+        yield Problem(entry.file, what.rpartition(";")[0][:160] or what, "put the right one here, or " + AGAIN)
         return
     if tok is None:
-        yield Problem(entry["file"], "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
-    elif entry["file_hash"] != content_hash((shards.path / entry["file"]).read_bytes()):
-        yield Problem(entry["file"], "its bytes are not those that were written", AGAIN)
+        yield Problem(entry.file, "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
+    elif entry.file_hash not in (None, content_hash((shards.tokenizer_file).read_bytes())):
+        yield Problem(entry.file, "its bytes are not those that were written", AGAIN)
     elif tok.vocab_size > shards.vocab_size:
         what = f"has {tok.vocab_size:,} ids, the manifest states {shards.vocab_size:,}"
-        yield Problem("manifest.json", f"{entry['file']} {what}")
+        yield Problem("manifest.json", f"{entry.file} {what}")
 
 
 def _changes_texts(shards: Shards) -> bool:
@@ -225,16 +231,16 @@ def _changes_texts(shards: Shards) -> bool:
 
 def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Problem]]:
     """Return the bytes of text per id, and the problems of their file."""
-    name = shards.manifest["bytes_per_token"]
+    name = shards.manifest.bytes_per_token
     if name is None:
         return None, []
-    if not files.exists(files.join(str(shards.path), name)):
+    if not shards.file(name).exists():
         return None, [Problem(name, "is missing")]
     try:
-        sizes = load_array(shards.path / name)
+        sizes = load_array(shards.file(name))
     except (OSError, ValueError) as e:
         return None, [Problem(name, f"is not a NumPy array ({str(e).splitlines()[0][:100]})")]
-    stated = shards.manifest.get("bytes_per_token_hash")
+    stated = shards.manifest.bytes_per_token_hash
     if sizes.dtype != np.int32 or sizes.shape != (shards.vocab_size,):
         return None, [Problem(name, f"is {sizes.dtype}{list(sizes.shape)}, not int32[{shards.vocab_size}]")]
     if stated is not None and content_hash(sizes) != stated:
@@ -244,7 +250,7 @@ def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Pro
 
 def _strays(shards: Shards) -> Iterator[Problem]:
     """Yield shard files that the manifest does not name, of an older recipe or with forgotten documents."""
-    known = {s["name"] for s in shards.shards}
+    known = {s.name for s in shards.shards}
     for name in files.listdir(str(shards.path)):
         found = SHARD_FILE.fullmatch(name)
         if found and found["name"] not in known:

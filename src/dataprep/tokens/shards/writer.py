@@ -7,17 +7,21 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.core.output.state import TOKENS, TokenManifest, TokenShard
 from dataprep.store.atomic import whole
 from dataprep.store.checksum import stamped
-from dataprep.tokens.shard_format import DTYPES, ENDS, KIND, SHARD_TOKENS, VERSION, content_hash, token_dtype
+from dataprep.tokens.shard_format import DTYPES, ENDS, SHARD_TOKENS, content_hash, token_dtype
 
-from .shard import Ends, Shards, Tokens
+from .shard import MANIFEST, Ends, Shards, Tokens
+
+SIZES = "token_bytes.npy"
 
 
 class Writer:
@@ -26,14 +30,17 @@ class Writer:
     >>> with Writer(out, "train", 0) as shard:
     ...     shard.add(tokens, ends, ids, sources, n_bytes)
     >>> shard.entry
-    {'name': 'train-00000', 'split': 'train', 'tokens': 5, 'documents': 1, 'bytes': 19, 'hash': ...}
+    TokenShard(name='train-00000', split='train', tokens=5, documents=1, bytes=19, hash=...)
     """
 
-    def __init__(self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16") -> None:
-        self.out, self.split, self.name = Path(out), split, f"{split}-{number:05d}"
+    def __init__(
+        self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16", generation: int = 1
+    ) -> None:
+        self.out, self.split = Path(out), split
+        self.name = f"{split}-{number:05d}" + (f".g{generation}" if generation > 1 else "")
         self.dtype = DTYPES[dtype]
         self.tokens = self.documents = self.bytes = 0
-        self.entry: dict[str, Any] = {}
+        self.entry: TokenShard  # when the `with` block has ended
         self._hash = hashlib.sha256()
         self._ends: list[Ends] = []
         self._ids: list[npt.NDArray[np.uint64]] = []
@@ -46,9 +53,7 @@ class Writer:
         self._bin = self._open.enter_context(whole(self.out / f"{self.name}.bin"))
         return self
 
-    def add(
-        self, tokens: Tokens, ends: npt.ArrayLike, ids: Any, sources: Any, n_bytes: int, mask: Any = None
-    ) -> None:
+    def add(self, tokens: Tokens, ends: npt.ArrayLike, ids: Any, sources: Any, n_bytes: int, mask: Any = None) -> None:
         """Append n whole documents to the shard.
 
         tokens: their token ids, each document followed by its separator. ends: the index in `tokens` after each
@@ -87,64 +92,59 @@ class Writer:
             table = docs_table(ends, self._ids, self._sources)
             with whole(self.out / f"{self.name}.docs.parquet") as f:
                 f.write(table)
-            self.entry = {
-                "name": self.name,
-                "split": self.split,
-                "tokens": self.tokens,
-                "documents": self.documents,
-                "bytes": self.bytes,
-                "hash": "sha256:" + self._hash.hexdigest(),
-                "ends_hash": content_hash(ends),
-                "docs_hash": content_hash(table),
-            }
-            if self._mask is not None:
-                self.entry["mask_hash"] = "sha256:" + self._mask_hash.hexdigest()
+            self.entry = TokenShard(
+                name=self.name, split=self.split, tokens=self.tokens, documents=self.documents, bytes=self.bytes,
+                hash="sha256:" + self._hash.hexdigest(), ends_hash=content_hash(ends), docs_hash=content_hash(table),
+                mask_hash=None if self._mask is None else "sha256:" + self._mask_hash.hexdigest(),
+            )  # fmt: skip
         self._open.__exit__(*error)  # type: ignore[arg-type]
 
 
+def manifest_of(
+    shards: Sequence[TokenShard], *, dtype: str = "uint16", vocab_size: int, eot: int,
+    special: Mapping[str, int] | None = None, **more: Any,
+) -> TokenManifest:  # fmt: skip
+    """Return the manifest of token shards. eot: id of the separator. more: further fields (tokenizer, split ...).
+
+    special: {special token: id}; None: the separator only. Raises PlanError if `vocab_size` ids do not fit `dtype`.
+    """
+    token_dtype(vocab_size, dtype)
+    return TokenManifest(
+        kind=TOKENS, dtype=dtype, vocab_size=vocab_size, eot=eot, special=dict(special or {"<|endoftext|>": eot}),
+        shards=tuple(shards), tokens=sum(s.tokens for s in shards), documents=sum(s.documents for s in shards),
+        bytes=sum(s.bytes for s in shards), **more,
+    )  # fmt: skip
+
+
+def write_token_bytes(home: str | os.PathLike[str], sizes: npt.ArrayLike | None, name: str = SIZES) -> dict[str, Any]:
+    """Write the bytes of text of each id to the file `name` of a folder; return the manifest fields that describe it.
+
+    sizes: None: they are not known, and nothing is written.
+    """
+    if sizes is None:
+        return {}
+    known = np.asarray(sizes, np.int32)
+    with whole(Path(home) / name) as f:
+        np.save(f, known)
+    return {"bytes_per_token": name, "bytes_per_token_hash": content_hash(known)}
+
+
 def write_manifest(
-    out: str | os.PathLike[str],
-    shards: Sequence[Mapping[str, Any]],
-    *,
-    vocab_size: int,
-    eot: int,
-    dtype: str = "uint16",
-    token_bytes: npt.ArrayLike | None = None,
-    special: Mapping[str, int] | None = None,
-    **more: Any,
+    out: str | os.PathLike[str], shards: Sequence[TokenShard], *, token_bytes: npt.ArrayLike | None = None, **facts: Any
 ) -> None:
     """Write `token_bytes.npy` and manifest.json of a folder of token shards; the manifest completes the folder.
 
-    shards: the entries of the shards, from `Writer.entry`. eot: id of the separator. token_bytes: bytes of text per id.
-    special: {special token: id}. more: further fields (tokenizer, split, recipe ...).
+    shards: the entries of the shards, from `Writer.entry`. token_bytes: bytes of text per id. facts: the arguments of
+    `manifest_of`.
     """
-    token_dtype(vocab_size, dtype)
-    out, sizes = Path(out), None if token_bytes is None else np.asarray(token_bytes, np.int32)
-    if sizes is not None:
-        with whole(out / "token_bytes.npy") as f:
-            np.save(f, sizes)
-    manifest = {
-        "kind": KIND,
-        "version": VERSION,
-        "dtype": dtype,
-        "vocab_size": vocab_size,
-        "eot": eot,
-        "special": dict(special or {"<|endoftext|>": eot}),
-        "bytes_per_token": None if sizes is None else "token_bytes.npy",
-        "bytes_per_token_hash": None if sizes is None else content_hash(sizes),
-        **more,
-        "tokens": sum(s["tokens"] for s in shards),
-        "documents": sum(s["documents"] for s in shards),
-        "bytes": sum(s["bytes"] for s in shards),
-        "shards": [dict(s) for s in shards],
-    }
-    with whole(out / "manifest.json") as f:
-        f.write(manifest_bytes(manifest))
+    manifest = manifest_of(shards, **facts)
+    save_manifest(out, replace(manifest, **write_token_bytes(out, token_bytes)))
 
 
-def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
-    """Return the bytes of manifest.json, with its checksum."""
-    return stamped(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n")
+def save_manifest(out: str | os.PathLike[str], manifest: TokenManifest) -> None:
+    """Write manifest.json of a folder of token shards, with its checksum."""
+    with whole(Path(out) / MANIFEST) as f:
+        f.write(stamped(json.dumps(manifest.record(), indent=1, ensure_ascii=False).encode() + b"\n"))
 
 
 def save(
@@ -166,7 +166,7 @@ def save(
     """
     kind = token_dtype(vocab_size, dtype)
     sizes = np.zeros(vocab_size, np.int64) if token_bytes is None else np.asarray(token_bytes, np.int64)
-    entries: list[dict[str, Any]] = []
+    entries: list[TokenShard] = []
     made = 0
     for split, docs in documents.items():
         arrays = [np.append(np.asarray(d, kind), kind.type(eot)) for d in docs]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.export import check_file_apart
 from dataprep.core.output import owned
-from dataprep.core.output.claim import check_apart
+from dataprep.core.run.plan import check_apart
 from dataprep.errors import CorruptShard, StaleOutput
 from dataprep.store import files, receipts
 
@@ -79,8 +79,8 @@ def save_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str
     at = files.join(folder, RECEIPT)
     owned.check_file(at, "a receipt of dataprep", '{"files"')
     check_place(folder, written)
-    if files.exists(at):
-        files.remove(at)  # first: what it states is written over
+    if files.exists(at) and receipts.valid(at, known_as) is None:
+        files.remove(at)  # first: what it states of another tokenizer is written over
     url = write_folder(folder, written)
     stated = [files.join(folder, name) for name in written if name != CONFIG]
     receipts.once(at, known_as, lambda: {"files": stated})

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from dataprep.core.output.claim import check_apart
+from dataprep.core.run.plan import check_apart
 from dataprep.errors import PlanError, require
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key

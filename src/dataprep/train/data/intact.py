@@ -23,7 +23,6 @@ from dataprep.tokens.shards.shard import Shards
 NAME = ".dataprep-hashes"
 KEPT_BYTES = 16 << 20  # fewer are hashed again, in milliseconds
 YOUNG_NS = 2 * 10**9  # a file that changed less than two seconds ago may change again without a new mtime
-HASHES = {"bin": "hash", "idx": "ends_hash", "msk": "mask_hash"}  # names in the manifest
 SPLITS = ("train", "val")
 
 
@@ -55,10 +54,10 @@ def check_intact(sets: Mapping[str, Shards], out: Path) -> None:
 
 def _stated(shards: Shards) -> Iterator[tuple[Path, str]]:
     """Yield the path and the hash of each file of the splits that training reads."""
-    for entry in shards.manifest["shards"]:
-        for kind, name in HASHES.items():
-            if entry["split"] in SPLITS and entry.get(name) is not None:
-                yield shards.path / f"{entry['name']}.{kind}", entry[name]
+    for entry in shards.manifest.shards:
+        for kind, digest in (("bin", entry.hash), ("idx", entry.ends_hash), ("msk", entry.mask_hash)):
+            if entry.split in SPLITS and digest is not None:
+                yield shards.file(f"{entry.name}.{kind}"), digest
 
 
 def _known(path: Path) -> dict[str, str]:

@@ -113,7 +113,7 @@ class Layout:
     @cached_property
     def _ends(self) -> Ints:
         """The offset in the stream after each document of the split."""
-        before = np.cumsum([0, *(s["tokens"] for s in self.shards.shards)])
+        before = np.cumsum([0, *(s.tokens for s in self.shards.shards)])
         each = [np.asarray(self.shards.ends(i)).astype(np.int64) + n for i, n in enumerate(before[:-1].tolist())]
         return np.concatenate([np.zeros(0, np.int64), *each])
 
@@ -281,6 +281,6 @@ def _masks(shards: Shards, n_fill: int) -> Stream | None:
     masks = shards.masks()
     if all(m is None for m in masks):
         return None
-    sizes = [s["tokens"] for s in shards.shards]
+    sizes = [s.tokens for s in shards.shards]
     whole = [np.ones(n, np.uint8) if m is None else m for m, n in zip(masks, sizes, strict=True)]
     return Stream(whole, np.dtype(np.uint8), 0, n_fill)

@@ -87,7 +87,7 @@ def stop_ids(sets: Mapping[str, Shards]) -> list[int]:
     """
     found = {s.eot for s in sets.values()}
     for s in sets.values():
-        train, special = s.split("train"), list(s.manifest["special"].values())
+        train, special = s.split("train"), list(s.manifest.special.values())
         for tokens, mask in zip(train.memmaps(), train.masks(), strict=True):
             if mask is not None:
                 some = np.asarray(mask[: 1 << 22]) != 0
@@ -105,8 +105,8 @@ def facts(sets: Mapping[str, Shards]) -> dict[str, Any]:
     "chat" is None, or a dict with template, template_ends (its bos and eos) and speakers of the first set with a
     template.
     """
-    chats = (s.manifest for s in sets.values() if s.manifest.get("template"))
-    chat = next(({n: m.get(n) for n in ("template", "template_ends", "speakers")} for m in chats), None)
+    chats = (s.manifest for s in sets.values() if s.manifest.template)
+    chat = next(({n: getattr(m, n) for n in ("template", "template_ends", "speakers")} for m in chats), None)
     train = {name: s.split("train") for name, s in sets.items()}
     amounts = {
         name: {"documents": len(s), "tokens": s.n_tokens, "shards": sets[name].root} for name, s in train.items()
@@ -199,7 +199,7 @@ def validation_rows(sets: Mapping[str, Shards], config: TrainConfig, split: str 
 
 def _objective(sets: Mapping[str, Shards], config: TrainConfig) -> tuple[int, Objective | None]:
     first = next(iter(sets.values()))
-    return for_decoder(config, first.manifest["special"], first.eot)
+    return for_decoder(config, first.manifest.special, first.eot)
 
 
 def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Mask | None]:

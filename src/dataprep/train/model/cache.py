@@ -1,6 +1,5 @@
 """Cache for text generation: attention keys and values of the tokens processed so far, per layer and row."""
 
-
 # ruff: noqa: N803 - the shape letters are capitals
 from __future__ import annotations
 

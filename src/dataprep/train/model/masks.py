@@ -5,7 +5,6 @@ blocks without a visible pair, elsewhere as a dense boolean for scaled_dot_produ
 train on the CPU). Rows with neither documents nor prefixes need no mask.
 """
 
-
 # ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
 

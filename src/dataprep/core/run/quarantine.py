@@ -7,10 +7,11 @@ on alone, since other slices may be finished.
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from dataprep.errors import CorruptShard
 from dataprep.store import files
@@ -19,30 +20,29 @@ from ..model.dataset import Dataset
 from ..model.part import Part
 from ..model.reader import Slice
 from ..model.unread import QUARANTINED, Unread
-from ..run.deaths import DEATHS, Quarantined
+from .deaths import DEATHS, Quarantined
 
 log = logging.getLogger("dataprep")
 
 NAME = ".dataprep-quarantine"
 
 
-@dataclass
-class Later:
-    """The Dataset to continue with."""
+def without_deadly_files(execute: Callable[..., Dataset]) -> Callable[..., Dataset]:
+    """Return `execute`, wrapped so that a slice of a file that ends workers is noted, and then left out of its input.
 
-    docs: Dataset
+    execute: a function of the input, the plan, which names the folder of the notes, and other values.
+    """
 
+    @functools.wraps(execute)
+    def repeated(docs: Dataset, plan: Any, *given: Any) -> Dataset:
+        try:
+            return execute(without(docs, plan.out), plan, *given)
+        except Quarantined as e:
+            log.warning("%s: %s, %d times; the file is left out", e.piece.url, e.why, DEATHS)
+            files.write_state(files.join(plan.out, NAME), {**_decided(plan.out), _name(docs, e.piece): e.why})
+        return repeated(docs, plan, *given)
 
-@contextmanager
-def decided(out: str, docs: Dataset) -> Iterator[Later]:
-    """Yield `Later(docs)`; if Quarantined ends the `with` block, note it in `out` and leave the slice out of `docs`."""
-    later = Later(docs)
-    try:
-        yield later
-    except Quarantined as e:
-        log.warning("%s: %s, %d times; the file is left out", e.piece.url, e.why, DEATHS)
-        files.write_state(files.join(out, NAME), {**_decided(out), _name(docs, e.piece): e.why})
-        later.docs = without(docs, out)
+    return repeated
 
 
 def without(docs: Dataset, out: str) -> Dataset:

@@ -1,0 +1,371 @@
+"""Output: a folder whose result is swapped for the next one in one step, so that a reader sees the old or the new one.
+
+`Output.begin` takes the lease, decides whether the folder may be written, and yields a `Work`. New files are written
+into OUT/_unfinished; finished parts of an earlier result are kept if their keys are wanted. `Work.commit` moves the new
+files to their places, where no file of the old result has the same name, and then replaces manifest.json, which is the
+moment at which the result changes. Last, the files of the old result are moved to OUT/_replaced, where those who opened
+it find them until the next run. Each step can be repeated, so a killed run is continued by the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from rich.filesize import decimal
+
+from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
+from dataprep.store import failure, files, lease, receipts
+
+from ..model.batch import NO_IDS, Ids, file_numbers
+from ..run.runner import Runner, Serial
+from . import forget_list, owned
+from .audit import Search, audit, strings_in
+from .changes import compared, first_difference
+from .layout import (
+    CUTS,
+    DATA,
+    DATASET_FILES,
+    DROPS,
+    FORGET_LIST,
+    INDEX,
+    INDEX_FILE,
+    MANIFEST,
+    ORIGIN,
+    RECEIPTS,
+    RECIPE,
+    REPLACED,
+    REPORT,
+    RESULT_FILE,
+    STEPS,
+    UNFINISHED,
+    Folder,
+)  # fmt: skip
+from .staging import EARLIER, Staging
+from .state import DATASET, TOKENS, Origin, Recipe
+from .state import INDEX as INDEX_KIND
+
+log = logging.getLogger("dataprep")
+
+SERIAL = Serial()
+
+T = TypeVar("T")
+TABLES = (DATA, DROPS, CUTS)
+NOUNS = {DATASET: "a Dataset", TOKENS: "token shards", INDEX_KIND: "a search index"}
+IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinished: what is no part of the result
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a run wants to make in a folder; nothing of it depends on what the folder holds.
+
+    recipe: the input and the stages. origin: the input files; None if a stage hides them. forgotten: ids of the
+    documents to leave out, uint64[n]. private: whether the result before must not be kept, since a stage hides what it
+    may hold. steps: names of the folders of steps that the result may refer to. again: what is done if only the input
+    changed, as the end of a warning; None: parts that did not change are kept.
+    """
+
+    recipe: Recipe
+    origin: Origin | None = None
+    forgotten: Ids = field(default_factory=lambda: NO_IDS)
+    private: bool = False
+    steps: frozenset[str] = frozenset()
+    again: str | None = None
+
+
+@dataclass
+class Work(Generic[T]):
+    """The work on the next result of a folder.
+
+    recipe: of the result. files: where new files are written. opened: opens the finished result in a folder. result:
+    what is finished; None as long as there is work to do.
+    """
+
+    out: str
+    recipe: Recipe
+    files: Staging
+    opened: Callable[[str], T]
+    steps: frozenset[str] = frozenset()
+    result: T | None = None
+
+    @property
+    def finished(self) -> T:
+        """The finished result."""
+        assert self.result is not None, "the work was committed"
+        return self.result
+
+    @property
+    def unfinished(self) -> Folder:
+        """The subfolder of the work."""
+        return Folder(self.out).unfinished
+
+    @property
+    def origin(self) -> str | None:
+        """The name that the list of input files will have; None if there is none."""
+        return self.files.numbered(ORIGIN) if files.exists(self.unfinished.path(ORIGIN)) else None
+
+    def stale(self, manifest: Any) -> list[str]:
+        """Return the paths in the folder of what the commit of `manifest` will replace or remove."""
+        gone = [*_stale(Folder(self.out), set(manifest.names())), MANIFEST, RECIPE, RECEIPTS]
+        return gone + (_steps_but(Folder(self.out), self.steps) if self.recipe.private else [])
+
+    def commit(self, manifest: Any, searches: Sequence[Search] = (), run: Runner = SERIAL) -> T:
+        """Make the files of the work the result of the folder, and return it.
+
+        manifest: names all of its files. searches: for private strings, by the Runner `run`. Raises Leak, before the
+        result changes, if a search finds a string that may not stay.
+        """
+        files.sweep(self.unfinished.url)
+        for search in searches:
+            if left := audit(self.out, search, run, also=strings_in(MANIFEST, manifest), skip=self.stale(manifest)):
+                which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
+                log.warning(which, len(left), self.out)
+        files.write_state(self.unfinished.path(MANIFEST), manifest.record())
+        _swap_in(self.out)
+        _settle(self.out, self.steps)
+        self.result = self.opened(self.out)
+        return self.result
+
+
+class Output(Generic[T]):
+    """An output folder. url: its URL. opened: opens the finished result in it. nested: whether it is part of another.
+
+    A nested folder is written under the lease and the journal of the folder around it. also: folders of other results,
+    of which finished parts are kept, too.
+    """
+
+    def __init__(
+        self, url: str, opened: Callable[[str], T], *, nested: bool = False, also: Sequence[Folder] = ()
+    ) -> None:
+        self.url, self.opened, self.nested, self.also = url, opened, nested, also
+
+    @contextlib.contextmanager
+    def begin(self, wanted: Wanted, *, replace: bool = False, whole: bool = False) -> Iterator[Work[T]]:
+        """Yield the Work that makes the wanted result; its `result` is set if the folder has it already.
+
+        replace: whether a result of another recipe may be replaced. whole: whether to compare all bytes of a finished
+        result with its receipts. Raises StaleOutput if the folder has files that dataprep did not write, or another
+        result and `replace` is False; InUse if another process writes into it.
+        """
+        if not _is_left(self.url) and (found := self._found(wanted.recipe, whole=whole)) is not None:
+            failure.forget(files.path_of(self.url))  # which came after the last file
+            yield self._work(wanted, found)
+            return
+        with contextlib.nullcontext() if self.nested else lease.held(self.url):
+            self._recover(wanted)
+            found = self._found(wanted.recipe, whole=whole)
+            if found is None:
+                self._prepare(wanted, replace=replace)
+            with self._old_result_said(wanted):
+                yield self._work(wanted, found)
+
+    @contextlib.contextmanager
+    def _old_result_said(self, wanted: Wanted) -> Iterator[None]:
+        """Log a warning if an error leaves a result that the wanted one was to take out of the folder."""
+        try:
+            yield
+        except BaseException:
+            found = Folder(self.url).stated
+            if found is not None and not wanted.recipe.is_same(found) and self._private(wanted, found):
+                log.warning("%s still holds the result before, with what the new one would hide or leave out", self.url)
+            raise
+
+    def _private(self, wanted: Wanted, found: Recipe | None) -> bool:
+        """Return whether the result before must not be kept once the wanted one is complete."""
+        return wanted.private or (found is not None and found.forgotten != wanted.recipe.forgotten)
+
+    def _work(self, wanted: Wanted, found: T | None) -> Work[T]:
+        recipe = self._recipe(wanted)
+        return Work(self.url, recipe, Staging(self.url, recipe.generation), self.opened, wanted.steps, found)
+
+    def _recipe(self, wanted: Wanted) -> Recipe:
+        """Return the wanted recipe with its generation: that of an equal result, or one more than that of another."""
+        found = Folder(self.url).recipe
+        generation = 1 if found is None else found.generation + (not found.is_same(wanted.recipe))
+        private = self._private(wanted, found) or None
+        return dataclasses.replace(wanted.recipe, generation=generation, private=private)
+
+    def _found(self, recipe: Recipe, *, whole: bool) -> T | None:
+        """Open the result of `recipe` if the folder has it; None if it does not, or if files of it are damaged."""
+        folder = Folder(self.url)
+        if not folder.is_sealed or not recipe.is_same(folder.recipe):
+            return None
+        try:
+            found = self.opened(self.url)
+        except (CorruptShard, ReadError) as e:
+            log.warning("%s", f"{e}; making what is missing again")
+            return None
+        if whole and not receipts.all_whole(folder.receipts()):
+            log.warning("%s has files with other bytes than were written; making them again", self.url)
+            return None
+        return found
+
+    def _recover(self, wanted: Wanted) -> None:
+        """Finish what a killed commit began, and remove what the last one replaced."""
+        folder, begun = Folder(self.url), Folder(self.url).unfinished
+        recipe = begun.recipe
+        is_ready = files.exists(begun.path(MANIFEST))
+        if is_ready and wanted.recipe.is_same(recipe):
+            _swap_in(self.url)
+        made = Folder(self.url).stated
+        is_swapped = recipe is not None and recipe.is_same(made) and not files.exists(begun.path(MANIFEST))
+        if is_swapped and made is not None and recipe is not None and made.generation == recipe.generation:
+            _settle(self.url, wanted.steps if wanted.recipe.is_same(recipe) else frozenset())
+        if files.exists(folder.path(REPLACED)):
+            owned.remove(self.url, [REPLACED])
+
+    def _prepare(self, wanted: Wanted, *, replace: bool) -> None:
+        """Check that the folder may be written, and remove unfinished work that is of no use."""
+        folder, names = Folder(self.url), set(files.listdir(self.url))
+        found, begun = folder.recipe, folder.unfinished.recipe
+        if not self.nested:
+            owned.refuse(self.url, self._strangers(wanted.recipe.kind, names, has_steps=bool(found or begun)))
+        other = found if found is not None else begun if self._is_begun() else None
+        if other is not None and not wanted.recipe.is_same(other) and not self.nested:
+            self._check_other(folder if found is not None else folder.unfinished, other, wanted, replace=replace)
+        if not self.nested:
+            owned.begin(self.url)
+        is_of_use = begun is None or begun.is_same(wanted.recipe) or wanted.recipe.kind == DATASET
+        if begun is not None and (not is_of_use or begun.forgotten != wanted.recipe.forgotten):
+            owned.remove(self.url, [UNFINISHED])
+        elif files.exists(folder.unfinished.path(MANIFEST)):
+            files.remove(folder.unfinished.path(MANIFEST))
+        files.write_state(folder.unfinished.path(RECIPE), self._recipe(wanted).record())
+        if wanted.origin is None:
+            files.remove(folder.unfinished.path(ORIGIN))
+        else:
+            files.write_state(folder.unfinished.path(ORIGIN), wanted.origin.record())
+        forget_list.write_if_new(self.url, wanted.forgotten)
+        homes = [home for home in (folder, *self.also) if home.forgotten == wanted.recipe.forgotten]
+        self._work(wanted, None).files.enter(homes)
+
+    def _strangers(self, kind: str, names: set[str], *, has_steps: bool) -> list[str]:
+        """Return the files of others that are in the way of a result of a kind; names: those in the folder."""
+        if kind == TOKENS:  # beside which other files may be
+            state = {MANIFEST, RECIPE, UNFINISHED, REPLACED}
+            own = [n for n in names if n in state or (RESULT_FILE.fullmatch(n) and not n.startswith("tokenizer"))]
+            return owned.foreign(self.url, own)
+        known = {name for name in names if INDEX_FILE.fullmatch(name)} if kind == INDEX_KIND else {FORGET_LIST}
+        return owned.strangers(
+            self.url, DATASET_FILES | known, names & (DATASET_FILES | known) - ({STEPS} if has_steps else set())
+        )
+
+    def _is_begun(self) -> bool:
+        """Return whether there is unfinished work with a result: a recipe alone is none."""
+        some = set(files.listdir(Folder(self.url).unfinished.url)) - {RECIPE, ORIGIN}
+        return bool(some) or bool(Folder(self.url).steps)
+
+    def _check_other(self, home: Folder, other: Recipe, wanted: Wanted, *, replace: bool) -> None:
+        """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
+        if other.kind != wanted.recipe.kind:
+            what = f"{self.url} holds {NOUNS.get(other.kind)}, not {NOUNS[wanted.recipe.kind]}"
+            msg = f"{what}; give another folder as out"
+            raise StaleOutput(msg)
+        if not replace and other.key == wanted.recipe.key:
+            raise forget_list.stale(self.url)
+        changes = compared(home.origin, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
+        if not replace and (changes is None or not changes.same):
+            what = first_difference(home, other, wanted.recipe, wanted.origin)
+            msg = f"{self.url} was made by another recipe or from other input ({what})"
+            msg += "; give another folder as out, or replace=True"
+            raise StaleOutput(msg)
+        if not replace and changes is not None and changes.numbers & file_numbers(wanted.forgotten):
+            what = f"{changes.changed[0]} changed, and documents of it were forgotten by their places in it"
+            msg = f"{self.url}: {what}; restore the file, or run with replace=True and then forget documents again"
+            raise StaleOutput(msg)
+        works = [None if origin is None else origin.work for origin in (home.origin, wanted.origin)]
+        if changes is not None and works[0] == works[1] and (changes.changed or not changes.same):
+            then = "making their parts again" if changes.same else "keeping the parts that are the same"
+            log.warning("%s", changes.sentence(wanted.again or then))
+        elif works[0] != works[1]:
+            self._check_room()
+
+    def _check_room(self) -> None:
+        """Raise PlanError if the disk has no room for a second result of the size of the one in the folder."""
+        old = Folder(self.url).readable
+        if old is None or not files.is_local(self.url):
+            return
+        needed, free = sum(shard.size for shard in old.shards), shutil.disk_usage(files.path_of(self.url)).free
+        if needed > free:
+            msg = (
+                f"{self.url} keeps its result until the new one is complete, which takes about {decimal(needed)} more, "
+                f"and {decimal(free)} of the disk are free; free some space, or remove the result first "
+                f"(`dataprep clean --all {self.url}`)"
+            )
+            raise PlanError(msg)
+
+
+def _is_left(out: str) -> bool:
+    """Return whether a folder has unfinished work, or the files of a replaced result."""
+    return any(files.exists(files.join(out, name)) for name in (UNFINISHED, REPLACED))
+
+
+def _swap_in(out: str) -> None:
+    """Move the files of the finished work to their places, and last the manifest, which changes the result."""
+    begun = Folder(out).unfinished
+    manifest = files.read_json(begun.path(MANIFEST))
+    moves = [(url, files.join(out, owned.relative(url, begun.url))) for url in owned.ours(out, [UNFINISHED])]
+    kept = {files.join(out, name) for name in (RECIPE, MANIFEST, ORIGIN, EARLIER)}
+    owned.move(*((old, new) for old, new in moves if new not in kept and not IN_WORK.match(new.removeprefix(out))))
+    if manifest.get("origin") and files.exists(begun.path(ORIGIN)):
+        owned.move((begun.path(ORIGIN), files.join(out, manifest["origin"])))
+    owned.move((begun.path(MANIFEST), files.join(out, MANIFEST)))
+
+
+def _settle(out: str, steps: frozenset[str]) -> None:
+    """Set aside what the new result does not name, and remove what its recipe does not allow to stay.
+
+    steps: names of the folders of steps that the result may refer to; others are removed if the recipe is private.
+    """
+    folder, begun = Folder(out), Folder(out).unfinished
+    stale = _stale(folder, folder.named)
+    private = begun.recipe is not None and bool(begun.recipe.private)
+    if files.is_local(out) and not private:
+        mine = owned.ours(out, stale)
+        owned.move(*((url, files.join(out, REPLACED, owned.relative(url, out))) for url in mine))
+    else:
+        owned.remove(out, stale)
+    _settle_receipts(folder, begun)
+    if private:
+        owned.remove(out, _steps_but(folder, steps))
+    if files.exists(begun.path(RECIPE)):
+        owned.move((begun.path(RECIPE), folder.path(RECIPE)))
+    owned.remove(out, [UNFINISHED])
+    owned.settle(out)
+
+
+def _stale(folder: Folder, named: set[str]) -> list[str]:
+    """Return the paths of the files of a result that are not among `named`, and of what was made from the result."""
+    there = [f"{kind}/{name}" for kind in TABLES for name in files.listdir(folder.path(kind))]
+    own = RESULT_FILE if folder.index_manifest is None else INDEX_FILE
+    there += [name for name in files.listdir(folder.url) if own.fullmatch(name)]
+    stale = sorted(set(there) - named - {name.partition("/")[0] for name in named})
+    return stale + [name for name in (REPORT, INDEX) if stale and files.exists(folder.path(name))]
+
+
+def _steps_but(folder: Folder, names: frozenset[str]) -> list[str]:
+    """Return the paths of the steps in a folder whose names are not among `names`."""
+    return [files.join(STEPS, step.name) for step in folder.steps if step.name not in names]
+
+
+def _settle_receipts(folder: Folder, begun: Folder) -> None:
+    """Move the receipts of the work to their places, and remove those of parts that there are no longer."""
+    for url in begun.receipts():
+        new = folder.path(RECEIPTS, files.name_of(url))
+        record = receipts.found(url)
+        if record is not None and any(one["name"].startswith("../../") for one in record["files"]):  # kept files
+            stored = [{**one, "name": re.sub(r"^\.\./\.\./", "../", one["name"])} for one in record["files"]]
+            files.write_state(new, {**record, "files": stored})
+        elif record is not None:
+            owned.move((url, new))
+    n = folder.manifest.parts if folder.manifest is not None else None
+    if n is not None:
+        wanted = {files.name_of(folder.receipt(number)) for number in range(n)}
+        names = set(files.listdir(folder.path(RECEIPTS))) - wanted
+        owned.remove(folder.url, [files.join(RECEIPTS, name) for name in names])

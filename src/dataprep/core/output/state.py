@@ -1,0 +1,416 @@
+"""The typed records of an output folder's state: recipe, manifest, receipts of parts, and origin.
+
+`docs/files.md` specifies the JSON files. A reader is tolerant forwards: a field that it does not know is kept in
+`more`, and a missing optional field has its default. It is strict about a newer format: one sentence says so. Only the
+standard library is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dataprep.errors import CorruptShard
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+FORMAT = 1
+DATASET, TOKENS, INDEX = "dataset", "tokens", "suffix_index"  # the kinds of results
+KINDS = (DATASET, TOKENS, INDEX)
+GENERATION = re.compile(r"\.g\d+$")  # at the end of a name without its suffix
+
+R = TypeVar("R", bound="Record")
+
+
+def records(kind: Callable[[], type[R]], **options: Any) -> Any:
+    """Return a dataclass field that holds a tuple of records; `kind` returns their class."""
+    return field(metadata={"of": kind}, **options)
+
+
+def nested(kind: Callable[[], type[R]], **options: Any) -> Any:
+    """Return a dataclass field that holds one record; `kind` returns its class."""
+    return field(metadata={"one": kind}, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Base class of records: a JSON object as a frozen dataclass. more: fields that this version does not know."""
+
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, found: Any, url: str) -> Self:
+        """Return the record that a JSON value states; url: its file, for messages.
+
+        Raises CorruptShard if a field that every such record has is missing or of another type, or if the format is
+        newer than the one that this version reads.
+        """
+        if not isinstance(found, dict):
+            raise _not_ours(url, "it is not a JSON object")
+        if isinstance(found.get("format"), int) and found["format"] > FORMAT:
+            msg = f"{url} has format {found['format']}, and this dataprep reads {FORMAT}; install a newer dataprep"
+            raise CorruptShard(msg)
+        known = {f.name: f for f in fields(cls) if f.name != "more"}
+        lacks = [name for name, f in known.items() if _is_needed(f) and name not in found]
+        if lacks:
+            raise _not_ours(url, f"it lacks {', '.join(lacks)}")
+        given = {name: _read(found[name], f, url) for name, f in known.items() if found.get(name) is not None}
+        lacks = [name for name, f in known.items() if _is_needed(f) and name not in given]
+        return cls(**given, **dict.fromkeys(lacks), more={k: v for k, v in found.items() if k not in known})
+
+    def record(self) -> dict[str, Any]:
+        """Return the record as a JSON object; fields without a value are left out."""
+        own = {f.name: _written(getattr(self, f.name)) for f in fields(self) if f.name != "more"}
+        return {**self.more, **{name: value for name, value in own.items() if value is not None}}
+
+
+def _not_ours(url: str, why: str) -> CorruptShard:
+    return CorruptShard(f"{url} is not what dataprep wrote: {why}; run the pipeline again, which makes it again")
+
+
+def _is_needed(one: Any) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING
+
+
+_TYPES: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "list": list, "dict": dict, "Mapping": dict}
+
+
+def _read(value: Any, one: Any, url: str) -> Any:
+    """Return the value of a field; raise CorruptShard if it is not of the type of the field."""
+    name = str(one.type).partition("[")[0].partition(" ")[0]
+    if "of" in one.metadata:
+        if not isinstance(value, list):
+            raise _not_ours(url, f"its {one.name} is not a list")
+        return tuple(one.metadata["of"]().of(item, url) for item in value)
+    if name == "Id":
+        return _id(value, one.name, url)
+    if "one" in one.metadata:
+        return one.metadata["one"]().of(value, url)
+    if not isinstance(value, _TYPES.get(name, object)) or (name == "int" and isinstance(value, bool)):
+        raise _not_ours(url, f"its {one.name} is {str(value)[:40]!r}")
+    return value
+
+
+def _id(value: Any, name: str, url: str) -> Id:
+    try:
+        return Id(value)
+    except (TypeError, ValueError) as e:
+        raise _not_ours(url, f"its {name} is {str(value)[:40]!r}") from e
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.record()
+    if isinstance(value, tuple):
+        return [_written(one) for one in value]
+    return str(value) if isinstance(value, Id) else value
+
+
+class Id(int):
+    """A document id, which JSON holds as text, since ids pass 2**53."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class File(Record):
+    """A file of the folder: its path there, its size in bytes, and the xxh3-128 hash of its bytes in hex."""
+
+    name: str
+    size: int
+    hash: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadTable(File):
+    """The table of files that were not read; reasons: the number of its rows by reason."""
+
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard(File):
+    """A Parquet file of documents.
+
+    docs, bytes: number of documents, and of UTF-8 bytes of their texts. last_id: the largest id; None if it has no
+    documents. content: hash of ids, texts and columns, however Parquet stores them. drops, cuts: paths of the tables of
+    the part that the shard belongs to; cuts is None if the part has none. sealed: the hash of the file before documents
+    were forgotten, which keys depend on.
+    """
+
+    docs: int
+    bytes: int
+    content: str
+    drops: str
+    last_id: Id | None = None
+    cuts: str | None = None
+    sealed: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Record):
+    """What makes a result: the input and the stages.
+
+    kind: DATASET, TOKENS or INDEX. key: a hash of the input and the stages. stages: what `describe` returns for each.
+    lost: {what: [the first stage that loses it, the way out]}. forgotten: hash of the ids that were left out. parts:
+    the number of tasks. generation: a number that grows each time that a result is replaced; files of generation n > 1
+    have ".gN" before the end of their names. private: True if the result before may not be kept, since this one hides
+    or leaves out what it holds.
+    """
+
+    kind: str
+    key: str
+    format: int = FORMAT
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    lost: dict[str, list[str]] = field(default_factory=dict)
+    forgotten: str | None = None
+    parts: int | None = None
+    generation: int = 1
+    private: bool | None = None
+
+    def is_same(self, other: Recipe | None) -> bool:
+        """Return whether two recipes make the same result."""
+        return other is not None and (self.key, self.forgotten) == (other.key, other.forgotten)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest(Recipe):
+    """The description of a finished Dataset; it names all files of the result.
+
+    docs, bytes: totals of the shards. content: hash of all documents. columns: [name, Arrow type] of each. last_file:
+    the largest number of an input file. inputs: the input files by number. shards: the Parquet files in order of ids.
+    stats: the statistics of each stage. saved: folders of the saved inputs of Estimators. fits: what each Estimator
+    stated. unread: the table of files that were not read. origin: the name of the file that lists the input files.
+    made_with: versions of Python and pyarrow.
+    """
+
+    docs: int
+    bytes: int
+    content: str
+    columns: list[list[str]]
+    last_file: int
+    shards: tuple[Shard, ...] = records(lambda: Shard)
+    inputs: list[dict[str, Any]] = field(default_factory=list)
+    stats: list[dict[str, Any]] = field(default_factory=list)
+    saved: list[str] = field(default_factory=list)
+    fits: list[dict[str, Any]] = field(default_factory=list)
+    unread: UnreadTable | None = nested(lambda: UnreadTable, default=None)  # noqa: RUF009 - a field
+    origin: str | None = None
+    made_with: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The input and the stages alone."""
+        return Recipe(**{one.name: getattr(self, one.name) for one in fields(Recipe) if one.name != "more"})
+
+    def tables(self, kind: str) -> list[str]:
+        """Return the paths of the tables of all parts; kind: "drops" or "cuts"."""
+        return [*dict.fromkeys(name for shard in self.shards if (name := getattr(shard, kind)) is not None)]
+
+    def names(self) -> list[str]:
+        """Return the paths of all files that the manifest names, relative to the folder."""
+        more = [name for name in (self.unread and self.unread.name, self.origin) if name]
+        return [*(shard.name for shard in self.shards), *self.tables("drops"), *self.tables("cuts"), *more]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenShard(Record):
+    """A shard as the receipt of its part states it; the fields are those of `Shard`, and its columns."""
+
+    name: str
+    docs: int
+    bytes: int
+    content: str
+    columns: list[list[str]]
+    last_id: Id | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt(Record):
+    """The record of a finished part: its key, the files that it wrote, and what they hold.
+
+    The paths of `files` are relative to the receipt, those of `shards` to the folder. stats: the statistics of each
+    stage. unread: rows of the table of unread files.
+    """
+
+    key: str
+    files: tuple[File, ...] = records(lambda: File)
+    shards: tuple[WrittenShard, ...] = records(lambda: WrittenShard)
+    stats: list[dict[str, Any]] = field(default_factory=list)
+    unread: list[list[Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputFile(Record):
+    """An input file, or a shard of a Dataset that is the input.
+
+    url: where it was, without passwords. file: its number, or what is added to the numbers of a Dataset. source: its
+    name as a source. reader: index in `Origin.readers`. size: stored bytes. fingerprint: hash of its name and content.
+    left_out: True if the file is listed as unread.
+    """
+
+    url: str
+    file: int
+    source: str
+    reader: int
+    size: int
+    fingerprint: str
+    left_out: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileBeside(Record):
+    """A file that a reader reads with those of the input, such as one with the names of people."""
+
+    url: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixedFolder(Record):
+    """A source of a mixture: its name, the folder of its token shards on this machine, and the hash of these shards."""
+
+    name: str
+    url: str
+    root: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin(Record):
+    """The input files of a result, with paths of the machine that made it; no key depends on it.
+
+    readers: each as JSON; None for a reader that is not of this package. work: a hash of the readers and stages, which
+    does not depend on the input files. sources: the folders of token shards of a mixture.
+    """
+
+    format: int = FORMAT
+    readers: list[Any] = field(default_factory=list)
+    files: tuple[InputFile, ...] = records(lambda: InputFile, default=())
+    work: str = ""
+    beside: tuple[FileBeside, ...] = records(lambda: FileBeside, default=())
+    sources: tuple[MixedFolder, ...] = records(lambda: MixedFolder, default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenShard(Record):
+    """One token shard: its name without an ending, its split, totals, and hashes of its files.
+
+    bytes: of the text that its ids represent. hash, ends_hash, docs_hash, mask_hash: of the files .bin, .idx,
+    .docs.parquet and .msk; None if another program, which wrote the file, did not state it. Only a shard with a
+    mask_hash has the file .msk.
+    """
+
+    name: str
+    split: str
+    tokens: int
+    documents: int
+    bytes: int
+    hash: str | None = None
+    ends_hash: str | None = None
+    docs_hash: str | None = None
+    mask_hash: str | None = None
+
+    @property
+    def has_mask(self) -> bool:
+        """Whether the shard has a loss mask."""
+        return self.mask_hash is not None
+
+    @property
+    def first_name(self) -> str:
+        """The name that the shard would have in the first generation: "train-00000" for "train-00000.g2"."""
+        return GENERATION.sub("", self.name)
+
+    def names(self) -> list[str]:
+        """Return the names of the files of the shard."""
+        return [f"{self.name}.{end}" for end in ("bin", "idx", "docs.parquet", *(["msk"] if self.has_mask else []))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerFile(Record):
+    """The tokenizer of token shards: its file, its hash, the hash of the file's bytes, and the file for transformers.
+
+    file: None if the folder has no tokenizer.
+    """
+
+    file: str | None = None
+    hash: str | None = None
+    file_hash: str | None = None
+    config: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenManifest(Record):
+    """The description of a finished folder of token shards.
+
+    dtype: "uint16" or "uint32". eot: id of the separator. special: {special token: id}. tokens, documents, bytes:
+    totals of the shards. bytes_per_token: the file with the bytes of text of each id, and its hash. recipe: hash of all
+    that decides the shards. settings: the parameters that it covers. split: the rule that divides documents into
+    splits, or of a mixture the rule of each source. template, template_ends, speakers: of chats. special_in_text: how
+    often texts spell each special token. mixture: the plan with the shares of the sources. imported: the files that
+    `import_tokens` read. forgotten, generation: see `Recipe`. origin: the name of the file that lists the input files.
+    """
+
+    kind: str
+    dtype: str
+    vocab_size: int
+    eot: int
+    special: dict[str, int]
+    tokens: int
+    documents: int
+    bytes: int
+    shards: tuple[TokenShard, ...] = records(lambda: TokenShard)
+    format: int = FORMAT
+    bytes_per_token: str | None = None
+    bytes_per_token_hash: str | None = None
+    tokenizer: TokenizerFile | None = nested(lambda: TokenizerFile, default=None)  # noqa: RUF009 - a field
+    recipe: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    split: dict[str, Any] = field(default_factory=dict)
+    template: str | None = None
+    template_ends: list[str] | None = None
+    speakers: dict[str, str | None] | None = None
+    special_in_text: dict[str, int] = field(default_factory=dict)
+    mixture: dict[str, Any] | None = None
+    imported: list[dict[str, str]] | None = None
+    forgotten: str | None = None
+    origin: str | None = None
+    generation: int = 1
+
+    def names(self) -> list[str]:
+        """Return the paths of all files that the manifest names, relative to the folder."""
+        kept = self.tokenizer or TokenizerFile()
+        more = (self.bytes_per_token, kept.file, kept.config, self.origin)
+        return [*(name for shard in self.shards for name in shard.names()), *(name for name in more if name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexShard(Record):
+    """One shard of a suffix index: the path of its files without an ending, its totals and its sources.
+
+    bytes: of its text, with a byte after each document. characters: of its text.
+    """
+
+    name: str
+    docs: int
+    bytes: int
+    characters: int
+    sources: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexManifest(Recipe):
+    """The description of a finished suffix index.
+
+    docs, bytes: totals of the texts. origin: the name of the file that lists the input files.
+    """
+
+    docs: int
+    bytes: int
+    shards: tuple[IndexShard, ...] = records(lambda: IndexShard)
+    origin: str | None = None
+
+    def names(self) -> list[str]:
+        """Return the paths of all files that the manifest names, relative to the folder."""
+        names = [f"{shard.name}.{end}" for shard in self.shards for end in ("text", "docs", "sa")]
+        return [*names, *([self.origin] if self.origin else [])]

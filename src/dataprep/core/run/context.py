@@ -1,0 +1,99 @@
+"""Context: the Runner of a run, and the trial if the run only tries a sample; it is handed over as `run=`.
+
+    trial = Trial(out, sample_bytes=16 << 20)
+    Pipeline(...).run(docs, out, run=Context(Serial(), trial))      # reads a sample
+    trial.inputs, trial.reserved
+
+A Context is a Runner itself, so all code that calls tasks takes it for one. Code that must know whether it sees the
+whole input asks `trial_of(run)` or `sees_all(run)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rich.filesize import decimal
+
+from dataprep.errors import PlanError
+
+from .runner import WORKER_BYTES, Runner, memory_of, runner_of
+from .trial import Reserved, Trial
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, repr=False)
+class Context:
+    """A Runner that also states of what run it is a part.
+
+    runner: calls the tasks. trial: the run on a sample that this is a part of; None: the run reads its whole input.
+    """
+
+    runner: Runner
+    trial: Trial | None = None
+
+    def __repr__(self) -> str:
+        return repr(self.runner)
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """Call `task` for every item by the Runner; yield the results in item order; label: title of the progress."""
+        n = 0
+        if self.trial is not None:
+            self.trial.passes += [label] if any(getattr(item, "n_bytes", 0) for item in items) else []
+            label = ""
+        for result in self.runner.map(task, items, label):
+            n += 1
+            yield result
+        if n != len(items):
+            msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"
+            raise PlanError(msg)
+
+    @property
+    def workers(self) -> int:
+        """Number of items that the Runner processes at once."""
+        return self.runner.workers
+
+    @property
+    def memory(self) -> int | str | None:
+        """The memory that all workers of the Runner together may take."""
+        return self.runner.memory
+
+
+def context_of(run: Runner | None) -> Context:
+    """Return `run` if it is a Context, or else a Context of this Runner (None: `Serial()`) that is no trial.
+
+    Raises PlanError if `run` lacks a member of a Runner.
+    """
+    return run if isinstance(run, Context) else Context(runner_of(run))
+
+
+def trial_of(run: Runner) -> Trial | None:
+    """Return the trial (run on a sample of the input) that `run` is a part of, or None."""
+    return run.trial if isinstance(run, Context) else None
+
+
+def sees_all(run: Runner) -> bool:
+    """Return whether `run` reads its whole input: if it is no trial, or one whose samples are complete."""
+    trial = trial_of(run)
+    return trial is None or trial.share == 1.0
+
+
+def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
+    """Check that the memory of the Runner `run` suffices for one worker and `n_bytes` more; in a trial, only record it.
+
+    n_bytes: memory that this process will need. what: a description of the data that takes the memory, for the message.
+    instead: the advice to the user, for the message. grows: True if the amount grows with the input. Raises PlanError
+    if the memory is too small.
+    """
+    trial = trial_of(run)
+    if trial is not None:
+        trial.reserved.append(Reserved(int(n_bytes / (trial.share if grows else 1)), what, instead))
+    elif n_bytes + WORKER_BYTES > memory_of(run):
+        msg = (
+            f"{what} takes {decimal(n_bytes)} of memory in one process, in addition to the {WORKER_BYTES >> 20} MiB "
+            f"of a worker, but only {decimal(memory_of(run))} are allowed; {instead}"
+        )
+        raise PlanError(msg)

@@ -1,0 +1,226 @@
+"""Plan: what a Pipeline will do with a Dataset; frozen, and nothing is written to make it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dataprep.errors import PlanError
+from dataprep.store import files
+from dataprep.store.key import key
+
+from ..inputs.origin import origin_of
+from ..inputs.sources import sources_in, sources_of, warn_of_absent
+from ..model.dataset import Dataset, check_dataset
+from ..model.describe import describe, labels_of
+from ..model.estimator import Estimator
+from ..model.part import Sealed
+from ..model.stage import Filter, Stage, n_hidden
+from ..model.stats import Stats
+from ..output import forget_list
+from ..output.commit import Wanted
+from ..output.layout import DATASET_FILES, FORGET_LIST, MANIFEST, STEPS, Folder, home_of, is_same_estimator, step_name
+from ..output.state import DATASET, Recipe
+from .context import Context
+
+log = logging.getLogger("dataprep")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stage of a Pipeline, numbered from 1.
+
+    key: a hash of the input and of all stages up to this one. label: the stage's name in statistics. folder: the folder
+    of an Estimator's work.
+    """
+
+    number: int
+    stage: Stage | Estimator
+    key: str
+    label: str
+    folder: Folder
+
+    @property
+    def name(self) -> str:
+        """The name of the folder inside OUT/steps: number, label and start of the key, joined by hyphens."""
+        return self.folder.name
+
+    @property
+    def input(self) -> str:
+        """The URL of the saved input of an Estimator."""
+        return self.folder.input.url
+
+    @property
+    def saved(self) -> str:
+        """The folder of the saved input of an Estimator, relative to the output folder."""
+        return f"{STEPS}/{self.name}/{self.folder.input.name}"
+
+    @property
+    def earlier_inputs(self) -> list[Folder]:
+        """The saved inputs of the same Estimator in earlier runs, with other keys."""
+        home = Folder(self.folder.url.rpartition(f"/{STEPS}/")[0])
+        same = (step for step in home.steps if is_same_estimator(step.name, self.name) and step.name != self.name)
+        return [step.input for step in same]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a Pipeline will do.
+
+    docs: the input; forgotten documents are dropped right after reading. steps: the stages, with their keys and labels.
+    out: the output folder. wanted: what is to be in it. sources: of the documents; None if not known yet.
+    """
+
+    docs: Dataset
+    steps: tuple[Step, ...]
+    out: str
+    wanted: Wanted
+    sources: set[str] | None
+
+    @classmethod
+    def of(cls, docs: Dataset, stages: Sequence[Stage | Estimator], out: str, context: Context) -> Plan:
+        """Return the plan to apply `stages` to `docs`; in a trial, to a sample of them.
+
+        Raises PlanError if `out` holds input, if a stage needs a column that does not exist, or if a stage must see
+        what an earlier stage has lost.
+        """
+        check_dataset(docs)
+        docs = docs if context.trial is None else context.trial.sample(docs)
+        docs.hashes.load(out)
+        check_apart(docs, out, [url for stage in stages for url in getattr(stage, "reads_folders", ())])
+        _check_columns(docs, stages)
+        lost = lost_by(docs, stages)
+        if (sources := sources_of(docs)) is not None:
+            warn_of_absent(stages, sources)
+        forgotten = forget_list.wanted(shards_of_datasets(docs), out)
+        noted = forget_list.digest(forgotten)
+        steps = _steps(docs.key, stages, out, noted)
+        recipe = Recipe(
+            kind=DATASET, key=steps[-1].key if steps else docs.key, forgotten=noted, lost=lost, parts=len(docs.parts),
+            stages=[describe(step.stage, step.label) for step in steps],
+        )  # fmt: skip
+        kept = n_hidden(stages)
+        wanted = Wanted(
+            recipe=recipe,
+            origin=None if n_hidden((*docs.stages, *stages)) else origin_of(docs, stages),
+            forgotten=forgotten,
+            private=n_hidden((*docs.stages, *stages)) > 0,
+            steps=frozenset(step.name for step in steps[kept:]),
+        )
+        if len(forgotten):
+            listed = files.join(out, FORGET_LIST)
+            docs = docs.of(replace(part, forgotten=listed) for part in docs.parts)
+        return cls(docs, steps, out, wanted, sources)
+
+    def wanted_of(self, step: Step, stages: Sequence[Stage], labels: Sequence[str]) -> Wanted:
+        """Return what is to be in the saved input of an Estimator; stages, labels: what is applied before it."""
+        described = [describe(stage, label) for stage, label in zip(stages, labels, strict=True)]
+        forgotten = self.wanted.recipe.forgotten
+        recipe = Recipe(kind=DATASET, key=step.key, stages=described, forgotten=forgotten, parts=len(self.docs.parts))
+        return Wanted(recipe=recipe)
+
+    def prepare(self, workers: int) -> None:
+        """Keep the hashes of the input files for later runs; if several workers will start, compile all kernels."""
+        self.docs.hashes.save(self.out, self.docs.fingerprints)
+        if workers == 1:
+            return
+        for reader in dict.fromkeys(part.reader for part in self.docs.parts):
+            reader.warm()
+        for stage in (*self.docs.stages, *(step.stage for step in self.steps)):
+            stage.warm()
+
+    def warn_of_absent_sources(self, stats: Stats) -> None:
+        """Log a warning of sources that a stage names and that no document has, if they were not known before."""
+        if self.sources is None and (known := sources_in(Stats(stats.stages[:1]))) is not None:
+            warn_of_absent([step.stage for step in self.steps], known)
+
+
+def _steps(so_far: str, stages: Sequence[Stage | Estimator], out: str, noted: str | None) -> tuple[Step, ...]:
+    steps = []
+    for number, (stage, label) in enumerate(zip(stages, labels_of(stages), strict=True), 1):
+        so_far = key((so_far, stage))
+        name = step_name(number, re.sub(r"\W+", "-", label).strip("-"), key((so_far, noted)) if noted else so_far)
+        steps.append(Step(number, stage, so_far, label, Folder(files.join(out, STEPS, name))))
+    return tuple(steps)
+
+
+def shards_of_datasets(docs: Dataset) -> set[tuple[str, int]]:
+    """Return the folders of the Datasets that are the input, and what is added to the file numbers of each."""
+    pieces = (piece for part in docs.parts if isinstance(part.reader, Sealed) for piece in part.slices)
+    return {(home.url, piece.file) for piece in pieces if (home := home_of(piece.url)) is not None}
+
+
+def hides_input(docs: Dataset) -> bool:
+    """Return whether a stage of `docs`, or of a pipeline that made a Dataset of it, hides the input."""
+    made = (Folder(url).manifest for url, _ in shards_of_datasets(docs))
+    return n_hidden(docs.stages) > 0 or any(one is not None and one.origin is None for one in made)
+
+
+def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:
+    """Raise PlanError if the folder `out` has input files, or if the next run would read files of `out` as input.
+
+    read: folders of Datasets that stages read.
+    """
+    home = files.real(out)
+    for url in read:
+        if any(files.is_inside(Folder(url).path(MANIFEST), files.join(home, name)) for name in DATASET_FILES):
+            msg = f"{out} is or holds the Dataset {url}, which a stage reads; give another folder as out"
+            raise PlanError(msg)
+    for piece in (piece for part in docs.parts for piece in part.slices):
+        if files.is_inside(piece.url, out):
+            msg = f"{out} holds the input {piece.url}; give another folder as out"
+            raise PlanError(msg)
+        at = home_of(piece.url)
+        if at is not None and any(files.is_inside(out, at.path(name)) for name in DATASET_FILES):
+            msg = f"{out} is inside the input {at.url}, among its own files; give another folder as out"
+            raise PlanError(msg)
+    for listed in dict.fromkeys(piece.listed for part in docs.parts for piece in part.slices if piece.listed):
+        if any(files.would_list(listed, files.join(home, name)) for name in (MANIFEST, "data/part-00000-000.parquet")):
+            msg = f"{out} is inside the input {listed}, and the next run would read it; give a folder outside as out"
+            raise PlanError(msg)
+
+
+def _check_columns(docs: Dataset, stages: Sequence[Any]) -> None:
+    columns = list(docs.columns)
+    decided = None
+    for stage in stages:
+        missing = [c for c in getattr(stage, "needs", ()) if c not in columns]
+        if missing:
+            msg = (
+                f"{stage.name} needs the column {', '.join(missing)}, which neither the input nor an earlier "
+                f"stage has (there are {', '.join(columns)}); to make it from a field of the input's metadata, use "
+                f"dp.read(..., columns={missing}); the parameters of a function are named after columns"
+            )
+            raise PlanError(msg)
+        if not isinstance(stage, Stage) and (twice := [name for name in stage.adds if name in columns]):
+            msg = f"{stage.name} adds {', '.join(twice)}, which is a column already; give annotate='another_'"
+            raise PlanError(msg)
+        columns += stage.adds
+        if isinstance(stage, Stage):
+            if decided and isinstance(stage, Filter):
+                danger = "filters after %s and may drop the only copy left of a document; put it before"
+                log.warning(f"%s {danger}", stage.name, decided)  # noqa: G004 - a constant
+        elif not stage.adds:
+            decided = stage.name
+
+
+def lost_by(docs: Dataset, stages: Sequence[Any]) -> dict[str, list[str]]:
+    """Return what no later stage can see all of: {what: [the first stage that loses it, the way out]}.
+
+    The pipelines that made the folder of `docs` count, too. Raises PlanError if one of `stages` must see it.
+    """
+    lost: dict[str, list[str]] = {} if docs.manifest is None else dict(docs.manifest.lost)
+    applied = {id(stage): stage for part in docs.parts for stage in part.stages}
+    for number, stage in enumerate((*applied.values(), *stages)):
+        missed = [what for what in stage.sees if what in lost]
+        if missed and number >= len(applied):
+            earlier, way_out = lost[missed[0]]
+            way_out = way_out or f"put {stage.name} before {earlier}"
+            msg = f"{stage.name} after {earlier} would not see all {missed[0]}; {way_out}"
+            raise PlanError(msg)
+        for what, way_out in stage.loses.items():
+            lost.setdefault(what, [stage.name, way_out])
+    return lost
