@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dataprep.core.model import worker
+from dataprep.core.model import process as this_process
 from dataprep.core.run import workers
 from dataprep.core.run.workers import UNGUARDED, Pool, Workers
 from dataprep.errors import PlanError
@@ -155,14 +155,14 @@ def test_a_worker_notes_what_it_reads_and_ends_with_its_parent(monkeypatch) -> N
             done.append("waited")
 
     ended = threading.Event()
-    monkeypatch.setattr(worker, "_reading", None)
+    monkeypatch.setattr(this_process, "_reading", None)
     monkeypatch.setattr(workers.signal, "signal", handlers.__setitem__)
     monkeypatch.setattr(workers.multiprocessing, "parent_process", Parent)
     monkeypatch.setattr(workers.os, "_exit", lambda code: (done.append(code), ended.set()))
     workers._begin(reading)
     assert ended.wait(10)
     assert done == ["waited", 1]
-    worker.begin_slice(4)
+    this_process.begin_slice(4)
     assert reading.value == 4
     with pytest.raises(SystemExit) as e:
         handlers[signal.SIGTERM](signal.SIGTERM, None)

@@ -21,12 +21,12 @@ from . import blame
 from .batch import Batch, Ids
 from .describe import FORGET, READ, numbered
 from .ledger import Ledger, watch
+from .process import begin_slice
 from .reader import Reader, Slice
 from .stage import Stage
 from .tables import FileWriter, checked
 from .unread import BAD, stopped_at, unread_of
 from .verdict import CutSpans, DropIds, Verdict
-from .worker import begin_slice
 
 REOPEN = (
     "if documents were forgotten since the Dataset was opened, open it again; otherwise `dataprep verify DIR --repair "
@@ -124,8 +124,8 @@ class Part:
         """
         named = [replace(piece, fingerprint=fingerprints[piece.url]) for piece in self.slices]
         beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}
-        read_with = [hash_of(url) for url in beside]
         paths = [self.reader.named(piece) for piece in self.slices]
+        read_with = [hash_of(url) for url in beside]
         return key((self.reader, named, self.stages, read_with, self.max_window, paths))
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, po
 from dataprep.store.progress import track
 from dataprep.store.stopping import no_ctrl_c
 
-from ..model.worker import timed
+from ..model.process import timed
 from .deaths import ATTEMPTS, Deaths
 from .workers import TIMED, Pool, Workers, guard
 

@@ -20,7 +20,7 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.store.stopping import at_stop, stop
 
-from ..model import worker
+from ..model import process as this_process
 
 GRACE = 1.0  # seconds in which a worker that is told to end may remove temporary files
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
@@ -142,7 +142,7 @@ class Workers:
 
 def _begin(reading: Any) -> None:
     """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files."""
-    worker.begin(reading)
+    this_process.begin(reading)
     signal.signal(signal.SIGTERM, stop)
     parent = multiprocessing.parent_process()
 

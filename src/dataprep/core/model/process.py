@@ -1,13 +1,14 @@
-"""What this process knows of itself if it is a worker: the slice that it reads, its limit of time, and its own Runner.
+"""State of this process: the slice that it reads as a worker, its limit of time, and the objects that it keeps.
 
-This is the only state of a module in `core/`, since a worker process does one task at a time. Its parent sets it, and
-the code that reads a part only says where it is.
+No other module in `core/` has state: a worker process does one task at a time, and what it keeps, such as a model, is
+too large to come with each task.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -15,7 +16,8 @@ T = TypeVar("T")
 
 _reading: Any = None  # the index of the slice that is read, which the parent sees
 _timeout = 0.0  # seconds for each file
-_runner: Any = None  # whose processes do the tasks of this worker
+_kept: dict[Hashable, Any] = {}
+_LOCK = threading.RLock()  # what makes an object may use another one
 
 
 def begin(reading: Any) -> None:
@@ -49,8 +51,9 @@ def begin_slice(index: int) -> None:
         signal.setitimer(signal.ITIMER_REAL, _timeout)
 
 
-def kept(runner: T) -> T:
-    """Return the Runner that this worker kept for an earlier task, if it equals `runner`; else keep and return this."""
-    global _runner  # noqa: PLW0603 - of this process
-    _runner = _runner if _runner == runner else runner
-    return _runner  # type: ignore[no-any-return]
+def kept(name: Hashable, make: Callable[[], T]) -> T:
+    """Return the object of this name that this process keeps until it ends; the first call makes it, by `make`."""
+    with _LOCK:
+        if name not in _kept:
+            _kept[name] = make()
+        return _kept[name]  # type: ignore[no-any-return]
