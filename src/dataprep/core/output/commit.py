@@ -251,10 +251,10 @@ class Output(Generic[T]):
             state = {MANIFEST, RECIPE, UNFINISHED, REPLACED}
             own = [n for n in names if n in state or (RESULT_FILE.fullmatch(n) and not n.startswith("tokenizer"))]
             return owned.foreign(self.url, own)
-        known = {name for name in names if INDEX_FILE.fullmatch(name)} if kind == INDEX_KIND else {FORGET_LIST}
-        return owned.strangers(
-            self.url, DATASET_FILES | known, names & (DATASET_FILES | known) - ({STEPS} if has_steps else set())
-        )
+        result = INDEX_FILE if kind == INDEX_KIND else RESULT_FILE
+        known = DATASET_FILES | {FORGET_LIST} | {name for name in names if result.fullmatch(name)}
+        searched = names & known - ({STEPS} if has_steps else set()) - {FORGET_LIST}
+        return owned.strangers(self.url, known, searched)
 
     def _is_begun(self) -> bool:
         """Return whether there is unfinished work with a result: a recipe alone is none."""
