@@ -180,9 +180,7 @@ def measure(case: str, folder: Path, vocab: int) -> None:
         result = work()
         wall = time.perf_counter() - wall
         if "Local" in case:
-            from dataprep.core.run.workers import _close_pools
-
-            _close_pools()
+            del work  # whose Runner has the processes
             time.sleep(3)  # children count once they have ended
         told = {"user": cpu() - start, "wall": wall, "peak": peak()}
         mixed = isinstance(result, dp.Shards)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import dataprep as dp
+from dataprep.extend import Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class LongestPerSource(dp.Estimator):
         return self.drop(docs, out, rows, sources=len(seen))
 
 
-def lengths(part) -> pa.Table:
+def lengths(part: Part) -> pa.Table:
     """Return id, source and number of characters of every document of a part; runs in a worker."""
     batches = part.batches(["id", "source", "text"])
     rows = [{"id": b["id"], "source": b["source"].cast("string"), "chars": pc.utf8_length(b["text"])} for b in batches]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 import dataprep as dp
+from dataprep.extend import Ledger
 
 
 def shouting(text: str) -> str | None:
@@ -24,9 +25,8 @@ class MaxChars(dp.Stage):
     """Drops documents of more than `max_chars` characters."""
 
     max_chars: int
-    only_drops = True  # texts are kept as they are
 
-    def __call__(self, batches: Iterator[dp.Batch], stats) -> Iterator[dp.Batch]:
+    def __call__(self, batches: Iterator[dp.Batch], stats: Ledger) -> Iterator[dp.Batch]:
         for batch in batches:
             too_long = pc.greater(pc.utf8_length(batch["text"]), self.max_chars)
             stats.drop(batch["id"].filter(too_long), "too_long")

@@ -7,10 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import dataprep as dp
-from dataprep.core.model import batch
-from dataprep.core.model.ledger import Ledger
-from dataprep.core.model.reader import Slice
-from dataprep.store import files
+from dataprep.extend import MAX_ROWS, Ledger, Slice, doc_id, make, open_read
 
 HEAD = b"%recipes\n"
 
@@ -23,15 +20,15 @@ class Recipes(dp.Reader):
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[dp.Batch]:
         """Yield the recipes of a file."""
-        with files.open_read(piece.url) as stream:  # looks through .gz, .zst and .xz; local paths and URLs
+        with open_read(piece.url) as stream:  # looks through .gz, .zst and .xz; local paths and URLs
             texts = stream.read().removeprefix(HEAD).decode().split("\n---\n")
-        ids = [batch.doc_id(piece.file, k) for k in range(len(texts))]
+        ids = [doc_id(piece.file, k) for k in range(len(texts))]
         short = [len(text) < self.min_chars for text in texts]
         stats.drop([i for i, s in zip(ids, short, strict=True) if s], "too_short")
         kept = [(i, t) for i, t, s in zip(ids, texts, short, strict=True) if not s]
-        for first in range(0, len(kept), batch.MAX_ROWS):
-            some = kept[first : first + batch.MAX_ROWS]
-            yield batch.make([i for i, _ in some], [t for _, t in some], piece.source)
+        for first in range(0, len(kept), MAX_ROWS):
+            some = kept[first : first + MAX_ROWS]
+            yield make([i for i, _ in some], [t for _, t in some], piece.source)
 
 
 def is_recipes(head: bytes, url: str) -> bool:  # noqa: ARG001 - the name is not looked at

@@ -8,6 +8,7 @@ content mkdocstrings takes from the docstrings. The notebooks of `docs/notebooks
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 import subprocess
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import dataprep
+from dataprep import extend
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "out" / "site" / "pages"
-COPIED = ("docs", "examples", "CHANGELOG.md", "LICENSE", "benchmarks/RESULTS.md")
+COPIED = ("docs", "examples", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "benchmarks/RESULTS.md")
 
 
 def copy_pages() -> None:
@@ -79,7 +81,17 @@ def write_reference() -> None:
         page = "".join(f"::: dataprep.{dataprep._HOMES[name]}.{name}\n\n" for name in names)  # noqa: SLF001
         (folder / f"{room}.md").write_text(f"# {room}\n\n{page}", encoding="utf-8")
         index += f"- [{room}]({room}.md): " + ", ".join(f"`{name}`" for name in names) + "\n"
+    (folder / "extend.md").write_text(f"# extend\n\n{_of_extend()}", encoding="utf-8")
+    index += "- [extend](extend.md): for your own readers, stages, estimators and runners\n"
     (folder / "index.md").write_text(index, encoding="utf-8")
+
+
+def _of_extend() -> str:
+    """Return the entries of the names that `dataprep.extend` has in addition to those of `dataprep`."""
+    tree = ast.parse((ROOT / "src" / "dataprep" / "extend.py").read_text(encoding="utf-8"))
+    homes = {a.name: n.module for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    names = [name for name in extend.__all__ if name not in dataprep.__all__]
+    return "".join(f"::: dataprep.{homes[name]}.{name}\n\n" for name in names)
 
 
 def main() -> None:

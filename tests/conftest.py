@@ -40,11 +40,10 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session", autouse=True)
 def _workers_stay():
     """A run that a test interrupts would end the worker processes, and the next test would wait for new ones."""
-    from dataprep.core.run import workers  # noqa: F401 - has registered what ends them
-    from dataprep.store import stopping
+    from dataprep.core.run import workers
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(stopping, "_WORK", [])
+    patch.setattr(workers, "at_stop", lambda _: None)
     yield
     patch.undo()
 

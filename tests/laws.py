@@ -20,11 +20,13 @@ from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger, watch
 from dataprep.core.model.part import Part
 from dataprep.core.model.reader import Reader, Slice
-from dataprep.core.run.runner import Serial
+from dataprep.core.run.runner import Local, Serial
 from dataprep.store import files
 from dataprep.store.key import key
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import verify_shards
+
+TWO = Local(2)  # whose processes all tests share
 
 
 @dataclass(frozen=True)

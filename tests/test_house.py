@@ -24,7 +24,7 @@ TIERS = [
     {"errors"}, {"store", "unicode"}, {"core"}, {"pii", "read"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "voice"}, {"persona"},
-    {"report"}, {"cli"}, {"__init__", "__main__"},
+    {"report"}, {"cli"}, {"__init__", "__main__", "extend"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
@@ -34,6 +34,12 @@ TRAINER_MAY = (
 LOCAL_PATHS = {
     "store.atomic", "store.failure", "store.files", "store.lease", "tokens.shards.shard", "tokens.shards.writer",
     "unicode.kernel", "core.run.runner",
+}  # fmt: skip
+STATE = "core.model.process"  # the only module whose functions may change what the module has
+CONTEXT_VARS = {"store.compress", "store.progress"}  # windows of zstd, and --quiet; the list only shrinks
+CHANGES = {
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault",
+    "update",
 }  # fmt: skip
 FORBIDDEN = {"utils", "util", "base", "manager", "helpers", "common", "misc"}
 KERNEL_LINES, KERNEL_ARGUMENTS = 60, 8
@@ -131,6 +137,52 @@ def test_no_import_goes_in_a_circle(imports) -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as e:
         pytest.fail(" -> ".join(e.args[1]))
+
+
+def test_no_concern_travels_through_a_module(house) -> None:
+    """There is no ContextVar; functions in `core/` and `store/hashes` change no object of a module but of `STATE`."""
+    found = {name for name, module in house.items() if any("contextvars" in line for line in module.lines)}
+    assert found == CONTEXT_VARS
+    left = {name: set(_changed(house[name])) for name in house if name == "store.hashes" or house[name].room == "core"}
+    assert left.pop(STATE) == {"_reading", "_timeout", "_kept"}
+    assert not {name: sorted(names) for name, names in left.items() if names}
+
+
+def _changed(module):
+    """Yield the name of each object of the module that a function of it changes, or makes anew."""
+    targets = [
+        target for node in module.tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]  # fmt: skip
+    own = {target.id for target in targets if isinstance(target, ast.Name)}
+    functions = (node for node in module.nodes if isinstance(node, (ast.FunctionDef, ast.Lambda)))
+    for function in functions:
+        if isinstance(function, ast.FunctionDef):
+            assert not {"cache", "lru_cache"} & {ast.unparse(d).split("(")[0].split(".")[-1]
+                                                 for d in function.decorator_list}, function.name  # fmt: skip
+        for node in ast.walk(function):
+            if isinstance(node, ast.Global):
+                yield from node.names
+            changed = None
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
+                changed = node.func.value
+            elif isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+                changed = node.value
+            if isinstance(changed, ast.Name) and changed.id in own:
+                yield changed.id
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [("A = {}\ndef f(): A[1] = 2", ["A"]), ("A: list[int] = []\ndef f(): A.append(1)", ["A"]),
+     ("A = 1\ndef f():\n    global A\n    A = 2", ["A"]), ("A = {1: 2}\ndef f(): del A[1]", ["A"]),
+     ("A = set()\nf = lambda: A.add(1)", ["A"]), ("A = C()\ndef f(): A.b = 1", ["A"]),
+     ("A = {}\nA[1] = 2\ndef f(): return A[1]", []), ("def f():\n    a = []\n    a.append(1)", [])],
+)  # fmt: skip
+def test_changed_objects_of_a_module_are_found(code, names) -> None:
+    """Each way to change one in a function, but not the module's own lines."""
+    tree = ast.parse(code)
+    assert list(_changed(Module("m", code.splitlines(), tree, list(ast.walk(tree))))) == names
 
 
 def test_files_are_short_and_say_what_they_own(house) -> None:
@@ -276,6 +328,8 @@ def test_every_python_that_is_claimed_is_tried(root: Path) -> None:
 
 
 def test_version_is_said_once(root: Path) -> None:
-    """pyproject.toml and the package state the same version, and the changelog has Unreleased."""
+    """pyproject.toml and the package state the same version, and the newest entry of the changelog is of it."""
     assert f'version = "{dp.__version__}"' in (root / "pyproject.toml").read_text()
-    assert "## [Unreleased]" in (root / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## \[(.+?)\] - ", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == dp.__version__

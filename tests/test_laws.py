@@ -203,5 +203,5 @@ REAL = [PAGE, PAGE + " More.", PAGE.upper(), "short", "", *PAGES]
 def test_runners_agree_on_estimators(stage, tmp_path):
     """Two workers write the bytes that one process writes, over several parts."""
     run(stage, str(tmp_path), REAL * 3, "serial", parts=5)
-    run(stage, str(tmp_path), REAL * 3, "local", parts=5, run=dp.Local(2))
+    run(stage, str(tmp_path), REAL * 3, "local", parts=5, run=laws.TWO)
     laws.same_bytes(tmp_path / "serial", tmp_path / "local")

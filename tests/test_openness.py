@@ -12,7 +12,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.model import batch as B
+from dataprep import extend
 
 
 class OnlyMap:
@@ -80,7 +80,7 @@ def test_examples_run(root, samples, name, capsys):
 def test_a_filter_of_ones_own_keeps_the_laws(root):
     """Batch cuts do not matter, statistics add up, key and pickle are stable."""
     stage = load(root, "filter").MaxChars(max_chars=3)
-    batch = B.make(range(9), ["a", "four", "", "three", "xyz", "über", "日本語", "日本語だ", "b"], "x")
+    batch = extend.make(range(9), ["a", "four", "", "three", "xyz", "über", "日本語", "日本語だ", "b"], "x")
     laws.cuts_do_not_matter(stage, batch, [2, 3])
     laws.books_balance(stage, batch)
 

@@ -254,7 +254,7 @@ def test_again_is_nothing_and_workers_do_not_matter(export, tmp_path):
     key.write_text("a key that nobody can guess")
     options = {"vocab_size": 500, "block": 96, "template": "course", "key_file": str(key)}
     persona(export, "Tomas Orr", tmp_path / "one", **options)
-    persona(export, "Tomas Orr", tmp_path / "two", run=dp.Local(2), **options)
+    persona(export, "Tomas Orr", tmp_path / "two", run=laws.TWO, **options)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "one").rglob("*") if p.is_file()}
     persona(export, "Tomas Orr", tmp_path / "one", **options)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import cloudpickle
 import pyarrow as pa
@@ -13,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
+import laws
 from dataprep.core.model import batch as B
-from dataprep.core.model.blame import _file_of, culprit, failed, guarded, located, raised, wrong_value
+from dataprep.core.model.blame import LastRead, _file_of, culprit, failed, guarded, located, raised, wrong_value
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.core.run.runner import Local, Serial
+from dataprep.core.run.runner import Serial
 from dataprep.errors import FunctionFailed, PlanError, ReadError, Transient, portable
 from dataprep.store import files
 from laws import batch_of, dataset_of
@@ -113,7 +116,7 @@ def test_workers_name_it_too(tmp_path, name):
     """The same sentence with workers, and the cause travels."""
     docs = dataset_of(tmp_path, TEXTS, parts=2)
     said = []
-    for number, runner in enumerate((Serial(), Local(2))):
+    for number, runner in enumerate((Serial(), laws.TWO)):
         with pytest.raises(FunctionFailed) as e:
             dp.Pipeline(STAGES[name][0]).run(docs, str(tmp_path / f"out{number}"), runner)
         said.append(str(e.value))
@@ -177,7 +180,7 @@ def test_an_error_that_cannot_be_sent_is_not_a_dead_worker():
     cloudpickle.register_pickle_by_value(here)
     try:
         with pytest.raises(RuntimeError, match="Odd: a"):
-            list(Local(2).map(raises, [1, 2]))
+            list(laws.TWO.map(raises, [1, 2]))
     finally:
         cloudpickle.unregister_pickle_by_value(here)
 
@@ -312,3 +315,34 @@ def test_an_estimator_that_reads_nothing_names_no_document(tmp_path):
     with pytest.raises(FunctionFailed, match=r"^FailsAtOnce.fit raised KeyError: .* \(.*test_blame.py, line ") as e:
         dp.Pipeline(FailsAtOnce()).run(dataset_of(tmp_path, TEXTS[:1]), str(tmp_path / "out"))
     assert (e.value.document, e.value.file) == (None, None)
+
+
+def loud(text):
+    """The text in capital letters."""
+    return text.upper()
+
+
+@dataclass(frozen=True)
+class FailsAfterAnother(dp.Estimator):
+    """Reads a document of its input, one that a stage changed, and then another Dataset, before it fails."""
+
+    other: Any
+
+    def fit(self, docs, run, out):
+        """Fail."""
+        held = next(docs.then(dp.Map(loud)).batches())
+        both = [held, next(self.other.batches())]
+        raise KeyError(len(both))
+
+
+def test_only_what_is_read_of_the_input_is_named(tmp_path):
+    """Not what was read of another Dataset since; a copy for another process knows of nothing."""
+    (tmp_path / "other").mkdir()
+    other = dataset_of(tmp_path / "other", ["not of the input"])
+    docs = dataset_of(tmp_path, ["of the input"], parts=1)
+    with pytest.raises(FunctionFailed) as e:
+        dp.Pipeline(FailsAfterAnother(other)).run(docs, str(tmp_path / "out"))
+    assert (e.value.document, e.value.head) == ("0:0", "OF THE INPUT")
+    last, rows = LastRead(), batch(1)
+    assert last.noted(rows) is last.batch is rows
+    assert pickle.loads(pickle.dumps(last)).batch is None

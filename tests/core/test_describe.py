@@ -11,8 +11,8 @@ import pytest
 
 import dataprep as dp
 from dataprep.core.model.describe import describe, labels_of, numbered, stated
-from dataprep.core.output.changes import spelled
 from dataprep.core.model.stage import Stage
+from dataprep.core.output.changes import spelled
 from laws import dataset_of
 
 

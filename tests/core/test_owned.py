@@ -11,7 +11,7 @@ from dataprep.core import pipeline_file
 from dataprep.core.output import owned
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import InUse, PlanError, StaleOutput
-from dataprep.store import files
+from dataprep.store import atomic, files
 from dataprep.store.atomic import JOURNAL, begin_journal, journaled
 from dataprep.store.lease import held
 from fixtures.small_pipeline import STAGES, TEXTS
@@ -37,7 +37,7 @@ def test_replace_keeps_files_of_others(tmp_path, name, journal):
     """A file of a user in a folder of a run is named, and nothing is deleted; moved away, the run goes through."""
     docs, out = dataset_of(tmp_path, TEXTS), tmp_path / "out"
     Pipeline(*STAGES).run(docs, str(out))
-    if not journal:  # a folder of an earlier version
+    if not journal:  # a copy without hidden files
         os.unlink(out / JOURNAL)
     write(out / name)
     before = everything(out)
@@ -108,7 +108,7 @@ def test_journals_survive_kills_and_moves(tmp_path):
     assert listed == {str(p) for p in out.rglob("*") if p.is_file() and p.name != JOURNAL}
     shutil.move(out, tmp_path / "moved")
     with (tmp_path / "moved" / JOURNAL).open("ab") as f:
-        f.write(b'\n"data/no-such-file"\n"data/cu')
+        f.write(f"\n{atomic._line('data/no-such-file')}\n\"data/cu".encode())
     begin_journal(str(tmp_path / "moved"))
     assert len(journaled(str(tmp_path / "moved" / JOURNAL))) == len(listed)
     assert b"no-such" not in (tmp_path / "moved" / JOURNAL).read_bytes()
@@ -192,7 +192,7 @@ def test_empty_folders_of_others_are_kept(tmp_path):
     for name in (*mine, "runs/one/steps/begun"):
         (tmp_path / name).mkdir(parents=True)
     with (tmp_path / "runs" / "one" / JOURNAL).open("a") as f:
-        f.write('\n"steps/begun/part-00000"\n')
+        f.write(f"\n{atomic._line('steps/begun/part-00000')}\n")
     assert owned.remove(str(tmp_path / "runs" / "one"), ["steps"]) > 0
     assert [p.name for p in (tmp_path / "runs/one/steps").iterdir()] == ["mine"]
     assert owned.remove_all(str(tmp_path / "runs"))[1] == []
@@ -264,7 +264,7 @@ def test_a_new_journal_names_what_is_there(tmp_path) -> None:
     for name in ("b", "a", "new"):
         files.write_bytes(str(tmp_path / name), b"x")
     os.symlink("nowhere", tmp_path / "link")
-    (tmp_path / JOURNAL).write_text('"b"\n"gone"\n"a"\n"cut')
+    (tmp_path / JOURNAL).write_text("\n".join([*map(atomic._line, ("b", "gone", "a")), '"cut']))
     begin_journal(str(tmp_path), ["new", "a", "link", "never"])
     assert [line[:-9] for line in (tmp_path / JOURNAL).read_text().splitlines()] == ['"a"', '"b"', '"link"', '"new"']
     assert journaled(str(tmp_path / JOURNAL)) == {str(tmp_path / name) for name in ("a", "b", "link", "new")}

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import laws
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import join_datasets, open_dataset
 from dataprep.core.model.stage import Filter, Map, Stage
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.run.runner import Local, Serial
+from dataprep.core.run.runner import Serial
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.read import read
 from dataprep.store import files, receipts
@@ -48,7 +49,7 @@ def test_runners_agree_byte_for_byte(tmp_path):
     """Serial and Local write the same files, receipts and manifest included; Ray too, see tests/hard."""
     docs = dataset_of(tmp_path, TEXTS, parts=5)
     Pipeline(*STAGES).run(docs, str(tmp_path / "serial"), Serial())
-    Pipeline(*STAGES).run(docs, str(tmp_path / "local"), Local(2))
+    Pipeline(*STAGES).run(docs, str(tmp_path / "local"), laws.TWO)
     same_bytes(tmp_path / "serial", tmp_path / "local")
 
 

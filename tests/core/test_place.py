@@ -157,13 +157,13 @@ def test_exports_do_not_replace_files_of_others(tmp_path, form, name):
     assert (out / name).read_bytes() == b"mine"
     (out / name).unlink()
     dp.export(tmp_path / "e", form, out)
-    os.unlink(out / ".dataprep-journal")  # as of an earlier version
+    os.unlink(out / ".dataprep-journal")  # as in a copy without hidden files
     shutil.rmtree(tmp_path / "e")
     dp.encode(docs(tmp_path), BYTES, tmp_path / "e", val=0.4, split_seed=3)
     assert dp.export(tmp_path / "e", form, out)
 
 
-def test_shards_of_versions_without_journal_are_replaced(tmp_path):
+def test_shards_without_a_journal_are_replaced(tmp_path):
     """The shards that a manifest names are dataprep's, also in a folder without a journal."""
     made = save(tmp_path / "out", {"train": [[1, 2, 3]] * 9}, vocab_size=257, eot=256, shard_tokens=8)
     assert len(made.shards) > 2

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dataprep as dp
 import laws
 from dataprep.core.run import runner as run
 from dataprep.core.run import workers
@@ -60,7 +61,7 @@ def killed_always(n):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("runner", [Serial(), Local(2)], ids=str)
+@pytest.mark.parametrize("runner", [Serial(), laws.TWO], ids=str)
 def test_results_come_in_item_order(runner):
     """Whoever works, the n-th result is of the n-th item; functions of the test travel by value."""
     assert list(runner.map(square, range(9))) == [n * n for n in range(9)]
@@ -68,7 +69,7 @@ def test_results_come_in_item_order(runner):
     assert list(runner.map(lambda n: n + offset, [1, 2, 3])) == [6, 7, 8]
 
 
-@pytest.mark.parametrize("runner", [Serial(), Local(2)], ids=str)
+@pytest.mark.parametrize("runner", [Serial(), laws.TWO], ids=str)
 def test_transient_trouble_is_tried_again(runner, tmp_path, monkeypatch):
     """Network trouble gets three attempts; other errors arrive as they were raised."""
     monkeypatch.setattr(run.time, "sleep", lambda _: None)
@@ -82,10 +83,10 @@ def test_transient_trouble_is_tried_again(runner, tmp_path, monkeypatch):
 def test_a_dead_worker_is_replaced(tmp_path):
     """A killed worker costs nothing but its time; one that always dies is named."""
     items = [str(tmp_path / name) for name in "abc"]
-    assert list(Local(2).map(killed_once, items)) == items
+    assert list(laws.TWO.map(killed_once, items)) == items
     with pytest.raises(WorkerDied, match=r"killed \(SIGKILL\) 3 times during the task 1; .*fewer workers"):
         list(Local(2).map(killed_always, [1, 2]))
-    assert list(Local(2).map(square, [2, 3])) == [4, 9]
+    assert list(laws.TWO.map(square, [2, 3])) == [4, 9]
 
 
 def test_a_script_without_main_guard_is_told_so(tmp_path):
@@ -250,3 +251,21 @@ def test_a_task_runs_in_a_worker(monkeypatch):
     monkeypatch.setattr(run.os, "_exit", limits.append)
     run.work(send(ends), send(0))
     assert limits == [4.0, None, None, 143]
+
+
+def test_processes_belong_to_their_runner(tmp_path):
+    """Pipelines that get the same Runner share two processes, which end when it is freed; an equal one has others."""
+    runner = Local(2)
+    docs = laws.dataset_of(tmp_path, ["one", "two", "three", "four"], parts=4)
+    found = set()
+    for name in "abc":
+        dp.Pipeline(dp.Exact()).run(docs, str(tmp_path / name), runner)
+        found.update(process.pid for process in runner._own.pool.processes)
+    assert len(found) == 2
+    assert Local(2) == runner
+    assert Local(2)._own.pool is None
+    processes = runner._own.pool.processes
+    del runner
+    for process in processes:
+        process.join(20)
+    assert [process.exitcode for process in processes] == [0, 0]

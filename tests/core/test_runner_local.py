@@ -13,6 +13,7 @@ import pytest
 from dataprep.core.run import runner as run
 from dataprep.core.run.deaths import Quarantined
 from dataprep.core.run.runner import Local, Serial
+from dataprep.core.run.workers import Workers
 from dataprep.errors import FunctionFailed, PlanError, WorkerDied
 
 
@@ -45,14 +46,18 @@ def pool(monkeypatch):
         fates = found.fates.get(item, [])
         return Late(item, found.log, fates.pop(0) if fates else None)
 
-    def removed(workers):
-        found.removed.append(workers)
+    def removed(_workers):
+        found.removed.append(found.started)
         return "SIGKILL", 0
 
+    def started(_workers, n):
+        found.started = n
+        return found
+
     found.executor = SimpleNamespace(submit=submit)
-    monkeypatch.setattr(run, "pool_of", lambda workers: found)
-    monkeypatch.setattr(run, "remove_broken", removed)
-    monkeypatch.setattr(run, "within", lambda *limits: found.within.append(limits) or contextlib.nullcontext())
+    monkeypatch.setattr(Workers, "started", started)
+    monkeypatch.setattr(Workers, "remove_broken", removed)
+    monkeypatch.setattr(Workers, "within", lambda _, limit: found.within.append(limit) or contextlib.nullcontext())
     return found
 
 
@@ -71,8 +76,8 @@ def test_one_task_more_than_workers_is_begun(pool, workers) -> None:
     local = Local(workers, memory="3 GB", timeout=7)
     assert list(local.map(None, range(9))) == [n * n for n in range(9)]
     counts, _ = begun(pool.log)
-    assert max(counts) == workers + 1
-    assert (set(pool.limits), pool.within) == ({7}, [(workers, 3 * 10**9)])
+    assert (max(counts), pool.started) == (workers + 1, workers)
+    assert (set(pool.limits), pool.within) == ({7}, [3 * 10**9])
     assert [item for what, item in pool.log if what == "end"] == list(range(9))
 
 
@@ -83,7 +88,7 @@ def test_after_a_death_tasks_are_tried_one_at_a_time(pool) -> None:
     assert begun(pool.log)[1] == "0 1 2 -0 3 -1 4 -2 2 -2 3 -3 4 -4 5 6 7 -5 -6 -7"
     assert pool.removed == [2]
     limit = run.machine_memory() * 9 // 10
-    assert pool.within == [(2, limit)]
+    assert pool.within == [limit]
 
 
 def test_a_task_that_always_ends_its_worker_is_named(pool) -> None:
@@ -129,7 +134,7 @@ def test_errors_of_tasks_pass(pool) -> None:
     pool.fates = {}
     pool.executor.submit = lambda *_: Late("part", pool.log, BrokenProcessPool())
     with pytest.raises(Quarantined, match="a: a worker was killed"):
-        list(Local(2).map_pickled(b"", [part], 2))
+        list(Local(2).map_pickled(b"", [part]))
 
 
 @pytest.mark.parametrize(
@@ -141,10 +146,10 @@ def test_errors_of_tasks_pass(pool) -> None:
 def test_one_item_stays_in_this_process(monkeypatch, items, limits, elsewhere) -> None:
     """Unless it has a limit of time, or a worker may die of it."""
     made = []
-    monkeypatch.setattr(Local, "map_pickled", lambda self, task, items, n: made.append(n) or iter(items))
+    monkeypatch.setattr(Local, "map_pickled", lambda self, task, items: made.append("elsewhere") or iter(items))
     monkeypatch.setattr(run, "guard", lambda: made.append("guard"))
     assert list(Local(3, memory="1300MB", **limits).map(lambda item: item, items)) == items
-    assert made == ["guard", *[2] * elsewhere]
+    assert made == ["guard", *["elsewhere"] * elsewhere]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 import dataprep as dp
+import laws
 from dataprep.core.model.tables import UNREAD
 from dataprep.core.model.unread import Unread, by_kind, check_unread, rows_of, unread_table, without_names
 from dataprep.errors import CorruptShard, ReadError
@@ -45,7 +46,7 @@ LISTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("relative", "run"), [(True, dp.Serial()), (False, dp.Serial()), (False, dp.Local(2))])
+@pytest.mark.parametrize(("relative", "run"), [(True, dp.Serial()), (False, dp.Serial()), (False, laws.TWO)])
 def test_each_file_has_a_row(folder, tmp_path, monkeypatch, caplog, relative, run) -> None:
     """What a folder holds is a document's file or a row, of the Dataset just read as of the sealed one."""
     monkeypatch.chdir(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pickle
 import signal
 import threading
 from dataclasses import dataclass, field
@@ -11,9 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from dataprep.core.model import process as this_process
 from dataprep.core.run import workers
-from dataprep.core.run.workers import UNGUARDED, Pool
+from dataprep.core.run.workers import UNGUARDED, Pool, Workers
 from dataprep.errors import PlanError
+from dataprep.store.stopping import at_stop, clean_end
 
 
 @dataclass
@@ -53,16 +56,11 @@ class Executor:
         self.closed.append(how)
 
 
-@pytest.fixture
-def pools(monkeypatch):
-    """No pools but those of the test."""
-    monkeypatch.setattr(workers, "_POOLS", {})
-    return workers._POOLS
-
-
-def pool(*processes, reading=-1):
-    """A pool of these processes."""
-    return Pool(Executor(*processes), ctypes.c_int64(reading))
+def workers_of(*processes, reading=-1):
+    """Workers that have these processes, and their pool."""
+    found = Workers()
+    found.pool = Pool(Executor(*processes), ctypes.c_int64(reading))
+    return found, found.pool
 
 
 @pytest.mark.parametrize(
@@ -71,24 +69,24 @@ def pool(*processes, reading=-1):
      ([-24, -15], (), "SIGXCPU"), ([-9, -15], (0,), "memory"), ([-14, -15], (), "time"), ([-14, -9], (1,), "time"),
      ([-9, -15], (7,), "SIGKILL")],
 )  # fmt: skip
-def test_why_a_worker_ended(pools, codes, over, why) -> None:
+def test_why_a_worker_ended(codes, over, why) -> None:
     """A limit of time comes before one of memory, and our own SIGTERM to the others says nothing."""
-    pools[2] = broken = pool(*(Process(n, code) for n, code in enumerate(codes)), reading=5)
+    found, broken = workers_of(*(Process(n, code) for n, code in enumerate(codes)), reading=5)
     broken.over.update(over)
-    assert workers.remove_broken(2) == (why, 5)
-    assert pools == {}
+    assert found.remove_broken() == (why, 5)
+    assert found.pool is None
     assert broken.executor.closed == [{"wait": False, "cancel_futures": True}]
 
 
-def test_a_missing_guard_is_told(pools) -> None:
+def test_a_missing_guard_is_told() -> None:
     """One worker that ran the script again is enough."""
-    pools[1] = pool(Process(1, -9), Process(2, UNGUARDED))
+    found, _ = workers_of(Process(1, -9), Process(2, UNGUARDED))
     with pytest.raises(PlanError, match="__main__"):
-        workers.remove_broken(1)
+        found.remove_broken()
 
 
 @pytest.mark.parametrize(("sizes", "ended"), [({1: 60, 2: 50}, 1), ({1: 10, 2: 91}, 2), ({1: 50, 2: 50}, None)])
-def test_the_largest_worker_is_ended(pools, monkeypatch, sizes, ended) -> None:
+def test_the_largest_worker_is_ended(monkeypatch, sizes, ended) -> None:
     """Only when all together have more than they may; it is known afterwards why."""
     killed, looked = [], threading.Event()
 
@@ -105,8 +103,8 @@ def test_the_largest_worker_is_ended(pools, monkeypatch, sizes, ended) -> None:
     monkeypatch.setattr(workers, "POLL", 0.001)
     monkeypatch.setattr(workers, "_anonymous", size_of)
     monkeypatch.setattr(workers.os, "kill", kill)
-    pools[2] = watched = pool(Process(1), Process(2))
-    with workers.within(2, 100):
+    found, watched = workers_of(Process(1), Process(2))
+    with found.within(100):
         for _ in range(3):
             looked.clear()
             assert looked.wait(10)
@@ -114,33 +112,17 @@ def test_the_largest_worker_is_ended(pools, monkeypatch, sizes, ended) -> None:
     assert watched.over == ({ended} - {None})
 
 
-def test_stopping_ends_all_and_kills_the_deaf(pools) -> None:
-    """All pools are gone afterwards; a second call has nothing to do."""
-    one, two, deaf = Process(1), Process(2), Process(3, deaf=True)
-    pools[1], pools[2] = both = pool(one), pool(two, deaf)
-    workers.stop_workers()
-    assert [p.got for p in (one, two, deaf)] == [["terminate"], ["terminate"], ["terminate", "kill"]]
-    assert [p.executor.closed for p in both] == [[{"wait": False, "cancel_futures": True}]] * 2
-    assert pools == {}
-    workers.stop_workers()
+def test_stopping_ends_all_and_kills_the_deaf() -> None:
+    """The pool is gone afterwards; a second call has nothing to do, and what then breaks was told to end."""
+    one, deaf = Process(1), Process(2, deaf=True)
+    found, pool = workers_of(one, deaf)
+    found.stop()
+    assert [p.got for p in (one, deaf)] == [["terminate"], ["terminate", "kill"]]
+    assert pool.executor.closed == [{"wait": False, "cancel_futures": True}]
+    assert found.pool is None
+    found.stop()
     assert one.got == ["terminate"]
-
-
-def test_the_slice_that_is_read_is_noted(monkeypatch) -> None:
-    """None at the beginning of a task, then each; a limit of time begins anew with each slice, ends with the task."""
-    reading, timers = ctypes.c_int64(7), []
-    monkeypatch.setattr(workers, "_reading", reading)
-    monkeypatch.setattr(workers.signal, "setitimer", lambda kind, seconds: timers.append((kind, seconds)))
-    with workers.timed(None):
-        assert reading.value == -1
-        workers.begin_slice(3)
-        assert reading.value == 3
-    assert timers == []
-    with workers.timed(2.5):
-        workers.begin_slice(0)
-    assert timers == [(signal.ITIMER_REAL, seconds) for seconds in (2.5, 2.5, 0)]
-    workers.begin_slice(1)
-    assert len(timers) == 3
+    assert found.remove_broken() == ("SIGTERM", -1)
 
 
 def test_memory_of_a_process_is_that_beyond_files() -> None:
@@ -149,12 +131,15 @@ def test_memory_of_a_process_is_that_beyond_files() -> None:
     assert workers._anonymous(2**30) == 0
 
 
-def test_pools_are_closed_at_the_end_of_the_program(pools) -> None:
-    """Nobody is waited for, and what was not begun is not."""
-    pools[1], pools[2] = both = pool(Process(1)), pool(Process(2))
-    workers._close_pools()
-    assert [p.executor.closed for p in both] == [[{"wait": False, "cancel_futures": True}]] * 2
-    assert pools[1].processes[0].got == []
+def test_processes_end_with_their_runner() -> None:
+    """Nobody is waited for, and what was not begun is not; a copy for another process has none of them."""
+    process = Process(1)
+    found, pool = workers_of(process)
+    executor = pool.executor
+    assert pickle.loads(pickle.dumps(found)).pool is None
+    del found, pool
+    assert executor.closed == [{"wait": False, "cancel_futures": True}]
+    assert process.got == []
 
 
 def test_a_worker_notes_what_it_reads_and_ends_with_its_parent(monkeypatch) -> None:
@@ -170,14 +155,14 @@ def test_a_worker_notes_what_it_reads_and_ends_with_its_parent(monkeypatch) -> N
             done.append("waited")
 
     ended = threading.Event()
-    monkeypatch.setattr(workers, "_reading", None)
+    monkeypatch.setattr(this_process, "_reading", None)
     monkeypatch.setattr(workers.signal, "signal", handlers.__setitem__)
     monkeypatch.setattr(workers.multiprocessing, "parent_process", Parent)
     monkeypatch.setattr(workers.os, "_exit", lambda code: (done.append(code), ended.set()))
     workers._begin(reading)
     assert ended.wait(10)
     assert done == ["waited", 1]
-    workers.begin_slice(4)
+    this_process.begin_slice(4)
     assert reading.value == 4
     with pytest.raises(SystemExit) as e:
         handlers[signal.SIGTERM](signal.SIGTERM, None)
@@ -194,8 +179,8 @@ def test_a_worker_that_runs_the_script_again_ends(monkeypatch, inheriting) -> No
     assert codes == [UNGUARDED] * inheriting
 
 
-def test_a_pool_of_a_size_is_kept(pools, monkeypatch) -> None:
-    """Its processes are new ones, which begin with the place that their parent sees."""
+def test_a_pool_is_kept_by_its_runner(monkeypatch) -> None:
+    """Its processes are new ones, which begin with the place that their parent sees; a stopped run ends them."""
     made = []
 
     def executor(workers, context, **given):
@@ -203,13 +188,19 @@ def test_a_pool_of_a_size_is_kept(pools, monkeypatch) -> None:
         return Executor()
 
     monkeypatch.setattr(workers, "ProcessPoolExecutor", executor)
-    one, two, again = workers.pool_of(1), workers.pool_of(2), workers.pool_of(1)
+    monkeypatch.setattr(workers, "at_stop", at_stop)
+    first, second = Workers(), Workers()
+    one, two, again = first.started(1), second.started(2), first.started(1)
     assert one is again is not two
     assert [(n, how, given["initializer"], given["initargs"]) for n, how, given in made] == [
         (n, "spawn", workers._begin, (p.reading,)) for n, p in ((1, one), (2, two))
     ]
     assert (one.reading.value, one.over, one.processes) == (-1, set(), [])
-    assert Pool(SimpleNamespace(_processes=None), None).processes == Pool(SimpleNamespace(), None).processes == []
+    one.executor._processes = None  # of an executor that was shut down
+    assert one.processes == []
+    with pytest.raises(KeyboardInterrupt), clean_end():
+        raise KeyboardInterrupt
+    assert first.pool is second.pool is None
 
 
 class Slow(Process):
@@ -228,8 +219,8 @@ class Slow(Process):
         """It is as it is."""
 
 
-def test_the_end_of_a_worker_may_be_known_later(pools) -> None:
+def test_the_end_of_a_worker_may_be_known_later() -> None:
     """Another thread takes it first; it is waited for, and no longer than until it is known."""
-    pools[1] = pool(Slow(1))
-    assert workers.remove_broken(1) == ("SIGSEGV", -1)
-    assert pools == {}
+    found, _ = workers_of(Slow(1))
+    assert found.remove_broken() == ("SIGSEGV", -1)
+    assert found.pool is None

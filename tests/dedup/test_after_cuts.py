@@ -36,4 +36,4 @@ def test_what_is_left_of_a_text_is_compared(tmp_path, seed, method):
     first = dp.Pipeline(cut).run(docs, str(tmp_path / "first"))
     two = dp.Pipeline(then).run(first, str(tmp_path / "two"))
     assert one.table(["id", "text"]).equals(two.table(["id", "text"]))
-    assert one.manifest["docs"] <= whole.manifest["docs"] - (method == "minhash")  # the passages had hidden copies
+    assert one.manifest.docs <= whole.manifest.docs - (method == "minhash")  # the passages had hidden copies

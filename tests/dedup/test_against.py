@@ -149,7 +149,7 @@ def test_a_saved_filter_goes_on(tmp_path, unit) -> None:
     one = dp.Pipeline(stage).run(first, str(tmp_path / "one"))
     two = dp.Pipeline(replace(stage, against=one.url)).run(second, str(tmp_path / "two"))
     both = dp.Pipeline(replace(stage, against=[one.url, two.url])).run(third, str(tmp_path / "both"))
-    assert [d.manifest["fits"][0].get("filters") for d in (one, two, both)] == [None, 1, 2]
+    assert [d.manifest.fits[0].get("filters") for d in (one, two, both)] == [None, 1, 2]
     paths = [str(tmp_path / f"{k}.jsonl") for k in range(3)]
     whole = dp.Pipeline(stage).run(dp.read(paths, columns=["url", "date"]), str(tmp_path / "whole"))
     left = [row["text"] for d in (one, two, both) for row in d.take(99)]
@@ -159,9 +159,9 @@ def test_a_saved_filter_goes_on(tmp_path, unit) -> None:
     assert saved.read_bytes()[40:] == wanted.read_bytes()[40:]  # the same bits are set
     saved.write_bytes(saved.read_bytes()[:-3])
     again = dp.Pipeline(replace(stage, against=[both.url])).run(third, str(tmp_path / "again"))
-    assert again.manifest["fits"][0].get("filters") is None  # a damaged file is not used
+    assert again.manifest.fits[0].get("filters") is None  # a damaged file is not used
     other = dp.Pipeline(replace(stage, threshold=0.4, against=one.url)).run(second, str(tmp_path / "other"))
-    assert other.manifest["fits"][0].get("filters") is None  # nor one of other settings
+    assert other.manifest.fits[0].get("filters") is None  # nor one of other settings
     with pytest.raises(DataprepError, match="capacity"):
         dp.Pipeline(replace(stage, capacity=2, against=one.url)).run(second, str(tmp_path / "small"))
 

@@ -20,7 +20,7 @@ import twins.hyperloglog
 from dataprep.core.model import batch as B
 from dataprep.core.model.ledger import mix
 from dataprep.core.pipeline import Pipeline
-from dataprep.core.run.runner import Local, Serial
+from dataprep.core.run.runner import Serial
 from dataprep.dedup.bloom import Bloom, bloom_hashes
 from dataprep.dedup.membership import hyperloglog
 from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize, contains
@@ -220,7 +220,7 @@ def test_workers_and_cuts_do_not_change_a_byte(fitted, tmp_path) -> None:
         stage = Bloom(unit=unit, ngram=3)
         fitted(stage, tmp_path / unit / "one", texts, parts=4, cut=7)
         fitted(stage, tmp_path / unit / "two", texts, parts=4, cut=100)
-        fitted(stage, tmp_path / unit / "local", texts, parts=4, cut=7, run=Local(2))
+        fitted(stage, tmp_path / unit / "local", texts, parts=4, cut=7, run=laws.TWO)
         laws.same_bytes(tmp_path / unit / "one", tmp_path / unit / "local")
         for receipt in (tmp_path / unit).glob("*/*.json"):
             receipt.unlink()  # they hold the key of the input, which knows how these tests cut it
@@ -310,7 +310,7 @@ def test_a_document_that_is_left_too_short_is_dropped(tmp_path) -> None:
     assert clean.table().column("text").to_pylist() == ["head\none", "two", "\n\n", "a\n\nb", "c\n\nd"]
     drops = pq.read_table(tmp_path / "out" / "drops").to_pylist()
     assert [d["reason"] for d in drops] == ["left_too_short"] * 2
-    (fit,) = clean.manifest["fits"]
+    (fit,) = clean.manifest.fits
     assert (fit["stage"], fit["keys"], fit["entered"], fit["spans"]) == ("Bloom", 12, 7, 5)
 
 

@@ -31,7 +31,7 @@ def test_the_key_has_what_older_datasets_hold(monkeypatch):
     monkeypatch.setattr(Deduplication, "older", (SimpleNamespace(content="one"), SimpleNamespace(content="two")))
     made = [Exact(against=path).recipe() for path in (["a", "b"], ["c", "d"])]
     assert made[0] == made[1]
-    assert made[0][1]["against"] == ["one", "two"]
+    assert made[0]["against"] == ["one", "two"]
 
 
 def test_filters_of_another_version_are_not_used(monkeypatch):
@@ -52,8 +52,8 @@ def test_older_datasets_without_keys_are_named(caplog):
 
 def test_ids_of_shards_follow_each_other():
     """Shards without documents have none."""
-    shards = [{"name": f"text/{n}", "last_id": last} for n, last in enumerate(("9", None, "20", "21"))]
-    found = StoredKeys(SimpleNamespace(manifest={"shards": shards})).shards
+    shards = [SimpleNamespace(name=f"text/{n}", last_id=last) for n, last in enumerate((9, None, 20, 21))]
+    found = StoredKeys(SimpleNamespace(sealed=SimpleNamespace(shards=shards))).shards
     assert found == {"0": (0, 9), "2": (10, 20), "3": (21, 21)}
 
 
@@ -141,7 +141,8 @@ def test_stored_vectors_are_found_by_id(tmp_path, monkeypatch, first):
     stored.keep_vectors(str(tmp_path), "a", "b", SimpleNamespace(n_old=0, docs=docs, first_new=7))
     monkeypatch.setattr(stored, "_is_whole", lambda _: True)
     step = SimpleNamespace(url=str(tmp_path), number=1, path=lambda *names: str(tmp_path.joinpath(*names)))
-    home = SimpleNamespace(manifest={"fits": [{"vectors_of": "a"}], "stages": [{"only_drops": False}]}, steps=[step])
+    sealed = SimpleNamespace(fits=[{"vectors_of": "a"}], stages=[{"only_drops": False}])
+    home = SimpleNamespace(sealed=sealed, steps=[step])
     found = stored._vectors_of(home, "b", first)
     assert stored._vectors_of(home, "other", first) is None
     assert (found.shift - (7 - first)) % 2**64 == 0

@@ -278,4 +278,4 @@ def test_an_interrupted_fit_goes_on(tmp_path, unit) -> None:
             pipeline.run(docs, out=str(tmp_path / "torn"), run=laws.Stops(at=stopped))
     sealed = pipeline.run(docs, out=str(tmp_path / "torn"))
     laws.same_bytes(tmp_path / "whole", tmp_path / "torn")
-    assert sealed.manifest["fits"][0]["duplicates"] > 30
+    assert sealed.manifest.fits[0]["duplicates"] > 30

@@ -43,7 +43,7 @@ def test_a_huge_document(tmp_path) -> None:
     docs = dp.read(str(tmp_path / "in.jsonl"))
     clean = dp.Pipeline(MinHash(keep="first")).run(docs, str(tmp_path / "out"))
     assert [len(row["text"]) for row in clean.take(9)] == [len(texts[0]), len(texts[1])]
-    assert clean.manifest["fits"][0]["largest_component"] == 3
+    assert clean.manifest.fits[0]["largest_component"] == 3
 
 
 def test_a_full_disk_is_one_sentence_and_nothing_is_lost(tmp_path) -> None:
@@ -76,7 +76,7 @@ def test_bands_that_find_little_are_warned_of(tmp_path, caplog) -> None:
 def test_facts_are_in_the_manifest(tmp_path) -> None:
     """What was counted, and the settings, are sealed with the Dataset; nothing of how keys were come by."""
     docs = laws.dataset_of(tmp_path, ["the same six words or so here"] * 3 + ["another page"], parts=2)
-    (fit,) = dp.Pipeline(MinHash()).run(docs, str(tmp_path / "out")).manifest["fits"]
+    (fit,) = dp.Pipeline(MinHash()).run(docs, str(tmp_path / "out")).manifest.fits
     counted = {"documents": 4, "candidates": 3, "largest_component": 3, "compared": 2, "dropped": 2}
     settings = {"bands": 26, "rows": 8, "threshold": 0.8, "measure": "jaccard", "shingle": "word", "ngram": 5}
     assert fit.items() >= (counted | settings | {"stage": "MinHash"}).items()

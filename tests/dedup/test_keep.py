@@ -130,7 +130,7 @@ def test_one_malformed_date_is_missing_counted_and_shown(tmp_path, caplog, stage
     docs = laws.dataset_of(tmp_path, rows, parts=2, strings=("url", "date"))
     done = Pipeline(stage).run(docs, out=str(tmp_path / "out"))
     assert done.table(["date"]).column("date").to_pylist() == ["2024-05-06T00:00:00Z"]
-    assert done.manifest["fits"][0]["unreadable"] == 1
+    assert done.manifest.fits[0]["unreadable"] == 1
     assert "values of the column 'date' that are not an ISO 8601 time count as missing: 1, such as" in caplog.text
     assert "'06/05/2024'" in caplog.text
 

@@ -263,7 +263,7 @@ def test_diversify_in_a_pipeline(tmp_path) -> None:
     assert set(book.dropped) == {"semantic_duplicate", "prototype"}
     assert one.count + book.docs_dropped == len(texts)
     assert one.table().column("text").to_pylist().count("") == 2
-    assert one.manifest["fits"][0]["prototypes"] == book.total(book.dropped["prototype"]).docs
+    assert one.manifest.fits[0]["prototypes"] == book.total(book.dropped["prototype"]).docs
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -435,7 +435,7 @@ def test_runners_and_crashes(tmp_path) -> None:
     docs = laws.dataset_of(tmp_path, texts, parts=4)
     pipeline = dp.Pipeline(SemDeDup(epsilon=0.1, embed=bag, clusters=3, diversify=0.6))
     pipeline.run(docs, str(tmp_path / "one"))
-    pipeline.run(docs, str(tmp_path / "two"), run=dp.Local(2))
+    pipeline.run(docs, str(tmp_path / "two"), run=laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     for at in ("vectors", "clusters", "assign", "compare", "diverse", "prototypes"):
         with pytest.raises(KeyboardInterrupt):

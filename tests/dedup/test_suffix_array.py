@@ -194,7 +194,7 @@ def test_runners_agree_and_the_text_is_cut(corpus, tmp_path) -> None:
     """Serial and two processes seal the same bytes; what is left is the text without its spans; the facts add up."""
     assert len(corpus.parts) > 3
     one = PIPELINE.run(corpus, str(tmp_path / "one"))
-    PIPELINE.run(corpus, str(tmp_path / "two"), dp.Local(2))
+    PIPELINE.run(corpus, str(tmp_path / "two"), laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     rows = corpus.table(["id", "text"]).to_pylist()
     texts = [row["text"].encode() for row in rows]
@@ -206,7 +206,7 @@ def test_runners_agree_and_the_text_is_cut(corpus, tmp_path) -> None:
     left = {row["id"]: row["text"].encode() for row in one.table(["id", "text"]).to_pylist()}
     short = {d for d, *_ in gone if len(texts[d].split()) == 0 or sum(map(len, texts[d].split())) < 5}
     assert left == {row["id"]: t for d, (row, t) in enumerate(zip(rows, texts, strict=True)) if d not in short}
-    facts = one.manifest["fits"][0]
+    facts = one.manifest.fits[0]
     assert facts["spans"] == sum(len(own - {i + 1 for i in own}) for own in cut)
     assert facts["bytes_cut"] == sum(map(len, cut))
     assert facts["documents_cut"] == len({d for d, *_ in gone})

@@ -106,7 +106,7 @@ def test_commands_run_in_order(readme, dataprep, demo, monkeypatch):
 
 
 def test_links_lead_somewhere(readme, root):
-    """Every relative link of the README and the docs is a file."""
-    for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+    """Every relative link of the README, the other pages beside it and the docs is a file."""
+    for page in (*root.glob("*.md"), *sorted((root / "docs").glob("*.md"))):
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"

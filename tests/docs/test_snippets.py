@@ -70,8 +70,8 @@ def _imported(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "dataprep":
             module = importlib.import_module(node.module)
             for name in node.names:
-                assert hasattr(module, name.name), f"{node.module} has no {name.name}"
-                known[name.asname or name.name] = getattr(module, name.name)
+                found = getattr(module, name.name, None) or importlib.import_module(f"{node.module}.{name.name}")
+                known[name.asname or name.name] = found
     return known
 
 

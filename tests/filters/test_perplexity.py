@@ -226,7 +226,7 @@ def test_cuts_are_percentiles_of_each_language(cut, expected, model, tmp_path):
     left = dp.Pipeline(stage).run(docs, out=str(tmp_path / "cut"))
     kept = [(r["text"], r["language"]) for r in left.table().to_pylist()]
     assert kept == [(rows[20 * k + i]["text"], rows[20 * k + i]["language"]) for k in (0, 1) for i in expected]
-    assert left.manifest["fits"][0]["cuts"]["ary"]["scores"] == 20
+    assert left.manifest.fits[0]["cuts"]["ary"]["scores"] == 20
     laws.key_and_pickle_are_stable(stage)
 
 
@@ -236,7 +236,7 @@ def test_cuts_without_languages_and_with_scores(model, tmp_path):
     sealed = dp.Pipeline(dp.Score(Perplexity(model=model))).run(docs, out=str(tmp_path / "scored"))
     left = dp.Pipeline(Percentiles(Perplexity(model=model), cut=(10, 90))).run(sealed, out=str(tmp_path / "cut"))
     assert left.table()["text"].to_pylist() == ranked(20)[2:18]
-    assert left.manifest["fits"][0]["cuts"]["all"]["scores"] == 20
+    assert left.manifest.fits[0]["cuts"]["all"]["scores"] == 20
     reasons = Counter(left.drops()["reason"].to_pylist())
     assert reasons == {"perplexity_low": 2, "perplexity_high": 2, "perplexity_no_words": 1}
 
@@ -254,7 +254,7 @@ def test_paragraphs_are_cut_at_percentiles_too(rows, cut, least, model, tmp_path
     left = dp.Pipeline(Percentiles(Perplexity(model=model, unit="paragraph"), cut=cut, min_scores=least)).run(
         docs, out=str(folder / "cut")
     )
-    found = left.manifest["fits"][0]["cuts"].get("all", {"low": None, "high": None})
+    found = left.manifest.fits[0]["cuts"].get("all", {"low": None, "high": None})
     plain = Perplexity(model=model, unit="paragraph", keep=(found["low"], found["high"]))
     expected = {r["id"]: r["text"] for r in laws.apply(plain, list(docs.batches()))[0]}
     here = {r["id"]: r["text"] for r in left.table().to_pylist()}
@@ -276,7 +276,7 @@ def test_few_and_equal_scores_are_not_cut_away(model, tmp_path):
     docs = laws.dataset_of(tmp_path, rows, strings=("language",))
     left = dp.Pipeline(Percentiles(Perplexity(model=model), cut=(10, 90))).run(docs, out=str(tmp_path / "cut"))
     assert len(left) == 13
-    assert left.manifest["fits"][0]["cuts"]["ary"] == {"low": None, "high": None, "scores": 1}
+    assert left.manifest.fits[0]["cuts"]["ary"] == {"low": None, "high": None, "scores": 1}
 
 
 def test_the_preview_shows_what_would_go(model, tmp_path):

@@ -230,7 +230,7 @@ def test_files_of_others_are_not_replaced(tmp_path, name):
 
 
 def test_a_preset_is_replaced_by_other_settings(fitted, tmp_path):
-    """This is one of an earlier version, which has no journal."""
+    """This is one that was copied without hidden files, so that it has no journal."""
     made, reference, wild, small = fitted
     shutil.copytree(made.url, tmp_path / "preset")
     (tmp_path / "preset" / ".dataprep-journal").unlink()

@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+import stated
 from dataprep.core.model import batch as B
 from dataprep.core.model.tables import DROPS
-from dataprep.core.output.forget_list import listed, noted, wanted, without, write_list
-from dataprep.core.output.layout import DATASET, Folder
+from dataprep.core.output.forget_list import digest, listed, wanted, write_list
+from dataprep.core.output.layout import Folder
+from dataprep.core.output.state import DATASET, Recipe
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.forget.copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
 from dataprep.forget.datasets import add_to_list, ids_in_file, remove_documents
@@ -68,29 +70,31 @@ def test_what_is_left_is_what_a_filter_leaves(sealed, tmp_path_factory, steps):
     """Rows, statistics, drop tables, receipts and hashes after each call; other shards keep their names and bytes."""
     url = copied(sealed, tmp_path_factory.mktemp("removed") / "out")
     all_ids = {row["id"] & 0xFFFF: row["id"] for row in rows_of(url)}
-    left, gone, forgotten, generation = rows_of(url), ids_of(), {}, 0
+    left, gone, forgotten, generation = rows_of(url), ids_of(), {}, 1
     for numbers in steps:
+        noted = digest(gone)
         asked = ids_of(*(all_ids.get(n, n) for n in numbers))
         gone = np.union1d(gone, asked)
         out = [row for row in left if row["id"] in asked.tolist()]
         left = [row for row in left if row not in out]
         hit = {row["id"] for row in out}
         old = Folder(url).manifest
-        paths = [f"{url}/{shard['name']}" for shard in old["shards"]]
+        paths = [f"{url}/{shard.name}" for shard in old.shards]
         held = [set(pq.read_table(path, columns=["id"])["id"].to_pylist()) for path in paths]
         assert remove_documents(url, asked, gone) == len(out)
         forgotten |= {row["id"]: row for row in out}
-        generation += bool(out)
+        generation += digest(gone) != noted
         new = Folder(url).manifest
         assert rows_of(url) == left
-        assert (new["docs"], new["bytes"]) == (len(left), sum(len(row["text"].encode()) for row in left))
-        assert new.get("generation", 0) == generation
-        assert new.get("forgotten") == Folder(url).recipe.get("forgotten") == noted(gone).get("forgotten")
-        assert (new["content"] == old["content"]) is not bool(hit)
-        for ids, one, other in zip(held, old["shards"], new["shards"], strict=True):
+        assert (new.docs, new.bytes) == (len(left), sum(len(row["text"].encode()) for row in left))
+        assert new.generation == generation
+        assert new.forgotten == digest(gone)
+        assert new.is_same(Recipe.of(files.read_json(f"{url}/recipe.json"), url))
+        assert (new.content == old.content) is not bool(hit)
+        for ids, one, other in zip(held, old.shards, new.shards, strict=True):
             assert (one == other) is not bool(ids & hit)
-            assert one == other or other["name"].endswith(f".g{generation}.parquet")
-        assert {p["name"] for p in new["shards"]} == {f"data/{name}" for name in files.listdir(f"{url}/data")}
+            assert one == other or other.name.endswith(f".g{generation}.parquet")
+        assert {p.name for p in new.shards} == {f"data/{name}" for name in files.listdir(f"{url}/data")}
         assert verify(url) == {url: []}
         assert all_whole(Folder(url).receipts())
         drops = [row for table in Path(url, "drops").iterdir() for row in pq.read_table(table).to_pylist()]
@@ -120,18 +124,18 @@ def counted(rows):
 def test_columns_and_compression_stay(sealed, tmp_path) -> None:
     """A rewritten shard has the columns, the types and the codec of the old one, and checksums."""
     url = copied(sealed, tmp_path / "out")
-    before = Folder(url).manifest["shards"][0]
-    old = pq.ParquetFile(f"{url}/{before['name']}")
+    before = Folder(url).manifest.shards[0]
+    old = pq.ParquetFile(f"{url}/{before.name}")
 
     def columns():
         return [s["columns"] for at in Folder(url).receipts() for s in receipts.read(at, "shards")["shards"]]
 
     noted = columns()
     assert remove_documents(url, ids_of(0), ids_of(0)) == 1
-    new = pq.ParquetFile(f"{url}/{before['name'].replace('.parquet', '.g1.parquet')}")
+    new = pq.ParquetFile(f"{url}/{before.name.replace('.parquet', '.g2.parquet')}")
     assert new.schema_arrow.equals(old.schema_arrow)
     assert columns() == noted
-    assert Folder(url).manifest["shards"][0].keys() == before.keys() | {"sealed"}
+    assert Folder(url).manifest.shards[0].sealed == before.hash
     for i in range(old.metadata.num_columns):
         was, is_ = (file.metadata.row_group(0).column(i) for file in (old, new))
         assert (was.compression, was.has_dictionary_page) == (is_.compression, is_.has_dictionary_page)
@@ -194,9 +198,9 @@ def test_examples_of_forgotten_documents_go(sealed, tmp_path) -> None:
 def test_ids_in_a_file_are_found_in_every_row_group(tmp_path) -> None:
     """Whatever the groups hold; with or without their bounds; the largest id there is, too."""
     values = ids_of(0, 3, 4, 8, 9, 2**63, 2**64 - 1)
-    for stated in (True, False):
-        place = str(tmp_path / f"{stated}.parquet")
-        pq.write_table(pa.table({"x": range(7), "id": values}), place, row_group_size=2, write_statistics=stated)
+    for bounds in (True, False):
+        place = str(tmp_path / f"{bounds}.parquet")
+        pq.write_table(pa.table({"x": range(7), "id": values}), place, row_group_size=2, write_statistics=bounds)
         for asked in ([], [0], [3, 4], [5], [9], [1, 2, 2**63], [2**64 - 1], [10, 11], values.tolist()):
             found = ids_in_file(place, ids_of(*asked))
             assert found.tolist() == sorted(set(asked) & set(values.tolist()))
@@ -226,8 +230,8 @@ def test_the_list_grows(tmp_path) -> None:
     assert add_to_list(place, ids_of(4), listed(place)).tolist() == listed(place).tolist() == [3, 4, 5]
     write_list(place, np.array([9, 2, 9], np.uint64))
     assert listed(place).tolist() == [2, 9]
-    assert noted(listed(place)) == noted(np.array([9, 2, 2], np.uint64)) != noted(ids_of(2))
-    assert noted(ids_of()) == {}
+    assert digest(listed(place)) == digest(np.array([9, 2, 2], np.uint64)) != digest(ids_of(2))
+    assert digest(ids_of()) is None
 
 
 def test_lists_of_inputs_are_obeyed(sealed, tmp_path) -> None:
@@ -239,15 +243,12 @@ def test_lists_of_inputs_are_obeyed(sealed, tmp_path) -> None:
     shift = 2 << B.POSITION_BITS  # the first has the files 0 and 1
     out = str(tmp_path / "out")
     write_list(out, ids_of(13, shift | 3))
-    ids = wanted(both, out)
+    ids = wanted([(one, 0), (two, 2)], out)
     assert ids.tolist() == [4, 12, 13, shift | 1, shift | 3]
-    left = without(both, out, ids).table(["id"])["id"].to_pylist()
+    left = dp.Pipeline().run(both, out).table(["id"])["id"].to_pylist()
     assert sorted(set(both.table(["id"])["id"].to_pylist()) - set(left)) == [4, 12, 13, shift | 1, shift | 3]
     assert listed(out).tolist() == ids.tolist()
-    assert wanted(laws.dataset_of(tmp_path, ["a"], parts=1), str(tmp_path / "new")).tolist() == []
-    same = dp.open_dataset(one)
-    assert without(same, str(tmp_path / "new"), ids_of()) is same
-    assert not files.exists(str(tmp_path / "new"))
+    assert wanted([], str(tmp_path / "new")).tolist() == []
 
 
 def relative(place, drops, **columns):
@@ -256,10 +257,7 @@ def relative(place, drops, **columns):
     for name, table in (("data/part-00000-000.parquet", shard), ("drops/part-00000.parquet", drop_table(drops))):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, place / name)
-    manifest = {"kind": DATASET, "docs": 1, "bytes": 1, "columns": [], "last_file": 0}
-    manifest["shards"] = [{"name": "data/part-00000-000.parquet", "last_id": "9"}]
-    files.write_json(str(place / "manifest.json"), manifest)
-    return Relative(str(place), DATASET, Folder(str(place)).manifest)
+    return Relative(stated.written(place, shards=[{**stated.SHARD, "last_id": "9"}]), DATASET)
 
 
 def drop_table(drops):
@@ -287,7 +285,7 @@ def test_copies_are_those_of_the_drop_tables(tmp_path) -> None:
     assert dropped_ids(node, ids_of(1, 5, 7, 8, 9)).tolist() == [1, 5, 9]
     assert joined_documents(node, ids_of(1, 3, 4)).tolist() == [5]
     assert joined_documents(node, ids_of(1, 5)).tolist() == []
-    node.manifest = {}
+    node.folder = Folder("none")
     assert dropped_ids(node, ids_of(1, 5, 7, 8, 9)).tolist() == [9]
 
 
@@ -299,8 +297,6 @@ def test_windows_of_a_conversation_go_together(tmp_path) -> None:
     assert windows_of_same(node, ids_of(1, 5)).tolist() == [1, 2, 3, 5]
     assert windows_of_same(node, ids_of(70)).tolist() == []
     assert windows_of_same(relative(tmp_path / "b", [], id=[1, 2]), ids_of(2)).tolist() == []
-    node.manifest = {}
-    assert windows_of_same(node, ids_of(2)).tolist() == []
 
 
 def shout(text: str) -> str:
@@ -319,4 +315,4 @@ def test_saved_steps_are_made_again_without_forgotten_documents(tmp_path) -> Non
     assert [row["text"] for row in again] == ["KEEP ONE", "KEEP TWO"]
     (step,) = Folder(out).steps
     assert [row["text"] for row in dp.open_dataset(step.input.url)] == ["KEEP ONE", "KEEP TWO"]
-    assert Folder(step.input.url).recipe["forgotten"] == noted(ids_of(forgotten))["forgotten"]
+    assert Folder(step.input.url).recipe.forgotten == digest(ids_of(forgotten))

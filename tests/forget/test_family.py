@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
+import stated
 from dataprep.core.model.batch import POSITION_BITS
 from dataprep.core.model.tables import DROPS
 from dataprep.core.output.forget_list import write_list
-from dataprep.core.output.layout import DATASET, TOKENS
+from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.forget.family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
 from dataprep.forget.forget import _ids_to_remove, _listed, _remove_tokens
@@ -29,13 +30,13 @@ SEALED, JSON = {"name": "Sealed"}, {"name": "JsonLines"}
 
 def folder(place, kind=DATASET, inputs=(), reads=(), last_file=0, offset=None, **more):
     """Write what states the relations of a folder: `reads` [(folder, file number)], `inputs` [(file, file number)]."""
-    needed = {"docs": 0, "bytes": 0, "columns": [], "shards": [], "last_file": last_file}
-    stated = [{"offset": offset}] if offset is not None else []
-    files.write_json(str(place / "manifest.json"), {"kind": kind, **needed, "inputs": stated, **more})
+    known = {"last_file": last_file, "inputs": [{"offset": offset}] if offset is not None else []}
     rows = [{"url": f"{home}/data/part-00000-000.parquet", "file": n, "reader": 0} for home, n in reads]
     rows += [{"url": str(name), "file": n, "reader": 1} for name, n in inputs]
     if rows:
-        files.write_json(str(place / "origin.json"), {"files": rows, "readers": [SEALED, JSON]})
+        files.write_json(str(place / "origin.json"), stated.origin(rows, [SEALED, JSON]))
+        known["origin"] = "origin.json"
+    stated.written(place, kind, **(known if kind == DATASET else {"origin": known.get("origin")}), **more)
     return place
 
 
@@ -63,7 +64,7 @@ def a_run(place, **kinds):
 def test_ids_everywhere_are_those_of_a_walk(data) -> None:
     """Up to a parent an id loses the offset, down to a child it gains it; ids no file of the parent has stay away."""
     n = data.draw(st.integers(1, 5))
-    nodes = [Relative(str(k), DATASET, {"last_file": data.draw(st.integers(0, 2))}) for k in range(n)]
+    nodes = [stated.relative(k, last_file=data.draw(st.integers(0, 2))) for k in range(n)]
     for parent, child in itertools.combinations(range(n), 2):
         for offset in data.draw(st.lists(st.integers(0, 2), max_size=1)):
             nodes[child].parents.append((nodes[parent], offset))
@@ -106,8 +107,8 @@ def test_a_sealed_folder_read_by_another_reader_is_a_file(tmp_path) -> None:
     """A shard that was read as Parquet has the file number of a file, so its folder is no parent."""
     web = folder(tmp_path / "web")
     files.write_json(
-        str(folder(tmp_path / "raw") / "origin.json"),
-        {"files": [{"url": f"{web}/data/x.parquet", "file": 0, "reader": 0}], "readers": [None]},
+        str(folder(tmp_path / "raw", origin="origin.json") / "origin.json"),
+        stated.origin([{"url": f"{web}/data/x.parquet", "file": 0}], [None]),
     )
     found = family(tmp_path)
     assert (parents(found["raw"]), found["raw"].input_files) == ([], [(0, f"{web}/data/x.parquet")])
@@ -142,12 +143,13 @@ def test_saved_inputs_belong_to_their_folder(tmp_path) -> None:
     """They are no folders of their own. Other kinds are left out; a recipe alone is an unfinished Dataset."""
     folder(tmp_path / "web" / "steps" / "01-Exact" / "input")
     folder(tmp_path / "web")
-    files.write_json(str(tmp_path / "begun" / "recipe.json"), {"kind": DATASET})
+    files.write_json(str(tmp_path / "begun" / "recipe.json"), {"kind": DATASET, "key": ""})
+    files.write_json(str(tmp_path / "new" / "_unfinished" / "recipe.json"), {"kind": DATASET, "key": ""})
     files.write_json(str(tmp_path / "model" / "manifest.json"), {"kind": "model"})
-    files.write_json(str(tmp_path / "bare" / "manifest.json"), {"tokens": 3})
+    folder(tmp_path / "bare", TOKENS)
     found = family(tmp_path)
-    assert {name: (node.kind, bool(node.manifest)) for name, node in found.items()} == {
-        "web": (DATASET, True), "begun": (DATASET, False), "bare": (TOKENS, True),
+    assert {name: (node.kind, node.folder.is_sealed) for name, node in found.items()} == {
+        "web": (DATASET, True), "begun": (DATASET, False), "new": (DATASET, False), "bare": (TOKENS, True),
     }  # fmt: skip
     (step,) = found["web"].steps
     assert (step.url, step.kind) == (str(tmp_path / "web" / "steps" / "01-Exact" / "input"), DATASET)
@@ -218,10 +220,10 @@ def test_two_parents_are_two_numberings(tmp_path) -> None:
 def test_folders_of_other_storage_are_found() -> None:
     """By their URLs; hidden ones and files with other names are left out."""
     home = "memory://family-of-other-storage"
-    needed = {"kind": DATASET, "docs": 0, "bytes": 0, "columns": [], "shards": [], "last_file": 0}
-    for name in ("web/manifest.json", "chat/recipe.json", ".old/manifest.json", "web/data/notes.json"):
-        files.write_json(f"{home}/{name}", needed)
-    assert sorted(family(home)) == ["chat", "web"]
+    inside = (".old/manifest.json", "web/data/notes.json", "new/_unfinished/recipe.json")
+    for name in ("web/manifest.json", "chat/recipe.json", *inside):
+        files.write_json(f"{home}/{name}", stated.manifest())
+    assert sorted(family(home)) == ["chat", "new", "web"]
     files.remove(home)
     with pytest.raises(PlanError, match="has no Dataset and no token shards; give the folder of a run"):
         find_family(home)
@@ -232,21 +234,21 @@ def test_lists_of_other_runs_count(tmp_path) -> None:
     for name, ids in (("here", [1 << POSITION_BITS]), ("far", [5, 2 << POSITION_BITS])):
         write_list(str(tmp_path / name), np.array(ids, np.uint64))
     outside = [(str(tmp_path / "far"), 3), (str(tmp_path / "no"), 9)]
-    node = Relative(str(tmp_path / "here"), DATASET, {}, outside=outside)
+    node = Relative(str(tmp_path / "here"), DATASET, outside=outside)
     assert _listed(node).tolist() == [1 << POSITION_BITS, 3 << POSITION_BITS | 5, 5 << POSITION_BITS]
 
 
 def test_conversations_go_from_what_was_made_of_them(tmp_path) -> None:
     """With the numbers that they have there; only the conversation of a message goes from later ones."""
-    home = folder(tmp_path / "chat", shards=[{"name": "data/part-00000-000.parquet"}])
+    home = folder(tmp_path / "chat", shards=[stated.SHARD])
     row = {"id": 3, "stage": "Join", "reason": "joined", "kept": 7}
     (home / "drops").mkdir()
     (home / "data").mkdir()
     pq.write_table(pa.Table.from_pylist([row], schema=DROPS), home / "drops" / "part-00000.parquet")
     pq.write_table(pa.table({"id": pa.array([7], pa.uint64())}), home / "data" / "part-00000-000.parquet")
-    chat = Relative(str(home), DATASET, {"docs": 1, "shards": [{"name": "data/part-00000-000.parquet"}]})
-    both = Relative("both", DATASET, {}, parents=[(chat, 2)])
-    tokens = Relative("tokens", TOKENS, {}, parents=[(both, 1)])
+    chat = Relative(str(home), DATASET)
+    both = Relative("both", DATASET, parents=[(chat, 2)])
+    tokens = Relative("tokens", TOKENS, parents=[(both, 1)])
     lists = {chat: np.array([3], np.uint64), both: np.array([2 << POSITION_BITS | 3], np.uint64)}
     found = _ids_to_remove([tokens, both, chat], lists)
     assert {files.name_of(node.url): ids.tolist() for node, ids in found.items()} == {
@@ -262,7 +264,7 @@ def test_a_shard_without_documents_holds_none(tmp_path) -> None:
     part = docs.parts[0]
     halves = docs.of(replace(part, slices=(piece,)) for piece in part.slices)
     done = dp.Pipeline(dp.Filter(lambda text: text == "b", version="1")).run(halves, str(tmp_path / "out"))
-    assert [shard["last_id"] for shard in done.manifest["shards"]] == [None, str(1 << POSITION_BITS)]
+    assert [shard.last_id for shard in done.manifest.shards] == [None, 1 << POSITION_BITS]
     assert dp.forget(done.url, ["1:0"]).removed == {done.url: 1}
     with pytest.raises(PlanError, match="1 of 1 ids are not in"):
         dp.forget(done.url, ["1:7"])
@@ -283,7 +285,7 @@ def test_a_result_made_before_documents_were_forgotten_is_stale(tmp_path) -> Non
 def test_token_shards_without_forgotten_documents_are_not_opened() -> None:
     """Nor are those of sources that lose none; nothing was removed."""
     none = np.zeros(0, np.uint64)
-    source, mixed = Relative("a", TOKENS, {"kind": TOKENS}), Relative("none", TOKENS, {"kind": TOKENS})
+    source, mixed = stated.relative("a", TOKENS), stated.relative("none", TOKENS)
     assert _remove_tokens(mixed, none, {mixed: none}) == 0
     mixed.sources["web"] = source
     assert _remove_tokens(mixed, none, {source: none, mixed: none}) == 0

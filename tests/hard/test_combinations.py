@@ -14,7 +14,7 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core import pipeline_file
-from dataprep.core.run.runner import Local, Serial
+from dataprep.core.run.runner import Serial
 
 WORDS = [
     first + last
@@ -155,7 +155,7 @@ def test_exact_before_minhash_changes_nothing(docs, tmp_path):
 def test_runners_agree_on_all_of_them(docs, tmp_path):
     """Two workers write the bytes that one writes, through five estimators."""
     stages = (PAGES, EXACT, MINHASH, SUFFIX, BLOOM)
-    for name, runner in (("serial", Serial()), ("local", Local(2))):
+    for name, runner in (("serial", Serial()), ("local", laws.TWO)):
         dp.Pipeline(*stages).run(docs, str(tmp_path / name), runner)
     laws.same_bytes(tmp_path / "serial", tmp_path / "local")
 

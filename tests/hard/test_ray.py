@@ -60,7 +60,7 @@ def test_the_spine_is_the_same_for_every_runner(tmp_path):
     """From text to token shards: Serial, Local and Ray write the same bytes."""
     texts = [f"{page} Number {i % 19} of this page is told here." for i, page in enumerate(test_laws.REAL * 6)]
     docs = laws.dataset_of(tmp_path, texts, parts=4)
-    for name, runner in (("serial", dp.Serial()), ("local", dp.Local(2)), ("ray", dp.Ray())):
+    for name, runner in (("serial", dp.Serial()), ("local", laws.TWO), ("ray", dp.Ray())):
         stages = dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()
         clean = dp.Pipeline(*stages).run(docs, str(tmp_path / name / "clean"), runner)
         tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, run=runner)

@@ -10,7 +10,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core import pipeline_file
-from dataprep.core.output import quarantine
+from dataprep.core.run import quarantine
 from dataprep.core.run.runner import Serial
 from dataprep.history.repair import remove_damaged
 from dataprep.store import atomic, files, hashes

@@ -124,7 +124,7 @@ def test_the_estimator(folder, tmp_path) -> None:
         ("ok", "ok"),
         ("IMG-1.jpg (file attached)\nhi", "<Media omitted>\nhi"),
     ]
-    assert sealed.manifest["fits"][0] == {"stage": "Overlaps", "documents": 12, "shared": 7, "dropped": 4}
+    assert sealed.manifest.fits[0] == {"stage": "Overlaps", "documents": 12, "shared": 7, "dropped": 4}
     one = dp.Pipeline(Overlaps()).run(dp.read(str(folder / "4")), out=str(tmp_path / "one"))
     assert one.count == 3
 
@@ -147,7 +147,7 @@ def test_exports_of_other_names(tmp_path, caplog) -> None:
     assert "Tea is now Tea (1)" in caplog.text
     sealed = dp.Pipeline(Overlaps()).run(dp.read(str(tmp_path)), out=f"{tmp_path}-out")
     assert sealed.count == 34
-    assert sealed.manifest["fits"][0]["shared"] == 6
+    assert sealed.manifest.fits[0]["shared"] == 6
 
 
 @pytest.mark.parametrize("overlap", [True, False])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 import twins.search
-from dataprep.core.run.runner import WORKER_BYTES, Local, Serial
+from dataprep.core.run.runner import WORKER_BYTES, Serial
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.history.repair import remove_damaged
 from dataprep.search import index as suffix_index
@@ -129,7 +129,7 @@ def test_no_entry_inside_characters(dataset, build):
 def test_batches_and_workers_do_not_matter(tmp_path):
     """The same bytes whatever the cuts and the runner."""
     texts = [f"page {i} of the book of the sea" * (i % 5) for i in range(60)]
-    for name, runner, rows in (("serial", None, 3), ("local", Local(2), 50)):
+    for name, runner, rows in (("serial", None, 3), ("local", laws.TWO, 50)):
         (tmp_path / name).mkdir()
         docs = laws.dataset_of(tmp_path, texts, parts=4, rows_per_batch=rows)
         with mock.patch.object(suffix_index, "SHARD_BYTES", 700):

@@ -16,25 +16,28 @@ def test_every_changed_byte_is_noticed(tmp_path):
     """Any other value of a low or high bit, at any place, is an error; the file itself is read as it was written."""
     url = str(tmp_path / "a.json")
     files.write_state(url, STATE)
-    assert files.read_json(url) == STATE
+    assert files.read_state(url) == files.read_json(url) == STATE
     whole = (tmp_path / "a.json").read_bytes()
     for at in range(len(whole) - 1):  # the last byte is the end of the line
         for bit in (1, 2, 64):
             data = whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :]
             with pytest.raises(ValueError, match="."):
-                checked(data, orjson.loads(data))
+                checked(data, orjson.loads(data), required=bit < 64)
     (tmp_path / "a.json").write_bytes(whole.replace(b"12", b"13"))
     with pytest.raises(CorruptShard, match=r"a.json must be JSON .* \(its bytes are not .*\); remove it and run again"):
         files.read_json(url)
 
 
 @pytest.mark.parametrize("value", [3, [], {}, STATE, {"checksum": 4}, {"a": {"checksum": "b"}}, "{"], ids=str)
-def test_files_without_it_are_read(tmp_path, value):
-    """As earlier versions and other programs wrote them."""
-    files.write_json(str(tmp_path / "a.json"), value)
-    assert files.read_json(str(tmp_path / "a.json")) == value
+def test_files_of_other_programs_have_no_checksum(tmp_path, value):
+    """They are read as JSON, but not as state that dataprep wrote."""
+    url = str(tmp_path / "a.json")
+    files.write_json(url, value)
+    assert files.read_json(url) == value
+    with pytest.raises(CorruptShard, match=r"a.json must be JSON that dataprep wrote"):
+        files.read_state(url)
     for text in (json.dumps(value), json.dumps(value, indent=1)):
-        assert checked(text.encode(), value) == value
+        assert checked(text.encode(), value, required=False) == value
 
 
 def test_other_spaces_around_a_checksum_are_a_change():
@@ -67,9 +70,9 @@ def test_every_changed_byte_of_a_journal_is_noticed(tmp_path):
     assert atomic.journaled(str(journal)) == {str(tmp_path / "later")}
 
 
-def test_a_journal_of_an_earlier_version_is_read(tmp_path):
-    """It has paths alone; those that are added have a checksum."""
+def test_lines_of_a_journal_without_a_checksum_are_damaged(tmp_path):
+    """They are not used; those around them are."""
     (tmp_path / atomic.JOURNAL).write_text('"a"\n\n"b 01234567"\n')
     atomic.note(str(tmp_path / "c"))
-    assert atomic.journaled(str(tmp_path / atomic.JOURNAL)) == {str(tmp_path / n) for n in ("a", "b 01234567", "c")}
-    assert atomic.n_damaged(str(tmp_path / atomic.JOURNAL)) == 0
+    assert atomic.journaled(str(tmp_path / atomic.JOURNAL)) == {str(tmp_path / "c")}
+    assert atomic.n_damaged(str(tmp_path / atomic.JOURNAL)) == 2

@@ -78,7 +78,6 @@ def test_hashes_are_kept_in_the_folder(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(hashes, "YOUNG_NS", -1)
     dp.Pipeline().run(dp.read(str(corpus)), str(out))
     assert b"a.jsonl" not in (out / hashes.NAME).read_bytes()
-    monkeypatch.setattr(hashes, "_KNOWN", {})
     monkeypatch.setattr(hashes, "_hash", lambda url: pytest.fail(f"{url} is read again"))
     dp.Pipeline().run(dp.read(str(corpus)), str(out))
     monkeypatch.undo()
@@ -157,9 +156,9 @@ def test_a_missing_file_is_an_error_and_is_not_kept(tmp_path):
     with pytest.raises(ReadError):
         hashes.fingerprint(str(tmp_path / "none"))
     (tmp_path / "out").mkdir()
-    hashes.save(str(tmp_path / "out"), [str(tmp_path / "none"), "memory://a"])
+    hashes.Hashes().save(str(tmp_path / "out"), [str(tmp_path / "none"), "memory://a"])
     assert list((tmp_path / "out").iterdir()) == []
-    assert hashes.fingerprints([]) == {}
+    assert hashes.fingerprints([], hashes.fingerprint) == {}
 
 
 def test_ends_of_remote_files_are_64_kilobytes():
@@ -197,26 +196,26 @@ def test_hashes_are_written_once(corpus, tmp_path, monkeypatch):
     """If there are any; the same ones are not written again."""
     monkeypatch.setattr(hashes, "KEPT_BYTES", len(LINE) * N)
     monkeypatch.setattr(hashes, "YOUNG_NS", -1)
-    monkeypatch.setattr(hashes, "_KNOWN", {})
     out = tmp_path / "out"
     out.mkdir()
-    hashes.save(str(out), [str(corpus)])
+    known = hashes.Hashes()
+    known.save(str(out), [str(corpus)])
     assert list(out.iterdir()) == []
-    hashes.fingerprint(str(corpus))
-    hashes.save(str(out), [str(corpus)])
+    known.fingerprint(str(corpus))
+    known.save(str(out), [str(corpus)])
     written = files.read_json(str(out / hashes.NAME))
     assert list(written.values()) == [hashes.fingerprint(str(corpus))]
     aged(out / hashes.NAME)
     before = os.stat(out / hashes.NAME).st_mtime
-    hashes.save(str(out), [str(corpus)])
+    known.save(str(out), [str(corpus)])
     assert os.stat(out / hashes.NAME).st_mtime == before
     monkeypatch.setattr(hashes, "KEPT_BYTES", len(LINE) * N + 1)
     (out / hashes.NAME).unlink()
-    hashes.save(str(out), [str(corpus)])
+    known.save(str(out), [str(corpus)])
     assert list(out.iterdir()) == []
     files.write_json(str(out / hashes.NAME), {"a": "b"})
-    hashes.load(str(out))
-    assert hashes._KNOWN["a"] == "b"
+    known.load(str(out))
+    assert known.known["a"] == "b"
 
 
 @pytest.mark.parametrize("size", [0, 5, hashes.BLOCK, 2 * hashes.BLOCK + 1])
@@ -226,3 +225,23 @@ def test_a_fingerprint_is_that_of_name_size_and_bytes(tmp_path, size):
     (tmp_path / "a\u00e9.bin").write_bytes(data[:size])
     expected = xxhash.xxh3_128_hexdigest(f"a\u00e9.bin\0{size}\0".encode() + data[:size])
     assert hashes.fingerprint(str(tmp_path / "a\u00e9.bin")) == expected
+
+
+def test_a_file_is_read_once_for_a_dataset_and_all_that_are_made_of_it(corpus, tmp_path, monkeypatch):
+    """By three pipelines, too; it is read again for another Dataset, and if it was changed just now."""
+    read, usual = [], hashes._hash
+    monkeypatch.setattr(hashes, "_hash", lambda url: read.append(url) or usual(url))
+    monkeypatch.setattr(hashes, "YOUNG_NS", -1)
+    docs = dp.read(str(corpus))
+    for name in "abc":
+        dp.Pipeline(dp.Exact()).run(docs.then(dp.C4()), str(tmp_path / name))
+    assert read == [str(corpus)]
+    assert dp.read(str(corpus)).key == docs.key
+    assert len(read) == 2
+    with corpus.open("ab") as f:
+        f.write(LINE)
+    assert docs.hashes.fingerprint(str(corpus)) != docs.fingerprints[str(corpus)]
+    monkeypatch.setattr(hashes, "YOUNG_NS", 10**12)
+    for n in (4, 5):
+        docs.hashes.fingerprint(str(corpus))
+        assert len(read) == n

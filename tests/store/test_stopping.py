@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import weakref
 
 import pytest
 
@@ -12,16 +13,28 @@ from dataprep.store import stopping
 from dataprep.store.stopping import at_stop, clean_end, no_ctrl_c, stopped_in
 
 
+class Work:
+    """Has workers, whose end it notes."""
+
+    def __init__(self, ended):
+        self.ended = ended
+
+    def stop(self):
+        """End them."""
+        self.ended.append("stop")
+
+
 @pytest.fixture
 def ended(monkeypatch):
     """What was ended, in a process that has no workers and was not stopped yet."""
     found = []
-    monkeypatch.setattr(stopping, "_WORK", [])
+    monkeypatch.setattr(stopping, "_WORK", weakref.WeakSet())
     monkeypatch.setattr(stopping, "_folders", [])
-    for name in ("first", "second"):
-        end = lambda name=name: found.append(name)
-        assert at_stop(end) is end
-    return found
+    work = Work(found)
+    at_stop(work)
+    at_stop(Work(found))  # which nobody has any more
+    yield found
+    assert work in stopping._WORK
 
 
 @pytest.fixture
@@ -42,7 +55,7 @@ def test_workers_end_only_if_the_run_was_stopped(ended, error, ends) -> None:
     """The error passes; the folder is known afterwards, of several the innermost, and none if it was not stopped."""
     with pytest.raises(type(error)), clean_end("outer"), clean_end(), clean_end("inner"):
         raise error
-    assert ended == (["first", "second"] * 3 if ends else [])
+    assert ended == (["stop"] * 3 if ends else [])
     assert stopped_in() == ("inner" if ends else None)
 
 
@@ -52,7 +65,7 @@ def test_a_block_without_a_folder_names_none(ended) -> None:
         pass
     with pytest.raises(KeyboardInterrupt), clean_end():
         raise KeyboardInterrupt
-    assert (stopped_in(), ended) == (None, ["first", "second"])
+    assert (stopped_in(), ended) == (None, ["stop"])
 
 
 def test_sigterm_ends_the_block(ended) -> None:
@@ -61,7 +74,7 @@ def test_sigterm_ends_the_block(ended) -> None:
     with pytest.raises(SystemExit) as stop, clean_end("out"):
         os.kill(os.getpid(), signal.SIGTERM)
         signal.sigtimedwait([], 5)
-    assert (stop.value.code, stopped_in(), ended) == (143, "out", ["first", "second"])
+    assert (stop.value.code, stopped_in(), ended) == (143, "out", ["stop"])
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     got = []
     before = signal.signal(signal.SIGTERM, lambda *_: got.append("own"))

@@ -185,7 +185,7 @@ def test_encode_writes_masks(chat_tok, tmp_path):
     docs = dp.Pipeline(lift).run(dp.read(str(place)), out=str(tmp_path / "docs"))
     options = {"template": "chatml", "split": dp.Split(val=0.2, group="conversation"), "shard_tokens": 400}
     shards = dp.encode(docs, chat_tok, out=tmp_path / "one", **options)
-    dp.encode(docs, chat_tok, out=tmp_path / "two", run=dp.Local(2), **options)
+    dp.encode(docs, chat_tok, out=tmp_path / "two", run=laws.TWO, **options)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     assert verify_shards(shards.path) == []
     assert len(shards) == 90

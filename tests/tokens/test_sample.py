@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import laws
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.run.runner import Local
 from dataprep.errors import PlanError
 from dataprep.tokens import sample as module
 from dataprep.tokens import split
@@ -106,7 +105,7 @@ def test_same_sample_from_any_workers(tmp_path):
     """Two processes and one, other parts: the same texts in the same order."""
     docs = corpus(tmp_path, {"en": 900, "ar": 100})
     plan = Sample(share=0.2, split=Split(val=0.05))
-    assert texts_of(plan.draw(docs, Local(2))) == texts_of(plan.draw(docs))
+    assert texts_of(plan.draw(docs, laws.TWO)) == texts_of(plan.draw(docs))
     other = corpus(tmp_path, {"en": 900, "ar": 100}, parts=2)
     assert sorted(texts_of(plan.draw(other))) != [] == [x for x in texts_of(plan.draw(docs)) if "x" not in x]
 

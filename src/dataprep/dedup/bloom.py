@@ -139,8 +139,7 @@ class Bloom(Deduplication):
 
         Their paths have no influence; the filters that go on have.
         """
-        sized = [False] if self.annotate and not self.cuts else []  # since survivors have no size
-        return (super().recipe(), *sized, [saved["key"] for old in self.older if (saved := self._saved(old))])
+        return (super().recipe(), [saved["key"] for old in self.older if (saved := self._saved(old))])
 
     @property
     def _filter_key(self) -> str:

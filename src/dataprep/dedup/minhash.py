@@ -206,11 +206,8 @@ class MinHash(Deduplication):
         older = self.older
         for old in older:
             check(old, self.sketch_key, self._settings_text())
-        contents = [old.content for old in older]
-        short: list[Any] = [self.min_shingles] if self.min_shingles > 1 else []
-        short += ["annotate", self.annotate] if self.annotate else []
-        short += [["of", self.columns, self.ignore_pattern]] if self.columns or self.ignore_pattern else []
-        return (self.VERSION, LIMITS, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
+        compared = self.columns, self.ignore_pattern, self.min_shingles, self.measure, asdict(self.settings), self.seed
+        return (LIMITS, compared, self.keep, self.annotate, [old.content for old in older])
 
     def _settings_text(self) -> str:
         made = self.settings

@@ -128,7 +128,7 @@ class Deduplication(Estimator):
         The paths of these Datasets have no influence.
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        return (self.VERSION, values | {"against": [old.content for old in self.older]})
+        return values | {"against": [old.content for old in self.older]}
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ class SemDeDup(Deduplication):
         names = [f.name for f in fields(self)]
         values = {name: getattr(self, name) for name in names if name != "embed" or self.version is None}
         values["against"] = [old.content for old in self.older]
-        return (self.VERSION, self.embed is not None, values, *(["centroids"] if self.annotate else []))
+        return (self.embed is not None, values)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]

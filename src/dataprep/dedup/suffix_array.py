@@ -96,9 +96,8 @@ class SuffixArray(Deduplication):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all but `engine`, since both engines cut the same bytes."""
-        older = [*(old.content for old in self.older), *(["annotate", self.annotate] if self.annotate else [])]
-        chosen = (self.width, self.min_bytes is None, self.cut, self.words, self.min_left, *older)
-        return ("SuffixArray", self.VERSION, *chosen)
+        chosen = (self.width, self.min_bytes is None, self.cut, self.words, self.min_left, self.annotate)
+        return (chosen, [old.content for old in self.older])
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Find the repeats in `docs`; return the stage that cuts them out.

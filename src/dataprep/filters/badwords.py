@@ -121,7 +121,7 @@ class BadWords(ScoredFilter):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: entries (not their file's path), matching rule, numbers."""
-        return self.VERSION, self.measure, self._column, self.max_matches, self.keep_fraction
+        return self.measure, self._column, self.max_matches, self.keep_fraction
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return the column of the number of matches in each text, by its name."""

@@ -111,7 +111,7 @@ class FineWeb(ScoredFilter):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""
-        return self.VERSION, self.measure, [getattr(self, rule.parameter) for rule in RULES]
+        return self.measure, [getattr(self, rule.parameter) for rule in RULES]
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return a column of shares or ratios for each rule, by name, with a value per text."""

@@ -139,7 +139,7 @@ class FineWeb2(ScoredFilter):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage, whether they are of the published file or not."""
-        return self.VERSION, self.measure, [getattr(self, rule.parameter) for rule in RULES]
+        return self.measure, [getattr(self, rule.parameter) for rule in RULES]
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return a column for each score that the rules use, by name, with a value per text."""

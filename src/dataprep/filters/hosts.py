@@ -95,7 +95,7 @@ class Hosts(Stage):
     def recipe(self) -> Any:
         """Return the values that identify this stage: the entries of the lists (not their paths), words, and column."""
         lists = [xxhash.xxh3_128_hexdigest(text.encode()) for text in (self.blocked, self.allowed)]
-        return self.VERSION, lists, self.substrings, self.column
+        return lists, self.substrings, self.column
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents that the lists do not drop; each distinct URL of a batch is checked once."""

@@ -107,7 +107,7 @@ class Percentiles(Estimator):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: what decides the filter's scores, and the percentiles."""
-        return self.filter.measure_key().decode(), self._range, self.min_scores, self.VERSION
+        return self.filter.measure_key().decode(), self._range, self.min_scores
 
     def warm(self) -> None:
         """Load the models of the filter, before workers start."""

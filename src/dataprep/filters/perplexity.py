@@ -143,7 +143,7 @@ class Perplexity(ScoredFilter):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the content of the models (not their paths), the parameters."""
-        return self.measure, self.keep, self.VERSION
+        return self.measure, self.keep
 
     def warm(self) -> None:
         """Load the models, so that an unreadable model raises an error before workers start."""

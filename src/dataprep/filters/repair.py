@@ -46,7 +46,7 @@ class RepairText(Stage):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the parameters, and ftfy's version."""
-        return self.VERSION, self.encoding, self.controls, self.form, need("ftfy", extra="repair").__version__
+        return self.encoding, self.controls, self.form, need("ftfy", extra="repair").__version__
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches with repaired texts; count the documents that changed."""

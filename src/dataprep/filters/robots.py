@@ -96,7 +96,7 @@ class Robots(Stage):
         """Return the values that identify this stage: the rules of all hosts (not the files' paths), the parameters."""
         index = unpack(self.packed)
         rules = xxhash.xxh3_128_hexdigest(repr((index.texts, sorted(index.hosts.items()))).encode())
-        return self.VERSION, rules, self.agents, self.unreadable, self.column
+        return rules, self.agents, self.unreadable, self.column
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents that may be fetched; each distinct URL of a batch is checked once."""

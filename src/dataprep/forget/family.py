@@ -89,7 +89,8 @@ def _folders(url: str) -> Iterator[Relative]:
     for place in stating_folders(url):
         folder = Folder(place)
         home, is_step, _ = place.rpartition(f"/{STEPS}/")
-        kind = next((one.kind for one in (folder.recipe, folder.unfinished.recipe) if one is not None), TOKENS)
+        recipe = folder.recipe or folder.unfinished.recipe
+        kind = recipe.kind if recipe is not None else None if folder.is_sealed else TOKENS
         if is_step:
             steps.setdefault(home, []).append(Relative(place, DATASET))
         elif kind in (DATASET, TOKENS):

@@ -13,7 +13,7 @@ from dataprep.core.model.notebook import text
 from dataprep.core.model.verdict import CutSpans, DropIds
 from dataprep.core.output import owned
 from dataprep.core.output.layout import INDEX, INPUT, REPORT, SPANS, VERDICTS, Folder, home_of
-from dataprep.core.output.state import INDEX as SUFFIX_INDEX
+from dataprep.core.output.state import INDEX as INDEX_KIND
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.dedup.bloom import Bloom
 from dataprep.errors import DataprepError, PlanError
@@ -58,7 +58,7 @@ def remove_indexes(url: str, changed: Collection[str]) -> Iterator[str]:
     places, names = {files.real(at) for at in changed}, {files.name_of(at) for at in changed}
     for at in stating_folders(url):
         folder = Folder(at)
-        if folder.recipe is None or folder.recipe.kind != SUFFIX_INDEX:
+        if folder.recipe is None or folder.recipe.kind != INDEX_KIND:
             continue
         origin = folder.origin
         homes = [home_of(row.url) for row in (() if origin is None else origin.files)]
@@ -71,12 +71,11 @@ def remove_indexes(url: str, changed: Collection[str]) -> Iterator[str]:
 def _quotes_texts(report: str, name: str, key: str | None) -> bool:
     """Return whether an HTML file is dataprep's report of a run, and not a page of somebody else or of another run.
 
-    A report names its run's folder and the keys of its Datasets; one of an earlier version, without keys, is the run's.
-    name: the folder of the run. key: the key of the Dataset.
+    A report names its run's folder and the keys of its Datasets. name: the folder of the run. key: that of the Dataset.
     """
     with files.open_raw(report) as f:
         found = _REPORT.search(f.read(1 << 14).decode("utf-8", "replace"))
-    return found is not None and (found["keys"] is None or key in found["keys"].split() or found["name"] == text(name))
+    return found is not None and (key in found["keys"].split() or found["name"] == text(name))
 
 
 def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
@@ -178,7 +177,7 @@ def remaining_files(nodes: list[Relative], ids: dict[Relative, Ids], url: str) -
 
 
 _REPORT = re.compile(
-    r'<title>(?P<name>.*): report of a run</title>(<meta name="dataprep-keys" content="(?P<keys>[^"]*)">)?'
+    r'<title>(?P<name>.*): report of a run</title><meta name="dataprep-keys" content="(?P<keys>[^"]*)">'
 )
 _KINDS = {
     (".pt",): "a checkpoint trained on the text; it cannot resume on the new shards",

@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -82,22 +82,6 @@ class Estimate:
         return max(cost.peak_bytes for cost in self.costs)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CountingRunner(Serial):
-    """A Runner for one process, without progress bars, that counts passes over documents.
-
-    passes: the label of each pass so far.
-    """
-
-    passes: list[str] = field(default_factory=list)
-
-    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Yield `task(item)` for every item, in order; if the items are input parts, count this as the pass `label`."""
-        if any(getattr(item, "n_bytes", 0) for item in items):
-            self.passes.append(label)
-        return super().map(task, items)
-
-
 def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Estimate:
     """Run the steps of a pipeline file on a sample in a temporary folder; return the estimated cost of a whole run.
 
@@ -110,12 +94,12 @@ def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYT
 
 
 def _try(steps: list[pipeline_file.Step], out: str, limit: int) -> Estimate:
-    run, trial = CountingRunner(), Trial(out, limit)
+    trial = Trial(out, limit)
     taken: list[tuple[str, int, int, float, int]] = []
     with _PeakMemory() as peak:
         taken.extend(
-            (done.name, len(run.passes), sum(map(files.size, files.expand(out))), done.seconds, peak.since())
-            for done in pipeline_file.execute(steps, out, Context(run, trial))
+            (done.name, len(trial.passes), sum(map(files.size, files.expand(out))), done.seconds, peak.since())
+            for done in pipeline_file.execute(steps, out, Context(Serial(), trial))
         )
     stored, text, sample = (sum(getattr(one, n) for one in trial.inputs) for n in ("stored", "text", "sample"))
     scale = text / max(1, sample)
@@ -290,7 +274,7 @@ def rehearse(
     with tempfile.TemporaryDirectory(prefix="dataprep-dry-run-") as folder:
         ledgers = _Ledgers(examples)
         trial = Trial(folder, sample_bytes, ledgers.of_part)
-        for done in pipeline_file.execute(tried, files.join(folder, "out"), Context(CountingRunner(), trial), to):
+        for done in pipeline_file.execute(tried, files.join(folder, "out"), Context(Serial(), trial), to):
             found.append(StepRehearsal(done.name, [c for c in ledgers.changes if c.stats.name != "Head"]))
             ledgers.changes.clear()
     return found, sum(one.sample for one in trial.inputs), round(sum(one.text for one in trial.inputs))

@@ -18,10 +18,10 @@ from typing import BinaryIO
 
 from dataprep.errors import DataprepError
 
-JOURNAL = ".dataprep-journal"  # in an output folder: per line the relative path, as JSON, of a file created there
+JOURNAL = ".dataprep-journal"  # in an output folder: per line the relative path of a file created there
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DEPTH = 8  # folders above a file that are searched for a journal
-_LINE = re.compile(rb'(".*") ([0-9a-f]{8})')  # a path and the CRC-32 of its JSON; earlier versions wrote the path alone
+_LINE = re.compile(rb'(".*") ([0-9a-f]{8})')  # a path and the CRC-32 of its JSON
 _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
 
 
@@ -192,11 +192,9 @@ def _names(journal: str) -> Iterator[str | None]:
     """Yield the path that each line of a journal states; None for a line that is damaged or incomplete."""
     with open(journal, "rb") as f:
         for line in filter(None, f.read().splitlines()):
-            stated, name = _LINE.fullmatch(line), None
-            if stated is None or int(stated[2], 16) == zlib.crc32(stated[1]):
-                with contextlib.suppress(ValueError):
-                    name = json.loads(stated[1] if stated else line)
-            yield name if isinstance(name, str) else None
+            stated = _LINE.fullmatch(line)
+            is_whole = stated is not None and int(stated[2], 16) == zlib.crc32(stated[1])
+            yield json.loads(stated[1]) if stated and is_whole else None
 
 
 def _line(name: str) -> str:

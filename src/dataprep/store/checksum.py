@@ -1,7 +1,6 @@
 """The checksum in a JSON file of dataprep's state, by which a changed byte is noticed; only the standard library.
 
-It is the first field of the file: the first 32 hex digits of the SHA-256 of the file's bytes without this field. Files
-of earlier versions and of other programs do not have it, and are read without the check.
+It is the first field of the file: the first 32 hex digits of the SHA-256 of the file's bytes without this field.
 """
 
 from __future__ import annotations
@@ -21,11 +20,15 @@ def stamped(data: bytes) -> bytes:
     return _HEAD + _digest(data) + b'",' + data[1:]
 
 
-def checked(data: bytes, value: Any) -> Any:
-    """Return `value`, which was parsed from the bytes `data`, without its checksum, if it has one.
+def checked(data: bytes, value: Any, *, required: bool = True) -> Any:
+    """Return `value`, which was parsed from the bytes `data`, without its checksum.
 
-    Raises ValueError if the checksum is not that of the bytes, or if one byte of its name was changed.
+    required: whether JSON without a checksum, as other programs write it, is an error. Raises ValueError if the
+    checksum is missing, is not that of the bytes, or if one byte of its name was changed.
     """
+    if required and (not isinstance(value, dict) or not isinstance(value.get(FIELD), str)):
+        msg = f"it has no {FIELD}"
+        raise ValueError(msg)
     if not isinstance(value, dict):
         return value
     head = _DAMAGED.match(data)

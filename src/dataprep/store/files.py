@@ -275,19 +275,28 @@ def write_json(url: str, value: Any) -> None:
 
 
 def write_state(url: str, value: dict[str, Any]) -> None:
-    """Write `value`, which is not empty, as `write_json` does, with a checksum that `read_json` compares."""
+    """Write `value`, which is not empty, as `write_json` does, with a checksum that `read_state` compares."""
     write_bytes(url, stamped(json_bytes(value)))
 
 
-def read_json(url: str) -> Any:
-    """Return the content of a JSON file that dataprep wrote, without its checksum.
+def read_state(url: str) -> Any:
+    """Return the content of a JSON file that `write_state` wrote, without its checksum.
 
-    Raises CorruptShard if it is not JSON, or if it has a checksum that is not that of its bytes.
+    Raises CorruptShard if it is not JSON, or has no checksum, or one that is not that of its bytes.
+    """
+    return read_json(url, checksum=True)
+
+
+def read_json(url: str, *, checksum: bool = False) -> Any:
+    """Return the content of a JSON file, without its checksum if it has one.
+
+    checksum: whether it must have one. Raises CorruptShard if it is not JSON, or if its checksum is not that of its
+    bytes.
     """
     with open_raw(url) as f:
         data = f.read()
         try:
-            return checked(data, orjson.loads(data))
+            return checked(data, orjson.loads(data), required=checksum)
         except ValueError as e:
             msg = f"{url} must be JSON that dataprep wrote ({e}); remove it and run again"
             raise CorruptShard(msg) from e

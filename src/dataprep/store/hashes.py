@@ -1,7 +1,7 @@
 """Content hashes of input files, each computed once; if any byte of a file changes, work on the file is done again.
 
-A hash is stored in memory and in OUT/.dataprep-hashes. It is computed again only if the file's size, mtime, ctime or
-inode has changed; the hash itself does not depend on these four.
+`Hashes` keeps hashes in memory and in OUT/.dataprep-hashes. A hash is computed again only if the file's size, mtime,
+ctime or inode has changed; the hash itself does not depend on these four.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ ENDS = 1 << 16  # bytes of each end of a remote file
 BLOCK = 1 << 18  # fits into the cache of a core: a third faster than 4 MB
 YOUNG_NS = 2 * 10**9  # a file changed less than two seconds ago may change again without a new mtime
 SUMS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss"}  # stores that state a checksum
-_KNOWN: dict[str, str] = {}  # hash by the state of a file
 
 
 def fingerprint(url: str) -> str:
@@ -34,47 +33,56 @@ def fingerprint(url: str) -> str:
     Of a remote file, only the first and last bytes are read; the checksum that an object store states is hashed too.
     Raises ReadError if the file cannot be read.
     """
-    if not files.is_local(url):
-        return _remote(url)
-    state, young = _state(url)
-    if state not in _KNOWN or young:
-        found = _hash(url)
-        if young or _state(url)[0] != state:
-            return found
-        _KNOWN[state] = found
-    return _KNOWN[state]
+    return _hash(url) if files.is_local(url) else _remote(url)
 
 
-def fingerprints(urls: Iterable[str], hash_of: Callable[[str], str] = fingerprint) -> dict[str, str]:
+def fingerprints(urls: Iterable[str], hash_of: Callable[[str], str]) -> dict[str, str]:
     """Return the fingerprint of each URL as {url: hash}; `hash_of` hashes one file, several at once in threads."""
     urls = list(dict.fromkeys(urls))
     with ThreadPoolExecutor(min(len(urls), os.cpu_count() or 1, 8) or 1) as threads:
         return dict(zip(urls, threads.map(hash_of, urls), strict=True))
 
 
-def load(folder: str) -> None:
-    """Read the file hashes that `save` wrote into a folder, so that this process need not compute them again.
+class Hashes:
+    """The content hashes of files that are known; a Dataset and all that are made of it share one such object."""
 
-    Does nothing if the folder has no stored hashes.
-    """
-    with contextlib.suppress(DataprepError, OSError):
-        found = files.read_json(files.join(folder, NAME))
-        _KNOWN.update({str(state): str(known) for state, known in found.items()} if isinstance(found, dict) else {})
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}  # by the state of a file
 
+    def fingerprint(self, url: str) -> str:
+        """Return what the function `fingerprint` returns; a local file is read only if its state is not known."""
+        if not files.is_local(url):
+            return _remote(url)
+        state, young = _state(url)
+        if state not in self.known or young:
+            found = _hash(url)
+            if young or _state(url)[0] != state:
+                return found
+            self.known[state] = found
+        return self.known[state]
 
-def save(folder: str, urls: Iterable[str]) -> None:
-    """Write the known hashes of the local input files `urls` into a folder, for later runs, if it is writable.
+    def load(self, folder: str) -> None:
+        """Read the file hashes that `save` wrote into a folder, so that they need not be computed again.
 
-    The written file contains no names or paths. Nothing is written if the files have less than KEPT_BYTES in total.
-    """
-    local = [url for url in urls if files.is_local(url) and files.exists(url)]  # not those that are listed as unread
-    if sum(map(files.size, local)) < KEPT_BYTES:
-        return
-    known = {state: _KNOWN[state] for state, _ in map(_state, local) if state in _KNOWN}
-    url = files.join(folder, NAME)
-    with contextlib.suppress(DataprepError, OSError):
-        if known and (not files.exists(url) or _stored(url) != known):
-            files.write_state(url, known)
+        Does nothing if the folder has no stored hashes.
+        """
+        with contextlib.suppress(DataprepError, OSError):
+            found = files.read_json(files.join(folder, NAME))
+            self.known.update({str(k): str(known) for k, known in found.items()} if isinstance(found, dict) else {})
+
+    def save(self, folder: str, urls: Iterable[str]) -> None:
+        """Write the known hashes of the local input files `urls` into a folder, for later runs, if it is writable.
+
+        The written file contains no names or paths. Nothing is written if the files have less than KEPT_BYTES in total.
+        """
+        local = [url for url in urls if files.is_local(url) and files.exists(url)]  # not those listed as unread
+        if sum(map(files.size, local)) < KEPT_BYTES:
+            return
+        known = {state: self.known[state] for state, _ in map(_state, local) if state in self.known}
+        url = files.join(folder, NAME)
+        with contextlib.suppress(DataprepError, OSError):
+            if known and (not files.exists(url) or _stored(url) != known):
+                files.write_state(url, known)
 
 
 def _stored(url: str) -> Any:

@@ -1,8 +1,9 @@
 """Keys: hashes that identify work, such as a stage and its parameters; a task whose key has changed runs again.
 
-The key of a dataclass is a hash of its class, VERSION and fields. The key of a function is a hash of its name, its
-source, its default values, its closure values, the globals that it names, and the functions of its module that it
-calls. The source alone is not enough: closures over the values 200 and 300 have the same source.
+The key of a dataclass is a hash of its class, its VERSION, and its fields or what its method `recipe` returns. The key
+of a function is a hash of its name, its source, its default values, its closure values, the globals that it names, and
+the functions of its module that it calls. The source alone is not enough: closures over the values 200 and 300 have the
+same source.
 """
 
 from __future__ import annotations
@@ -63,11 +64,8 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
     value = value.__wrapped__ if hasattr(value, "cache_info") else value  # functools.cache changes no result
     if isinstance(value, type):
         return ["class", class_name(value)]
-    if hasattr(value, "recipe"):  # a stage that defines its key: the content of its files, not their paths
-        return [*_named(type(value)), _plain(value.recipe(), seen)]
-    if dataclasses.is_dataclass(value):
-        fields = {f.name: _plain(getattr(value, f.name), seen) for f in dataclasses.fields(value) if f.compare}
-        return [class_name(type(value)), getattr(value, "VERSION", 1), fields]
+    if hasattr(value, "recipe") or dataclasses.is_dataclass(value):
+        return [class_name(type(value)), getattr(value, "VERSION", 1), _deciding(value, seen)]
     if isinstance(value, types.MethodType):
         return ["method", value.__name__, _plain(value.__self__, seen)]
     if isinstance(value, types.FunctionType):
@@ -81,14 +79,14 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
     raise PlanError(msg)
 
 
-def _named(kind: type) -> list[Any]:
-    """Return the class in the key of an object that defines its key, and its VERSION if a user's class increased it.
+def _deciding(value: Any, seen: tuple[int, ...]) -> Any:
+    """Return the values that identify an object of its class: `recipe()` if it has this method, else its fields.
 
-    The classes of dataprep have theirs in their keys already.
+    A recipe has the content of files, for example, and not their paths.
     """
-    version = getattr(kind, "VERSION", 1)
-    ours = kind.__module__.partition(".")[0] == "dataprep"
-    return [class_name(kind)] if ours or version == 1 else [class_name(kind), version]
+    if hasattr(value, "recipe"):
+        return _plain(value.recipe(), seen)
+    return {f.name: _plain(getattr(value, f.name), seen) for f in dataclasses.fields(value) if f.compare}
 
 
 def class_name(kind: type) -> str:

@@ -69,7 +69,7 @@ def restate(receipt: str, url: str) -> None:
     kept = [file for file in record["files"] if file["name"] != name]
     if files.exists(url):
         kept.append({"name": name, "size": files.size(url), "hash": files.content_hash(url)})
-    files.write_state(receipt, {**record, "files": kept, "restated": True})
+    files.write_state(receipt, {**record, "files": kept})
 
 
 def read(receipt: str, *lists: str) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def read(receipt: str, *lists: str) -> dict[str, Any]:
 
     Raises CorruptShard if it is not a receipt that dataprep wrote.
     """
-    record = files.read_json(receipt)
+    record = files.read_state(receipt)
     lists_of = [record.get(name) for name in ("files", *lists)] if isinstance(record, dict) else [None]
     stated = lists_of[0] if isinstance(lists_of[0], list) else [None]
     named = all(isinstance(f, dict) and {"name", "size", "hash"} <= f.keys() for f in stated)
@@ -109,7 +109,7 @@ def _is_whole(receipt: str) -> bool:
 def found(receipt: str) -> dict[str, Any] | None:
     """Return the content of a receipt; None if it is missing, or empty or cut, by a disk that lost its last writes."""
     try:
-        record = files.read_json(receipt) if files.exists(receipt) else None
+        record = files.read_state(receipt) if files.exists(receipt) else None
     except CorruptShard:
         return None
     except ReadError as e:

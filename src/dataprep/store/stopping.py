@@ -8,20 +8,30 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Iterator
 from types import FrameType
+from typing import Protocol
 
 CODES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes of a stopped program
 CALLBACKS = ("_raw_object_cache_notify", "_raw_object_cache_getbuffer")  # functions of llvmlite that LLVM calls
 WAIT = 0.02  # seconds until a signal that arrived in one is sent again
-_WORK: list[Callable[[], None]] = []  # what ends the workers of this process
 _folders: list[str] = []  # into which a stopped run wrote
 
 
-def at_stop(end: Callable[[], None]) -> Callable[[], None]:
-    """Register `end`, a function that ends the workers of this process, to be called if a run is stopped; return it."""
-    _WORK.append(end)
-    return end
+class Stoppable(Protocol):
+    """Interface of what has worker processes."""
+
+    def stop(self) -> None:
+        """End the processes."""
+
+
+_WORK: weakref.WeakSet[Stoppable] = weakref.WeakSet()  # what has worker processes of this process
+
+
+def at_stop(work: Stoppable) -> None:
+    """Let `work.stop` be called if a run is stopped, unless `work` was freed before."""
+    _WORK.add(work)
 
 
 def stop(number: int, frame: FrameType | None) -> None:
@@ -65,8 +75,8 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit) as e:
         if isinstance(e, KeyboardInterrupt) or e.code in CODES:
             _folders.extend([folder] if folder else [])
-            for end in _WORK:
-                end()
+            for work in list(_WORK):
+                work.stop()
         raise
     finally:
         for number, before in ours:

@@ -110,15 +110,10 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
 
 
 def _journal(out: Path) -> str:
-    """Return the path of the journal (list of created files) of the folder `out`; begin it if there is none.
-
-    In a folder without a journal, as earlier versions wrote it, checkpoints that can be read are entered and, if there
-    is one, the metrics and the tokenizer next to it.
-    """
+    """Return the path of the journal (list of created files) of the folder `out`; begin it if there is none."""
     journal = journal_of(str(out))
     if journal is None:
-        ours = [path.name for path in checkpoint.found(out) if checkpoint.is_ours(path)]
-        begin_journal(str(out), [*ours, "metrics.jsonl", "tokenizer.json"] if ours else [])
+        begin_journal(str(out))
         journal = str(out / JOURNAL)
     return journal
 

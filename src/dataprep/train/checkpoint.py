@@ -131,15 +131,6 @@ def load(path: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", content)
 
 
-def is_ours(path: Path) -> bool:
-    """Return whether a file is a checkpoint that dataprep wrote, and is not damaged."""
-    try:
-        load(path)
-    except CorruptShard:
-        return False
-    return True
-
-
 def _is_checkpoint(content: Any) -> bool:
     """Return whether the content of a file has a config and a model of the size that it states."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:

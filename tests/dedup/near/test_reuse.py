@@ -116,7 +116,7 @@ def test_an_older_shard_without_documents_needs_no_keys(tmp_path, caplog, count)
     docs = laws.dataset_of(tmp_path, texts, parts=2)
     stages = MinHash(), dp.Filter(lambda text: not text.startswith("b"))
     old = dp.Pipeline(*stages).run(docs, str(tmp_path / "old"))
-    assert [shard["docs"] for shard in old.manifest["shards"]] == [3, 0]
+    assert [shard.docs for shard in old.manifest.shards] == [3, 0]
     caplog.clear(), count.clear()
     new = dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "out"))
     assert "hashed now" not in caplog.text
@@ -232,7 +232,7 @@ def test_what_older_dumps_hold_goes(tmp_path, own, count, caplog) -> None:
         assert (row["kept_in"], row["kept"]) == (home, id_)
         assert row["similarity"] == pytest.approx(similarity)
     assert {row["kept_in"] for row in found.values()} == {None, *(d.url for d in dumps)}
-    assert clean.manifest["fits"][0]["documents"] == 90
+    assert clean.manifest.fits[0]["documents"] == 90
 
 
 def against_by_force(old: list[str], new: list[str], order: list[int], threshold: float) -> dict[int, tuple]:
@@ -256,7 +256,7 @@ def test_small_indexes_give_the_same_against(tmp_path, monkeypatch, count) -> No
     old = seal(tmp_path, "old", texts_of(1, 200))
     made = MinHash(threshold=0.5, against=old.url, **SURE)
     whole = seal(tmp_path, "new", texts_of(2, 100), made)
-    docs, both = dp.read(str(tmp_path / "new.jsonl")), dp.Local(2)
+    docs, both = dp.read(str(tmp_path / "new.jsonl")), laws.TWO
     assert verdicts(dp.Pipeline(made).run(docs, str(tmp_path / "two"), both).url) == verdicts(whole.url)
     count.clear()
     higher = dp.Pipeline(made.at(0.8)).run(docs, str(tmp_path / "two"), replace=True)

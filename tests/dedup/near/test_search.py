@@ -68,7 +68,7 @@ def test_runners_agree_byte_for_byte(tmp_path) -> None:
     docs = dp.read(write_corpus(tmp_path / "in"))
     assert len(docs.parts) > 4
     one = PIPELINE.run(docs, out=str(tmp_path / "one"))
-    PIPELINE.run(docs, out=str(tmp_path / "two"), run=dp.Local(2))
+    PIPELINE.run(docs, out=str(tmp_path / "two"), run=laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     assert one.stats["Exact"].docs_dropped > 30
     assert one.stats["MinHash"].docs_dropped > 60

@@ -106,7 +106,7 @@ def test_no_name_is_left_in_the_folder(docs, tmp_path):
         return "too_short" if len(text) < 12 else None
 
     stages = dp.Filter(short), dp.Exact(), Pseudonyms(key=KEY), dp.Filter(short), dp.MinHash(), dp.Conversations()
-    for name, runner in (("serial", None), ("local", dp.Local(2))):
+    for name, runner in (("serial", None), ("local", laws.TWO)):
         dp.Pipeline(*stages).run(docs, out=str(tmp_path / name), run=runner)
     told = everything_in(tmp_path / "serial").casefold()
     assert [

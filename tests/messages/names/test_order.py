@@ -48,7 +48,7 @@ def test_pseudonyms_must_see_every_author(tmp_path, first, how):
 
 
 def test_joined_messages_of_another_origin(tmp_path):
-    """A folder that an older version made has only the columns of conversations."""
+    """A folder whose manifest does not state what was lost has only the columns of conversations."""
     _, docs = chat(tmp_path)
     talks = dp.Pipeline(dp.Conversations()).run(docs, out=str(tmp_path / "one"))
     talks.manifest.pop("lost")
@@ -69,7 +69,7 @@ def test_the_right_order(tmp_path):
     consent = dp.Consent(allowed=["Tibor Halvane"])
     stages = dp.Pseudonyms(key=KEY, consent=consent), dp.CleanMessages()
     safe = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "safe"))
-    assert safe.manifest["lost"]["authors"][0] == "CleanMessages"
+    assert safe.manifest.lost["authors"][0] == "CleanMessages"
     assert "Orsolya" not in str(safe.table().to_pylist())
     both = dp.Pipeline(dp.Consent(refused=["Wendeline Ruk"]), consent).run(docs, out=str(tmp_path / "both"))
     assert both.table()["author"].to_pylist() == ["Tibor Halvane"]

@@ -117,7 +117,7 @@ def test_same_bytes_whoever_works_and_again(two, tmp_path):
     """Two processes give the files of one; a second call opens what is there; other weights are refused, or replace."""
     mix = Mix({"web": 3, "chat": 1})
     mix.write(two, tmp_path / "one", tokens=9_000, shard_tokens=2_000)
-    mix.write(two, tmp_path / "two", tokens=9_000, shard_tokens=2_000, run=dp.Local(2))
+    mix.write(two, tmp_path / "two", tokens=9_000, shard_tokens=2_000, run=laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     before = {n: os.stat(tmp_path / "one" / n).st_mtime_ns for n in os.listdir(tmp_path / "one")}
     mix.write(two, tmp_path / "one", tokens=9_000, shard_tokens=2_000)

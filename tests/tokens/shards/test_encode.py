@@ -140,7 +140,7 @@ def test_same_bytes_whoever_works(tok, tmp_path):
     """Two processes, other parts' batches: the files are the same, byte for byte."""
     docs = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=4)
     dp.encode(docs, tok, out=tmp_path / "serial", val=0.1, shard_tokens=5_000)
-    dp.encode(docs, tok, out=tmp_path / "local", val=0.1, shard_tokens=5_000, run=dp.Local(2))
+    dp.encode(docs, tok, out=tmp_path / "local", val=0.1, shard_tokens=5_000, run=laws.TWO)
     same_files(tmp_path / "serial", tmp_path / "local")
 
 

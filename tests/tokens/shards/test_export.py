@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
+import laws
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.shards.export import export
 from dataprep.tokens.shards.import_tokens import import_tokens
@@ -88,7 +89,7 @@ def test_what_is_written_is_not_written_again(shards, tmp_path):
         f.truncate(3)
     assert ints(export(shards, "nanogpt", tmp_path / "e")[0]) == [1, 2, 3, 9, 4, 9, 9]
     others = save(tmp_path / "o", {"train": [[5] * 6]}, vocab_size=10, eot=9)
-    assert ints(export(others, "nanogpt", tmp_path / "e", run=dp.Local(2))[0]) == [5, 5, 5, 5, 5, 5, 9]
+    assert ints(export(others, "nanogpt", tmp_path / "e", run=laws.TWO)[0]) == [5, 5, 5, 5, 5, 5, 9]
 
 
 @pytest.mark.parametrize("form", ["llmc", "datatrove", "megatron", "nanogpt"])

@@ -51,7 +51,7 @@ def flip(path, at):
 def test_what_is_whole_has_no_problems(run):
     """The Dataset and its shards, found in the run's folder; two workers say the same."""
     assert verify(str(run)) == {str(run / "clean"): [], str(run / "shards"): []}
-    assert verify_shards(run / "shards", dp.Local(2)) == []
+    assert verify_shards(run / "shards", laws.TWO) == []
     with pytest.raises(PlanError, match="has no finished Dataset, token shards or index"):
         verify(str(run / "input"))
 

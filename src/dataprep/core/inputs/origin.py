@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from dataprep.errors import DataprepError, redacted
-from dataprep.store import compress, files, hashes
+from dataprep.store import compress, files
+from dataprep.store.hashes import Hashes
 from dataprep.store.key import key
 
 from ..model import batch as B
@@ -54,7 +55,7 @@ def beside(docs: Dataset) -> dict[str, str]:
     """Return the hash of each file that readers read with those of `docs`, such as one of names, as {URL: hash}."""
     pieces = {piece.url: part.reader for part in docs.parts for piece in part.slices if piece.unread is None}
     urls = dict.fromkeys(url for at, reader in pieces.items() for url in reader.companions(at))
-    return {redacted(url): hashes.fingerprint(url) for url in urls}
+    return {redacted(url): docs.hashes.fingerprint(url) for url in urls}
 
 
 def work_key(docs: Dataset, stages: Sequence[Any]) -> str:
@@ -77,11 +78,12 @@ def document(out: str, id_: int) -> dict[str, Any] | None:
     Returns None if the input file is missing, cannot be read, or has changed.
     """
     origin = Folder(out).origin
-    hashes.load(out)
+    known = Hashes()
+    known.load(out)
     for row in origin.files if origin is not None else ():
         try:
             reader = reader_of(origin.readers[row.reader]) if origin is not None else None
-            found = None if reader is None else _read(reader, row, id_)
+            found = None if reader is None else _read(reader, row, id_, known)
         except (DataprepError, OSError, ImportError):  # moved, changed or out of reach
             continue
         if found is not None:
@@ -89,7 +91,7 @@ def document(out: str, id_: int) -> dict[str, Any] | None:
     return None
 
 
-def _read(reader: Reader, row: InputFile, id_: int) -> dict[str, Any] | None:
+def _read(reader: Reader, row: InputFile, id_: int, known: Hashes) -> dict[str, Any] | None:
     sealed = isinstance(reader, Sealed)
     if (id_ >> B.POSITION_BITS != row.file and not sealed) or id_ >> B.POSITION_BITS < row.file:
         return None
@@ -101,7 +103,7 @@ def _read(reader: Reader, row: InputFile, id_: int) -> dict[str, Any] | None:
         with files.open_arrow(row.url) as f:
             rows = pq.read_table(f, filters=[("id", "=", id_ - (row.file << B.POSITION_BITS))]).to_pylist()
         return {**rows[0], "id": id_} if rows else None
-    if hashes.fingerprint(row.url) != row.fingerprint:
+    if known.fingerprint(row.url) != row.fingerprint:
         return None
     return _scan(reader, row, id_)
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.errors import PlanError, ReadError
-from dataprep.store import files, hashes
+from dataprep.store import files
+from dataprep.store.hashes import Hashes
 
 from ..model import batch as B
 from ..model.batch import Batch
@@ -52,20 +53,21 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
     if origin is None:
         msg = "the input files are not known, since the folder was moved without origin.json, or a stage hides them"
         raise ReadError(msg, folder.url)
-    hashes.load(folder.url)
+    known = Hashes()
+    known.load(folder.url)
     parts = []
     for row in origin.files:
         reader, url = reader_of(origin.readers[row.reader]), row.url
         if reader is None:
             msg = "its reader is not one of dataprep; read the input with it, and choose documents by `drops()`"
             raise ReadError(msg, url)
-        known = (files.is_local(url) or "***" not in url) and files.exists(url)  # in a URL, part was a secret
-        if known and isinstance(reader, Sealed):
+        there = (files.is_local(url) or "***" not in url) and files.exists(url)  # in a URL, part was a secret
+        if there and isinstance(reader, Sealed):
             same = files.size(url) == row.size
         else:
-            same = known and hashes.fingerprint(url) == row.fingerprint
+            same = there and known.fingerprint(url) == row.fingerprint
         if not same:
-            msg = f"this input file of {folder.url} {'has changed' if known else 'is missing'}; put it back as it was"
+            msg = f"this input file of {folder.url} {'has changed' if there else 'is missing'}; put it back as it was"
             raise ReadError(msg, url)
         piece = Slice(url, row.file, source=row.source, fingerprint=row.fingerprint, n_bytes=row.size)
         parts.append(Part((piece,), reader))

@@ -19,6 +19,7 @@ from dataprep.errors import PlanError
 Batch: TypeAlias = pa.RecordBatch
 Ids: TypeAlias = npt.NDArray[np.uint64]
 
+NO_IDS: Ids = np.zeros(0, np.uint64)
 SOURCE = pa.dictionary(pa.int32(), pa.string())
 FIXED = {"id": pa.uint64(), "text": pa.large_string(), "source": SOURCE, "meta": pa.large_string()}
 SCHEMA = pa.schema([pa.field(name, kind, nullable=False) for name, kind in FIXED.items()])
@@ -39,6 +40,11 @@ def doc_id(file: int, position: int) -> int:
 def split_id(id_: int) -> tuple[int, int]:
     """Return (file, position) of a document id: the number of the input file, and the document's offset in it."""
     return id_ >> POSITION_BITS, id_ & (1 << POSITION_BITS) - 1
+
+
+def file_numbers(ids: Ids) -> set[int]:
+    """Return the numbers of the files that ids name."""
+    return set((ids >> np.uint64(POSITION_BITS)).tolist())
 
 
 def find_sorted(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import traceback
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 HEAD_CHARS = 60
 PASSED = (DataprepError, ConnectionError, TimeoutError, FSTimeoutError)  # they say what is wrong, or are tried again
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-_last: weakref.ref[Any] | None = None  # the batch that this process iterates over
 
 
 def is_ours(stage: object) -> bool:
@@ -178,33 +179,56 @@ def _listed(url: str, id_: int) -> str | None:
     return None
 
 
-def reading(batch: Batch) -> Batch:
-    """Remember `batch` as the last one that was read, for the message if an Estimator fails; return `batch`."""
-    global _last  # noqa: PLW0603 - of this process
-    _last = weakref.ref(batch)
-    return batch
+class LastRead:
+    """Remembers which batch of a Dataset was read last, for the message if an Estimator fails; it does not keep it.
 
-
-@contextlib.contextmanager
-def fitting(stage: Any, slices: Sequence[Slice]) -> Iterator[None]:
-    """Turn an error of a user's Estimator in the `with` block into FunctionFailed, which names the last batch read.
-
-    slices: the Estimator's input.
+    A copy for another process knows none.
     """
-    global _last  # noqa: PLW0603 - of this process
-    _last = None
-    try:
-        yield
-    except PASSED:
-        raise
-    except Exception as e:
-        if is_ours(stage):
+
+    def __init__(self) -> None:
+        self._batch: weakref.ref[Any] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LastRead, ()
+
+    @property
+    def batch(self) -> Batch | None:
+        """The batch that was read last, if it is still in use."""
+        return None if self._batch is None else self._batch()
+
+    def noted(self, batch: Batch) -> Batch:
+        """Remember `batch`, and return it."""
+        self._batch = weakref.ref(batch)
+        return batch
+
+
+def fitting(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `fit`, a function of an Estimator, its input and other values, so that errors name the last batch read.
+
+    An error of a user's Estimator becomes FunctionFailed.
+    """
+
+    @functools.wraps(fit)
+    def named(estimator: Any, docs: Any, *given: Any) -> Any:
+        if is_ours(estimator):
+            return fit(estimator, docs, *given)
+        seen = LastRead()
+        try:
+            return fit(estimator, replace(docs, last=seen), *given)
+        except PASSED:
             raise
-        batch = _last() if _last is not None else None
-        error = failed(f"{stage.name}.fit", e)
-        if batch is not None and batch.num_rows and "id" in batch.schema.names:
-            first, last = (int(B.ids(batch)[row]) for row in (0, -1))
-            shown = B.show_id(first) if first == last else f"{B.show_id(first)} to {B.show_id(last)}"
-            file = _file_of(slices, first)
-            error = FunctionFailed(error.what, shown, failed("", e, batch).head, file)
-        raise error from e
+        except Exception as e:
+            raise _failed_fit(estimator, docs, seen.batch, e) from e
+
+    return named
+
+
+def _failed_fit(estimator: Any, docs: Any, batch: Batch | None, e: Exception) -> FunctionFailed:
+    """Return the error to raise instead of `e`; batch: the one that was read last."""
+    error = failed(f"{estimator.name}.fit", e)
+    if batch is None or not batch.num_rows or "id" not in batch.schema.names:
+        return error
+    first, last = (int(B.ids(batch)[row]) for row in (0, -1))
+    shown = B.show_id(first) if first == last else f"{B.show_id(first)} to {B.show_id(last)}"
+    file = _file_of([piece for part in docs.parts for piece in part.slices], first)
+    return FunctionFailed(error.what, shown, failed("", e, batch).head, file)

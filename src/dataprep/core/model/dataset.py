@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
-from dataprep.store import files, hashes
+from dataprep.store import files
+from dataprep.store.hashes import Hashes, fingerprints
 from dataprep.store.key import key
 
 from ..inputs import removed
@@ -28,10 +30,11 @@ from .documents import Documents
 from .notebook import shown_in_notebooks
 from .part import Part, Sealed
 from .reader import Slice
-from .stage import Head, Stage
-from .stats import Stats
+from .stage import Head, Stage, n_hidden
+from .stats import HIDDEN, Stats
 from .tables import SCHEMAS, read_rows
-from .unread import NOT_OPENED, Unread, check_unread, read_unread, unread_table
+from .unread import NOT_OPENED, Unread, check_unread, read_unread, rows_of, unread_table
+from .verdict import Verdict
 
 SPREAD = 8  # parts that a sample is taken from
 
@@ -44,7 +47,8 @@ class Dataset(Documents):
     the result, call `Pipeline().run(docs, out=DIR)`. parts: the input, divided into shares that are one task each. url:
     the output folder if the Dataset is sealed, else None. manifest: the content of the folder's manifest. left_out:
     files that were listed but are not read. max_bad_files: ReadError is raised if more files than this are bad
-    (damaged, or with too many bad records); None sets no limit.
+    (damaged, or with too many bad records); None sets no limit. last: notes which batch was read last; None: nobody
+    asks. hashes: the content hashes of input files that are known, which are not computed again.
     """
 
     parts: tuple[Part, ...]
@@ -52,6 +56,8 @@ class Dataset(Documents):
     manifest: Manifest | None = field(default=None, hash=False)
     left_out: tuple[Unread, ...] = ()  # found while listing files; no key depends on this or on the limit
     max_bad_files: int | None = 0  # None: no limit
+    last: blame.LastRead | None = field(default=None, compare=False, repr=False)
+    hashes: Hashes = field(default_factory=Hashes, compare=False, repr=False)
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
@@ -62,18 +68,18 @@ class Dataset(Documents):
 
         def hash_of(url: str) -> str:
             try:
-                return hashes.fingerprint(url)
+                return self.hashes.fingerprint(url)
             except ReadError:
                 if url not in may_fail:
                     raise
                 return NOT_OPENED
 
-        return known | hashes.fingerprints((url for url, found in known.items() if not found), hash_of)
+        return known | fingerprints((url for url, found in known.items() if not found), hash_of)
 
     @cached_property
     def part_keys(self) -> list[str]:
         """One hash per part (task) of the content of the part's input, its reader, and the stages still to apply."""
-        return [part.work_key(self.fingerprints) for part in self.parts]
+        return [part.work_key(self.fingerprints, self.hashes.fingerprint) for part in self.parts]
 
     @property
     def tasks(self) -> list[Part]:
@@ -92,6 +98,38 @@ class Dataset(Documents):
         return self.parts[0].stages if self.parts else ()
 
     @property
+    def stage_names(self) -> tuple[str, ...]:
+        """The names, in statistics, of the stages that are applied each time that the documents are read."""
+        return self.parts[0].stage_names if self.parts else ()
+
+    @property
+    def is_only_decided(self) -> bool:
+        """True if all stages to apply are decisions of Estimators, so that nothing must be saved before the next."""
+        return all(isinstance(stage, Verdict) for stage in self.stages)
+
+    @property
+    def inputs(self) -> list[dict[str, Any]]:
+        """The input files by number, or what is added to the file numbers of sealed Datasets."""
+        is_hidden = n_hidden(self.stages) > 0
+        found: dict[tuple[int, str], dict[str, Any]] = {}
+        for part in self.parts:
+            kind = "offset" if isinstance(part.reader, Sealed) else "file"
+            for piece in part.slices:
+                name, source = (HIDDEN, HIDDEN) if is_hidden else (files.name_of(piece.url), piece.source)
+                found.setdefault((piece.file, name), {kind: piece.file, "name": name, "source": source})
+        return list(found.values())
+
+    @property
+    def last_file(self) -> int:
+        """The largest number of an input file, or that is added to the file numbers of a Dataset."""
+        return max((piece.file for part in self.parts for piece in part.slices), default=0)
+
+    @property
+    def unread_rows(self) -> list[Unread]:
+        """The files that were not read."""
+        return rows_of(self.unread())
+
+    @property
     def columns(self) -> list[str]:
         """Names of the columns, including those that stages which are still to be applied add."""
         names = list(B.FIXED)
@@ -105,8 +143,8 @@ class Dataset(Documents):
         return sum(part.n_bytes for part in self.parts)
 
     def of(self, parts: Iterable[Part]) -> Dataset:
-        """Return a Dataset of the given parts, with the `left_out` and `max_bad_files` of this one."""
-        return Dataset(tuple(parts), left_out=self.left_out, max_bad_files=self.max_bad_files)
+        """Return a Dataset of the given parts, with the other fields of this one; it is not sealed."""
+        return replace(self, parts=tuple(parts), url=None, manifest=None)
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Dataset:
         """Return a Dataset that also applies `stages` when it is read; labels: the stages' names in statistics."""
@@ -131,7 +169,8 @@ class Dataset(Documents):
         rows, n_docs = list[Unread](), 0
         for part in self.parts:
             reader = [] if isinstance(part.reader, Sealed) else part.ledgers()[:1]
-            yield from map(blame.reading, part.batches(columns, reader))
+            flow = part.batches(columns, reader)
+            yield from flow if self.last is None else map(self.last.noted, flow)
             for ledger in reader:
                 rows, n_docs = rows + ledger.unread, n_docs + ledger.record.docs_out
             check_unread(rows, self.max_bad_files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,12 +16,12 @@ from dataprep.store import compress, files, hashes
 from dataprep.store.key import key
 
 from ..output.layout import at_hand
-from ..run.workers import begin_slice
 from . import batch as B
 from . import blame
 from .batch import Batch, Ids
 from .describe import FORGET, READ, numbered
 from .ledger import Ledger, watch
+from .process import begin_slice
 from .reader import Reader, Slice
 from .stage import Stage
 from .tables import FileWriter, checked
@@ -115,15 +115,18 @@ class Part:
         forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
         return (*((forget,) if self.forgotten else ()), *self.stages)
 
-    def work_key(self, fingerprints: Mapping[str, str]) -> str:
-        """Return a hash of the slices' content, the reader, and the stages; fingerprints: {URL: hash} of the files."""
+    def work_key(
+        self, fingerprints: Mapping[str, str], hash_of: Callable[[str], str] = hashes.fingerprint
+    ) -> str:
+        """Return a hash of the slices' content, the reader, and the stages.
+
+        fingerprints: {URL: hash} of the files. hash_of: hashes the content of files that the reader reads beside them.
+        """
         named = [replace(piece, fingerprint=fingerprints[piece.url]) for piece in self.slices]
         beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}
-        more: list[Any] = [[hashes.fingerprint(url) for url in beside]] if beside else []
-        more += [self.max_window] if self.max_window else []
         paths = [self.reader.named(piece) for piece in self.slices]
-        more += [paths] if any(paths) else []
-        return key((self.reader, named, self.stages, *more))
+        read_with = [hash_of(url) for url in beside]
+        return key((self.reader, named, self.stages, read_with, self.max_window, paths))
 
     def __str__(self) -> str:
         first = self.slices[0]

@@ -39,10 +39,10 @@ class Slice:
     listed: str = field(default="", compare=False)  # the folder or glob that named the file; empty: given by its name
 
     def recipe(self) -> Any:
-        """Return the values that identify this slice in hashes: content hash, file number, range and source."""
-        left_out = (QUARANTINED,) if self.unread is not None and self.unread.reason == QUARANTINED else ()
+        """Return the values that identify this slice in hashes: content, number, range, source, left out or not."""
+        left_out = self.unread is not None and self.unread.reason == QUARANTINED
         named = self.fingerprint or hashes.fingerprint(self.url)
-        return (named, self.file, self.start, self.stop, self.source, *left_out)
+        return (named, self.file, self.start, self.stop, self.source, left_out)
 
 
 class Reader:
@@ -51,7 +51,7 @@ class Reader:
     Write a subclass as a frozen dataclass, whose fields are options of `dp.read`, and define `__call__`; all other
     members have defaults. `__call__` must do the following:
 
-    - Yield batches made by `dataprep.core.model.batch.make`, of at most MAX_ROWS documents and about MAX_BYTES, with
+    - Yield batches made by `dataprep.extend.make`, of at most MAX_ROWS documents and about MAX_BYTES, with
       the columns that `adds` names in addition to the fixed ones.
     - Give each document the id `doc_id(piece.file, position)`. A position is an integer below 2**40 that follows from
       the file alone, such as a byte offset or the number of a record; positions ascend.

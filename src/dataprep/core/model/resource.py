@@ -6,7 +6,6 @@ import functools
 import importlib.util
 import inspect
 import multiprocessing
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +13,7 @@ from typing import Any
 from dataprep.errors import PlanError, require
 from dataprep.store.key import key
 
-_LOADED: dict[str, Any] = {}  # of this process
-_LOCK = threading.RLock()  # a loader may use another Resource
+from .process import kept
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,11 +68,11 @@ class Resource:
 
     def get(self) -> Any:
         """Return the object, which is loaded at the first call in a process."""
-        with _LOCK:
-            if self._identity not in _LOADED:
-                given = {"device": device()} if "device" in [p.name for p in _parameters(self.loader)] else {}
-                _LOADED[self._identity] = self.loader(**given)
-            return _LOADED[self._identity]
+        return kept(self._identity, self._load)
+
+    def _load(self) -> Any:
+        given = {"device": device()} if "device" in [p.name for p in _parameters(self.loader)] else {}
+        return self.loader(**given)
 
 
 def device() -> str:

@@ -26,7 +26,8 @@ from .ledger import Ledger
 class Stage:
     """One pass over documents: maps an iterator of batches to an iterator of batches.
 
-    Write a subclass as a frozen keyword-only dataclass that defines `__call__`. A stage declares:
+    Write a subclass as a frozen keyword-only dataclass that defines `__call__`; its fields are its parameters. All
+    other members have defaults. A special stage overrides some of these:
 
     - `needs`: columns that it reads in addition to id, text, source and meta; PlanError if one is missing.
     - `adds`: columns that it adds, with their types.

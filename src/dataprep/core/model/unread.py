@@ -10,9 +10,10 @@ because they are broken (`damaged`), differ from their digests (`bad_digest`) or
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -22,8 +23,10 @@ import pyarrow.parquet as pq
 from dataprep.errors import ReadError, counted, redacted
 from dataprep.store import files
 
+from ..output.layout import UNREAD as NAME
 from ..output.layout import Folder
 from ..output.owned import discard
+from ..output.staging import Staging
 from ..output.state import UnreadTable
 from .stats import HIDDEN
 from .tables import UNREAD, new_rows, read_rows, row_object
@@ -126,19 +129,52 @@ def without_names(rows: Iterable[Unread]) -> list[Unread]:
     return [replace(row, file=HIDDEN, detail=None) for row in rows]
 
 
-def write_unread(out: str, name: str, rows: Sequence[Unread]) -> UnreadTable | None:
-    """Write the table of files that were not read as the file `name` of the folder `out`; delete it if it has no rows.
+class Listing:
+    """The files that a run does not read, from its tasks; `table` is the entry for the manifest, None without files."""
 
-    Returns the table's entry for the manifest; None if there is no table.
+    def __init__(self, max_bad_files: int | None, places: Staging, listed: Sequence[Unread]) -> None:
+        self.max_bad_files, self.places, self.listed = max_bad_files, places, listed
+        self.rows: list[Unread] = []
+        self.table: UnreadTable | None = None
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Add rows that a receipt states. Raises ReadError if more files are bad than are allowed."""
+        self.rows += [Unread(*row) for row in rows]
+        check_unread(self.rows, self.max_bad_files)
+
+    def close(self, n_docs: int) -> None:
+        """Write the table; n_docs: number of documents that were read. Raises ReadError as `check_unread` does."""
+        check_unread(self.rows, self.max_bad_files, n_docs if self.rows else None)
+        self.table = self._write(self.rows)
+
+    def _write(self, rows: Sequence[Unread]) -> UnreadTable | None:
+        name = self.places.numbered(NAME)
+        rows = [*self.listed, *rows]
+        if not rows:
+            discard(self.places.url(name))
+            return None
+        with files.atomic(self.places.url(name)) as f:
+            pq.write_table(unread_table(rows), f, compression="zstd")
+        reasons = dict(sorted(Counter(row.reason for row in rows).items()))
+        size, digest = files.size(self.places.url(name)), files.content_hash(self.places.url(name))
+        return UnreadTable(name=name, size=size, hash=digest, reasons=reasons)
+
+
+@contextlib.contextmanager
+def listing(
+    max_bad_files: int | None, places: Staging, listed: Sequence[Unread], *, names: bool
+) -> Iterator[Listing]:
+    """Yield the Listing of a run; if a bad file ends the `with` block, the table is written with this file, too.
+
+    listed: files that are known not to be read. names: whether the table may name files.
     """
-    url = files.join(out, name)
-    if not rows:
-        discard(url)
-        return None
-    with files.atomic(url) as f:
-        pq.write_table(unread_table(rows), f, compression="zstd")
-    reasons = dict(sorted(Counter(row.reason for row in rows).items()))
-    return UnreadTable(name=name, size=files.size(url), hash=files.content_hash(url), reasons=reasons)
+    found = Listing(max_bad_files, places, listed)
+    try:
+        yield found
+    except ReadError as e:
+        if e.path is not None and names:
+            found._write([*found.rows, unread_of(e, e.path)])  # noqa: SLF001 - the table that an error leaves
+        raise
 
 
 def read_unread(out: str) -> pa.Table:

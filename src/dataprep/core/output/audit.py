@@ -21,6 +21,7 @@ from dataprep.errors import Leak
 from dataprep.store import files, lease
 
 from ..run.runner import Runner
+from .state import Record
 
 BATCH = 4096  # rows
 CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"
@@ -151,15 +152,24 @@ def strings_of(url: str) -> Iterator[Strings]:
 def json_strings(data: bytes) -> Iterator[str]:
     """Yield every string and integer in JSON, including keys, as str; if `data` is not JSON, yield the whole text."""
     try:
-        waiting: list[Any] = [orjson.loads(data)]
+        yield from _strings(orjson.loads(data))
     except orjson.JSONDecodeError:
         yield data.decode("utf-8", "replace")
-        return
+
+
+def strings_in(place: str, record: Record) -> list[Strings]:
+    """Return the strings of a record that is not written yet; place: the name of its file."""
+    return [Strings(place, CELL, list(_strings(record.record())))]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every string and integer in a JSON value, including keys, as str."""
+    waiting = [value]
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):
             waiting += [*one, *one.values()]
-        elif isinstance(one, list):
+        elif isinstance(one, (list, tuple)):
             waiting += one
         elif isinstance(one, (str, int)):
             yield str(one)

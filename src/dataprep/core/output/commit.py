@@ -14,8 +14,8 @@ import dataclasses
 import logging
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from rich.filesize import decimal
@@ -23,7 +23,10 @@ from rich.filesize import decimal
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.store import failure, files, lease, receipts
 
+from ..model.batch import NO_IDS, Ids, file_numbers
+from ..run.runner import Runner, Serial
 from . import forget_list, owned
+from .audit import Search, audit, strings_in
 from .changes import compared, first_difference
 from .layout import (
     CUTS,
@@ -43,13 +46,14 @@ from .layout import (
     STEPS,
     UNFINISHED,
     Folder,
-    shard_name,
-    table_name,
 )  # fmt: skip
+from .staging import EARLIER, Staging
 from .state import DATASET, TOKENS, Origin, Recipe
 from .state import INDEX as INDEX_KIND
 
 log = logging.getLogger("dataprep")
+
+SERIAL = Serial()
 
 T = TypeVar("T")
 TABLES = (DATA, DROPS, CUTS)
@@ -61,50 +65,18 @@ IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinis
 class Wanted:
     """What a run wants to make in a folder; nothing of it depends on what the folder holds.
 
-    recipe: the input and the stages. origin: the input files; None if a stage hides them. forgotten: numbers of the
-    input files of which documents are left out. private: whether the result before must not be kept, since a stage
-    hides what it may hold. steps: names of the folders of steps that the result may refer to. again: what is done if
-    only the input changed, as the end of a warning; None: parts that did not change are kept.
+    recipe: the input and the stages. origin: the input files; None if a stage hides them. forgotten: ids of the
+    documents to leave out, uint64[n]. private: whether the result before must not be kept, since a stage hides what it
+    may hold. steps: names of the folders of steps that the result may refer to. again: what is done if only the input
+    changed, as the end of a warning; None: parts that did not change are kept.
     """
 
     recipe: Recipe
     origin: Origin | None = None
-    forgotten: frozenset[int] = frozenset()
+    forgotten: Ids = field(default_factory=lambda: NO_IDS)
     private: bool = False
     steps: frozenset[str] = frozenset()
     again: str | None = None
-
-
-@dataclass(frozen=True)
-class Staging:
-    """Where the files of one generation of a result are written; sent to workers.
-
-    out: the output folder. generation: see `Recipe`.
-    """
-
-    out: str
-    generation: int
-
-    @property
-    def home(self) -> str:
-        """The folder for new files. An object store cannot rename, so there the files get their places at once."""
-        return files.join(self.out, UNFINISHED) if files.is_local(self.out) else self.out
-
-    def shard(self, part: int, number: int) -> str:
-        """Return the path of a new shard in the folder; number: its number in the part, from 0."""
-        return shard_name(part, number, self.generation)
-
-    def table(self, kind: str, part: int) -> str:
-        """Return the path of a new table of a part; kind: DROPS or CUTS."""
-        return table_name(kind, part, self.generation)
-
-    def url(self, name: str) -> str:
-        """Return the URL at which the file `name` of the folder is written."""
-        return files.join(self.home, name)
-
-    def receipt(self, part: int) -> str:
-        """Return the URL of the receipt of a part that is being made."""
-        return Folder(files.join(self.out, UNFINISHED)).receipt(part)
 
 
 @dataclass
@@ -133,78 +105,27 @@ class Work(Generic[T]):
         """The subfolder of the work."""
         return Folder(self.out).unfinished
 
-    def keep(self, keys: Sequence[str], also: Iterable[Folder] = ()) -> None:
-        """Keep finished parts of the result before, by receipts that name their files.
-
-        keys: of the wanted parts, in order. also: folders of other results, of which parts are kept, too. Raises
-        PlanError if the disk has no room for the other parts beside the result before.
-        """
-        held: dict[str, list[str]] = {}
-        for home in (Folder(self.out), *also):
-            found = home.recipe
-            if (None if found is None else found.forgotten) == self.recipe.forgotten:
-                for url in home.receipts():
-                    held.setdefault(str((receipts.found(url) or {}).get("key")), []).append(url)
-        made = 0
-        for number, key in enumerate(keys):
-            new = self.files.receipt(number)
-            if receipts.valid(new, key) is not None:
-                continue
-            record = next((record for url in held.get(key, ()) if (record := self._kept(url, key, number))), None)
-            if record is None:
-                made += 1
-            else:
-                files.write_state(new, record)
-        self._check_room(made / max(1, len(keys)))
-
-    def _kept(self, url: str, key: str, number: int) -> dict[str, Any] | None:
-        """Return the receipt of a finished part as that of part `number`; None if its files are not whole."""
-        record = receipts.valid(url, key)
-        if record is None or files.is_inside(url, self.out):
-            return None if record is None else receipts.moved(record, url, self.files.receipt(number))
-        return self._linked(record, url, number) if files.is_local(url) else None
-
-    def _linked(self, record: dict[str, Any], url: str, number: int) -> dict[str, Any] | None:
-        """Give the files of a part of another folder a second name among the new ones, without a copy of them."""
-        n_shards, names = len(record["shards"]), {}
-        for one in record["files"]:
-            kind, _, name = one["name"].removeprefix("../").rpartition("/")
-            if kind == DATA:
-                shard = next(i for i in range(n_shards) if files.name_of(record["shards"][i]["name"]) == name)
-                names[one["name"]] = self.files.shard(number, shard)
-            else:
-                names[one["name"]] = self.files.table(kind, number)
-        try:
-            for old, new in names.items():
-                owned.link(receipts.resolved(url, old), self.files.url(new))
-        except OSError:  # a file system without links
-            return None
-        shards = [{**one, "name": names[f"../{one['name']}"]} for one in record["shards"]]
-        return {**record, "shards": shards, "files": [{**f, "name": f"../{names[f['name']]}"} for f in record["files"]]}
-
-    def _check_room(self, share: float) -> None:
-        """Raise PlanError if the disk has less room than a share of the result that is to be replaced takes."""
-        old = Folder(self.out).readable
-        if old is None or old.is_same(self.recipe) or not files.is_local(self.out):
-            return
-        needed = share * sum(shard.size for shard in old.shards)
-        free = shutil.disk_usage(files.path_of(self.out)).free
-        if needed > free:
-            msg = (
-                f"{self.out} keeps its result until the new one is complete, which takes about {decimal(int(needed))} "
-                f"more, and {decimal(free)} of the disk are free; free some space, or remove the folder first "
-                f"(`dataprep clean --all {self.out}`)"
-            )
-            raise PlanError(msg)
+    @property
+    def origin(self) -> str | None:
+        """The name that the list of input files will have; None if there is none."""
+        return self.files.numbered(ORIGIN) if files.exists(self.unfinished.path(ORIGIN)) else None
 
     def stale(self, manifest: Any) -> list[str]:
         """Return the paths in the folder of what the commit of `manifest` will replace or remove."""
         gone = [*_stale(Folder(self.out), set(manifest.names())), MANIFEST, RECIPE, RECEIPTS]
         return gone + (_steps_but(Folder(self.out), self.steps) if self.recipe.private else [])
 
-    def commit(self, manifest: Any) -> T:
-        """Make the files of the work the result of the folder, and return it; manifest: names all of its files."""
+    def commit(self, manifest: Any, searches: Sequence[Search] = (), run: Runner = SERIAL) -> T:
+        """Make the files of the work the result of the folder, and return it.
+
+        manifest: names all of its files. searches: for private strings, by the Runner `run`. Raises Leak, before the
+        result changes, if a search finds a string that may not stay.
+        """
         files.sweep(self.unfinished.url)
+        for search in searches:
+            if left := audit(self.out, search, run, also=strings_in(MANIFEST, manifest), skip=self.stale(manifest)):
+                which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
+                log.warning(which, len(left), self.out)
         files.write_state(self.unfinished.path(MANIFEST), manifest.record())
         _swap_in(self.out)
         _settle(self.out, self.steps)
@@ -215,11 +136,14 @@ class Work(Generic[T]):
 class Output(Generic[T]):
     """An output folder. url: its URL. opened: opens the finished result in it. nested: whether it is part of another.
 
-    A nested folder is written under the lease and the journal of the folder around it.
+    A nested folder is written under the lease and the journal of the folder around it. also: folders of other results,
+    of which finished parts are kept, too.
     """
 
-    def __init__(self, url: str, opened: Callable[[str], T], *, nested: bool = False) -> None:
-        self.url, self.opened, self.nested = url, opened, nested
+    def __init__(
+        self, url: str, opened: Callable[[str], T], *, nested: bool = False, also: Sequence[Folder] = ()
+    ) -> None:
+        self.url, self.opened, self.nested, self.also = url, opened, nested, also
 
     @contextlib.contextmanager
     def begin(self, wanted: Wanted, *, replace: bool = False, whole: bool = False) -> Iterator[Work[T]]:
@@ -317,6 +241,9 @@ class Output(Generic[T]):
             files.remove(folder.unfinished.path(ORIGIN))
         else:
             files.write_state(folder.unfinished.path(ORIGIN), wanted.origin.record())
+        forget_list.write_if_new(self.url, wanted.forgotten)
+        homes = [home for home in (folder, *self.also) if home.forgotten == wanted.recipe.forgotten]
+        self._work(wanted, None).files.enter(homes)
 
     def _strangers(self, kind: str, names: set[str], *, has_steps: bool) -> list[str]:
         """Return the files of others that are in the way of a result of a kind; names: those in the folder."""
@@ -348,7 +275,7 @@ class Output(Generic[T]):
             msg = f"{self.url} was made by another recipe or from other input ({what})"
             msg += "; give another folder as out, or replace=True"
             raise StaleOutput(msg)
-        if not replace and changes is not None and changes.numbers & wanted.forgotten:
+        if not replace and changes is not None and changes.numbers & file_numbers(wanted.forgotten):
             what = f"{changes.changed[0]} changed, and documents of it were forgotten by their places in it"
             msg = f"{self.url}: {what}; restore the file, or run with replace=True and then forget documents again"
             raise StaleOutput(msg)
@@ -356,6 +283,22 @@ class Output(Generic[T]):
         if changes is not None and works[0] == works[1] and (changes.changed or not changes.same):
             then = "making their parts again" if changes.same else "keeping the parts that are the same"
             log.warning("%s", changes.sentence(wanted.again or then))
+        elif works[0] != works[1]:
+            self._check_room()
+
+    def _check_room(self) -> None:
+        """Raise PlanError if the disk has no room for a second result of the size of the one in the folder."""
+        old = Folder(self.url).readable
+        if old is None or not files.is_local(self.url):
+            return
+        needed, free = sum(shard.size for shard in old.shards), shutil.disk_usage(files.path_of(self.url)).free
+        if needed > free:
+            msg = (
+                f"{self.url} keeps its result until the new one is complete, which takes about {decimal(needed)} more, "
+                f"and {decimal(free)} of the disk are free; free some space, or remove the result first "
+                f"(`dataprep clean --all {self.url}`)"
+            )
+            raise PlanError(msg)
 
 
 def _is_left(out: str) -> bool:
@@ -368,7 +311,7 @@ def _swap_in(out: str) -> None:
     begun = Folder(out).unfinished
     manifest = files.read_json(begun.path(MANIFEST))
     moves = [(url, files.join(out, owned.relative(url, begun.url))) for url in owned.ours(out, [UNFINISHED])]
-    kept = {files.join(out, name) for name in (RECIPE, MANIFEST, ORIGIN)}
+    kept = {files.join(out, name) for name in (RECIPE, MANIFEST, ORIGIN, EARLIER)}
     owned.move(*((old, new) for old, new in moves if new not in kept and not IN_WORK.match(new.removeprefix(out))))
     if manifest.get("origin") and files.exists(begun.path(ORIGIN)):
         owned.move((begun.path(ORIGIN), files.join(out, manifest["origin"])))

@@ -124,14 +124,7 @@ class Folder:
     def stated(self) -> Recipe | None:
         """The input and stages of a complete result, as its manifest states them; None if it cannot be read."""
         with contextlib.suppress(CorruptShard):
-            if (tokens := self.token_manifest) is None:
-                return self.manifest or self.index_manifest
-            made_by = str(tokens.settings.get("made_by", TOKENS))
-            settings = {name: value for name, value in tokens.settings.items() if name != "made_by"}
-            return Recipe(
-                kind=TOKENS, key=tokens.recipe or "", forgotten=tokens.forgotten, generation=tokens.generation,
-                stages=[{"label": made_by, "class": made_by, "fields": settings}],
-            )  # fmt: skip
+            return self.result
         return None
 
     @property
@@ -141,6 +134,27 @@ class Folder:
         The result need not be complete: its manifest may have been lost or removed since.
         """
         return self.stated or self._state(RECIPE, Recipe)
+
+    @property
+    def forgotten(self) -> str | None:
+        """The hash of the ids that were left out of the result; None if there were none, or if it is not known."""
+        found = self.recipe
+        return None if found is None else found.forgotten
+
+    @property
+    def result(self) -> Recipe | None:
+        """The recipe of the complete result, as its manifest states it; None if there is none.
+
+        Raises CorruptShard if the manifest is not one that dataprep wrote.
+        """
+        if (tokens := self.token_manifest) is None:
+            return self.manifest or self.index_manifest
+        made_by = str(tokens.settings.get("made_by", TOKENS))
+        settings = {name: value for name, value in tokens.settings.items() if name != "made_by"}
+        return Recipe(
+            kind=TOKENS, key=tokens.recipe or "", forgotten=tokens.forgotten, generation=tokens.generation,
+            stages=[{"label": made_by, "class": made_by, "fields": settings}],
+        )  # fmt: skip
 
     @property
     def origin(self) -> Origin | None:

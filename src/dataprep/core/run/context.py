@@ -40,7 +40,16 @@ class Context:
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item by the Runner; yield the results in item order; label: title of the progress."""
-        return self.runner.map(task, items, label)
+        n = 0
+        if self.trial is not None:
+            self.trial.passes += [label] if any(getattr(item, "n_bytes", 0) for item in items) else []
+            label = ""
+        for result in self.runner.map(task, items, label):
+            n += 1
+            yield result
+        if n != len(items):
+            msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"
+            raise PlanError(msg)
 
     @property
     def workers(self) -> int:

@@ -13,16 +13,16 @@ from dataprep.store import files
 from dataprep.store.key import key
 
 from ..inputs.origin import origin_of
-from ..inputs.sources import sources_of, warn_of_absent
-from ..model.batch import POSITION_BITS, Ids
+from ..inputs.sources import sources_in, sources_of, warn_of_absent
 from ..model.dataset import Dataset, check_dataset
 from ..model.describe import describe, labels_of
 from ..model.estimator import Estimator
 from ..model.part import Sealed
 from ..model.stage import Filter, Stage, n_hidden
+from ..model.stats import Stats
 from ..output import forget_list
 from ..output.commit import Wanted
-from ..output.layout import DATASET_FILES, FORGET_LIST, MANIFEST, STEPS, Folder, home_of, step_name
+from ..output.layout import DATASET_FILES, FORGET_LIST, MANIFEST, STEPS, Folder, home_of, is_same_estimator, step_name
 from ..output.state import DATASET, Recipe
 from .context import Context
 
@@ -48,20 +48,37 @@ class Step:
         """The name of the folder inside OUT/steps: number, label and start of the key, joined by hyphens."""
         return self.folder.name
 
+    @property
+    def input(self) -> str:
+        """The URL of the saved input of an Estimator."""
+        return self.folder.input.url
+
+    @property
+    def saved(self) -> str:
+        """The folder of the saved input of an Estimator, relative to the output folder."""
+        return f"{STEPS}/{self.name}/{self.folder.input.name}"
+
+    @property
+    def earlier_inputs(self) -> list[Folder]:
+        """The saved inputs of the same Estimator in earlier runs, with other keys."""
+        home = Folder(self.folder.url.rpartition(f"/{STEPS}/")[0])
+        same = (step for step in home.steps if is_same_estimator(step.name, self.name) and step.name != self.name)
+        return [step.input for step in same]
+
 
 @dataclass(frozen=True)
 class Plan:
     """What a Pipeline will do.
 
     docs: the input; forgotten documents are dropped right after reading. steps: the stages, with their keys and labels.
-    out: the output folder. wanted: what is to be in it. forgotten: ids of the documents to leave out.
+    out: the output folder. wanted: what is to be in it. sources: of the documents; None if not known yet.
     """
 
     docs: Dataset
     steps: tuple[Step, ...]
     out: str
     wanted: Wanted
-    forgotten: Ids
+    sources: set[str] | None
 
     @classmethod
     def of(cls, docs: Dataset, stages: Sequence[Stage | Estimator], out: str, context: Context) -> Plan:
@@ -72,11 +89,12 @@ class Plan:
         """
         check_dataset(docs)
         docs = docs if context.trial is None else context.trial.sample(docs)
+        docs.hashes.load(out)
         check_apart(docs, out, [url for stage in stages for url in getattr(stage, "reads_folders", ())])
         _check_columns(docs, stages)
         lost = lost_by(docs, stages)
-        if (known := sources_of(docs)) is not None:
-            warn_of_absent(stages, known)
+        if (sources := sources_of(docs)) is not None:
+            warn_of_absent(stages, sources)
         forgotten = forget_list.wanted(shards_of_datasets(docs), out)
         noted = forget_list.digest(forgotten)
         steps = _steps(docs.key, stages, out, noted)
@@ -88,14 +106,36 @@ class Plan:
         wanted = Wanted(
             recipe=recipe,
             origin=None if n_hidden((*docs.stages, *stages)) else origin_of(docs, stages),
-            forgotten=frozenset((forgotten >> POSITION_BITS).tolist()),
+            forgotten=forgotten,
             private=n_hidden((*docs.stages, *stages)) > 0,
             steps=frozenset(step.name for step in steps[kept:]),
         )
         if len(forgotten):
             listed = files.join(out, FORGET_LIST)
             docs = docs.of(replace(part, forgotten=listed) for part in docs.parts)
-        return cls(docs, steps, out, wanted, forgotten)
+        return cls(docs, steps, out, wanted, sources)
+
+    def wanted_of(self, step: Step, stages: Sequence[Stage], labels: Sequence[str]) -> Wanted:
+        """Return what is to be in the saved input of an Estimator; stages, labels: what is applied before it."""
+        described = [describe(stage, label) for stage, label in zip(stages, labels, strict=True)]
+        forgotten = self.wanted.recipe.forgotten
+        recipe = Recipe(kind=DATASET, key=step.key, stages=described, forgotten=forgotten, parts=len(self.docs.parts))
+        return Wanted(recipe=recipe)
+
+    def prepare(self, workers: int) -> None:
+        """Keep the hashes of the input files for later runs; if several workers will start, compile all kernels."""
+        self.docs.hashes.save(self.out, self.docs.fingerprints)
+        if workers == 1:
+            return
+        for reader in dict.fromkeys(part.reader for part in self.docs.parts):
+            reader.warm()
+        for stage in (*self.docs.stages, *(step.stage for step in self.steps)):
+            stage.warm()
+
+    def warn_of_absent_sources(self, stats: Stats) -> None:
+        """Log a warning of sources that a stage names and that no document has, if they were not known before."""
+        if self.sources is None and (known := sources_in(Stats(stats.stages[:1]))) is not None:
+            warn_of_absent([step.stage for step in self.steps], known)
 
 
 def _steps(so_far: str, stages: Sequence[Stage | Estimator], out: str, noted: str | None) -> tuple[Step, ...]:

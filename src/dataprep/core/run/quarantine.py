@@ -7,9 +7,11 @@ on alone, since other slices may be finished.
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from dataprep.errors import CorruptShard
 from dataprep.store import files
@@ -25,14 +27,22 @@ log = logging.getLogger("dataprep")
 NAME = ".dataprep-quarantine"
 
 
-def left_out_if_deadly(docs: Dataset, out: str, work: Callable[[Dataset], None]) -> None:
-    """Call `work` with `docs`; if a slice ends workers, note it in `out`, and call `work` without this slice again."""
-    try:
-        work(without(docs, out))
-    except Quarantined as e:
-        log.warning("%s: %s, %d times; the file is left out", e.piece.url, e.why, DEATHS)
-        files.write_state(files.join(out, NAME), {**_decided(out), _name(docs, e.piece): e.why})
-        left_out_if_deadly(docs, out, work)
+def without_deadly_files(execute: Callable[..., Dataset]) -> Callable[..., Dataset]:
+    """Return `execute`, wrapped so that a slice of a file that ends workers is noted, and then left out of its input.
+
+    execute: a function of the input, the plan, which names the folder of the notes, and other values.
+    """
+
+    @functools.wraps(execute)
+    def repeated(docs: Dataset, plan: Any, *given: Any) -> Dataset:
+        try:
+            return execute(without(docs, plan.out), plan, *given)
+        except Quarantined as e:
+            log.warning("%s: %s, %d times; the file is left out", e.piece.url, e.why, DEATHS)
+            files.write_state(files.join(plan.out, NAME), {**_decided(plan.out), _name(docs, e.piece): e.why})
+        return repeated(docs, plan, *given)
+
+    return repeated
 
 
 def without(docs: Dataset, out: str) -> Dataset:

@@ -14,6 +14,7 @@ import cloudpickle
 from dataprep.errors import WorkerDied, need
 from dataprep.store.progress import track
 
+from ..model.process import kept
 from .deaths import ATTEMPTS
 from .runner import Local, at_once, check_memory, check_timeout, parse_bytes, work
 
@@ -84,7 +85,8 @@ def _work_elsewhere(path: list[str], task: bytes, item: bytes, apart: Local | No
     sys.path.extend(p for p in path if p not in sys.path)
     if apart is None:
         return work(task, item)
-    return bytes(cloudpickle.dumps(next(apart.map_pickled(task, [cloudpickle.loads(item)]))))
+    own = kept(apart, lambda: apart)  # whose process later tasks use, too
+    return bytes(cloudpickle.dumps(next(own.map_pickled(task, [cloudpickle.loads(item)]))))
 
 
 def _died(item: object) -> str:

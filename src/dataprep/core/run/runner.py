@@ -25,8 +25,9 @@ from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, po
 from dataprep.store.progress import track
 from dataprep.store.stopping import no_ctrl_c
 
+from ..model.process import timed
 from .deaths import ATTEMPTS, Deaths
-from .workers import TIMED, Pool, guard, pool_of, remove_broken, timed, within
+from .workers import TIMED, Pool, Workers, guard
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -146,12 +147,14 @@ class Local:
     workers: number of processes. memory: bytes that all of them may take together, or text like "4GB"; None: 90 % of
     the machine's. If they take more, the largest process is ended. timeout: seconds that a task may take for a file;
     None: no limit. The work of a process that ended is tried again. Processes are spawned, since fork is unsafe with
-    Arrow's threads, and kept until the program ends.
+    Arrow's threads. They belong to this object, so pass the same one to several pipelines: a process takes a second to
+    start. They end when the object is freed, or the program ends.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     memory: int | str | None = field(default=None, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
+    _own: Workers = field(default_factory=Workers, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_memory(self.memory)
@@ -163,22 +166,23 @@ class Local:
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
         guard()
-        n = at_once(self)
+        at_once(self)
         if len(items) <= 1 and self.timeout is None and not any(getattr(item, "skips_bad", False) for item in items):
             return Serial().map(task, items, label)  # one item gains nothing from another process
-        return track(self.map_pickled(cloudpickle.dumps(task), items, n), items, label)
+        return track(self.map_pickled(cloudpickle.dumps(task), items), items, label)
 
-    def map_pickled(self, task: bytes, items: Sequence[T], workers: int = 1) -> Iterator[Any]:
-        """Yield the results of a task that cloudpickle wrote, in item order; workers: number of processes."""
+    def map_pickled(self, task: bytes, items: Sequence[T]) -> Iterator[Any]:
+        """Yield the results of a task that cloudpickle wrote, in item order."""
+        workers = at_once(self)
         limit = machine_memory() * 9 // 10 if self.memory is None else parse_bytes(self.memory)
         waiting = collections.deque(enumerate(items))
         running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
         deaths = Deaths()
-        with within(workers, limit):
+        with self._own.within(limit):
             for wanted in range(len(items)):
                 while True:
                     try:
-                        pool = pool_of(workers)
+                        pool = self._own.started(workers)
                         while waiting and len(running) < (1 if deaths.counts else workers + 1):  # one more: none waits
                             index, item = waiting[0]
                             running[index] = (item, _submit(pool, task, item, self.timeout))
@@ -188,7 +192,7 @@ class Local:
                     except FunctionFailed as e:
                         raise e from (e.cause or e.__cause__)
                     except BrokenProcessPool as e:
-                        cause, at = remove_broken(workers)
+                        cause, at = self._own.remove_broken()
                         lost = [
                             (i, item) for i, (item, future) in running.items()
                             if not future.done() or isinstance(future.exception(), BrokenProcessPool)

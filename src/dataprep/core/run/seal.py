@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import logging
-import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
-from dataprep.errors import PlanError, ReadError
 from dataprep.store import files, receipts
 
 from ..model import batch as B
@@ -23,17 +19,16 @@ from ..model.batch import Batch
 from ..model.dataset import Dataset
 from ..model.describe import READ
 from ..model.ledger import Ledger
-from ..model.part import Part, Sealed, ShardWriter
+from ..model.part import Part, ShardWriter
 from ..model.stage import n_hidden
-from ..model.stats import HIDDEN, StageStats, Stats
-from ..model.unread import Unread, check_unread, unread_of, without_names, write_unread
-from ..output.audit import CELL, Search, Strings, audit, json_strings
-from ..output.commit import Staging, Work
-from ..output.layout import CUTS, DROPS, MANIFEST, ORIGIN, UNREAD, numbered
-from ..output.state import Manifest, Receipt, Shard, UnreadTable
+from ..model.stats import StageStats, Stats
+from ..model.unread import listing, without_names
+from ..output.commit import Work
+from ..output.layout import CUTS, DROPS
+from ..output.staging import Staging
+from ..output.state import Receipt
+from .account import Account
 from .context import Context
-
-log = logging.getLogger("dataprep")
 
 SHARD_BYTES = 256 << 20  # of text per shard; a large file that is read as one part becomes several shards
 
@@ -52,12 +47,10 @@ class Seal:
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
 
     def __call__(self, part: Part) -> dict[str, Any]:
-        """Write the files of a part, unless it has a valid receipt, and return its receipt."""
-        return receipts.once(self.places.receipt(part.number), self.done_key(part), lambda: self._write(part))
-
-    def done_key(self, part: Part) -> str:
-        """Return the key that the receipt of a part states; `part` has its own."""
-        return f"{part.key}-{self.codec}"
+        """Write the files of a part, unless it is finished, here or in the result before, and return its receipt."""
+        key = f"{part.key}-{self.codec}"  # `part` has its own
+        self.places.keep(key, part.number)
+        return receipts.once(self.places.receipt(part.number), key, lambda: self._write(part))
 
     def _write(self, part: Part) -> dict[str, Any]:
         ledgers = self.ledgers(part)
@@ -120,54 +113,22 @@ def write_shard(
 
 
 def seal(
-    docs: Dataset, work: Work[Dataset], context: Context, codec: str, *, label: str, saved: Sequence[str] = (),
-    fits: Sequence[dict[str, Any]] = (), earlier: Sequence[Stats] = (), unread: Sequence[Unread] = (),
-    searches: Sequence[Search] = (),
-) -> Dataset:  # fmt: skip
+    docs: Dataset, work: Work[Dataset], context: Context, account: Account, *, codec: str, label: str
+) -> Dataset:
     """Write the documents of `docs`, their tables and receipts, and commit them as the result of `work`; return it.
 
-    codec: Parquet compression, lz4 for saved steps, zstd for results. label: title of the progress bar. saved: folders
-    of saved inputs of Estimators. fits: the facts of each Estimator. earlier: statistics of the earlier passes. unread:
-    files that they could not read. searches: for private strings in the folder.
-
-    Raises Leak, before the result changes, if a search finds a private string that may not stay.
+    account: what the passes before did. codec: Parquet compression, lz4 for saved steps, zstd for results. label: title
+    of the progress bar.
     """
-    listed = _listed_rows(docs, unread)
-    made, rows = _written(docs, work, context, codec, listed, label)
-    manifest = _manifest(docs, work, made, earlier, _unread_table(work.files, [*listed, *rows]))
-    manifest = replace(manifest, saved=list(saved), fits=list(fits))
-    for search in () if context.trial else searches:
-        written = Strings(MANIFEST, CELL, list(json_strings(orjson.dumps(manifest.record()))))
-        left = audit(work.out, search, context, also=[written], skip=work.stale(manifest))
-        if left:
-            which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
-            log.warning(which, len(left), work.out)
-    return work.commit(manifest)
-
-
-def _written(
-    docs: Dataset, work: Work[Dataset], context: Context, codec: str, listed: Sequence[Unread], label: str
-) -> tuple[list[Receipt], list[Unread]]:
-    """Write the files of all parts; return their receipts, and the files that could not be read."""
-    places = work.files
-    task = Seal(places, codec, context.trial.ledgers) if context.trial else Seal(places, codec)
-    tasks, made, rows = docs.tasks, list[Receipt](), list[Unread]()
-    work.keep([task.done_key(part) for part in tasks])
-    try:
-        for record in context.map(task, tasks, label):
-            made.append(Receipt.of(record, places.receipt(len(made))))
-            rows += [Unread(*row) for row in made[-1].unread]
-            check_unread(rows, docs.max_bad_files)
-        check_unread(rows, docs.max_bad_files, sum(map(_docs_read, made)) if rows else None)
-    except ReadError as e:
-        if e.path is not None and not n_hidden(docs.stages):
-            _unread_table(places, [*listed, *rows, unread_of(e, e.path)])
-        raise
-    if len(made) != len(docs.parts):
-        runner = context.runner
-        msg = f"{runner!r} returned {len(made)} results of {len(docs.parts)} tasks; map must yield one result per item"
-        raise PlanError(msg)
-    return made, rows
+    task = Seal(work.files, codec, context.trial.ledgers) if context.trial else Seal(work.files, codec)
+    made = list[Receipt]()
+    with listing(docs.max_bad_files, work.files, account.unread, names=not n_hidden(docs.stages)) as rows:
+        for record in context.map(task, docs.tasks, label):
+            made.append(Receipt.of(record, work.out))
+            rows.add(made[-1].unread)
+        rows.close(sum(map(_docs_read, made)))
+    manifest = account.manifest(docs, made, work.recipe, work.origin, rows.table)
+    return work.commit(manifest, () if context.trial else account.searches, context)
 
 
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
@@ -226,68 +187,6 @@ def _digest(digest: Any, batch: Batch) -> None:
             digest.update(repr(plain.to_pylist()).encode())
 
 
-def _listed_rows(docs: Dataset, earlier: Sequence[Unread]) -> list[Unread]:
-    """Return the files that were not read: those left out when `docs` was made, and those of `earlier` passes."""
-    listed = [*docs.left_out, *earlier]
-    return without_names(listed) if n_hidden(docs.stages) else listed
-
-
 def _docs_read(receipt: Receipt) -> int:
     """Return the number of documents that the reader of a part returned, as stated in its receipt (work record)."""
     return sum(stage.docs_out for stage in Stats.from_json(receipt.stats) if stage.name == READ)
-
-
-def _unread_table(places: Staging, rows: Sequence[Unread]) -> UnreadTable | None:
-    """Write the table of files that were not read; return its entry for the manifest, None if there are none."""
-    return write_unread(places.home, numbered(UNREAD, places.generation), rows)
-
-
-def _manifest(
-    docs: Dataset, work: Work[Dataset], made: Sequence[Receipt], earlier: Sequence[Stats], unread: UnreadTable | None
-) -> Manifest:
-    """Return the manifest, which describes a complete Dataset, without what the Estimators stated.
-
-    made: the receipt of each part. earlier: statistics of the passes that saved the inputs of Estimators. The manifest
-    does not depend on the time, the paths of this machine, or the workers.
-    """
-    shards, columns = list[Shard](), [[f.name, str(f.type)] for f in B.SCHEMA]
-    for receipt in made:
-        stored = {one.name.rpartition("../")[2]: one for one in receipt.files}
-        tables = {name.partition("/")[0]: name for name in stored}
-        for one in receipt.shards:
-            shards.append(Shard(
-                name=one.name, docs=one.docs, bytes=one.bytes, last_id=one.last_id, content=one.content,
-                size=stored[one.name].size, hash=stored[one.name].hash, drops=tables[DROPS], cuts=tables.get(CUTS),
-            ))  # fmt: skip
-    if shards:
-        columns = made[0].shards[0].columns
-    stats = Stats([stage for stats in earlier for stage in stats])
-    stats.stages += Stats.sum(Stats.from_json(receipt.stats) for receipt in made).stages
-    last = max((shard.last_id for shard in shards if shard.last_id is not None), default=0)
-    origin = numbered(ORIGIN, work.recipe.generation) if files.exists(work.unfinished.path(ORIGIN)) else None
-    stated = {f.name: getattr(work.recipe, f.name) for f in fields(work.recipe) if f.name != "private"}
-    return Manifest(
-        **stated,
-        docs=sum(shard.docs for shard in shards),
-        bytes=sum(shard.bytes for shard in shards),
-        content=xxhash.xxh3_128_hexdigest("".join(shard.content for shard in shards).encode()),
-        columns=columns,
-        last_file=max(B.split_id(last)[0], *(p.file for part in docs.parts for p in part.slices), 0),
-        inputs=_inputs(docs, hidden=n_hidden(docs.stages) > 0),
-        shards=tuple(shards),
-        stats=stats.to_json(),
-        unread=unread,
-        origin=origin,
-        made_with={"python": platform.python_version_tuple()[:2], "pyarrow": pa.__version__},
-    )
-
-
-def _inputs(docs: Dataset, *, hidden: bool) -> list[dict[str, Any]]:
-    """Return the input files by number, or what was added to the file numbers of sealed Datasets."""
-    found: dict[tuple[int, str], dict[str, Any]] = {}
-    for part in docs.parts:
-        kind = "offset" if isinstance(part.reader, Sealed) else "file"
-        for piece in part.slices:
-            name, source = (HIDDEN, HIDDEN) if hidden else (files.name_of(piece.url), piece.source)
-            found.setdefault((piece.file, name), {kind: piece.file, "name": name, "source": source})
-    return list(found.values())

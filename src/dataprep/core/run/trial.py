@@ -56,7 +56,7 @@ class Trial:
 
     Files inside the folder `out`, which earlier steps of the trial wrote, are read whole. ledgers: called for each Part
     (one task's input) in place of `Part.ledgers`. inputs: the inputs that were sampled so far. reserved: the memory
-    that stages reserved so far.
+    that stages reserved so far. passes: the label of each pass over documents so far.
     """
 
     out: str
@@ -64,6 +64,7 @@ class Trial:
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
     inputs: list[Sampled] = field(default_factory=list)
     reserved: list[Reserved] = field(default_factory=list)
+    passes: list[str] = field(default_factory=list)
 
     @property
     def share(self) -> float:

@@ -1,8 +1,7 @@
-"""Worker processes of the Runner Local: pools of them, their limits of memory and time, and why they ended."""
+"""Worker processes of a Runner Local: their start and end, their limits of memory and time, and why they ended."""
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import multiprocessing
 import os
@@ -10,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +20,8 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.store.stopping import at_stop, stop
 
+from ..model import process as this_process
+
 GRACE = 1.0  # seconds in which a worker that is told to end may remove temporary files
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
 GUARD = (
@@ -28,14 +30,11 @@ GUARD = (
 )
 POLL = 0.1  # seconds between two looks at the memory of workers
 TIMED = hasattr(signal, "setitimer")  # not on Windows
-_POOLS: dict[int, Pool] = {}
-_reading: Any = None  # in a worker: the index of the slice that it reads, which the parent sees
-_timeout = 0.0  # in a worker: seconds for each file
 
 
 @dataclass
 class Pool:
-    """Worker processes that are kept between tasks.
+    """Worker processes that are kept between tasks; they end when nobody refers to the pool.
 
     reading: index of the slice that a worker began last. over: ids of processes that were ended for their memory.
     """
@@ -44,25 +43,106 @@ class Pool:
     reading: Any
     over: set[int] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.executor.shutdown, wait=False, cancel_futures=True)
+
     @property
     def processes(self) -> list[Any]:
         """The processes of the pool."""
         return list((getattr(self.executor, "_processes", None) or {}).values())
 
 
-def pool_of(workers: int) -> Pool:
-    """Return the pool of this size; it is kept, since a new process takes a second for imports."""
-    if workers not in _POOLS:
-        spawn = multiprocessing.get_context("spawn")
-        reading = spawn.Value(ctypes.c_int64, -1, lock=False)
-        _POOLS[workers] = Pool(ProcessPoolExecutor(workers, spawn, initializer=_begin, initargs=(reading,)), reading)
-    return _POOLS[workers]
+class Workers:
+    """The worker processes of one Runner: they start with its first task, and end with the Runner or the program.
+
+    A copy that is made for another process starts processes of its own.
+    """
+
+    def __init__(self) -> None:
+        self.pool: Pool | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Workers, ()
+
+    def started(self, n: int) -> Pool:
+        """Return the pool, of `n` processes; it is kept, since a new process takes a second for imports."""
+        if self.pool is None:
+            at_stop(self)
+            spawn = multiprocessing.get_context("spawn")
+            reading = spawn.Value(ctypes.c_int64, -1, lock=False)
+            self.pool = Pool(ProcessPoolExecutor(n, spawn, initializer=_begin, initargs=(reading,)), reading)
+        return self.pool
+
+    @contextmanager
+    def within(self, n_bytes: int) -> Iterator[None]:
+        """In the `with` block, end the largest worker whenever all together have over `n_bytes`.
+
+        Memory that only repeats files is not counted. Only Linux states the memory of a process; elsewhere, nothing is
+        done.
+        """
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(POLL):
+                pool = self.pool
+                sizes = {process.pid: _anonymous(process.pid) for process in (pool.processes if pool else ())}
+                if pool and sum(sizes.values()) > n_bytes:
+                    largest = max(sizes, key=sizes.__getitem__)
+                    pool.over.add(largest)
+                    try:
+                        os.kill(largest, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pool.over.discard(largest)
+
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+
+    def remove_broken(self) -> tuple[str, int]:
+        """Forget processes of which one ended; return why, "time", "memory" or a signal, and the slice that was read.
+
+        Raises PlanError if workers ended because the script has no main guard.
+        """
+        pool, self.pool = self.pool, None
+        if pool is None:  # `stop` was called while they worked
+            return "SIGTERM", -1
+        processes = pool.processes
+        ends = time.monotonic() + 5
+        for process in processes:
+            process.join(5)
+            while process.exitcode is None and time.monotonic() < ends:  # the thread of the pool takes it first
+                time.sleep(0.001)
+        pool.executor.shutdown(wait=False, cancel_futures=True)
+        if any(process.exitcode == UNGUARDED for process in processes):
+            raise PlanError(GUARD) from None  # the broken pool is what the sentence explains
+        codes = {process.exitcode for process in processes}
+        if TIMED and -signal.SIGALRM in codes:
+            return "time", pool.reading.value
+        if any(process.pid in pool.over for process in processes):
+            return "memory", pool.reading.value
+        signals = [signal.Signals(-code).name for code in codes if code and code < 0 and -code != signal.SIGTERM]
+        return min(signals, default="SIGTERM"), pool.reading.value
+
+    def stop(self) -> None:
+        """End the processes, if there are any; they have one second to remove their temporary files."""
+        pool, self.pool = self.pool, None
+        processes = [] if pool is None else pool.processes
+        for process in processes:
+            process.terminate()
+        ends = time.monotonic() + GRACE
+        for process in processes:
+            process.join(max(0.0, ends - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+        if pool is not None:
+            pool.executor.shutdown(wait=False, cancel_futures=True)
 
 
 def _begin(reading: Any) -> None:
     """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files."""
-    global _reading  # noqa: PLW0603 - of this process
-    _reading = reading
+    this_process.begin(reading)
     signal.signal(signal.SIGTERM, stop)
     parent = multiprocessing.parent_process()
 
@@ -72,59 +152,6 @@ def _begin(reading: Any) -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-@contextmanager
-def timed(seconds: float | None) -> Iterator[None]:
-    """End this process by SIGALRM if the `with` block, or one file in it, takes longer than `seconds` (None: never).
-
-    The kernel ends it, so that code which never returns to Python is ended, too.
-    """
-    global _timeout  # noqa: PLW0603 - of this process
-    _timeout = seconds or 0.0
-    begin_slice(-1)
-    try:
-        yield
-    finally:
-        if _timeout:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        _timeout = 0.0
-
-
-def begin_slice(index: int) -> None:
-    """Note that this process begins to read slice `index` of its Part; the time limit begins anew."""
-    if _reading is not None:
-        _reading.value = index
-    if _timeout:
-        signal.setitimer(signal.ITIMER_REAL, _timeout)
-
-
-@contextmanager
-def within(workers: int, n_bytes: int) -> Iterator[None]:
-    """In the `with` block, end the largest worker whenever all workers of a pool together have over `n_bytes`.
-
-    Memory that only repeats files is not counted. Only Linux states the memory of a process; elsewhere, nothing is
-    done.
-    """
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(POLL):
-            pool = _POOLS.get(workers)
-            sizes = {process.pid: _anonymous(process.pid) for process in (pool.processes if pool else ())}
-            if pool and sum(sizes.values()) > n_bytes:
-                largest = max(sizes, key=sizes.__getitem__)
-                pool.over.add(largest)
-                try:
-                    os.kill(largest, signal.SIGKILL)
-                except ProcessLookupError:
-                    pool.over.discard(largest)
-
-    threading.Thread(target=watch, daemon=True).start()
-    try:
-        yield
-    finally:
-        done.set()
 
 
 def _anonymous(pid: int) -> int:
@@ -137,55 +164,8 @@ def _anonymous(pid: int) -> int:
     return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
-def remove_broken(workers: int) -> tuple[str, int]:
-    """Remove a pool of which a worker ended; return why, "time", "memory" or a signal, and the slice that was read.
-
-    Raises PlanError if workers ended because the script has no main guard.
-    """
-    pool = _POOLS.pop(workers)
-    processes = pool.processes
-    ends = time.monotonic() + 5
-    for process in processes:
-        process.join(5)
-        while process.exitcode is None and time.monotonic() < ends:  # the thread of the pool takes it first
-            time.sleep(0.001)
-    pool.executor.shutdown(wait=False, cancel_futures=True)
-    if any(process.exitcode == UNGUARDED for process in processes):
-        raise PlanError(GUARD) from None  # the broken pool is what the sentence explains
-    codes = {process.exitcode for process in processes}
-    if TIMED and -signal.SIGALRM in codes:
-        return "time", pool.reading.value
-    if any(process.pid in pool.over for process in processes):
-        return "memory", pool.reading.value
-    signals = [signal.Signals(-code).name for code in codes if code and code < 0 and -code != signal.SIGTERM]
-    return min(signals, default="SIGTERM"), pool.reading.value
-
-
 def guard() -> None:
     """End this process if it is a worker that runs the script again, since `if __name__ == '__main__'` is missing."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.stderr.flush()
         os._exit(UNGUARDED)
-
-
-@at_stop
-def stop_workers() -> None:
-    """End the worker processes of this process; they have one second to remove their temporary files."""
-    pools = list(_POOLS.values())
-    _POOLS.clear()
-    processes = [process for pool in pools for process in pool.processes]
-    for process in processes:
-        process.terminate()
-    ends = time.monotonic() + GRACE
-    for process in processes:
-        process.join(max(0.0, ends - time.monotonic()))
-        if process.is_alive():
-            process.kill()
-    for pool in pools:
-        pool.executor.shutdown(wait=False, cancel_futures=True)
-
-
-@atexit.register
-def _close_pools() -> None:
-    for pool in _POOLS.values():
-        pool.executor.shutdown(wait=False, cancel_futures=True)

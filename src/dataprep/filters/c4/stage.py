@@ -117,8 +117,7 @@ class C4(Stage):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all rules, whether set by a preset or not."""
-        own = {} if self.words == "blanks" else {"words": self.words}
-        return (self.VERSION, {name: getattr(self, name) for name in _PUBLISHED} | own)
+        return {name: getattr(self, name) for name in (*_PUBLISHED, "words")}
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches with cleaned pages, without the pages that a rule drops; count lines by rule."""

@@ -133,7 +133,7 @@ class Language(ScoredFilter):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the model's content (not its path), codes, other parameters."""
-        return (self.VERSION, sorted(set(self.keep)), self.measure, self.min_score, self.mixed)
+        return (sorted(set(self.keep)), self.measure, self.min_score, self.mixed)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents in the languages to keep, with the language columns; drop the others."""

@@ -90,7 +90,7 @@ class Quality(ScoredFilter):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the model's content (not its path), label, `max_bytes`, range."""
-        return (self.VERSION, self.measure, self._range)
+        return (self.measure, self._range)
 
     def warm(self) -> None:
         """Load the model, before workers start."""

@@ -194,11 +194,11 @@ class Gopher(ScoredFilter):
         """The values that decide the scores: the lists of stop words, and the bullets."""
         own = (self.stop_words,) if self.stop_words else ()
         lists = (*(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own)
-        return lists, self.bullets, {"dclm": "dclm, segments"}.get(self._counted, self._counted), self.words
+        return lists, self.bullets, self._counted, self.words
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""
-        return self.VERSION, self.measure, [getattr(self, rule.parameter) for rule in RULES]
+        return self.measure, [getattr(self, rule.parameter) for rule in RULES]
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return a column for each score that the rules use, by name, with a value per text."""

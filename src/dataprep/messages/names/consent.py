@@ -87,7 +87,7 @@ class Consent(Estimator):
     def recipe(self) -> Any:
         """Return the values that identify this stage: the names themselves, not the path of the list."""
         numbers = sorted({(phone(one), is_abroad(one)) for one in self.phones})
-        return self.VERSION, self.allowed is None, sorted(map(repr, self.listed)), numbers
+        return self.allowed is None, sorted(map(repr, self.listed)), numbers
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:  # noqa: ARG002 - writes nothing
         """Check that each listed name is an author's in `docs`; return the stage that drops the messages.

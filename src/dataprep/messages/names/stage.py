@@ -151,7 +151,7 @@ class Pseudonyms(Estimator):
         """Return the values that identify this stage: all parameters but the secret key and paths of files."""
         known = self.fingerprint, self.consent, self.more, self.people.persons
         exports = None if self.exports is None else self.exports.key
-        return (self.VERSION, *known, *self._settings, self.digits, self.form, exports)
+        return (*known, *self._settings, self.digits, self.form, exports)
 
     @property
     def _settings(self) -> tuple[Any, ...]:

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.output.commit import Staging, Work
+from dataprep.core.output.commit import Work
+from dataprep.core.output.staging import Staging
 from dataprep.core.output.state import MixedFolder, Origin, TokenizerFile, TokenShard
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import CorruptShard, PlanError, redacted

@@ -126,7 +126,6 @@ def _encode(
     docs: Dataset, tok: Tokenizer, work: Work[Shards], layout: ShardLayout, run: Runner, dropped: Ids
 ) -> Shards:
     """Write the shards without the documents `dropped`, and make them the result of `work`."""
-    forget_list.write_if_new(work.out, dropped)
     if len(dropped):
         listed = files.join(work.out, FORGET_LIST)
         docs = docs.of(replace_(part, forgotten=listed) for part in docs.parts)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from dataprep.core.model.batch import POSITION_BITS, Ids
+from dataprep.core.model.batch import Ids
 from dataprep.core.output import forget_list
 from dataprep.core.output.commit import Output, Wanted, Work
 from dataprep.core.output.layout import ORIGIN, Folder, folder_url, numbered
@@ -69,7 +69,7 @@ def begin(
     wanted = Wanted(
         recipe=Recipe(kind=TOKENS, key=recipe, forgotten=forget_list.digest(dropped), stages=[stage]),
         origin=origin,
-        forgotten=frozenset((dropped >> POSITION_BITS).tolist()),
+        forgotten=dropped,
         private=private,
         again=again,
     )

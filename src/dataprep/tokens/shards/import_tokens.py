@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core.output.commit import Staging
+from dataprep.core.output.staging import Staging
 from dataprep.core.output.state import TokenShard
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files, hashes

@@ -1,0 +1,59 @@
+"""State of this process: the slice that it reads as a worker, its limit of time, and the objects that it keeps.
+
+No other module in `core/` has state: a worker process does one task at a time, and what it keeps, such as a model, is
+too large to come with each task.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_reading: Any = None  # the index of the slice that is read, which the parent sees
+_timeout = 0.0  # seconds for each file
+_kept: dict[Hashable, Any] = {}
+_LOCK = threading.RLock()  # what makes an object may use another one
+
+
+def begin(reading: Any) -> None:
+    """Make this process a worker; reading: the place in shared memory where its parent sees what it reads."""
+    global _reading  # noqa: PLW0603 - of this process
+    _reading = reading
+
+
+@contextmanager
+def timed(seconds: float | None) -> Iterator[None]:
+    """End this process by SIGALRM if the `with` block, or one file in it, takes longer than `seconds` (None: never).
+
+    The kernel ends it, so that code which never returns to Python is ended, too.
+    """
+    global _timeout  # noqa: PLW0603 - of this process
+    _timeout = seconds or 0.0
+    begin_slice(-1)
+    try:
+        yield
+    finally:
+        if _timeout:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        _timeout = 0.0
+
+
+def begin_slice(index: int) -> None:
+    """Note that this process begins to read slice `index` of its Part; the time limit begins anew."""
+    if _reading is not None:
+        _reading.value = index
+    if _timeout:
+        signal.setitimer(signal.ITIMER_REAL, _timeout)
+
+
+def kept(name: Hashable, make: Callable[[], T]) -> T:
+    """Return the object of this name that this process keeps until it ends; the first call makes it, by `make`."""
+    with _LOCK:
+        if name not in _kept:
+            _kept[name] = make()
+        return _kept[name]  # type: ignore[no-any-return]

@@ -1,0 +1,96 @@
+"""Everything with which your own reader, stage, estimator or runner is written; docs/stages.md shows how.
+
+>>> from dataprep import extend
+>>> batch = extend.make([extend.doc_id(0, 7)], ["A text"], source="mine")
+
+Names that are not here, and not in `dataprep` itself, may change in every release.
+"""
+
+from __future__ import annotations
+
+from .core.model.batch import (
+    MAX_BYTES,
+    MAX_ROWS,
+    POSITION_BITS,
+    Batch,
+    Ids,
+    buffers,
+    doc_id,
+    ids,
+    lengths,
+    make,
+    parse_id,
+    show_id,
+    split_id,
+    strings,
+    with_column,
+)
+from .core.model.dataset import Dataset
+from .core.model.estimator import Estimator
+from .core.model.ledger import Ledger
+from .core.model.part import Part
+from .core.model.reader import Reader, Slice
+from .core.model.resource import Resource
+from .core.model.score import Score, ScoredFilter
+from .core.model.stage import Filter, Map, Stage, drop_rows
+from .core.model.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
+from .core.model.verdict import CutSpans, DropIds, Verdict
+from .core.run.passes import Pass, table_once
+from .core.run.runner import Local, Runner, Serial
+from .errors import DataprepError, PlanError, ReadError
+from .read.formats import register
+from .store.files import atomic, content_hash, join, open_arrow, open_read
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_ROWS",
+    "NOBODY",
+    "POSITION_BITS",
+    "SPAN",
+    "SPANS",
+    "VERDICTS",
+    "Batch",
+    "CutSpans",
+    "DataprepError",
+    "Dataset",
+    "DropIds",
+    "Estimator",
+    "Filter",
+    "Ids",
+    "Ledger",
+    "Local",
+    "Map",
+    "Part",
+    "Pass",
+    "PlanError",
+    "ReadError",
+    "Reader",
+    "Resource",
+    "Runner",
+    "Score",
+    "ScoredFilter",
+    "Serial",
+    "Slice",
+    "Stage",
+    "Verdict",
+    "atomic",
+    "buffers",
+    "content_hash",
+    "doc_id",
+    "drop_rows",
+    "ids",
+    "join",
+    "lengths",
+    "make",
+    "open_arrow",
+    "open_read",
+    "parse_id",
+    "register",
+    "show_id",
+    "split_id",
+    "strings",
+    "table_once",
+    "with_column",
+    "write_spans",
+    "write_verdicts",
+]
