@@ -85,7 +85,7 @@ def test_errors_name_options(command, said, printed):
         (["inspect", "NOTES"], 1, "holds no sealed Dataset (it is a file); "),
         (["inspect", "RUN/none"], 1, "holds no sealed Dataset (it does not exist); "),
         (["inspect", "SHARDS"], 1, "holds no sealed Dataset (it holds token shards); "),
-        (["inspect", "FAKE"], 1, "manifest.json lacks docs, bytes, columns, shards, last_file: "),
+        (["inspect", "FAKE"], 1, "manifest.json is not what dataprep wrote: it lacks key, docs, "),
         (["inspect", "LIST"], 1, "run.json does not list the steps of a run: "),
         (["inspect", "http://127.0.0.1:9/x"], 75, "127.0.0.1"),
         (["inspect", "foo://x"], 1, "foo"),

@@ -18,7 +18,7 @@ import dataprep as dp
 from dataprep import cli
 from dataprep.read import parts
 from dataprep.store import stopping
-from laws import dataset_of
+from laws import Stops, dataset_of
 
 PIPELINE = """
 import os, signal, time
@@ -124,10 +124,10 @@ def test_the_finished_parts_are_counted(tmp_path, monkeypatch):
     """The sentence says how many parts need not be made again; without a folder, that nothing was saved."""
     monkeypatch.setattr(stopping, "_folders", [])
     assert cli._stopped() == "stopped; nothing was saved"
-    out = dp.Pipeline().run(dataset_of(tmp_path, ["a", "b"], parts=2), str(tmp_path / "out")).url
+    out = str(tmp_path / "out")
     with pytest.raises(KeyboardInterrupt), stopping.clean_end(out):
-        raise KeyboardInterrupt
-    assert cli._stopped() == f"stopped; finished work is kept in {out} (2 parts), and the same command resumes"
+        dp.Pipeline().run(dataset_of(tmp_path, ["a", "b"], parts=2), out, Stops(at="write"))
+    assert cli._stopped() == f"stopped; finished work is kept in {out} (1 part), and the same command resumes"
 
 
 def test_a_handler_of_the_program_is_kept():

@@ -43,7 +43,7 @@ def node(tmp_path):
         "steps/01-MinHash-0123abcd/spans.json", "steps/01-MinHash-0123abcd/bands/b-0.spill",
         "steps/01-MinHash-0123abcd/input/manifest.json", "steps/notes/deep/x", "index/suffixes.sa",
         "drops/part-00000.parquet")  # fmt: skip
-    return Relative(str(home), DATASET)
+    return stated.relative(home, key="k0")
 
 
 def test_work_files_go_and_verdicts_stay(node, tmp_path) -> None:
