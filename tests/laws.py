@@ -7,8 +7,9 @@ import itertools
 import json
 import os
 import pickle
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cloudpickle
 import numpy as np
@@ -23,6 +24,8 @@ from dataprep.core.model.reader import Reader, Slice
 from dataprep.core.run.runner import Local, Serial
 from dataprep.store import files
 from dataprep.store.key import key
+from dataprep.tokens.shards.shard import Shards
+from dataprep.tokens.shards.verify import verify_shards
 
 TWO = Local(2)  # whose processes all tests share
 
@@ -150,6 +153,39 @@ def same_bytes(one, other) -> None:
     assert left == right
     different = [f for f in left if not filecmp.cmp(os.path.join(one, f), os.path.join(other, f), shallow=False)]
     assert different == []
+
+
+def same_shards(one, other) -> None:
+    """Two folders of token shards hold the same documents in files with the same bytes, whatever their generations."""
+    found = [Shards.open(folder) for folder in (one, other)]
+    entries = [[(s.first_name, replace(s, name="")) for s in shards.shards] for shards in found]
+    assert entries[0] == entries[1]
+    assert found[0].root == found[1].root
+    assert [verify_shards(folder) for folder in (one, other)] == [[], []]
+
+
+def same_result(one, other) -> None:
+    """Two folders hold the same result, although one replaced another: all but generations, steps and what was set aside."""
+    left, right = (_result(str(d)) for d in (one, other))
+    assert sorted(left) == sorted(right)
+    assert [name for name in left if left[name] != right[name]] == []
+
+
+def _result(folder) -> dict[str, object]:
+    """The content of each file of a result by its path, both without generations."""
+    found = {}
+    for name in _files(folder):
+        if not re.match(r"_replaced/|steps/|origin|index/|report", name):
+            with open(os.path.join(folder, name), "rb") as f:
+                data = f.read()
+            if name.endswith(".json"):
+                record = json.loads(data)
+                data = re.sub(r"\.g\d+\b", "", json.dumps({k: v for k, v in record.items() if k not in VARYING}))
+            found[re.sub(r"\.g\d+\b", "", name)] = data
+    return found
+
+
+VARYING = ("checksum", "generation", "private", "origin")
 
 
 def _files(folder) -> Iterator[str]:

@@ -72,7 +72,7 @@ def in_memory():
             memmaps=lambda: files,
             masks=lambda: learned,
             ends=lambda i: ends[i],
-            shards=[{"tokens": n} for n in sizes],
+            shards=[SimpleNamespace(tokens=n) for n in sizes],
             split_name=name,
             path=Path("memory"),
             dtype=np.dtype(dtype),

@@ -19,9 +19,10 @@ class Wall:
             raise ImportError(f"{name} is not on the training machine")
         names = ("atomic", "checksum", "failure", "lease", "stopping", "splitmix")
         store = (f"dataprep.store.{name}" for name in names)
+        state = ("dataprep.core", "dataprep.core.output", "dataprep.core.output.state")
         ours = ("dataprep.train", "dataprep.errors", *store)
         if name.startswith("dataprep.") and not name.startswith(ours):
-            if name not in {"dataprep.store", "dataprep.tokens"} | readers:
+            if name not in {"dataprep.store", "dataprep.tokens", *state} | readers:
                 raise ImportError(f"the trainer must not import {name}")
 sys.meta_path.insert(0, Wall())
 """

@@ -122,12 +122,12 @@ def _number(shards: Any, doc: int, shard: str | None) -> int:
     """Return the number of the document that the options name."""
     first, n = 0, len(shards)
     if shard is not None:
-        names = [s["name"] for s in shards.shards]
+        names = [s.name for s in shards.shards]
         if shard not in names:
             msg = f"--shard {shard} must be one of {', '.join(names[:10])}{' ...' if len(names) > 10 else ''}"
             raise PlanError(msg)
-        first = sum(s["documents"] for s in shards.shards[: names.index(shard)])
-        n = shards.shards[names.index(shard)]["documents"]
+        first = sum(s.documents for s in shards.shards[: names.index(shard)])
+        n = shards.shards[names.index(shard)].documents
     if not -n <= doc < n:
         msg = f"--doc {doc} must be from 0 to {n - 1:,}, or negative to count from the end"
         raise PlanError(msg)
@@ -138,7 +138,7 @@ def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
     at = shards.provenance(k)
     ids = shards.document(k)
     shown = ids[:most].tolist()
-    i = next(i for i, s in enumerate(shards.shards) if s["name"] == at.shard)
+    i = next(i for i, s in enumerate(shards.shards) if s.name == at.shard)
     mask = shards.masks()[i]
     learned = [True] * len(shown) if mask is None else [bool(m) for m in mask[at.start : at.start + len(shown)]]
     head = f"document {k:,}  id {show_id(at.id)}  {at.source}  {at.split}  {at.shard}[{at.start:,}:{at.stop:,}]"

@@ -20,7 +20,6 @@ from dataprep.core.output.layout import RECIPE, REPLACED, UNFINISHED, Folder
 from dataprep.core.output.state import Recipe, TokenShard
 from dataprep.store import files
 from dataprep.tokens.shards.folder import SHARD_FILE
-from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.writer import Writer, copy_ranges, save_manifest
 
@@ -69,7 +68,7 @@ def remove_chunks(path: str) -> None:
 
 def _hits(shards: Shards, number: int, ids_by_source: Mapping[str | None, Ids]) -> npt.NDArray[np.bool_]:
     """Return which documents of a shard are to be removed, bool[n]."""
-    table = read_docs(shards, number, ["id", "source"])
+    table = shards.docs(number, ["id", "source"])
     found = np.zeros(len(table), bool)
     for source, ids in ids_by_source.items():
         hit = np.isin(table["id"].to_numpy(), ids)
@@ -84,7 +83,7 @@ def _rewritten(shards: Shards, number: int, drop: npt.NDArray[np.bool_], generat
     """Write a shard without the documents, under the name of its generation; return its entry for the manifest."""
     old = shards.shards[number]
     sizes = shards.token_bytes
-    table = read_docs(shards, number, ["id", "source"])
+    table = shards.docs(number, ["id", "source"])
     at = int(old.first_name.rpartition("-")[2])
     with Writer(shards.path, old.split, at, dtype=shards.manifest.dtype, generation=generation) as shard:
         for start, stop, first, last in _kept_ranges(shards.ends(number), drop):

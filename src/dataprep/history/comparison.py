@@ -206,7 +206,7 @@ def _add_tokens(found: Comparison) -> None:
     if None in shards:
         return
     found.has_tokens = True
-    if shards[0].manifest.tokenizer != shards[1].manifest.tokenizer:  # type: ignore[union-attr]
+    if shards[0].tokenizer_hash != shards[1].tokenizer_hash:  # type: ignore[union-attr]
         found.warnings.append("the two were encoded by different tokenizers: their tokens are not the same unit")
     for side, mine, other in ((found.lost, shards[0], found.b), (found.gained, shards[1], found.a)):
         for split in dict.fromkeys(s.split for s in mine.shards):  # type: ignore[union-attr]
@@ -229,7 +229,7 @@ def _shards_of(docs: Dataset) -> Shards | None:
 def _token_rows(shards: Shards, split: str) -> Iterator[B.Batch]:
     """Yield id, source and number of tokens of every document of a split."""
     for shard in shards.split(split).shards:
-        with files.open_arrow(str(shards.path / f"{shard.name}.docs.parquet")) as f, pq.ParquetFile(f) as parquet:
+        with files.open_arrow(str(shards.file(f"{shard.name}.docs.parquet"))) as f, pq.ParquetFile(f) as parquet:
             for batch in parquet.iter_batches():
                 n = pc.add(pc.subtract(batch.column("stop"), batch.column("start")), 1).cast(pa.int64())
                 columns = {"id": batch.column("id"), "source": batch.column("source"), "tokens": n}

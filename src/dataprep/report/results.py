@@ -134,7 +134,7 @@ def recipe(summary: RunSummary) -> str:
         )
     if summary.tokens is not None:
         shards = summary.tokens.manifest
-        key, tokenizer = text(shards.recipe), text(shards.tokenizer and shards.tokenizer.hash)
+        key, tokenizer = text(shards.recipe), text(summary.tokens.tokenizer_hash)
         note = f"split {text(shards.split)}<br>key <code>{key}</code> tokenizer <code>{tokenizer}</code>"
         steps.append(f'<div class="step"><h3>token shards</h3><p class="note">{note}</p></div>')
     rows = [("dataprep", __version__), *_made_with(summary), *_seeds(summary)]

@@ -41,7 +41,7 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, need
 from dataprep.store import files
 from dataprep.store.key import key as key_of
 
-from .shard import SHARD_BYTES, SHARDS, SUFFIXES, Shard, SortSuffixes, Unsorted, WriteTexts
+from .shard import SHARD_BYTES, SHARDS, SUFFIXES, SortSuffixes, SuffixShard, Unsorted, WriteTexts
 
 VERSION = 1
 TRIES = 5  # to open a folder while it is replaced
@@ -109,7 +109,7 @@ class SuffixIndex:
 
     def __init__(self, url: str, manifest: IndexManifest) -> None:
         self.url, self.manifest = url, manifest
-        self.shards = [Shard(url, stated) for stated in manifest.shards]
+        self.shards = [SuffixShard(url, stated) for stated in manifest.shards]
 
     def __repr__(self) -> str:
         return f"SuffixIndex({self.manifest.docs:,} documents, {self.manifest.bytes:,} bytes in {self.url})"
@@ -315,7 +315,7 @@ def _query(text: str) -> bytes:
     return _encoded(text)
 
 
-def _hit(shard: Shard, at: int, match: str, size: int, context: int) -> Hit:
+def _hit(shard: SuffixShard, at: int, match: str, size: int, context: int) -> Hit:
     """Return the hit at an offset of a shard, with `context` characters (4 bytes each at most) around it."""
     if bytes(shard.text[at : at + size]) != match.encode():
         raise shard.damaged(SUFFIXES)

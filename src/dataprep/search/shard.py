@@ -157,7 +157,7 @@ class SortSuffixes(Pass[Unsorted]):
         return {"files": [url + ".sa"], "characters": n_chars}
 
 
-class Shard:
+class SuffixShard:
     """A shard of an index, to be searched; its files are mapped into memory, so a search reads only what it needs."""
 
     def __init__(self, folder: str, stated: IndexShard) -> None:

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.errors import PlanError
-from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
 from dataprep.train import TrainConfig
 from dataprep.train.checkpoint import tokenizer_key
@@ -132,7 +131,7 @@ def labels_of(side: Shards, by: str, docs: Dataset | str | None) -> tuple[npt.ND
     by, docs: as in `evaluate_model`. Raises PlanError if a document is not in `docs`.
     """
     path = str(side.path)
-    own = pa.concat_tables(read_docs(side, i, ["id", SOURCE]) for i in range(len(side.shards)))
+    own = pa.concat_tables(side.docs(i, ["id", SOURCE]) for i in range(len(side.shards)))
     column = own[SOURCE] if by == SOURCE else _column(own, by, docs, path)
     made = pc.dictionary_encode(pc.fill_null(column, UNKNOWN)).combine_chunks()
     made = made.chunk(0) if isinstance(made, pa.ChunkedArray) else made

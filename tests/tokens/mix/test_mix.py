@@ -110,7 +110,7 @@ def test_a_source_of_other_content(two, tmp_path, caplog):
     mix.write(two, out)
     assert caplog.messages == ["1 of 2 input files changed since the last run: chat; writing the mixture again"]
     mix.write(two, tmp_path / "fresh")
-    laws.same_bytes(out, tmp_path / "fresh")
+    laws.same_shards(out, tmp_path / "fresh")
 
 
 def test_same_bytes_whoever_works_and_again(two, tmp_path):

@@ -18,8 +18,8 @@ from dataprep.tokens.mix.write_mixture import _order
 
 def sources(**tokens):
     """Sources of so many tokens; each has a recipe but `none`."""
-    recipe = {name: {} if name == "none" else {"recipe": f"recipe of {name}"} for name in tokens}
-    return [SimpleNamespace(name=n, tokens=k, shards=SimpleNamespace(manifest=recipe[n])) for n, k in tokens.items()]
+    stated = {name: SimpleNamespace(recipe=None if name == "none" else f"recipe of {name}") for name in tokens}
+    return [SimpleNamespace(name=n, tokens=k, shards=SimpleNamespace(manifest=stated[n])) for n, k in tokens.items()]
 
 
 FILLED = [  # available, weights, total, epochs, expected

@@ -30,11 +30,6 @@ def records(kind: Callable[[], type[R]], **options: Any) -> Any:
     return field(metadata={"of": kind}, **options)
 
 
-def nested(kind: Callable[[], type[R]], **options: Any) -> Any:
-    """Return a dataclass field that holds one record; `kind` returns its class."""
-    return field(metadata={"one": kind}, **options)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """Base class of records: a JSON object as a frozen dataclass. more: fields that this version does not know."""
@@ -195,7 +190,7 @@ class Manifest(Recipe):
     stats: list[dict[str, Any]] = field(default_factory=list)
     saved: list[str] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
-    unread: UnreadTable | None = nested(lambda: UnreadTable, default=None)  # noqa: RUF009 - a field
+    unread: UnreadTable | None = field(default=None, metadata={"one": lambda: UnreadTable})
     origin: str | None = None
     made_with: dict[str, Any] = field(default_factory=dict)
 
@@ -363,7 +358,7 @@ class TokenManifest(Record):
     format: int = FORMAT
     bytes_per_token: str | None = None
     bytes_per_token_hash: str | None = None
-    tokenizer: TokenizerFile | None = nested(lambda: TokenizerFile, default=None)  # noqa: RUF009 - a field
+    tokenizer: TokenizerFile | None = field(default=None, metadata={"one": lambda: TokenizerFile})
     recipe: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     split: dict[str, Any] = field(default_factory=dict)

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from dataprep.core.model.ledger import mix
 from dataprep.errors import PlanError
-from dataprep.tokens.shards.provenance import read_column
 from dataprep.tokens.shards.shard import Shards
 
 _PARTIAL = 0x4D495845  # second seed of the hashes that choose the documents of a partial epoch
@@ -47,7 +46,7 @@ class MixSource:
         """The indexes of the source's documents among all documents of the training split, int64[n]."""
         if self.only is None:
             return np.arange(len(self.train))
-        return np.flatnonzero(pc.equal(read_column(self.train, "source"), self.only).to_numpy())
+        return np.flatnonzero(pc.equal(self.train.column("source"), self.only).to_numpy())
 
     @cached_property
     def lengths(self) -> Numbers:
@@ -68,7 +67,7 @@ class MixSource:
         epochs, rest = divmod(wanted, self.tokens)
         chosen = np.zeros(len(self.docs), bool)
         if rest:
-            ids = read_column(self.train, "id").to_numpy()[self.docs]
+            ids = self.train.column("id").to_numpy()[self.docs]
             order = np.argsort(mix(mix(ids, seed), _PARTIAL), kind="stable")
             among = self.lengths[order]
             chosen[order[np.cumsum(among) - among / 2 <= rest]] = True  # by their middles: `rest` tokens on average
@@ -87,7 +86,7 @@ def sources_of(sources: Any) -> list[MixSource]:
         streams = [MixSource(str(name), _path(folder)) for name, folder in sources.items()]
     else:
         path = _path(sources)
-        names = read_column(Shards.open(path).split("train"), "source").unique().to_pylist()
+        names = Shards.open(path).split("train").column("source").unique().to_pylist()
         streams = [MixSource(name, path, name) for name in sorted(names)]
     if not streams:
         msg = "there are no sources to mix; give {name: folder of token shards}"

@@ -36,7 +36,6 @@ from dataprep.tokens.shards.folder import (
     write_files,
     write_sizes,
 )
-from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.writer import Writer, arrange, copy_ranges
 from dataprep.tokens.split import SIDES
@@ -235,7 +234,7 @@ class _Copier:
         held = self.tables.get(stream)
         if held is None or held[0] != i:
             side, name = self.sides[stream], self.streams[stream]
-            table = read_docs(side, i, ["id", "source"])
+            table = side.docs(i, ["id", "source"])
             if name.only is None:
                 names = pc.binary_join_element_wise(pa.scalar(name.name), table["source"], "/")
                 table = table.set_column(1, "source", names)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, DataprepError, Replaced, raise_if_short
+from dataprep.errors import CorruptShard, raise_if_short
 from dataprep.tokens.shard_format import AGAIN
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .shard import Shards
 
 COLUMNS = ("id", "source", "start", "stop")
 
@@ -59,41 +54,23 @@ def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], so
     return bytes(sink.getvalue())
 
 
-def read_docs(shards: Shards, number: int, columns: Sequence[str] = COLUMNS) -> pa.Table:
-    """Return the table of the documents of shard number `number`, in order; columns: names of the columns to read.
+def read_docs(path: os.PathLike[str], columns: Sequence[str] = COLUMNS) -> pa.Table:
+    """Return the table of a token shard's documents, in order; columns: names of the columns to read.
 
-    Raises CorruptShard if the file is not such a table.
+    Raises CorruptShard if the file is not such a table, and FileNotFoundError if there is none.
     """
-    name = f"{shards.shards[number].name}.docs.parquet"
-
-    def table(path: Path) -> pa.Table:
+    try:
         with pa.OSFile(os.fsencode(path)) as f:
             return pq.read_table(f, columns=list(columns))
-
-    try:
-        return shards.read(name, table)
-    except Replaced:
+    except FileNotFoundError:
         raise
-    except (DataprepError, pa.ArrowException, OSError) as e:
+    except (pa.ArrowException, OSError) as e:
         raise_if_short(e)
-        msg = f"{shards.path / name} is not the table that was written ({str(e).splitlines()[0]}); {AGAIN}"
+        msg = f"{os.fspath(path)} is not the table that was written ({str(e).splitlines()[0]}); {AGAIN}"
         raise CorruptShard(msg) from e
 
 
-def read_column(shards: Shards, name: str) -> pa.ChunkedArray:
-    """Return the column "id" or "source" of all documents."""
+def column_of(tables: Iterable[pa.Table], name: str) -> pa.ChunkedArray:
+    """Return the column "id" or "source" of all tables of documents."""
     none = pa.table({name: pa.array([], {"id": pa.uint64(), "source": pa.string()}[name])})
-    return pa.concat_tables([none, *(read_docs(shards, i, [name]) for i in range(len(shards.shards)))])[name]
-
-
-def document_in(shards: Shards, number: int, k: int, row: int) -> Document:
-    """Return the facts about one document: row `row` of shard number `number`, and number `k` of all documents."""
-    entry = shards.shards[number]
-    found = read_docs(shards, number).slice(row, 1).to_pylist()[0]
-    return Document(k=k, split=entry.split, shard=entry.name, row=row, **found)
-
-
-def numbers_of(shards: Shards, id_: int) -> list[int]:
-    """Return the numbers, among all documents, of the documents with the id `id_`; a mixture may have several."""
-    numbers: list[int] = np.flatnonzero(read_column(shards, "id").to_numpy() == np.uint64(id_)).tolist()
-    return numbers
+    return pa.concat_tables([none, *tables])[name]

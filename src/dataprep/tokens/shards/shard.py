@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,6 +40,8 @@ from dataprep.tokens.shard_format import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from .provenance import Document
 
 T = TypeVar("T")
@@ -213,10 +215,11 @@ class Shards:
 
         Documents count from 0, train before val.
         """
-        from .provenance import document_in
+        from .provenance import Document
 
         k, i, row = self._find(k)
-        return document_in(self, i, k, row)
+        entry, (found,) = self.shards[i], self.docs(i).slice(row, 1).to_pylist()
+        return Document(k=k, split=entry.split, shard=entry.name, row=row, **found)
 
     def _find(self, k: int) -> tuple[int, int, int]:
         """Return the number of a document, 0 or more, the number of its shard, and its row there."""
@@ -226,9 +229,28 @@ class Shards:
 
     def find(self, id_: int) -> list[int]:
         """Return the numbers of the documents with the id `id_`, of which a mixture may have several; needs pyarrow."""
-        from .provenance import numbers_of
+        numbers: list[int] = np.flatnonzero(self.column("id").to_numpy() == np.uint64(id_)).tolist()
+        return numbers
 
-        return numbers_of(self, id_)
+    def docs(self, number: int, columns: Sequence[str] = ("id", "source", "start", "stop")) -> pa.Table:
+        """Return the table of the documents of shard number `number`, in order; needs pyarrow.
+
+        columns: names of the columns to read. Raises CorruptShard if the file is not such a table.
+        """
+        from .provenance import read_docs
+
+        name = f"{self.shards[number].name}.docs.parquet"
+        try:
+            return self.read(name, partial(read_docs, columns=columns))
+        except FileNotFoundError as e:
+            msg = f"{self.path / name} is not the table that was written (it is missing); {AGAIN}"
+            raise CorruptShard(msg) from e
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return the column "id" or "source" of all documents; needs pyarrow."""
+        from .provenance import column_of
+
+        return column_of((self.docs(i, [name]) for i in range(len(self.shards))), name)
 
     def _check_sizes(self) -> None:
         for s in self.shards:

@@ -21,7 +21,6 @@ from dataprep.tokens.shard_format import AGAIN, ENDS, content_hash, load_array
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
 
 from .folder import SHARD_FILE, own_tokenizer
-from .provenance import read_docs
 from .shard import Shards, sizes_of
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     The function checks that sizes and hashes are those of the manifest, that ids are in the vocabulary, that each
     document ends with its separator, that the stated bytes of text match the ids, that masks are 0 and 1, that
     `.docs.parquet` agrees with `.idx`, that `tokenizer.json` is the tokenizer that encoded the shards, and that there
-    are no other shards.
+    are no other shards. If the manifest has no hash of a file, the file is checked without the hash.
 
     Raises PlanError if there are no token shards, CorruptShard if their manifest is not JSON.
     """
@@ -171,7 +170,7 @@ class CheckShard:
         if not same:
             yield Problem(name, "its bytes are not those that were written")
         try:
-            table = read_docs(self.shards, self.number)
+            table = self.shards.docs(self.number)
         except DataprepError:
             yield Problem(name, "it cannot be read as a table of id, source, start, stop")
             return
