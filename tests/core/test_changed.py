@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import dataprep as dp
+from dataprep.core.inputs.origin import origin_of
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stage import Stage
 from dataprep.core.model.unread import QUARANTINED, Unread
-from dataprep.core.inputs.origin import origin_of
 from dataprep.core.output.changes import compared
 from dataprep.core.output.layout import Folder
 from dataprep.core.pipeline import Pipeline
