@@ -229,7 +229,7 @@ def make_input(given: argparse.Namespace, folder: Path) -> tuple[float, int]:
     if given.peer_python:
         with (folder / "texts.jsonl").open("w", encoding="utf-8") as f:
             f.writelines(json.dumps(text) + "\n" for text in texts_of(docs))
-    return sum(d.manifest["bytes"] for d in made) / 1e6, sum(d.count for d in made)
+    return sum(d.sealed.bytes for d in made) / 1e6, sum(d.count for d in made)
 
 
 def main() -> None:

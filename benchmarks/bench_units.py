@@ -61,7 +61,7 @@ def ours(unit: str, file: str, out: str) -> str:
     import dataprep as dp
 
     sealed = dp.Pipeline(dp.Exact(unit=unit)).run(dp.read(file), out)
-    facts = sealed.manifest["fits"][0]
+    facts = sealed.sealed.fits[0]
     return f"{facts.get('duplicates', facts.get('dropped')):,} of {facts.get('units', facts['documents']):,}"
 
 

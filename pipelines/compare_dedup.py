@@ -105,7 +105,7 @@ def _row(name: str, docs: dp.Dataset, tok: dp.Tokenizer, out: str, run: Any) -> 
         took = _measure(name, str(docs.url), place)
         left = dp.open_dataset(place)
         n_tokens = sum(run.map(partial(_n_tokens, tok), left.tasks, f"{name}: tokens"))
-        n_bytes = left.manifest["bytes"]
+        n_bytes = left.sealed.bytes
         return {"files": [files.join(place, "manifest.json")], "method": name, "documents": left.count,
                 "bytes": n_bytes, "tokens": n_tokens, **took}  # fmt: skip
 

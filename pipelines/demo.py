@@ -105,7 +105,7 @@ def train(encode, out):
         files.write_json(place, [p + trainer.sample_text(out, p, max_tokens=120) for p in PROMPTS])
         return {"files": [place]}
 
-    made_of = key((encode.manifest["shards"], CONFIG.to_dict(), PROMPTS))
+    made_of = key((encode.root, CONFIG.to_dict(), PROMPTS))
     receipts.once(files.join(out, "sample.receipt.json"), made_of, make)
     samples = "\n\n".join(f"    {text.strip()}" for text in files.read_json(place))
     return f"validation: {result.bits_per_byte:.3f} bits per byte after {result.steps} steps\n\n{samples}"
