@@ -185,6 +185,33 @@ def test_changed_objects_of_a_module_are_found(code, names) -> None:
     assert list(_changed(Module("m", code.splitlines(), tree, list(ast.walk(tree))))) == names
 
 
+DEPTH = {"core": 2, "core.model": 14, "core.run": 8, "core.output": 8, "core.inputs": 8}  # goal: 8 each
+
+
+def test_core_is_shallow(house, imports) -> None:
+    """The longest chain of imports inside each folder of core, and what a run imports to plan, execute and commit."""
+    for folder, most in DEPTH.items():
+        inside = {name for name in house if name.rpartition(".")[0] == folder}
+        graph = {name: imports[name] & inside for name in inside}
+        depth: dict[str, int] = {}
+        for name in TopologicalSorter(graph).static_order():
+            depth[name] = 1 + max((depth[other] for other in graph[name]), default=0)
+        assert max(depth.values()) <= most, f"{folder}: {max(depth, key=depth.get)} is too far from the ground"
+    assert len(imports["core.pipeline"]) <= 11, "a promise is a hook or a layer, never another line in the run"
+
+
+RAW = re.compile(r"\b(manifest|recipe|origin)(\[[\"']|\.get\()")
+
+
+def test_state_is_typed(house) -> None:
+    """No room reads a manifest, recipe or origin as a dict; `core/output` gives records."""
+    raw = {
+        f"{name}:{number}: {line.strip()}" for name, module in house.items()
+        for number, line in enumerate(module.lines, 1) if RAW.search(line) and not name.startswith("core.output.")
+    }  # fmt: skip
+    assert not raw, "\n".join(sorted(raw))
+
+
 def test_files_are_short_and_say_what_they_own(house) -> None:
     """A file has 400 lines at most (generated tables aside), a docstring, no catch-all name, and no local paths."""
     for name, module in house.items():

@@ -12,21 +12,21 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.core.model.tables import SCHEMAS, id_bounds, opened
 from dataprep.core.output.layout import DROPS, Folder, home_of
-from dataprep.core.output.state import InputFile
+from dataprep.core.output.state import OriginFile
 from dataprep.store import files
 
 Reason = tuple[str, str]  # stage and reason
 UNKNOWN = ("", "not in its input")
 
 
-def lineage(url: str) -> dict[tuple[str, int], list[InputFile]]:
+def lineage(url: str) -> dict[tuple[str, int], list[OriginFile]]:
     """Return the input files of the Dataset `url`, and those of all Datasets from which it was made, also indirectly.
 
     The result has an entry per Dataset. The key of an entry is (URL of the Dataset, number to add to the file numbers
     in its ids to get those in the ids of `url`); the value is the list of input files that the Dataset read. If the run
     of a Dataset was moved, the Dataset is searched in the folder next to the Dataset that read it.
     """
-    found: dict[tuple[str, int], list[InputFile]] = {}
+    found: dict[tuple[str, int], list[OriginFile]] = {}
     todo = [(url, 0)]
     for folder, shift in todo:
         found[folder, shift] = []

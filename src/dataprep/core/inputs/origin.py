@@ -25,7 +25,7 @@ from ..model.part import Sealed
 from ..model.reader import Reader, Slice, reader_of, recorded
 from ..model.unread import NOT_OPENED, QUARANTINED
 from ..output.layout import Folder
-from ..output.state import FileBeside, InputFile, Origin
+from ..output.state import FileBeside, Origin, OriginFile
 
 MAX_SCAN_BYTES = 64 << 20  # stored; a larger file is not read from its beginning, which takes seconds
 
@@ -34,7 +34,7 @@ def origin_of(docs: Dataset, stages: Sequence[Any] = ()) -> Origin:
     """Return the record of the input files of `docs`: their readers, and hashes that identify their content."""
     readers = _readers(docs)
     rows = {
-        (piece.url, piece.file): InputFile(
+        (piece.url, piece.file): OriginFile(
             url=redacted(piece.url), file=piece.file, source=piece.source, reader=readers.index(part.reader),
             size=piece.n_bytes, fingerprint=docs.fingerprints[piece.url], left_out=_is_left_out(docs, piece) or None,
         )
@@ -91,7 +91,7 @@ def document(out: str, id_: int) -> dict[str, Any] | None:
     return None
 
 
-def _read(reader: Reader, row: InputFile, id_: int, known: Hashes) -> dict[str, Any] | None:
+def _read(reader: Reader, row: OriginFile, id_: int, known: Hashes) -> dict[str, Any] | None:
     sealed = isinstance(reader, Sealed)
     if (id_ >> B.POSITION_BITS != row.file and not sealed) or id_ >> B.POSITION_BITS < row.file:
         return None
@@ -108,7 +108,7 @@ def _read(reader: Reader, row: InputFile, id_: int, known: Hashes) -> dict[str, 
     return _scan(reader, row, id_)
 
 
-def _scan(reader: Reader, row: InputFile, id_: int) -> dict[str, Any] | None:
+def _scan(reader: Reader, row: OriginFile, id_: int) -> dict[str, Any] | None:
     """Return a document, reading from its position, or from the file's beginning if that is not possible."""
     enters = reader.enters(row.url)
     if not enters and files.size(row.url) > MAX_SCAN_BYTES:

@@ -129,7 +129,7 @@ def without_names(rows: Iterable[Unread]) -> list[Unread]:
     return [replace(row, file=HIDDEN, detail=None) for row in rows]
 
 
-class Listing:
+class UnreadFiles:
     """The files that a run does not read, from its tasks; `table` is the entry for the manifest, None without files."""
 
     def __init__(self, max_bad_files: int | None, places: Staging, listed: Sequence[Unread]) -> None:
@@ -161,14 +161,14 @@ class Listing:
 
 
 @contextlib.contextmanager
-def listing(
+def unread_files(
     max_bad_files: int | None, places: Staging, listed: Sequence[Unread], *, names: bool
-) -> Iterator[Listing]:
-    """Yield the Listing of a run; if a bad file ends the `with` block, the table is written with this file, too.
+) -> Iterator[UnreadFiles]:
+    """Yield the UnreadFiles of a run; if a bad file ends the `with` block, the table is written with this file, too.
 
     listed: files that are known not to be read. names: whether the table may name files.
     """
-    found = Listing(max_bad_files, places, listed)
+    found = UnreadFiles(max_bad_files, places, listed)
     try:
         yield found
     except ReadError as e:

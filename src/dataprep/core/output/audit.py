@@ -21,7 +21,7 @@ from dataprep.errors import Leak
 from dataprep.store import files, lease
 
 from ..run.runner import Runner
-from .records import Record
+from .records import StateRecord
 
 BATCH = 4096  # rows
 CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"
@@ -157,7 +157,7 @@ def json_strings(data: bytes) -> Iterator[str]:
         yield data.decode("utf-8", "replace")
 
 
-def strings_in(place: str, record: Record) -> list[Strings]:
+def strings_in(place: str, record: StateRecord) -> list[Strings]:
     """Return the strings of a record that is not written yet; place: the name of its file."""
     return [Strings(place, CELL, list(_strings(record.record())))]
 

@@ -10,7 +10,7 @@ from dataprep.errors import counted
 from dataprep.store import files
 
 from .layout import Folder, home_of
-from .state import InputFile, Origin, Recipe
+from .state import Origin, OriginFile, Recipe
 
 UNKNOWN = "its input or its code is another"
 UNLISTED = f"{UNKNOWN}; which, is not known: the folder does not list its input files, as after a stage that hides them"
@@ -64,7 +64,7 @@ def _files_by_place(origin: Origin) -> dict[Place, dict[str, str]]:
     return found
 
 
-def _place(row: InputFile, *, sealed: bool) -> Place:
+def _place(row: OriginFile, *, sealed: bool) -> Place:
     home = home_of(row.url) if sealed else None
     return (row.url if home is None else home.url), row.file, row.source
 

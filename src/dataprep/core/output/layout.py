@@ -29,11 +29,11 @@ from typing import Any, TypeVar
 from dataprep.errors import CorruptShard, DataprepError, PlanError, ReadError, Replaced, require
 from dataprep.store import files
 
-from .records import Record
+from .records import StateRecord
 from .state import DATASET, GENERATION, TOKENS, IndexManifest, Manifest, Origin, Recipe, TokenManifest
 from .state import INDEX as INDEX_KIND
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=StateRecord)
 
 MANIFEST, RECIPE, ORIGIN, RUN = "manifest.json", "recipe.json", "origin.json", "run.json"
 FORGET_LIST, REPORT, UNREAD = "forget.parquet", "report.html", "unread.parquet"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
-R = TypeVar("R", bound="Record")
+R = TypeVar("R", bound="StateRecord")
 
 
 def records(kind: Callable[[], type[R]], **options: Any) -> Any:
@@ -26,7 +26,7 @@ def records(kind: Callable[[], type[R]], **options: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class StateRecord:
     """Base class of records: a JSON object as a frozen dataclass. more: fields that this version does not know."""
 
     more: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -92,7 +92,7 @@ def _id(value: Any, name: str, url: str) -> Id:
 
 
 def _written(value: Any) -> Any:
-    if isinstance(value, Record):
+    if isinstance(value, StateRecord):
         return value.record()
     if isinstance(value, tuple):
         return [_written(one) for one in value]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from .records import FORMAT, Id, Record, records
+from .records import FORMAT, Id, StateRecord, records
 
 DATASET, TOKENS, INDEX = "dataset", "tokens", "suffix_index"  # the kinds of results
 KINDS = (DATASET, TOKENS, INDEX)
@@ -18,7 +18,7 @@ GENERATION = re.compile(r"\.g\d+$")  # at the end of a name without its suffix
 
 
 @dataclass(frozen=True, kw_only=True)
-class File(Record):
+class File(StateRecord):
     """A file of the folder: its path there, its size in bytes, and the xxh3-128 hash of its bytes in hex."""
 
     name: str
@@ -53,7 +53,7 @@ class Shard(File):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe(Record):
+class Recipe(StateRecord):
     """What makes a result: the input and the stages.
 
     kind: DATASET, TOKENS or INDEX. key: a hash of the input and the stages. stages: what `describe` returns for each.
@@ -119,7 +119,7 @@ class Manifest(Recipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WrittenShard(Record):
+class WrittenShard(StateRecord):
     """A shard as the receipt of its part states it; the fields are those of `Shard`, and its columns."""
 
     name: str
@@ -131,7 +131,7 @@ class WrittenShard(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receipt(Record):
+class Receipt(StateRecord):
     """The record of a finished part: its key, the files that it wrote, and what they hold.
 
     The paths of `files` are relative to the receipt, those of `shards` to the folder. stats: the statistics of each
@@ -146,7 +146,7 @@ class Receipt(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InputFile(Record):
+class OriginFile(StateRecord):
     """An input file, or a shard of a Dataset that is the input.
 
     url: where it was, without passwords. file: its number, or what is added to the numbers of a Dataset. source: its
@@ -164,7 +164,7 @@ class InputFile(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileBeside(Record):
+class FileBeside(StateRecord):
     """A file that a reader reads with those of the input, such as one with the names of people."""
 
     url: str
@@ -172,7 +172,7 @@ class FileBeside(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixedFolder(Record):
+class MixedFolder(StateRecord):
     """A source of a mixture: its name, the folder of its token shards on this machine, and the hash of these shards."""
 
     name: str
@@ -181,7 +181,7 @@ class MixedFolder(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin(Record):
+class Origin(StateRecord):
     """The input files of a result, with paths of the machine that made it; no key depends on it.
 
     readers: each as JSON; None for a reader that is not of this package. work: a hash of the readers and stages, which
@@ -190,14 +190,14 @@ class Origin(Record):
 
     format: int = FORMAT
     readers: list[Any] = field(default_factory=list)
-    files: tuple[InputFile, ...] = records(lambda: InputFile, default=())
+    files: tuple[OriginFile, ...] = records(lambda: OriginFile, default=())
     work: str = ""
     beside: tuple[FileBeside, ...] = records(lambda: FileBeside, default=())
     sources: tuple[MixedFolder, ...] = records(lambda: MixedFolder, default=())
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenShard(Record):
+class TokenShard(StateRecord):
     """One token shard: its name without an ending, its split, totals, and hashes of its files.
 
     bytes: of the text that its ids represent. hash, ends_hash, docs_hash, mask_hash: of the files .bin, .idx,
@@ -231,7 +231,7 @@ class TokenShard(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizerFile(Record):
+class TokenizerFile(StateRecord):
     """The tokenizer of token shards: its file, its hash, the hash of the file's bytes, and the file for transformers.
 
     file: None if the folder has no tokenizer.
@@ -244,7 +244,7 @@ class TokenizerFile(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenManifest(Record):
+class TokenManifest(StateRecord):
     """The description of a finished folder of token shards.
 
     dtype: "uint16" or "uint32". eot: id of the separator. special: {special token: id}. tokens, documents, bytes:
@@ -289,7 +289,7 @@ class TokenManifest(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexShard(Record):
+class IndexShard(StateRecord):
     """One shard of a suffix index: the path of its files without an ending, its totals and its sources.
 
     bytes: of its text, with a byte after each document. characters: of its text.

@@ -14,7 +14,7 @@ from ..model.stage import Stage
 from ..output.commit import Output, Work
 from .account import Account
 from .context import Context
-from .plan import Plan, Step
+from .plan import Plan, PlannedStage
 from .quarantine import without_deadly_files
 from .seal import seal
 
@@ -45,7 +45,7 @@ def _execute(flow: Dataset, plan: Plan, work: Work[Dataset], context: Context) -
     return seal(flow, work, context, account, codec="zstd", label="write")
 
 
-def _saved(flow: Dataset, step: Step, plan: Plan, context: Context, account: Account) -> Dataset:
+def _saved(flow: Dataset, step: PlannedStage, plan: Plan, context: Context, account: Account) -> Dataset:
     """Apply the pending stages and save the result in the folder of a step, since an Estimator reads it repeatedly."""
     wanted = plan.wanted_of(step, flow.stages, flow.stage_names)
     with Output(step.input, open_dataset, nested=True, also=step.earlier_inputs).begin(wanted, whole=True) as work:
@@ -56,7 +56,7 @@ def _saved(flow: Dataset, step: Step, plan: Plan, context: Context, account: Acc
 
 
 @blame.fitting
-def _fit(estimator: Estimator, docs: Dataset, context: Context, step: Step) -> Stage:
+def _fit(estimator: Estimator, docs: Dataset, context: Context, step: PlannedStage) -> Stage:
     stage: Any = estimator.fit(docs, context, step.folder.url)
     if not isinstance(stage, Stage):
         msg = f"{type(estimator).__name__}.fit returned {stage!r}; it must return the Stage to apply"

@@ -30,7 +30,7 @@ log = logging.getLogger("dataprep")
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedStage:
     """One stage of a Pipeline, numbered from 1.
 
     key: a hash of the input and of all stages up to this one. label: the stage's name in statistics. folder: the folder
@@ -75,7 +75,7 @@ class Plan:
     """
 
     docs: Dataset
-    steps: tuple[Step, ...]
+    steps: tuple[PlannedStage, ...]
     out: str
     wanted: Wanted
     sources: set[str] | None
@@ -115,7 +115,7 @@ class Plan:
             docs = docs.of(replace(part, forgotten=listed) for part in docs.parts)
         return cls(docs, steps, out, wanted, sources)
 
-    def wanted_of(self, step: Step, stages: Sequence[Stage], labels: Sequence[str]) -> Wanted:
+    def wanted_of(self, step: PlannedStage, stages: Sequence[Stage], labels: Sequence[str]) -> Wanted:
         """Return what is to be in the saved input of an Estimator; stages, labels: what is applied before it."""
         described = [describe(stage, label) for stage, label in zip(stages, labels, strict=True)]
         forgotten = self.wanted.recipe.forgotten
@@ -138,12 +138,12 @@ class Plan:
             warn_of_absent([step.stage for step in self.steps], known)
 
 
-def _steps(so_far: str, stages: Sequence[Stage | Estimator], out: str, noted: str | None) -> tuple[Step, ...]:
+def _steps(so_far: str, stages: Sequence[Stage | Estimator], out: str, noted: str | None) -> tuple[PlannedStage, ...]:
     steps = []
     for number, (stage, label) in enumerate(zip(stages, labels_of(stages), strict=True), 1):
         so_far = key((so_far, stage))
         name = step_name(number, re.sub(r"\W+", "-", label).strip("-"), key((so_far, noted)) if noted else so_far)
-        steps.append(Step(number, stage, so_far, label, Folder(files.join(out, STEPS, name))))
+        steps.append(PlannedStage(number, stage, so_far, label, Folder(files.join(out, STEPS, name))))
     return tuple(steps)
 
 

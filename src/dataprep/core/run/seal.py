@@ -22,7 +22,7 @@ from ..model.ledger import Ledger
 from ..model.part import Part, ShardWriter
 from ..model.stage import n_hidden
 from ..model.stats import StageStats, Stats
-from ..model.unread import listing, without_names
+from ..model.unread import unread_files, without_names
 from ..output.commit import Work
 from ..output.layout import CUTS, DROPS
 from ..output.staging import Staging
@@ -122,7 +122,7 @@ def seal(
     """
     task = Seal(work.files, codec, context.trial.ledgers) if context.trial else Seal(work.files, codec)
     made = list[Receipt]()
-    with listing(docs.max_bad_files, work.files, account.unread, names=not n_hidden(docs.stages)) as rows:
+    with unread_files(docs.max_bad_files, work.files, account.unread, names=not n_hidden(docs.stages)) as rows:
         for record in context.map(task, docs.tasks, label):
             made.append(Receipt.of(record, work.out))
             rows.add(made[-1].unread)
