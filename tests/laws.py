@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -161,6 +162,30 @@ def same_shards(one, other) -> None:
     assert entries[0] == entries[1]
     assert found[0].root == found[1].root
     assert [verify_shards(folder) for folder in (one, other)] == [[], []]
+
+
+def same_result(one, other) -> None:
+    """Two folders hold the same result, although one replaced another: all but generations and steps."""
+    left, right = (_result(str(d)) for d in (one, other))
+    assert sorted(left) == sorted(right)
+    assert [name for name in left if left[name] != right[name]] == []
+
+
+def _result(folder) -> dict[str, object]:
+    """The content of each file of a result by its path, both without generations."""
+    found = {}
+    for name in _files(folder):
+        if not re.match(r"_replaced/|steps/|origin|index/|report", name):
+            with open(os.path.join(folder, name), "rb") as f:
+                data = f.read()
+            if name.endswith(".json"):
+                record = json.loads(data)
+                data = re.sub(r"\.g\d+\b", "", json.dumps({k: v for k, v in record.items() if k not in VARYING}))
+            found[re.sub(r"\.g\d+\b", "", name)] = data
+    return found
+
+
+VARYING = ("checksum", "generation", "private", "origin")
 
 
 def _files(folder) -> Iterator[str]:

@@ -42,3 +42,15 @@ def test_every_measured_part_has_a_verdict(root):
     libraries = re.findall(r'Engine\("(?!ours)[`(]?([\w-]+)', code)
     assert len(libraries) > 10
     assert not [name for name in libraries if name.lower() not in page.lower()]
+
+
+def test_what_contributing_names_is_there(root):
+    """Every path of CONTRIBUTING.md is a file of the checkout or of the package, and every Make target exists."""
+    text = (root / "CONTRIBUTING.md").read_text("utf-8")
+    paths = set(re.findall(r"(?<![\w./])((?:[\w.]+/)*\w+\.(?:py|pyi|md|toml|txt))\b", text)) - {"tests/twins/NAME.py"}
+    missing = [one for one in paths if not (root / one).exists() and not (root / "src" / "dataprep" / one).exists()
+               and not (root / "src" / "dataprep" / "core" / one).exists()]  # fmt: skip
+    assert not missing
+    assert len(paths) > 15
+    targets = re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"`make ([a-z-]+)", text)) <= set(targets)

@@ -65,11 +65,12 @@ def test_reports_go_if_they_are_ours(node, tmp_path) -> None:
     ours = [run / "clean" / "report.html", run / "report.html", run / "report" / "report.html"]
     for place in ours:
         put(place.parent, place.name, text=REPORT)
-    assert named(remove_work_files(node)) == list(map(str, ours))
+    dataset = stated.relative(node.url, key="k0")
+    assert named(remove_work_files(dataset)) == list(map(str, ours))
     assert not any(place.exists() for place in ours)
     put(run, "report.html", text="<html><title>my report</title>")
     put(run / "clean", "report.html", text="y" * (1 << 14) + REPORT)
-    assert list(remove_work_files(node)) == []
+    assert list(remove_work_files(dataset)) == []
     assert (run / "report.html").exists()
 
 

@@ -22,7 +22,7 @@ def test_every_changed_byte_is_noticed(tmp_path):
         for bit in (1, 2, 64):
             data = whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :]
             with pytest.raises(ValueError, match="."):
-                checked(data, orjson.loads(data), required=bit < 64)
+                checked(data, orjson.loads(data), required=True)
     (tmp_path / "a.json").write_bytes(whole.replace(b"12", b"13"))
     with pytest.raises(CorruptShard, match=r"a.json must be JSON .* \(its bytes are not .*\); remove it and run again"):
         files.read_json(url)
@@ -37,7 +37,7 @@ def test_files_of_other_programs_have_no_checksum(tmp_path, value):
     with pytest.raises(CorruptShard, match=r"a.json must be JSON that dataprep wrote"):
         files.read_state(url)
     for text in (json.dumps(value), json.dumps(value, indent=1)):
-        assert checked(text.encode(), value, required=False) == value
+        assert checked(text.encode(), value) == value
 
 
 def test_other_spaces_around_a_checksum_are_a_change():

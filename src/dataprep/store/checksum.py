@@ -20,7 +20,7 @@ def stamped(data: bytes) -> bytes:
     return _HEAD + _digest(data) + b'",' + data[1:]
 
 
-def checked(data: bytes, value: Any, *, required: bool = True) -> Any:
+def checked(data: bytes, value: Any, *, required: bool = False) -> Any:
     """Return `value`, which was parsed from the bytes `data`, without its checksum.
 
     required: whether JSON without a checksum, as other programs write it, is an error. Raises ValueError if the

@@ -6,6 +6,7 @@ seals a folder: Parquet shards and, last of all, a manifest. `open_dataset(DIR)`
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,14 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dataprep.errors import CorruptShard, PlanError, ReadError, counted, require
+from dataprep.errors import CorruptShard, PlanError, ReadError, Replaced, counted, require
 from dataprep.store import files
 from dataprep.store.hashes import Hashes, fingerprints
 from dataprep.store.key import key
 
 from ..inputs import removed
 from ..output import layout as folder
-from ..output.layout import Folder
+from ..output.layout import Folder, at_hand
 from ..output.state import Manifest, Shard
 from . import batch as B
 from . import blame
@@ -37,6 +38,7 @@ from .unread import NOT_OPENED, Unread, check_unread, read_unread, rows_of, unre
 from .verdict import Verdict
 
 SPREAD = 8  # parts that a sample is taken from
+TRIES = 3  # to open a folder whose result is just being replaced
 
 
 @dataclass(frozen=True)
@@ -307,18 +309,25 @@ def open_dataset(url: str) -> Dataset:
     Raises ReadError if there is no sealed Dataset, and CorruptShard if a data file is missing or has the wrong size.
     """
     url = str(url).rstrip("/")
-    manifest = Folder(url).manifest
-    if manifest is None:
-        what = "manifest.json is not of a Dataset; open token shards with Shards.open"
-        none = "there is no sealed Dataset (no manifest.json); run the pipeline to its end first"
-        raise ReadError(what if Folder(url).is_sealed else none, url)
+    for attempt in range(TRIES):
+        home = Folder(url)
+        if home.manifest is None and home.is_sealed:
+            msg = "manifest.json is not of a Dataset; open token shards with Shards.open"
+            raise ReadError(msg, url)
+        with contextlib.suppress(*((Replaced,) if attempt < TRIES - 1 else ())):  # since the manifest was read
+            return _opened(url, home.sealed)
+    raise AssertionError  # the last attempt returns or raises
+
+
+def _opened(url: str, manifest: Manifest) -> Dataset:
     reader = Sealed(extra=tuple((n, t) for n, t in manifest.columns if n not in B.FIXED))
     return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest.shards), url, manifest)
 
 
 def _shard(url: str, shard: Shard) -> Slice:
     stored = files.join(url, shard.name)
-    found = files.size(stored) if files.exists(stored) else None
+    there = at_hand(stored)
+    found = files.size(there) if files.exists(there) else None
     if found != shard.size:
         state = "is missing" if found is None else f"has {found:,} bytes, {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again, which makes it again"

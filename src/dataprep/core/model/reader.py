@@ -139,6 +139,8 @@ def reader_of(record: dict[str, Any] | None) -> Reader | None:
     kind = getattr(importlib.import_module(record["module"]), record["name"], None)
     if not (isinstance(kind, type) and issubclass(kind, Reader)):
         return None
+    if set(record["fields"]) - {f.name for f in dataclasses.fields(kind)}:  # type: ignore[arg-type] # of a later version
+        return None
     return kind(**{name: _tuples(value) for name, value in record["fields"].items()})
 
 

@@ -217,8 +217,8 @@ class Output(Generic[T]):
         is_swapped = recipe is not None and recipe.is_same(made) and not files.exists(begun.path(MANIFEST))
         if is_swapped and made is not None and recipe is not None and made.generation == recipe.generation:
             _settle(self.url, wanted.steps if wanted.recipe.is_same(recipe) else frozenset())
-        if files.exists(folder.path(REPLACED)):
-            owned.remove(self.url, [REPLACED])
+        left = [REPLACED] if begun.recipe is not None else [REPLACED, UNFINISHED]
+        owned.remove(self.url, [name for name in left if files.exists(folder.path(name))])
 
     def _prepare(self, wanted: Wanted, *, replace: bool) -> None:
         """Check that the folder may be written, and remove unfinished work that is of no use."""
@@ -334,7 +334,8 @@ def _settle(out: str, steps: frozenset[str]) -> None:
     _settle_receipts(folder, begun)
     if private:
         owned.remove(out, _steps_but(folder, steps))
-    if files.exists(begun.path(RECIPE)):
+    owned.remove(out, [files.join(UNFINISHED, name) for name in files.listdir(begun.url) if name != RECIPE])
+    if files.exists(begun.path(RECIPE)):  # last, since it tells a repeated call what to do
         owned.move((begun.path(RECIPE), folder.path(RECIPE)))
     owned.remove(out, [UNFINISHED])
     owned.settle(out)

@@ -43,7 +43,7 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     The function checks that sizes and hashes are those of the manifest, that ids are in the vocabulary, that each
     document ends with its separator, that the stated bytes of text match the ids, that masks are 0 and 1, that
     `.docs.parquet` agrees with `.idx`, that `tokenizer.json` is the tokenizer that encoded the shards, and that there
-    are no other shards.
+    are no other shards. If the manifest has no hash of a file, the file is checked without the hash.
 
     Raises PlanError if there are no token shards, CorruptShard if their manifest is not JSON.
     """
