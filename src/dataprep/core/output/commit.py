@@ -121,7 +121,7 @@ class Work(Generic[T]):
         manifest: names all of its files. searches: for private strings, by the Runner `run`. Raises Leak, before the
         result changes, if a search finds a string that may not stay.
         """
-        files.sweep(self.unfinished.url)
+        files.sweep(self.out)
         for search in searches:
             if left := audit(self.out, search, run, also=strings_in(MANIFEST, manifest), skip=self.stale(manifest)):
                 which = "%d names that are also common words are left in %s: see docs/chats-safety.md"

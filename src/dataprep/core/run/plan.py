@@ -155,8 +155,14 @@ def shards_of_datasets(docs: Dataset) -> set[tuple[str, int]]:
 
 def hides_input(docs: Dataset) -> bool:
     """Return whether a stage of `docs`, or of a pipeline that made a Dataset of it, hides the input."""
-    made = (Folder(url).manifest for url, _ in shards_of_datasets(docs))
-    return n_hidden(docs.stages) > 0 or any(one is not None and one.origin is None for one in made)
+    return n_hidden(docs.stages) > 0 or any(_is_hidden(Folder(url)) for url, _ in shards_of_datasets(docs))
+
+
+def _is_hidden(home: Folder) -> bool:
+    """Return whether the input of a Dataset, or of a Dataset that it was made of, is hidden."""
+    if home.readable is None or (origin := home.origin) is None:
+        return home.readable is not None
+    return any(map(_is_hidden, {one for row in origin.files if (one := home_of(row.url)) is not None}))
 
 
 def check_apart(docs: Dataset, out: str, read: Iterable[str] = ()) -> None:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from dataprep.core.output.audit import BYTES, CELL, Scan, Strings
+from dataprep.core.output.layout import REPLACED, UNFINISHED
 from dataprep.store import files
 from dataprep.tokens.shard_format import ENDS
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .shard import Shards
 
+TOKENIZER_FILE = re.compile(r"tokenizer(\.g\d+)?\.json")
 BLOCK = 1 << 20  # tokens
 OVERLAP = 256  # tokens of the block before, for a name at the border of two blocks
 
 
 def decoded(url: str) -> Iterator[Strings]:
     """Yield the text of a file of tokens, to be searched for names, a million tokens at a time."""
-    shards = Shards.open(url.rpartition("/")[0], sizes=False)
-    tok, dtype = Tokenizer.load(str(shards.tokenizer_file)), shards.dtype
+    home = url.rpartition("/")[0]
+    is_other = files.name_of(home) in (UNFINISHED, REPLACED)  # with the tokenizer of the result, or one of its own
+    own = [name for name in files.listdir(home) if is_other and TOKENIZER_FILE.fullmatch(name)]
+    shards = Shards.open(home.rpartition("/")[0] if is_other else home, sizes=False)
+    tok, dtype = Tokenizer.load(files.join(home, own[0]) if own else str(shards.tokenizer_file)), shards.dtype
     tokens = np.frombuffer(_data(url), dtype)
     for first in range(0, len(tokens), BLOCK):
         yield Strings(f"tokens from {first:,}", CELL, [tok.decode(tokens[max(0, first - OVERLAP) : first + BLOCK])])
