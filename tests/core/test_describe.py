@@ -165,13 +165,14 @@ class Sees(Stage):
 )  # fmt: skip
 def test_what_is_lost_is_not_seen_later(tmp_path, before, stages, says):
     """The first stage that loses it is named, with the way out; stages that were applied before count, too."""
-    docs = dataset_of(tmp_path, ["a"], parts=2).then(*before)
+    docs, out = dataset_of(tmp_path, ["a"], parts=2).then(*before), str(tmp_path / "out")
     if says is None:
-        assert [step.number for step in dp.Pipeline(*stages).steps(docs)] == list(range(1, len(stages) + 1))
+        assert [step.number for step in dp.Pipeline(*stages).plan(docs, out).steps] == list(range(1, len(stages) + 1))
     else:
         with pytest.raises(dp.DataprepError) as e:
-            dp.Pipeline(*stages).steps(docs)
+            dp.Pipeline(*stages).plan(docs, out)
         assert str(e.value) == says
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_pipeline_is_shown_as_its_call():

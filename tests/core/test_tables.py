@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
+import stated
 from dataprep.core.model import tables
 from dataprep.core.model.tables import (
     CUTS,
@@ -142,12 +143,16 @@ def test_a_damaged_file_is_one_sentence(tmp_path, error) -> None:
 
 
 def test_tables_of_a_dataset_are_read_by_columns(tmp_path) -> None:
-    """Of all parts; a table without the columns that always have values is not one."""
-    for n in range(2):
+    """Of all parts, as the manifest names them; a table without the columns that always have values is not one."""
+    names = ["drops/part-00000.parquet", "drops/part-00001.g2.parquet"]
+    for n, name in enumerate(names):
         none: dict[str, list[None]] = {"kept_in": [None], "kept": [None], "similarity": [None]}
         rows = pa.table({"id": [n], "stage": ["S"], "reason": ["r"], **none})
         (tmp_path / "drops").mkdir(exist_ok=True)
-        pq.write_table(rows.cast(DROPS), tmp_path / "drops" / f"part-0000{n}.parquet")
+        pq.write_table(rows.cast(DROPS), tmp_path / name)
+    pq.write_table(rows.cast(DROPS), tmp_path / "drops" / "part-00001.parquet")  # of the result before
+    shards = [(0, names[0]), (0, names[0]), (1, names[1])]  # two of one part
+    stated.written(tmp_path, shards=[{**stated.SHARD, "name": f"data/{k}", "drops": name} for k, name in shards])
     found = [row for batch in tables.read_tables(str(tmp_path), "drops", ["id", "reason"]) for row in batch.to_pylist()]
     assert found == [{"id": 0, "reason": "r"}, {"id": 1, "reason": "r"}]
     assert [n for batch in tables.read_tables(str(tmp_path), "drops") for n in batch.schema.names] == DROPS.names * 2
@@ -161,6 +166,7 @@ def test_a_changed_byte_of_a_table_is_an_error(tmp_path) -> None:
     row = {name: "aaaa" if kind == pa.string() else 1 for name, kind in zip(DROPS.names, DROPS.types, strict=True)}
     (tmp_path / "drops").mkdir()
     place = tmp_path / "drops" / "part-00000.parquet"
+    stated.written(tmp_path, shards=[stated.SHARD])
     for schema in (DROPS, VERDICTS):
         table = pa.Table.from_pylist([{name: row[name] for name in schema.names}], schema=schema)
         pq.write_table(table, place, compression="none", write_page_checksum=True, write_statistics=["id"])
