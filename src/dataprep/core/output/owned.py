@@ -170,6 +170,8 @@ def move(*moves: tuple[str, str]) -> None:
     for old, new in local:
         os.replace(old, new)
     sync({os.path.dirname(new) for _, new in local})
+    for old, new in local:
+        remove_empty(os.path.dirname(old), above=os.path.commonpath([old, new]))
     for old, new in moves:
         if not files.is_local(new):
             files.move(old, new)
