@@ -74,9 +74,9 @@ def test_tokens_are_read_as_text(shards) -> None:
 
 def test_replaced_shards_are_read_too(tok, tmp_path) -> None:
     """A name in the tokens that a later run set aside is found, also if they have another tokenizer."""
-    for text, vocabulary in (("walnut cake", tok), ("tea", type(tok).from_merges(tok.merges[:50]))):
-        (tmp_path / text).mkdir()
-        docs = laws.dataset_of(tmp_path / text, [text], parts=1)
+    for n, (text, vocabulary) in enumerate((("walnut cake", tok), ("tea", type(tok).from_merges(tok.merges[:50])))):
+        (tmp_path / f"{n}").mkdir()
+        docs = laws.dataset_of(tmp_path / f"{n}", [text], parts=1)
         dp.encode(docs, vocabulary, tmp_path / "s", val=0, replace=True)
     with pytest.raises(Leak, match=r"_replaced/train-00000\.bin, tokens from 0, value 1: 'walnut'"):
         audit(str(tmp_path / "s"), KnownPeople(("Walnut",)), dp.Serial(), scans=SCANS)
