@@ -165,7 +165,7 @@ def same_shards(one, other) -> None:
 
 
 def same_result(one, other) -> None:
-    """Two folders hold the same result, although one replaced another: all but generations, steps and what was set aside."""
+    """Two folders hold the same result, although one replaced another: all but generations and steps."""
     left, right = (_result(str(d)) for d in (one, other))
     assert sorted(left) == sorted(right)
     assert [name for name in left if left[name] != right[name]] == []

@@ -61,7 +61,8 @@ def test_the_file_of_a_document_is_followed_to_the_input(tmp_path) -> None:
     first = [LISTED | {"url": "x.txt", "file": 0}, LISTED | {"url": "y.txt", "file": 1}]
     files.write_json(str(tmp_path / "a" / "origin.json"), {"files": first})
     files.write_json(str(tmp_path / "b" / "origin.json"), {"files": [LISTED | {"url": "z.txt", "file": 0}]})
-    both = [LISTED | {"url": f"{tmp_path}/{name}/data/part-00000-000.parquet", "file": n} for name, n in (("a", 0), ("b", 2))]
+    shards = {0: f"{tmp_path}/a/data/part-00000-000.parquet", 2: f"{tmp_path}/b/data/part-00000-000.parquet"}
+    both = [LISTED | {"url": url, "file": n} for n, url in shards.items()]
     files.write_json(str(tmp_path / "c" / "origin.json"), {"files": [*both, LISTED | {"url": "w.txt", "file": 3}]})
     found = [_listed(f"{tmp_path}/c/steps/01-Exact-0123abcd/input", n << 40 | 7) for n in range(5)]
     assert found == ["x.txt", "y.txt", "z.txt", "w.txt", None]

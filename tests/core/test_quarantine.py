@@ -7,13 +7,14 @@ import os
 import signal
 import time
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import pytest
 
 import dataprep as dp
 from dataprep.core.model import batch as B
-from dataprep.core.output.quarantine import NAME, decided, without
 from dataprep.core.run.deaths import Quarantined
+from dataprep.core.run.quarantine import NAME, without, without_deadly_files
 from dataprep.errors import PlanError, WorkerDied
 from laws import same_bytes
 
@@ -91,6 +92,19 @@ def test_limits_of_time_and_memory(tmp_path, word, limits, says):
     assert says in done.unread().to_pylist()[0]["detail"]
 
 
+def after(out, docs, *errors):
+    """The input of the last attempt of work that raises each of the errors, one after another."""
+    left = list(errors)
+
+    @without_deadly_files
+    def work(given, plan):
+        if left:
+            raise left.pop(0)
+        return given
+
+    return work(docs, SimpleNamespace(out=out))
+
+
 def test_what_was_decided_is_kept_by_content_and_place(tmp_path):
     """Several decisions add up; each is of one slice of one content, and only parts that may skip obey."""
     for name in "abc":
@@ -104,10 +118,7 @@ def test_what_was_decided_is_kept_by_content_and_place(tmp_path):
         rows = [piece.unread for part in docs.parts for piece in part.slices if piece.unread]
         return [(os.path.basename(row.file)[0], row.reason, row.offset, row.detail) for row in rows]
 
-    for piece, why in ((pieces[0], "memory"), (pieces[2], "time")):
-        with decided(out, docs) as later:
-            raise Quarantined(piece, why)
-        docs = later.docs
+    docs = after(out, docs, Quarantined(pieces[0], "memory"), Quarantined(pieces[2], "time"))
     both = [("a", "quarantined", None, "memory"), ("c", "quarantined", None, "time")]
     assert left_out(docs) == both
     again = dp.read([str(tmp_path / f"{name}.txt") for name in "cab"], Deadly, on_bad_file="skip")
@@ -118,23 +129,19 @@ def test_what_was_decided_is_kept_by_content_and_place(tmp_path):
     assert without(stops, out) is stops
     moved = docs.of(replace(part, slices=(replace(part.slices[0], start=5, unread=None),)) for part in docs.parts)
     assert left_out(without(moved, out)) == []
-    with decided(out, moved) as later:
-        raise Quarantined(next(piece for part in moved.parts for piece in part.slices), "late")
-    assert left_out(later.docs) == [("a", "quarantined", 5, "late")]
+    late = Quarantined(next(piece for part in moved.parts for piece in part.slices), "late")
+    assert left_out(after(out, moved, late)) == [("a", "quarantined", 5, "late")]
     for lost in ("", "[1]", "null"):
         (tmp_path / "out" / NAME).write_text(lost)
         assert left_out(without(again, out)) == []
-        with decided(out, docs.of(docs.parts)) as later:
-            raise Quarantined(pieces[1], "late")
-        assert ("b", "quarantined", None, "late") in left_out(later.docs)
+        found = after(out, docs.of(docs.parts), Quarantined(pieces[1], "late"))
+        assert ("b", "quarantined", None, "late") in left_out(found)
 
 
 def test_other_errors_pass(tmp_path):
     """Only a file that was given up is left out."""
     docs = dp.read(folder_of(tmp_path, ["one"]), Deadly, on_bad_file="skip")
-    with pytest.raises(ZeroDivisionError), decided(str(tmp_path / "out"), docs):
-        raise ZeroDivisionError
-    with decided(str(tmp_path / "out"), docs) as later:
-        pass
-    assert later.docs is docs
+    with pytest.raises(ZeroDivisionError):
+        after(str(tmp_path / "out"), docs, ZeroDivisionError())
+    assert after(str(tmp_path / "out"), docs) is docs
     assert not (tmp_path / "out").exists()

@@ -39,7 +39,7 @@ def made(rows):
 def facts_of(batches, place):
     """The entry of a shard, after a look into the shard."""
     batches = list(batches)
-    facts = write_shard(Flow(iter(batches)), str(place), "zstd", B.SCHEMA)
+    facts = write_shard(Flow(iter(batches)), str(place), "zstd", B.SCHEMA, 1 << 28)
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert pq.read_table(place).to_pylist() == rows
     assert (facts["docs"], facts["bytes"]) == (len(rows), sum(len(row["text"].encode()) for row in rows))

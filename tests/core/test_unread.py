@@ -59,7 +59,7 @@ def test_each_file_has_a_row(folder, tmp_path, monkeypatch, caplog, relative, ru
     assert done.count == 2
     assert rows(done, given) == LISTED
     assert rows(dp.open_dataset(str(tmp_path / "out")), given) == LISTED
-    assert done.manifest.unread["reasons"] == {"bad": 1, "empty": 3, "hidden": 3, "unknown_type": 1}
+    assert done.manifest.unread.reasons == {"bad": 1, "empty": 3, "hidden": 3, "unknown_type": 1}
     assert "zip" in next(r["detail"] for r in done.unread().to_pylist() if r["reason"] == "bad")
 
 
@@ -70,7 +70,7 @@ def test_a_table_only_where_there_are_rows(tmp_path) -> None:
     assert len(docs.unread()) == 0
     assert docs.unread().schema == UNREAD
     assert not (tmp_path / "out" / "unread.parquet").exists()
-    assert "unread" not in docs.manifest
+    assert docs.manifest.unread is None
 
 
 def test_verify_checks_the_table(folder, tmp_path) -> None:

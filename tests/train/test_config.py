@@ -19,7 +19,7 @@ class Wall:
             raise ImportError(f"{name} is not on the training machine")
         names = ("atomic", "checksum", "failure", "lease", "stopping", "splitmix")
         store = (f"dataprep.store.{name}" for name in names)
-        state = ("dataprep.core", "dataprep.core.output", "dataprep.core.output.state")
+        state = [f"dataprep.core{name}" for name in ("", ".output", ".output.records", ".output.state")]
         ours = ("dataprep.train", "dataprep.errors", *store)
         if name.startswith("dataprep.") and not name.startswith(ours):
             if name not in {"dataprep.store", "dataprep.tokens", *state} | readers:

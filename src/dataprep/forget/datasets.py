@@ -38,7 +38,8 @@ from dataprep.core.output.layout import (
     Folder,
     numbered,
 )  # fmt: skip
-from dataprep.core.output.state import File, Id, Manifest, Receipt, Shard, WrittenShard
+from dataprep.core.output.records import Id
+from dataprep.core.output.state import File, Manifest, Receipt, Shard, WrittenShard
 from dataprep.core.run.seal import Flow, write_shard
 from dataprep.store import files, receipts
 

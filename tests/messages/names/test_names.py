@@ -144,7 +144,8 @@ def test_a_stopped_run_keeps_its_pseudonyms(docs, tmp_path, monkeypatch):
     one = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "one"))
     assert pq.read_table(tmp_path / "who.parquet").equals(first)
     assert set(one.table().column("author").to_pylist()) - {None} <= set(first.column("pseudonym").to_pylist())
-    files.write_bytes(str(tmp_path / "one/steps/01-left/keys"), b"")  # as a kill before the end would leave it
+    files.write_bytes(str(tmp_path / "one/steps/01-left/keys"), b"")  # as a kill before the end would leave both
+    files.write_bytes(str(tmp_path / "one/_unfinished/recipe.json"), (tmp_path / "one/recipe.json").read_bytes())
     again = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "one"))
     assert again.manifest == one.manifest
     assert not any(n.startswith("01") for n in os.listdir(tmp_path / "one/steps"))

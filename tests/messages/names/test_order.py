@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import dataprep as dp
@@ -51,7 +53,7 @@ def test_joined_messages_of_another_origin(tmp_path):
     """A folder whose manifest does not state what was lost has only the columns of conversations."""
     _, docs = chat(tmp_path)
     talks = dp.Pipeline(dp.Conversations()).run(docs, out=str(tmp_path / "one"))
-    talks.manifest.pop("lost")
+    talks = replace(talks, manifest=replace(talks.sealed, lost={}))
     with pytest.raises(PlanError, match="must see single messages.*'n_messages'"):
         dp.Pipeline(dp.Pseudonyms(key=KEY)).run(talks, out=str(tmp_path / "out"))
 

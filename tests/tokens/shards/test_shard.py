@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dataprep.core.output.state import TokenizerFile
 from dataprep.errors import CorruptShard, PlanError
+from dataprep.store.checksum import stamped
 from dataprep.tokens.shard_format import token_dtype
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import verify_shards
@@ -155,7 +156,7 @@ def test_no_folder_of_shards(tmp_path):
     """A wrong path, or another program's manifest, is one sentence."""
     with pytest.raises(PlanError, match=r"has no manifest\.json"):
         Shards.open(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"kind": "dataset"}')
+    (tmp_path / "manifest.json").write_bytes(stamped(b'{"kind": "dataset"}'))
     with pytest.raises(PlanError, match="does not describe token shards"):
         Shards.open(tmp_path)
 
@@ -198,7 +199,7 @@ def test_fields_of_a_manifest_that_nobody_wrote(folder, field, value, named):
     """The field is named."""
     place = folder / "manifest.json"
     written = {name: one for name, one in json.loads(place.read_text()).items() if name != "checksum"}
-    place.write_text(_changed(written, field, value))
+    place.write_bytes(stamped(_changed(written, field, value).encode()))
     with pytest.raises(CorruptShard, match=f"manifest.json.*: {named}"):
         Shards.open(folder)
 

@@ -10,6 +10,7 @@ import dataprep as dp
 import laws
 from dataprep.errors import PlanError
 from dataprep.history.verify import verify
+from dataprep.store.checksum import stamped
 from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.shards.writer import save
 
@@ -104,7 +105,7 @@ def test_lies_of_the_manifest(run):
     manifest = {name: value for name, value in json.loads(place.read_text()).items() if name != "checksum"}
 
     def told(**changes):
-        place.write_text(json.dumps(manifest | changes))
+        place.write_bytes(stamped(json.dumps(manifest | changes).encode()))
         return " | ".join(p.found for p in verify_shards(run / "shards"))
 
     first = manifest["shards"][0]

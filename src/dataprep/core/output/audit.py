@@ -21,7 +21,7 @@ from dataprep.errors import Leak
 from dataprep.store import files, lease
 
 from ..run.runner import Runner
-from .state import Record
+from .records import Record
 
 BATCH = 4096  # rows
 CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"

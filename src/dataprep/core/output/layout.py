@@ -29,7 +29,8 @@ from typing import Any, TypeVar
 from dataprep.errors import CorruptShard, DataprepError, PlanError, ReadError, Replaced, require
 from dataprep.store import files
 
-from .state import DATASET, GENERATION, TOKENS, IndexManifest, Manifest, Origin, Recipe, Record, TokenManifest
+from .records import Record
+from .state import DATASET, GENERATION, TOKENS, IndexManifest, Manifest, Origin, Recipe, TokenManifest
 from .state import INDEX as INDEX_KIND
 
 R = TypeVar("R", bound=Record)

@@ -66,13 +66,13 @@ class Staging:
             url = files.read_json(listed).get(key)
             record = receipts.found(url) if url else None
             if record is not None and record["key"] == key:
-                is_here = files.is_inside(url, self.out)
+                is_here = files.is_inside(url, self.out) and files.name_of(url) == files.name_of(new)
                 kept = receipts.moved(record, url, new) if is_here else self._linked(record, url, number)
                 if kept is not None:
                     files.write_state(new, kept)
 
     def _linked(self, record: Mapping[str, Any], url: str, number: int) -> dict[str, Any] | None:
-        """Give the files of a part of another folder a second name among the new ones, without a copy of them."""
+        """Give the files of a part of another number or folder a second name, without a copy of them."""
         shards = {files.name_of(one["name"]): n for n, one in enumerate(record["shards"])}
         names = {}
         for one in record["files"]:

@@ -39,9 +39,9 @@ class Account:
             self.then(stage)
 
     def save(self, folder: str, stats: Stats, unread: Sequence[Unread]) -> None:
-        """Enter a pass that saved the input of an Estimator."""
+        """Enter a pass that saved the input of an Estimator; of the first, `unread` has all files of the input."""
+        self.unread = [*(self.unread if self.earlier else ()), *unread]
         self.earlier.append(stats)
-        self.unread += unread
         self.saved.append(folder)
 
     def fit(self, label: str, facts: Mapping[str, Any]) -> None:

@@ -78,13 +78,13 @@ class Seal:
         flow = Flow(batches)
         for number in itertools.count():
             shard = self.places.shard(part.number, number)
-            yield {"name": shard, **write_shard(flow, self.places.url(shard), self.codec, _schema(part))}
+            yield {"name": shard, **write_shard(flow, self.places.url(shard), self.codec, _schema(part), SHARD_BYTES)}
             if flow.next is None:
                 return
 
 
 def write_shard(
-    flow: Flow, url: str, codec: str, schema: pa.Schema, most: float = SHARD_BYTES
+    flow: Flow, url: str, codec: str, schema: pa.Schema, most: float
 ) -> dict[str, Any]:
     """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 

@@ -61,7 +61,7 @@ class Slot(NamedTuple):
     b: U64
 
 
-class Work(NamedTuple):
+class EncoderWork(NamedTuple):
     """The tables and buffers that compiled code needs to encode words.
 
     machine: cuts text into words. rules: the merges. masks: masks[n] selects the first n of eight bytes. cache: words
@@ -109,7 +109,7 @@ class Encoder:
             out = self._out if room <= len(self._out) else np.empty(room, np.uint32)
             if room <= KEPT_ROOM:
                 self._out = out
-            work = Work(self.machine, self.rules, MASKS, self.cache, out)
+            work = EncoderWork(self.machine, self.rules, MASKS, self.cache, out)
             n = _encode(starts, stops, data, work, ends, self.eot)
             return out[:n].astype(dtype), ends
 
@@ -150,7 +150,7 @@ def _same(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
 
 
 @kernel
-def _add(data: U8, start: Int, stop: Int, work: Work, slot: Slot, o: Int) -> Int:
+def _add(data: U8, start: Int, stop: Int, work: EncoderWork, slot: Slot, o: Int) -> Int:
     """Merge a word that is not in the cache, write its ids to out[o:], and cache it; return the end of the ids."""
     cache, out = work.cache, work.out
     table, used = cache.table, cache.used
@@ -185,7 +185,7 @@ def _add(data: U8, start: Int, stop: Int, work: Work, slot: Slot, o: Int) -> Int
 
 
 @kernel
-def _look_up(data: U8, start: Int, word_ends: I64, n_words: Int, work: Work, o: Int) -> Int:
+def _look_up(data: U8, start: Int, word_ends: I64, n_words: Int, work: EncoderWork, o: Int) -> Int:
     """Write the ids of consecutive words to out[o:]; return the end of the ids."""
     cache, masks, out = work.cache, work.masks, work.out
     table = cache.table
@@ -233,7 +233,7 @@ def _look_up(data: U8, start: Int, word_ends: I64, n_words: Int, work: Work, o: 
 
 
 @kernel
-def _encode(starts: I64, stops: I64, data: U8, work: Work, doc_ends: U64, eot: Int) -> Int:
+def _encode(starts: I64, stops: I64, data: U8, work: EncoderWork, doc_ends: U64, eot: Int) -> Int:
     """Write the ids of every text to `out`, the separator after each; return the number of ids."""
     machine, out = work.machine, work.out
     ends = np.empty(BLOCK, np.int64)

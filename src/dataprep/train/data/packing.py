@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Plan:
+class RowPlan:
     """The pieces (documents, or parts of long ones) in each training row; takes 13 bytes per piece and 8 per row.
 
     first: int64[rows + 1], row r has the pieces first[r] to first[r + 1] - 1. start: int64[pieces], offset of a piece's
@@ -50,7 +50,7 @@ class Plan:
         return int(self.size.sum(dtype=np.int64)) / (len(self) * context) if len(self) else 1.0
 
 
-def bestfit(ends: Sequence[NDArray[Any]], context: int) -> Plan:
+def bestfit(ends: Sequence[NDArray[Any]], context: int) -> RowPlan:
     """Return the plan of training rows with several documents each, packed by best-fit decreasing.
 
     ends: for each shard, the offsets in its tokens at which documents end, ascending. context: tokens per row.
@@ -65,7 +65,7 @@ def bestfit(ends: Sequence[NDArray[Any]], context: int) -> Plan:
     return _joined(parts)
 
 
-def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> Plan:
+def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> RowPlan:
     """Return the plan of training rows with one document each, or one piece of a document longer than `context` tokens.
 
     ends: for each shard, the offsets in its tokens at which documents end, ascending. cut: use only the first piece of
@@ -79,7 +79,7 @@ def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> 
 
 
 def pieces(ends: NDArray[Any], context: int, first: int = 0) -> tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]:
-    """Cut documents into pieces of at most `context` tokens; return (start, size, begins), an array each, as in `Plan`.
+    """Cut documents into pieces of at most `context` tokens; return (start, size, begins), arrays as in `RowPlan`.
 
     ends: the offsets at which documents end. first: the offset at which the first document begins.
     """
@@ -116,10 +116,10 @@ def _side_by_side(parts: Sequence[tuple[Any, ...]]) -> Any:
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
-def _joined(parts: Sequence[tuple[Any, ...]]) -> Plan:
+def _joined(parts: Sequence[tuple[Any, ...]]) -> RowPlan:
     none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.bool_))
     counts, start, size, begins = _side_by_side([none, *parts])
-    return Plan(np.concatenate([[0], np.cumsum(counts)]), start, size, begins)
+    return RowPlan(np.concatenate([[0], np.cumsum(counts)]), start, size, begins)
 
 
 def best_fit(sizes: NDArray[Any], room: int) -> tuple[Ints, int]:

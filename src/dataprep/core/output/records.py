@@ -1,0 +1,103 @@
+"""Records: JSON objects of an output folder's state as frozen dataclasses; only the standard library is imported.
+
+A reader is tolerant forwards: a field that it does not know is kept in `more`, and a missing optional field has its
+default. It is strict about a newer format: one sentence says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dataprep.errors import CorruptShard
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+FORMAT = 1
+
+R = TypeVar("R", bound="Record")
+
+
+def records(kind: Callable[[], type[R]], **options: Any) -> Any:
+    """Return a dataclass field that holds a tuple of records; `kind` returns their class."""
+    return field(metadata={"of": kind}, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Base class of records: a JSON object as a frozen dataclass. more: fields that this version does not know."""
+
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, found: Any, url: str) -> Self:
+        """Return the record that a JSON value states; url: its file, for messages.
+
+        Raises CorruptShard if a field that every such record has is missing or of another type, or if the format is
+        newer than the one that this version reads.
+        """
+        if not isinstance(found, dict):
+            raise _not_ours(url, "it is not a JSON object")
+        if isinstance(found.get("format"), int) and found["format"] > FORMAT:
+            msg = f"{url} has format {found['format']}, and this dataprep reads {FORMAT}; install a newer dataprep"
+            raise CorruptShard(msg)
+        known = {f.name: f for f in fields(cls) if f.name != "more"}
+        lacks = [name for name, f in known.items() if _is_needed(f) and name not in found]
+        if lacks:
+            raise _not_ours(url, f"it lacks {', '.join(lacks)}")
+        given = {name: _read(found[name], f, url) for name, f in known.items() if found.get(name) is not None}
+        lacks = [name for name, f in known.items() if _is_needed(f) and name not in given]
+        return cls(**given, **dict.fromkeys(lacks), more={k: v for k, v in found.items() if k not in known})
+
+    def record(self) -> dict[str, Any]:
+        """Return the record as a JSON object; fields without a value are left out."""
+        own = {f.name: _written(getattr(self, f.name)) for f in fields(self) if f.name != "more"}
+        return {**self.more, **{name: value for name, value in own.items() if value is not None}}
+
+
+def _not_ours(url: str, why: str) -> CorruptShard:
+    return CorruptShard(f"{url} is not what dataprep wrote: {why}; run the pipeline again, which makes it again")
+
+
+def _is_needed(one: Any) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING
+
+
+_TYPES: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "list": list, "dict": dict, "Mapping": dict}
+
+
+def _read(value: Any, one: Any, url: str) -> Any:
+    """Return the value of a field; raise CorruptShard if it is not of the type of the field."""
+    name = str(one.type).partition("[")[0].partition(" ")[0]
+    if "of" in one.metadata:
+        if not isinstance(value, list):
+            raise _not_ours(url, f"its {one.name} is not a list")
+        return tuple(one.metadata["of"]().of(item, url) for item in value)
+    if name == "Id":
+        return _id(value, one.name, url)
+    if "one" in one.metadata:
+        return one.metadata["one"]().of(value, url)
+    if not isinstance(value, _TYPES.get(name, object)) or (name == "int" and isinstance(value, bool)):
+        raise _not_ours(url, f"its {one.name} is {str(value)[:40]!r}")
+    return value
+
+
+def _id(value: Any, name: str, url: str) -> Id:
+    try:
+        return Id(value)
+    except (TypeError, ValueError) as e:
+        raise _not_ours(url, f"its {name} is {str(value)[:40]!r}") from e
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.record()
+    if isinstance(value, tuple):
+        return [_written(one) for one in value]
+    return str(value) if isinstance(value, Id) else value
+
+
+class Id(int):
+    """A document id, which JSON holds as text, since ids pass 2**53."""
