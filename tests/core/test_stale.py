@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import dataprep as dp
-from dataprep.core.model.dataset import Dataset
-from dataprep.core.output.stale import UNKNOWN, changed, changed_settings
+from dataprep.core.inputs.origin import origin_of
+from dataprep.core.output.changes import UNKNOWN, UNLISTED, first_difference
+from dataprep.core.output.layout import Folder
+from dataprep.core.output.state import DATASET, Recipe
 from dataprep.errors import StaleOutput
 
 
@@ -54,42 +57,52 @@ def test_token_shards_say_it_too(tmp_path, tok):
         return dp.encode(dp.read(str(texts)), tokenizer, **settings)
 
     made = encode(out=str(out), val=0.5)
-    assert "(val was 0.5 there, and is 0.25 now)" in says(encode, val=0.25)
-    assert "dtype was 'uint16' there, and is 'uint32' now" in says(encode, val=0.5, dtype="uint32")
+    assert "(encode has val=0.5 there, and val=0.25 now)" in says(encode, val=0.25)
+    assert "encode has dtype='uint16' there, and dtype='uint32' now" in says(encode, val=0.5, dtype="uint32")
     other = tok.extended(["<|new|>"])
-    assert f"tokenizer was '{tok.hash[:8]}' there, and is '{other.hash[:8]}' now" in says(encode, tokenizer=other)
+    assert f"tokenizer='{tok.hash[:8]}' there, and tokenizer='{other.hash[:8]}' now" in says(encode, tokenizer=other)
     dp.encode(dp.read(str(texts)), tok, out=str(tmp_path / "b"), val=0.5)
 
     def mix(out):
         return dp.Mix({"a": 1.0}).write({"a": str(tmp_path / "b")}, out)
 
-    assert "made_by was 'encode' there, and is 'mix' now" in says(mix)
+    assert "its stages are encode, and now mix" in says(mix)
     (tmp_path / "c.jsonl").write_text('{"text": "other words"}\n')
     texts = tmp_path / "c.jsonl"
     assert f"(the input file {texts} is new)" in says(encode, val=0.5)
-    (out / "manifest.json").write_text(json.dumps({n: v for n, v in made.manifest.items() if n != "settings"}))
-    assert "(dtype was 'uint16' there, and is 'uint32' now)" in says(encode, val=0.25, dtype="uint32")
+    (out / "manifest.json").write_text(json.dumps(replace(made.manifest, settings={}).record()))
+    assert "(encode has dtype='uint16' there, and dtype='uint32' now)" in says(encode, val=0.25, dtype="uint32")
+    assert f"(the input file {texts} is new)" in says(encode, val=0.25)
 
 
 def test_files_that_are_gone_or_changed_are_named(tmp_path):
-    """What is gone first; an input that is not known changes nothing."""
+    """What is gone first, and a stage before any file; an input that is not known changes nothing."""
     for name in "abc":
         (tmp_path / f"{name}.jsonl").write_text('{"text": "a"}\n')
-    out = str(tmp_path / "out")
+    out, fresh = str(tmp_path / "out"), str(tmp_path / "none")
     dp.Pipeline().run(dp.read(str(tmp_path / "*.jsonl")), out)
+
+    def says(docs, *stages, folder=out):
+        now = None if docs is None else origin_of(docs)
+        return first_difference(Folder(folder), recipe(), recipe(*stages), now)
+
     left = dp.read(str(tmp_path / "a.jsonl"))
-    gone = f"the input file {tmp_path}/b.jsonl (and 1 more) is not in the input any more"
-    assert changed_settings(out, {}, {}, left) == gone
+    assert says(left) == f"the input file {tmp_path}/b.jsonl (and 1 more) is not in the input any more"
     (tmp_path / "a.jsonl").write_text('{"text": "b"}\n')
     everything = dp.read(str(tmp_path / "*.jsonl"))
-    assert changed_settings(out, {}, {}, everything) == f"the input file {tmp_path}/a.jsonl has other content"
-    assert changed_settings(out, {"a": 1, "c": 2}, {"a": 1, "b": 5, "c": 3}, left) == "c was 2 there, and is 3 now"
-    assert changed_settings(str(tmp_path / "none"), {}, {}, left) == changed_settings(out, {}, {}, None) == UNKNOWN
+    assert says(everything) == f"the input file {tmp_path}/a.jsonl has other content"
+    assert says(left, stage("A")) == "its stages are none (a copy), and now A"
+    assert (says(None), says(left, folder=fresh)) == (UNKNOWN, UNLISTED)
 
 
 def stage(label, kind="A", version=1, **fields):
     """A stage as a recipe states it."""
     return {"label": label, "class": kind, "version": version, "fields": fields}
+
+
+def recipe(*stages):
+    """A recipe of these stages."""
+    return Recipe(kind=DATASET, key="", stages=list(stages))
 
 
 @pytest.mark.parametrize(
@@ -101,12 +114,10 @@ def stage(label, kind="A", version=1, **fields):
      ([stage("A", n=1)], [stage("A", n=1, m=2)], "A has m=None there, and m=2 now"),
      ([stage("A", version=1)], [stage("A", version=2)], "the class or version of A is another"),
      ([stage("A", kind="A")], [stage("A", kind="B")], "the class or version of A is another"),
-     ([stage("A", n=1)], [stage("A", n=1)], UNKNOWN),
+     ([stage("A", n=1)], [stage("A", n=1)], UNLISTED),
      ([stage("A", n=stage("B", m=1))], [stage("A", n=stage("B", m=2))], "A has n=A(m=1) there, and n=A(m=2) now"),
      ([stage("A", n="x" * 58)], [stage("A", n="y" * 59)], f"A has n='{'x' * 58}' there, and n='{'y' * 58}\u2026 now")],
 )  # fmt: skip
 def test_the_first_difference_of_two_recipes(tmp_path, old, new, says):
     """Stages, then fields in their order, then the class; long values are shortened; no stages are a copy."""
-    nothing = Dataset(())
-    assert changed(str(tmp_path), {"stages": old}, {"stages": new}, nothing) == says
-    assert old or changed(str(tmp_path), {}, {"stages": new}, nothing) == says
+    assert first_difference(Folder(str(tmp_path)), recipe(*old), recipe(*new), None) == says

@@ -10,7 +10,7 @@ from dataprep.errors import counted
 from dataprep.store import files
 
 from .layout import Folder, home_of
-from .state import Origin, OriginFile, Recipe
+from .state import TOKENS, Origin, OriginFile, Recipe
 
 UNKNOWN = "its input or its code is another"
 UNLISTED = f"{UNKNOWN}; which, is not known: the folder does not list its input files, as after a stage that hides them"
@@ -113,6 +113,9 @@ def first_difference(folder: Folder, found: Recipe, recipe: Recipe, origin: Orig
 
 
 def _stages(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> str:
+    if [one["label"] for one in old] == [TOKENS]:  # who made them is not stated, nor are all settings
+        (known,) = (one["fields"] for one in old)
+        old = [{**one, "fields": {n: known.get(n, v) for n, v in one["fields"].items()}} for one in new]
     names = [[one["label"] for one in stages] for stages in (old, new)]
     if names[0] != names[1]:
         return f"its stages are {_listed(names[0])}, and now {_listed(names[1])}"

@@ -150,8 +150,8 @@ class Folder:
         """
         if (tokens := self.token_manifest) is None:
             return self.manifest or self.index_manifest
-        made_by = str(tokens.settings.get("made_by", TOKENS))
-        settings = {name: value for name, value in tokens.settings.items() if name != "made_by"}
+        settings = dict(tokens.settings) or {"dtype": tokens.dtype}
+        made_by = str(settings.pop("made_by", TOKENS))
         return Recipe(
             kind=TOKENS, key=tokens.recipe or "", forgotten=tokens.forgotten, generation=tokens.generation,
             stages=[{"label": made_by, "class": made_by, "fields": settings}],
