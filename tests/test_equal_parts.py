@@ -100,12 +100,13 @@ def runs_agree(stages: tuple[dp.Stage | Estimator, ...], folder, times: int, rep
     pipeline = dp.Pipeline(dp.Filter(useless), *stages)
     pipeline.run(docs, str(folder / "serial"))
     for n in range(repeat):
-        for workers in (2, 4):
-            out = folder / f"local-{workers}-{n}"
-            pipeline.run(docs, str(out), dp.Local(workers))
+        for runner in (laws.TWO, FOUR):  # whose processes are shared by all tests
+            out = folder / f"local-{runner.workers}-{n}"
+            pipeline.run(docs, str(out), runner)
             laws.same_bytes(folder / "serial", out)
 
 
+FOUR = dp.Local(4)
 FIRST = list({type(stages[-1]): stages for stages in reversed(CASES)}.values())  # the first of each Estimator
 
 
