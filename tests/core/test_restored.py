@@ -7,10 +7,14 @@ import gzip
 import pytest
 
 import dataprep as dp
-from dataprep.core.output.claim import is_finished
+import stated
+from dataprep.core.output.commit import Output, Wanted
+from dataprep.core.output.layout import Folder
+from dataprep.core.output.state import DATASET, Recipe
 from dataprep.errors import ReadError, StaleOutput
 from dataprep.read import parts
 from dataprep.store import files
+from laws import same_result
 
 LINES = "".join(f'{{"text": "document {i} {i * 7919 % 10007}"}}\n' for i in range(2_000)).encode()
 WHOLE = gzip.compress(LINES)
@@ -42,7 +46,7 @@ def read(home):
     "stages", [(), (dp.C4(),), (dp.Filter(keep), dp.Exact())], ids=["copy", "C4", "Exact"]
 )
 def test_a_restored_file_is_read(folder, tmp_path, stages) -> None:
-    """The rerun gives what a first run of the intact files gives, its table has no row left, and no old step stays."""
+    """The rerun gives what a first run of the intact files gives, and its table has no row left; old files go next."""
     out = str(tmp_path / "out")
     assert len(dp.Pipeline(*stages).run(read(folder), out=out).unread()) == 1
     (folder / "b.jsonl.gz").write_bytes(WHOLE)
@@ -51,21 +55,25 @@ def test_a_restored_file_is_read(folder, tmp_path, stages) -> None:
     assert again.table().equals(fresh.table())
     assert again.drops().equals(fresh.drops())
     assert len(again.unread()) == 0
-    assert not (tmp_path / "out" / "unread.parquet").exists()
-    names = [sorted(p.relative_to(home) for p in home.rglob("*") if p.name != ".dataprep-hashes") for home in (
-        tmp_path / "out", tmp_path / "fresh")]  # fmt: skip
-    assert names[0] == names[1]
+    assert not list((tmp_path / "out").glob("unread*.parquet"))
+    same_result(tmp_path / "out", tmp_path / "fresh")
+    for saved in (tmp_path / "fresh").glob("steps/*/input"):  # the steps before stay: keys in them are used again
+        same_result(tmp_path / "out" / saved.relative_to(tmp_path / "fresh"), saved)
+    dp.Pipeline(*stages).run(read(folder), out=out)
+    assert sorted(p.name for p in (tmp_path / "out").iterdir() if p.name.startswith("_")) == []
 
 
 def test_only_its_part_is_made_again(folder, tmp_path) -> None:
-    """The shards of the other parts are not written a second time."""
+    """The shards of the other parts are not written a second time; the old one is beside the new result."""
     out = tmp_path / "out"
     dp.Pipeline().run(read(folder), out=str(out))
     before = {path.name: path.stat().st_ino for path in (out / "data").iterdir()}
     (folder / "b.jsonl.gz").write_bytes(WHOLE)
     dp.Pipeline().run(read(folder), out=str(out))
     after = {path.name: path.stat().st_ino for path in (out / "data").iterdir()}
-    assert {name for name in before if before[name] != after[name]} == {"part-00001-000.parquet"}
+    assert dict(after.items() - before.items()).keys() == {"part-00001-000.g2.parquet"}
+    assert dict(before.items() - after.items()).keys() == {"part-00001-000.parquet"}
+    assert (out / "_replaced" / "data" / "part-00001-000.parquet").stat().st_ino == before["part-00001-000.parquet"]
 
 
 @pytest.mark.parametrize("gone", ["deleted", "a folder"])
@@ -92,7 +100,8 @@ def test_a_file_that_is_gone_after_it_was_listed(tmp_path, monkeypatch, gone) ->
     again = dp.Pipeline().run(read(home), out=str(out))
     after = {path.name: path.stat().st_ino for path in (out / "data").iterdir()}
     assert (again.count, len(again.unread())) == (6_000, 0)
-    assert {name for name in after if before.get(name) != after[name]} == {"part-00001-000.parquet"}
+    assert dict(after.items() - before.items()).keys() == {"part-00001-000.g2.parquet"}
+    assert dict(before.items() - after.items()).keys() == {"part-00001-000.parquet"}
 
 
 def test_another_change_is_stale(folder, tmp_path) -> None:
@@ -118,7 +127,7 @@ def test_a_stopped_run_continues(tmp_path, monkeypatch) -> None:
         out = tmp_path / f"out-{repaired}"
         with pytest.raises(ReadError, match="on_bad_file"):
             dp.Pipeline().run(dp.read(given), out=str(out))
-        first = (out / "data" / "part-00000-000.parquet").stat().st_ino
+        first = (out / "_unfinished" / "data" / "part-00000-000.parquet").stat().st_ino
         if repaired:
             (tmp_path / "b.jsonl.gz").write_bytes(WHOLE)
         done = dp.Pipeline().run(dp.read(given) if repaired else dp.read(given, on_bad_file="skip"), out=str(out))
@@ -129,11 +138,19 @@ def test_a_stopped_run_continues(tmp_path, monkeypatch) -> None:
 
 def test_a_result_is_that_of_its_recipe(tmp_path) -> None:
     """Of the same input, the same stages and the same forgotten documents; whole."""
+    out = str(tmp_path / "out")
+
+    def found(**of):
+        wanted = Wanted(recipe=Recipe(kind=DATASET, **of))
+        with Output(out, lambda url: Folder(url).sealed).begin(wanted, replace=True) as work:
+            return work.result
+
     recipe = {"key": "k", "forgotten": "f"}
-    assert not is_finished(str(tmp_path), recipe)
-    files.write_json(str(tmp_path / "recipe.json"), recipe | {"kind": "dataset"})
-    assert not is_finished(str(tmp_path), recipe)
-    (tmp_path / "manifest.json").touch()
-    assert is_finished(str(tmp_path), recipe)
-    for other in ({"key": "k"}, {"key": "l", "forgotten": "f"}, {"key": "k", "forgotten": "g"}, {"forgotten": "f"}):
-        assert not is_finished(str(tmp_path), other)
+    assert found(**recipe) is None
+    files.write_json(f"{out}/recipe.json", recipe | {"kind": DATASET})
+    assert found(**recipe) is None
+    stated.written(out, **recipe)
+    assert found(**recipe) == Folder(out).manifest
+    for other in ({"key": "k"}, {"key": "l", "forgotten": "f"}, {"key": "k", "forgotten": "g"}):
+        assert found(**other) is None
+    assert found(**recipe) == Folder(out).manifest  # none of them was committed
