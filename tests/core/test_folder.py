@@ -8,24 +8,28 @@ import pytest
 
 from dataprep.core.output.layout import (
     CUTS,
-    DATASET,
     DROPS,
-    TOKENS,
     Folder,
     children,
     datasets,
     folder_url,
     home_of,
+    numbered,
+    shard_name,
+    table_name,
     token_folders,
     walk,
 )  # fmt: skip
+from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
+from stated import NEEDED, SHARD, manifest
 
 
 def put(place, kind=DATASET, docs=1, n_bytes=1, **more):
     """Write a manifest; return the folder."""
-    stated = {"kind": kind, "docs": docs, "bytes": n_bytes, "columns": [], "shards": [], "last_file": 0, **more}
+    totals = {"docs": docs, "bytes": n_bytes} if kind == DATASET else {}
+    stated = manifest(kind, **totals, **more) if kind in (DATASET, TOKENS) else {"kind": kind, **more}
     files.write_json(f"{place}/manifest.json", stated)
     return Folder(str(place))
 
@@ -55,7 +59,10 @@ def test_what_is_no_folder(wrong):
 def test_names_of_parts_and_steps(tmp_path):
     """Numbers have five digits; the step's number, and the folder around a folder."""
     home = Folder("/a/out")
-    assert (home.shard(3, 2), home.table(CUTS, 4)) == ("data/part-00003-002.parquet", "/a/out/cuts/part-00004.parquet")
+    assert (shard_name(3, 2), table_name(CUTS, 4)) == ("data/part-00003-002.parquet", "cuts/part-00004.parquet")
+    assert shard_name(3, 2, 7) == "data/part-00003-002.g7.parquet"
+    assert table_name(DROPS, 4, 2) == "drops/part-00004.g2.parquet"
+    assert numbered("data/part-00003-002.g7.parquet", 8) == "data/part-00003-002.g8.parquet"
     assert (home.receipt(12), home.name, home.input.url) == ("/a/out/receipts/part-00012.json", "out", "/a/out/input")
     assert Folder("/a/steps/03-MinHash-0123abcd").number == 3
     around = {url: Folder(url).parent.url for url in ("/a/out", "/a/out/", "a/b", "out", "/out", "s3://b/a")}
@@ -78,9 +85,11 @@ def test_names_of_parts_and_steps(tmp_path):
     found = Folder(str(tmp_path))
     assert names(found.steps, tmp_path) == ["steps/01-A-01234567", "steps/12-B-01234567"]
     assert names(map(Folder, found.receipts()), tmp_path) == ["receipts/a.json", "receipts/b.json"]
-    assert names(map(Folder, found.tables(CUTS)), tmp_path) == ["cuts/part-00000.parquet", "cuts/part-00001.parquet"]
-    assert names(map(Folder, found.tables(DROPS)), tmp_path) == ["drops/part-00000.parquet"]
-    shards = [{"name": f"data/part-{part:05d}-{n:03d}.g2.parquet"} for part, n in ((7, 0), (7, 1), (9, 0))]
+    assert found.tables(CUTS) == found.tables(DROPS) == [], "only a manifest says which tables there are"
+    shards = [
+        SHARD | {"name": f"data/part-{part:05d}-{n:03d}.g2.parquet", "drops": f"drops/part-{part:05d}.parquet"}
+        for part, n in ((7, 0), (7, 1), (9, 0))
+    ]
     sealed = put(tmp_path, shards=shards, saved=["steps/01-A-01234567/input"])
     assert names(map(Folder, sealed.tables(DROPS)), tmp_path) == [
         "drops/part-00007.parquet",
@@ -94,11 +103,11 @@ KINDS = {
     "tokens": ({"manifest.json": {"kind": TOKENS}}, TOKENS, False, True),
     "another": ({"manifest.json": {"kind": "suffix_index"}}, None, False, True),
     "a list": ({"manifest.json": []}, None, False, True),
-    "begun": ({"recipe.json": {"kind": DATASET}}, None, True, False),
+    "begun": ({"_unfinished/recipe.json": {"kind": DATASET, "key": "k"}}, None, True, False),
     "cut": ({"manifest.json": None}, DATASET, True, True),
     "cut tokens": ({"manifest.json": None, "token_bytes.npy": None}, TOKENS, False, True),
     "cut recipe": ({"recipe.json": None}, None, False, False),
-    "recipe of tokens": ({"recipe.json": {"kind": TOKENS}}, None, False, False),
+    "recipe of tokens": ({"recipe.json": {"kind": TOKENS, "key": "k"}}, None, False, False),
 }  # fmt: skip
 
 
@@ -110,8 +119,8 @@ def test_the_kind_of_a_folder(tmp_path, what):
         if value is None:
             files.write_bytes(f"{tmp_path}/{name}", b"{")
         else:
-            needed = {"docs": 0, "bytes": 0, "columns": [], "shards": [], "last_file": 0}
-            files.write_json(f"{tmp_path}/{name}", value | needed if isinstance(value, dict) else value)
+            needed = NEEDED.get(value.get("kind"), {}) if isinstance(value, dict) else {}
+            files.write_json(f"{tmp_path}/{name}", needed | value if needed else value)
     found = Folder(str(tmp_path))
     assert (found.kind, found.is_of_a_run, found.is_sealed, found.is_dataset) == (
         kind,
@@ -119,21 +128,23 @@ def test_the_kind_of_a_folder(tmp_path, what):
         sealed,
         kind == DATASET,
     )
-    assert found.recipe == {} or what in ("begun", "recipe of tokens")
+    assert (found.recipe is not None) == (what in ("dataset", "tokens", "recipe of tokens"))
+    assert (found.unfinished.recipe is not None) == (what == "begun")
     if what.startswith("cut") and sealed:
         with pytest.raises(CorruptShard, match="manifest.json must be JSON that dataprep wrote"):
             assert Folder(str(tmp_path)).manifest is None
 
 
-@pytest.mark.parametrize("name", ["docs", "bytes", "columns", "shards", "last_file"])
+@pytest.mark.parametrize("name", ["docs", "bytes", "columns", "shards", "last_file", "key", "content"])
 def test_a_manifest_without_a_field_is_not_ours(tmp_path, name):
-    """It is named; token shards need none of them."""
-    whole = put(tmp_path).manifest
+    """It is named; of another type it is shown."""
+    whole = manifest(docs=1)
     files.write_json(f"{tmp_path}/manifest.json", {n: v for n, v in whole.items() if n != name})
-    with pytest.raises(CorruptShard, match=f"manifest.json lacks {name}: dataprep did not write it; run the"):
+    with pytest.raises(CorruptShard, match=f"manifest.json is not what dataprep wrote: it lacks {name}; run the"):
         assert Folder(str(tmp_path)).manifest is None
-    files.write_json(f"{tmp_path}/manifest.json", {"kind": TOKENS})
-    assert Folder(str(tmp_path)).manifest == {"kind": TOKENS}
+    files.write_json(f"{tmp_path}/manifest.json", whole | {name: {"a": 1}})
+    with pytest.raises(CorruptShard, match=f"its {name} is "):
+        assert Folder(str(tmp_path)).manifest is None
 
 
 def test_folders_of_a_run_are_in_the_order_of_its_steps(tmp_path):

@@ -289,6 +289,7 @@ def test_a_run_that_goes_on_has_a_journal(tmp_path) -> None:
     with pytest.raises(StaleOutput, match="was made by another recipe or from other input"):
         Pipeline(*STAGES).run(docs, str(out))
     assert Pipeline().run(docs, str(out)).manifest == first.manifest
-    files.write_state(str(tmp_path / "begun" / "_unfinished" / "recipe.json"), {"kind": "dataset", "key": "another", "stages": []})
+    begun = {"kind": "dataset", "key": "another", "stages": []}
+    files.write_state(str(tmp_path / "begun" / "_unfinished" / "recipe.json"), begun)
     (tmp_path / "begun" / ".hidden").touch()
     assert Pipeline().run(docs, str(tmp_path / "begun")).manifest == first.manifest

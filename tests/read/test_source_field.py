@@ -62,7 +62,7 @@ def test_statistics_and_rules(tmp_path, kind) -> None:
     assert found == {"CC": 2, "PubMed": 1, "Books": 1, "file": 1}
     assert done.stats.stages[0].counts == {"without source": 1}
     other = dp.Pipeline().run(dp.read(written(tmp_path, kind, rows)), out=str(tmp_path / "other"))
-    assert other.manifest["key"] != done.manifest["key"]
+    assert other.manifest.key != done.manifest.key
 
 
 def test_one_source_a_document_is_no_source(tmp_path, monkeypatch) -> None:

@@ -93,7 +93,7 @@ def test_remote_is_as_local(bucket, samples, tmp_path):
     """The same pipeline from a bucket into a bucket gives the same content, drops and books as on local disk."""
     remote = dp.Pipeline(*stages()).run(dp.read(f"{bucket}/in/*"), f"{bucket}/out")
     local = dp.Pipeline(*stages()).run(dp.read([f"{samples}/{name}" for name in sorted(NAMES)]), str(tmp_path / "out"))
-    assert remote.manifest["content"] == local.manifest["content"]
+    assert remote.manifest.content == local.manifest.content
     assert remote.drops().equals(local.drops())
     assert remote.drops().num_rows == remote.stats["read"].docs_out - remote.count > 0
     assert str(remote.stats) == str(local.stats)
@@ -127,7 +127,7 @@ def test_a_write_that_fails_leaves_a_run_that_resumes(bucket):
     job = dp.Pipeline(dp.Filter(short), dp.Exact())
     docs = dp.read(f"{bucket}/in/articles.jsonl")
     Flaky.writes = 0
-    content, n_writes = job.run(docs, f"{bucket}/out").manifest["content"], Flaky.writes
+    content, n_writes = job.run(docs, f"{bucket}/out").manifest.content, Flaky.writes
     assert n_writes > 5
     for number in range(1, n_writes + 1):
         out = f"{bucket}/{number}"
@@ -137,7 +137,7 @@ def test_a_write_that_fails_leaves_a_run_that_resumes(bucket):
         Flaky.fails_at = (0, "")
         assert not files.exists(f"{out}/manifest.json")
         again = job.run(docs, out)
-        assert again.manifest["content"] == content
+        assert again.manifest.content == content
         assert not any(dp.verify(out).values())
 
 

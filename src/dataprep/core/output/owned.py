@@ -251,6 +251,8 @@ def _files(url: str) -> Iterator[str]:
     """Yield the files of a folder at any depth, hidden ones too, or the file itself; links are not followed."""
     if not files.is_local(url):
         yield from files.expand(url)
+        for inside in (found for found in files.hidden(url) if files.name_of(found) in (UNFINISHED, REPLACED)):
+            yield from files.expand(inside)
     elif os.path.isdir(url) and not os.path.islink(url):
         for folder, inside, names in os.walk(url):
             yield from (os.path.join(folder, name) for name in names)
