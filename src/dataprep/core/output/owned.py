@@ -307,5 +307,8 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 def relative(url: str, out: str) -> str:
     """Return the path of a file relative to the folder `out`."""
-    home = os.path.abspath(files.path_of(out)) if files.is_local(out) else out
+    if files.is_local(out):
+        home = os.path.abspath(files.path_of(out))
+    else:  # of a remote URL there may be several spellings
+        url, home = files.fs_of(url)[1], files.fs_of(out)[1]
     return url.removeprefix(home.rstrip("/")).lstrip("/")
