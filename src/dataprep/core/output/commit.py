@@ -33,6 +33,7 @@ from .layout import (
     DATA,
     DATASET_FILES,
     DROPS,
+    EARLIER,
     FORGET_LIST,
     INDEX,
     INDEX_FILE,
@@ -47,7 +48,7 @@ from .layout import (
     UNFINISHED,
     Folder,
 )  # fmt: skip
-from .staging import EARLIER, Staging
+from .staging import Staging
 from .state import DATASET, TOKENS, Origin, Recipe
 from .state import INDEX as INDEX_KIND
 

@@ -42,6 +42,7 @@ VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Est
 INPUT = "input"
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
 UNFINISHED, REPLACED = "_unfinished", "_replaced"
+EARLIER = "earlier.json"  # in OUT/_unfinished: {key: URL of the receipt} of finished parts that may be kept
 DATASET_FILES = {
     MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX, UNFINISHED, REPLACED,
 }  # fmt: skip

@@ -32,29 +32,37 @@ from .layout import (
     CUTS,
     DATA,
     DROPS,
+    EARLIER,
     INPUT,
     MANIFEST,
     RECEIPTS,
     RECIPE,
     REPLACED,
+    REPORT,
     SPANS,
     STEPS,
     UNFINISHED,
     VERDICTS,
 )  # fmt: skip
-from .state import DATASET, KINDS, TOKENS
+from .state import DATASET, INDEX, KINDS, TOKENS
 
 BEGIN = 256  # bytes of a file that identify it
 CHECKSUM = re.compile(r'^\{"checksum":"[0-9a-f]{32}",')  # of JSON state, without white space
 SIZES_OF_IDS = "token_bytes.npy"
+_ASIDE = rf"(({UNFINISHED}|{REPLACED})/)?"  # the work on the next result, and the files of the one before
+_ORIGIN = r"origin(\.g\d+)?\.json"
+_SHARD = r"(train|val|test)-\d{5}(\.g\d+)?\.(bin|idx|msk|docs\.(parquet|arrow))"
+_PIECES = rf"{UNFINISHED}/pieces-[0-9a-f]{{8}}/((train|val|test)\.documents|[a-z]+/part-\d{{5}}/{_SHARD})"
 _TOKENS = (  # of shards
-    rf"/(({UNFINISHED}|{REPLACED})/)?((train|val|test)-\d{{5}}(\.g\d+)?\.(bin|idx|msk|docs\.parquet)"
-    rf"|token_bytes(\.g\d+)?\.npy|{RECIPE}|origin(\.g\d+)?\.json)"
+    rf"/({_ASIDE}({_SHARD}|token_bytes(\.g\d+)?\.npy|{RECIPE}|{_ORIGIN})|{_PIECES}"
+    rf"|tokenizer(_config)?\.g\d+\.json|({UNFINISHED}|{REPLACED})/tokenizer(_config)?(\.g\d+)?\.json)"
 )
+_INDEX = rf"/{_ASIDE}{_ORIGIN}"
 # Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and files of their work.
 _PARTS = (
-    rf"(({UNFINISHED}|{REPLACED})/)?({MANIFEST}|{RECIPE}|origin(\.g\d+)?\.json|unread(\.g\d+)?\.parquet"
+    rf"({_ASIDE}({MANIFEST}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"
     rf"|{RECEIPTS}/part-\d{{5}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet)"
+    rf"|{UNFINISHED}/{EARLIER}|{REPLACED}/{REPORT})"
 )
 _WORK = r"[^/]+/((part|partition|range|group)-\d{5}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
 _LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{INPUT}/({_PARTS})|{_WORK}))"
@@ -270,7 +278,7 @@ def _journaled(out: str) -> set[str]:
 def _named_by_receipts(out: str) -> set[str]:
     """Return the files in a folder without a journal that a manifest or receipt names, or that have a name of ours."""
     found: set[str] = set()
-    datasets, tokens = set[str](), set[str]()
+    datasets, tokens, indexes = set[str](), set[str](), set[str]()
     listed = list(_files(out))
     for url in (url for url in listed if url.endswith(".json")):
         record = _record(url)
@@ -281,16 +289,24 @@ def _named_by_receipts(out: str) -> set[str]:
         if is_receipt or (record.get("kind") in KINDS and {"key", "shards"} & set(record)):
             found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
             if record.get("kind") == TOKENS:
-                tokens.add(home)
+                tokens.add(_result(home))
                 kept = [one.get(name) for one in _dicts([record.get("tokenizer")]) for name in ("file", "config")]
                 found |= {url for url in (files.join(home, str(name)) for name in kept) if url in listed}
+            if record.get("kind") == INDEX:
+                indexes.add(_result(home))
             if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
-                datasets.add(home.removesuffix(f"/{RECEIPTS}"))
-    tokens |= {url.rpartition("/")[0] for url in listed if files.name_of(url) == SIZES_OF_IDS}
-    for home, inside in (*((home, _LAYOUT) for home in datasets), *((home, _TOKENS) for home in tokens)):
+                datasets.add(_result(home.removesuffix(f"/{RECEIPTS}")))
+    tokens |= {_result(url.rpartition("/")[0]) for url in listed if files.name_of(url) == SIZES_OF_IDS}
+    homes = ((datasets, _LAYOUT), (tokens, _TOKENS), (indexes, _INDEX))
+    for home, inside in ((home, inside) for some, inside in homes for home in some):
         layout = re.compile(re.escape(home) + inside)
         found |= {url for url in listed if layout.fullmatch(url)}
     return found
+
+
+def _result(home: str) -> str:
+    """Return the folder of the result that the files in the folder `home` are part of, or will be."""
+    return home.removesuffix(f"/{UNFINISHED}").removesuffix(f"/{REPLACED}")
 
 
 def _record(url: str) -> dict[str, Any]:

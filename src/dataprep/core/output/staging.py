@@ -9,9 +9,7 @@ from typing import Any
 from dataprep.store import files, receipts
 
 from . import owned
-from .layout import DATA, UNFINISHED, Folder, numbered, shard_name, table_name
-
-EARLIER = "earlier.json"  # in OUT/_unfinished: {key: URL of the receipt} of finished parts that may be kept
+from .layout import DATA, EARLIER, UNFINISHED, Folder, numbered, shard_name, table_name
 
 
 @dataclass(frozen=True)
