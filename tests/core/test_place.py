@@ -168,7 +168,7 @@ def test_shards_without_a_journal_are_replaced(tmp_path):
     made = save(tmp_path / "out", {"train": [[1, 2, 3]] * 9}, vocab_size=257, eot=256, shard_tokens=8)
     assert len(made.shards) > 2
     dp.encode(docs(tmp_path), BYTES, tmp_path / "out", val=0.0, replace=True)
-    assert [name for name in os.listdir(tmp_path / "out") if name.endswith(".bin")] == ["train-00000.bin"]
+    assert [name for name in os.listdir(tmp_path / "out") if name.endswith(".bin")] == ["train-00000.g2.bin"]
 
 
 def test_copied_shards_in_a_folder_of_results_are_replaced(tmp_path):
@@ -179,7 +179,7 @@ def test_copied_shards_in_a_folder_of_results_are_replaced(tmp_path):
     out = tmp_path / "run" / "copy"
     assert "copy/train-00000.bin" in owned.foreign(run.url, ["copy"])
     dp.encode(docs(tmp_path), BYTES, out, val=0.0, replace=True)
-    assert [name for name in os.listdir(out) if name.endswith(".bin")] == ["train-00000.bin"]
+    assert [name for name in os.listdir(out) if name.endswith(".bin")] == ["train-00000.g2.bin"]
 
 
 def test_the_family_of_a_folder_is_found_without_its_other_files(tmp_path):

@@ -8,7 +8,8 @@ from docs.pages import write
 
 NOT_OUTPUT = {1: "the files of a Dataset", 2: "the files of token shards"}
 SOMETIMES = "hashes", "quarantine", "lease", "failure"
-RARE = {"unread.parquet", "forget.parquet", "_unfinished/", "_replaced/", *(f".dataprep-{name}" for name in SOMETIMES)}  # as the page says
+FOLDERS = "_unfinished/", "_replaced/"
+RARE = {"unread.parquet", "forget.parquet", *FOLDERS, *(f".dataprep-{name}" for name in SOMETIMES)}  # as the page says
 
 
 def prepare(here, root, tok):

@@ -176,6 +176,9 @@ def move(*moves: tuple[str, str]) -> None:
         os.makedirs(folder, exist_ok=True)
     note(*(new for _, new in local))
     for old, new in local:
+        if os.path.isdir(new):
+            msg = f"{new} is a folder, where a file of the result belongs; remove it, or give another folder as out"
+            raise StaleOutput(msg)
         os.replace(old, new)
     sync({os.path.dirname(new) for _, new in local})
     for old, new in local:
@@ -259,8 +262,8 @@ def _files(url: str) -> Iterator[str]:
     """Yield the files of a folder at any depth, hidden ones too, or the file itself; links are not followed."""
     if not files.is_local(url):
         yield from files.expand(url)
-        for inside in (found for found in files.hidden(url) if files.name_of(found) in (UNFINISHED, REPLACED)):
-            yield from files.expand(inside)
+        for hidden in (found for found in files.hidden(url) if files.name_of(found) in (UNFINISHED, REPLACED)):
+            yield from files.expand(hidden)
     elif os.path.isdir(url) and not os.path.islink(url):
         for folder, inside, names in os.walk(url):
             yield from (os.path.join(folder, name) for name in names)
