@@ -168,10 +168,15 @@ class Output(Generic[T]):
 
     @contextlib.contextmanager
     def _old_result_said(self, wanted: Wanted) -> Iterator[None]:
-        """Log a warning if an error leaves a result that the wanted one was to take out of the folder."""
+        """Log a warning if an error leaves a result that the wanted one was to take out of the folder.
+
+        After a refusal, which comes before any work, nothing unfinished is left.
+        """
         try:
             yield
-        except BaseException:
+        except BaseException as e:
+            if isinstance(e, (PlanError, StaleOutput)) and not self._has_work():
+                owned.remove(self.url, [UNFINISHED])
             found = Folder(self.url).stated
             if found is not None and not wanted.recipe.is_same(found) and self._private(wanted, found):
                 log.warning("%s still holds the result before, with what the new one would hide or leave out", self.url)
@@ -259,8 +264,11 @@ class Output(Generic[T]):
 
     def _is_begun(self) -> bool:
         """Return whether there is unfinished work with a result: a recipe alone is none."""
-        some = set(files.listdir(Folder(self.url).unfinished.url)) - {RECIPE, ORIGIN}
-        return bool(some) or bool(Folder(self.url).steps)
+        return self._has_work() or bool(Folder(self.url).steps)
+
+    def _has_work(self) -> bool:
+        """Return whether a file of the next result was made."""
+        return bool(set(files.listdir(Folder(self.url).unfinished.url)) - {RECIPE, ORIGIN, EARLIER})
 
     def _check_other(self, home: Folder, other: Recipe, wanted: Wanted, *, replace: bool) -> None:
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
