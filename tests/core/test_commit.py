@@ -123,7 +123,7 @@ def test_a_killed_replacement_shows_the_old_or_the_new_result(docs, tmp_path, mo
     for name in ("rename", "replace", "unlink", "link"):
         monkeypatch.setattr(os, name, dying(getattr(os, name)))
     seen = set()
-    step = 1 if what == "stages" else 3
+    step = 1 if what == "stages" else 7
     for at in range(1, 1_000, step):
         shutil.rmtree(out, ignore_errors=True)
         left[0] = 0
