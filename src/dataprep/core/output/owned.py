@@ -18,6 +18,7 @@ from dataprep.store import files, lease
 from dataprep.store.atomic import (
     JOURNAL,
     begin_journal,
+    full_disk_said,
     is_attempt,
     is_journal,
     journal_of,
@@ -172,15 +173,16 @@ def move(*moves: tuple[str, str]) -> None:
     """Rename files, given as (old URL, new URL); the journal (list of created files) gets the new names first."""
     local = [(os.path.abspath(files.path_of(old)), os.path.abspath(files.path_of(new)))
              for old, new in moves if files.is_local(new)]  # fmt: skip
-    for folder in {os.path.dirname(new) for _, new in local}:
-        os.makedirs(folder, exist_ok=True)
-    note(*(new for _, new in local))
-    for old, new in local:
-        if os.path.isdir(new):
-            msg = f"{new} is a folder, where a file of the result belongs; remove it, or give another folder as out"
-            raise StaleOutput(msg)
-        os.replace(old, new)
-    sync({os.path.dirname(new) for _, new in local})
+    with full_disk_said(local[0][1] if local else ""):
+        for folder in {os.path.dirname(new) for _, new in local}:
+            os.makedirs(folder, exist_ok=True)
+        note(*(new for _, new in local))
+        for old, new in local:
+            if os.path.isdir(new):
+                msg = f"{new} is a folder, where a file of the result belongs; remove it, or give another folder as out"
+                raise StaleOutput(msg)
+            os.replace(old, new)
+        sync({os.path.dirname(new) for _, new in local})
     for old, new in local:
         remove_empty(os.path.dirname(old), above=os.path.commonpath([old, new]))
     for old, new in moves:

@@ -20,6 +20,7 @@ from dataprep.core.model.notebook import block
 from dataprep.core.output import owned
 from dataprep.errors import CorruptShard, PlanError, shown
 from dataprep.store import files
+from dataprep.store.atomic import sweep_attempts
 from dataprep.tokens.shard_format import SHARD_TOKENS
 from dataprep.tokens.shards.folder import local_folder
 from dataprep.tokens.shards.shard import Shards
@@ -184,6 +185,7 @@ class Mix:
 
         shards = write_mixture(streams, got, os.fspath(out), self.seed, shard_tokens, run, described, replace=replace)
         url, made = files.join(os.fspath(shards.path), LOCK), dict(shards.manifest.mixture or {})
+        sweep_attempts(url)  # of a call that was killed while it wrote the list
         with contextlib.suppress(CorruptShard):  # written again
             if files.exists(url) and files.read_json(url) == made:
                 return shards
