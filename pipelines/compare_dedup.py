@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dataprep as dp
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.model import batch as B
 from dataprep.store import files, receipts
 from dataprep.store.key import key

@@ -21,7 +21,7 @@ import dataprep as dp
 SRC = Path(dp.__file__).parent
 # A room imports from the tiers before its own; rooms of one tier do not import each other.
 TIERS = [
-    {"errors"}, {"store", "unicode"}, {"core"}, {"pii", "read"},
+    {"errors"}, {"store", "unicode"}, {"shown"}, {"core"}, {"pii", "read", "resource", "pipeline_file"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "voice"}, {"persona"},
     {"report"}, {"cli"}, {"__init__", "__main__", "extend"},

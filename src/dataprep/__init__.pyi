@@ -5,7 +5,6 @@ from .core.model.dataset import Dataset as Dataset
 from .core.model.dataset import open_dataset as open_dataset
 from .core.model.estimator import Estimator as Estimator
 from .core.model.reader import Reader as Reader
-from .core.model.resource import Resource as Resource
 from .core.model.score import Score as Score
 from .core.model.stage import Filter as Filter
 from .core.model.stage import Map as Map
@@ -59,6 +58,7 @@ from .pii.kinds import PIIKind as PIIKind
 from .pii.stage import PII as PII
 from .read import read as read
 from .read.formats import register as register
+from .resource import Resource as Resource
 from .search.index import SuffixIndex as SuffixIndex
 from .tokens.mix.mix import Mix as Mix
 from .tokens.shards.encode import encode as encode

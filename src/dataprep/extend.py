@@ -30,7 +30,6 @@ from .core.model.estimator import Estimator
 from .core.model.ledger import Ledger
 from .core.model.part import Part
 from .core.model.reader import Reader, Slice
-from .core.model.resource import Resource
 from .core.model.score import Score, ScoredFilter
 from .core.model.stage import Filter, Map, Stage, drop_rows
 from .core.model.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
@@ -39,6 +38,7 @@ from .core.run.passes import Pass, table_once
 from .core.run.runner import Local, Runner, Serial
 from .errors import DataprepError, PlanError, ReadError
 from .read.formats import register
+from .resource import Resource
 from .store.files import atomic, content_hash, join, open_arrow, open_read
 
 __all__ = [

@@ -29,9 +29,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core.model.estimator import Estimator
-from dataprep.core.model.notebook import block
 from dataprep.core.model.stage import Map, Stage
 from dataprep.core.output.audit import audit
+from dataprep.shown.notebook import block
 
 from .core.model.batch import Batch, parse_id, show_id
 from .core.model.dataset import Dataset

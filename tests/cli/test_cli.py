@@ -61,7 +61,7 @@ def pipeline(samples, tmp_path_factory):
 @pytest.fixture(scope="module")
 def finished(pipeline, tmp_path_factory):
     """A finished run of it."""
-    from dataprep.core import pipeline_file
+    from dataprep import pipeline_file
     from dataprep.core.run.runner import Serial
 
     out = tmp_path_factory.mktemp("finished")

@@ -14,7 +14,7 @@ import dataprep as dp
 from dataprep.core.inputs.origin import origin_of
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stage import Stage
-from dataprep.core.model.unread import QUARANTINED, Unread
+from dataprep.core.model.tables import QUARANTINED, Unread
 from dataprep.core.output.changes import compared
 from dataprep.core.output.layout import Folder
 from dataprep.core.pipeline import Pipeline

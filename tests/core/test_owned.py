@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 import dataprep as dp
+from dataprep import pipeline_file
 from dataprep.cli.runs import clean
-from dataprep.core import pipeline_file
 from dataprep.core.output import owned
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import InUse, PlanError, StaleOutput

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.output import owned
 from dataprep.errors import DataprepError, PlanError, StaleOutput
 from dataprep.forget.family import find_family

@@ -9,8 +9,8 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core.model.tables import UNREAD
-from dataprep.core.model.unread import Unread, by_kind, check_unread, rows_of, unread_table, without_names
+from dataprep.core.model.tables import UNREAD, Unread
+from dataprep.core.model.unread import by_kind, check_unread, rows_of, unread_table, without_names
 from dataprep.errors import CorruptShard, ReadError
 from dataprep.history.verify import verify
 from dataprep.read import parts

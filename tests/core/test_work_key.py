@@ -14,7 +14,7 @@ import laws
 from dataprep.core.inputs.origin import work_key
 from dataprep.core.model.part import Part
 from dataprep.core.model.reader import Slice
-from dataprep.core.model.unread import QUARANTINED, Unread
+from dataprep.core.model.tables import QUARANTINED, Unread
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 

@@ -249,8 +249,8 @@ def test_a_filter_over_budget_is_refused_before_any_work(dataset, tmp_path) -> N
 
 def test_plan_states_the_filter_of_the_whole_input(tmp_path) -> None:
     """From a sample of an eighth: the filter's bytes within a twentieth, for a capacity that is given exactly."""
-    from dataprep.core.pipeline_file import Step
     from dataprep.history.trials import estimate
+    from dataprep.pipeline_file import Step
     from dataprep.read import read
 
     words = [f"w{i:04}" for i in range(3000)]

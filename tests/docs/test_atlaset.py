@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import dataprep as dp
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
 from dataprep.history.comparison import compare
 

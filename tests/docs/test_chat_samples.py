@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dataprep as dp
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
 from dataprep.messages.overlaps import Overlaps
 from dataprep.messages.read import read_messages

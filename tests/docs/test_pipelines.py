@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dataprep as dp
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
 from fixtures.demo import short_demo
 

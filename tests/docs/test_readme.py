@@ -13,8 +13,7 @@ import pytest
 import typer
 
 import dataprep as dp
-from dataprep import cli
-from dataprep.core import pipeline_file
+from dataprep import cli, pipeline_file
 from fixtures.demo import short_demo
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
 
 WORDS = [

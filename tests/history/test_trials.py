@@ -8,8 +8,8 @@ import pytest
 from dataprep.cli.trial import excerpts
 from dataprep.core.model import batch as B
 from dataprep.core.model.stats import StageStats
-from dataprep.core.pipeline_file import load
 from dataprep.history.trials import StageChanges, rehearse
+from dataprep.pipeline_file import load
 
 FILE = """
 import dataprep as dp

@@ -12,12 +12,12 @@ from rich.table import Table
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import Drop
-from dataprep.core.model.terminal import table_of
 from dataprep.errors import require
 from dataprep.history import why
 from dataprep.history.centroids import semantic_clusters
 from dataprep.history.clusters import Cluster, Clusters, find_clusters, least_similar
 from dataprep.history.cuts import RepeatedCut, most_repeated_cuts
+from dataprep.shown.terminal import table_of
 from dataprep.unicode.valid import printable
 
 from .options import RunFolder, Screen

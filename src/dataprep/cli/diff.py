@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from dataprep.core.model.batch import show_id
-from dataprep.core.model.terminal import table_of
 from dataprep.history.comparison import Comparison, OneSided, TokenAmount, compare
+from dataprep.shown.terminal import table_of
 from dataprep.unicode.valid import printable
 
 from .options import Screen, one_line

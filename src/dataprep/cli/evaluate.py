@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from dataprep.core.model.terminal import table_of
 from dataprep.errors import PlanError
+from dataprep.shown.terminal import table_of
 
 from .as_json import Json, print_json
 from .chat import Device, ModelFolder

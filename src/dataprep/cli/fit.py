@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from dataprep.core.model.terminal import table_of
+from dataprep.shown.terminal import table_of
 
 from .options import Screen
 

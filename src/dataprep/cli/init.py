@@ -15,10 +15,10 @@ import typer
 from rich.filesize import decimal
 from rich.markup import escape
 
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.terminal import table_of
 from dataprep.errors import PlanError, counted
+from dataprep.shown.terminal import table_of
 from dataprep.store import files
 
 from .options import Screen, one_line

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.text import Text
 
 from dataprep.core.model.batch import show_id
-from dataprep.core.model.terminal import table_of
 from dataprep.errors import PlanError, counted
+from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.markup import escape
 
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.model.batch import show_id
 from dataprep.core.output import owned
 from dataprep.core.output.layout import REPLACED, STEPS, UNFINISHED, Folder

@@ -14,11 +14,11 @@ from rich.text import Text
 
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
-from dataprep.core.model.terminal import table_of
 from dataprep.core.output.layout import INDEX as INDEX_FOLDER
 from dataprep.core.output.layout import Folder, datasets
 from dataprep.errors import PlanError
 from dataprep.search.index import DISK, Hit, SuffixIndex, is_index
+from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.markup import escape
 
-from dataprep.core.model.terminal import table_of
 from dataprep.errors import counted
 from dataprep.history.status import DONE, MODEL, NOT_BEGUN, FolderStatus
 from dataprep.history.status import status as state_of
+from dataprep.shown.terminal import table_of
 from dataprep.unicode.valid import printable
 
 from .as_json import SCHEMA, Json, print_json

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.model.batch import parse_id, show_id
-from dataprep.core.model.terminal import table_of
 from dataprep.core.output.layout import RUN, Folder
 from dataprep.errors import PlanError, counted
+from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 

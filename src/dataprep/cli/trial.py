@@ -11,15 +11,15 @@ from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.model.batch import show_id
-from dataprep.core.model.terminal import table_of
 from dataprep.core.output.layout import Folder
 from dataprep.core.run.runner import WORKER_BYTES, machine_memory, parse_bytes
 from dataprep.errors import DataprepError, PlanError
 from dataprep.history.status import DONE, status
 from dataprep.history.trials import StageChanges, estimate, rehearse
 from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
+from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 

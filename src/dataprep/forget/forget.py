@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Ids, show_id
-from dataprep.core.model.notebook import block
 from dataprep.core.output.forget_list import digest, listed
 from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
+from dataprep.shown.notebook import block
 from dataprep.store import files, lease
 
 from .copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same

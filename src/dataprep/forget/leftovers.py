@@ -9,7 +9,6 @@ from typing import Any
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Ids
 from dataprep.core.model.dataset import Dataset, open_dataset
-from dataprep.core.model.notebook import text
 from dataprep.core.model.verdict import CutSpans, DropIds
 from dataprep.core.output import owned
 from dataprep.core.output.layout import INDEX, INPUT, REPORT, SPANS, VERDICTS, Folder, home_of
@@ -18,6 +17,7 @@ from dataprep.core.run.runner import Runner, runner_of
 from dataprep.dedup.bloom import Bloom
 from dataprep.errors import DataprepError, PlanError
 from dataprep.search.index import remove_index
+from dataprep.shown.notebook import text
 from dataprep.store import files, receipts
 
 from .family import Relative, stating_folders

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats
-from dataprep.core.model.tables import Drop
-from dataprep.core.model.unread import Unread, rows_of
+from dataprep.core.model.tables import Drop, Unread
+from dataprep.core.model.unread import rows_of
 from dataprep.core.output.layout import datasets, token_folders
 from dataprep.core.output.state import Manifest
 from dataprep.errors import DataprepError

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.model.batch import Batch, ids
 from dataprep.core.model.ledger import Ledger, mix
 from dataprep.core.model.part import Part
@@ -246,7 +246,7 @@ class _Ledgers:
         last = self.changes[len(self.changes) - len(names) :]
         made: list[Ledger] = []
         for ledger, changes in zip(plain, last, strict=True):
-            made.append(_ComparingLedger(ledger.stage, ledger.seed, changes=changes))
+            made.append(_ComparingLedger(ledger.stage, changes=changes))
             made[-1].record = changes.stats
         return made
 

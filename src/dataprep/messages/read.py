@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.notebook import shown_in_notebooks
-from dataprep.core.model.unread import Unread, check_unread
+from dataprep.core.model.tables import Unread
+from dataprep.core.model.unread import check_unread
 from dataprep.errors import PlanError
 from dataprep.read import read
 from dataprep.read.chats.charsets import head_as_utf8
 from dataprep.read.chats.messages import COLUMNS
 from dataprep.read.formats import PLATFORMS
+from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
 
 from .match_exports import chat_names, spans_of

@@ -11,7 +11,8 @@ from typing import Any
 
 from dataprep.core.model.dataset import Dataset, join_datasets, open_dataset
 from dataprep.core.model.reader import Reader
-from dataprep.core.model.unread import EMPTY, Unread, check_unread
+from dataprep.core.model.tables import EMPTY, Unread
+from dataprep.core.model.unread import check_unread
 from dataprep.core.output.layout import MANIFEST
 from dataprep.core.run.runner import parse_bytes
 from dataprep.errors import PlanError, ReadError, require

@@ -6,7 +6,8 @@ import logging
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from dataprep.core.model.unread import EMPTY, Unread, unread_of
+from dataprep.core.model.tables import EMPTY, Unread
+from dataprep.core.model.unread import unread_of
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 

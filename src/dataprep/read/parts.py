@@ -13,7 +13,8 @@ from dataprep.core.model.batch import POSITION_BITS
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.part import Part
 from dataprep.core.model.reader import Reader, Slice
-from dataprep.core.model.unread import BAD, Unread, stopped_at, unread_of
+from dataprep.core.model.tables import Unread
+from dataprep.core.model.unread import set_aside
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
@@ -118,9 +119,7 @@ def _cuts(
         try:
             return reader.cuts(file.url, file.n_bytes, part_bytes), None
         except ReadError as e:
-            unread = unread_of(e, file.url)
-            if unread.reason == BAD and not skip:
-                raise stopped_at(unread) from e
+            unread = set_aside(e, file.url, skip=skip)
     return whole, unread
 
 

@@ -6,9 +6,9 @@ import re
 from importlib import resources
 
 from dataprep import __version__
-from dataprep.core.model.notebook import text
 from dataprep.core.output import owned
 from dataprep.history.run_summary import RunSummary, summarize
+from dataprep.shown.notebook import text
 from dataprep.store import files
 
 from . import chats, duplicates, overview, results

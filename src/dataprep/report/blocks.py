@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dataprep.core.model.notebook import html_table, text
 from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide
+from dataprep.shown.notebook import html_table, text
 
 
 def section(anchor: str, title: str, lead: str, *bodies: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from dataprep.core.model.notebook import text
 from dataprep.history.message_figures import WEEKDAYS
+from dataprep.shown.notebook import text
 
 WIDTH, HEIGHT = 440.0, 250.0
 LEFT, TOP, RIGHT, BOTTOM = 48.0, 14.0, WIDTH - 14.0, HEIGHT - 40.0

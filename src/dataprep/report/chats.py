@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from dataprep.core.model.notebook import text
 from dataprep.core.model.stats import StageStats
 from dataprep.history.message_figures import LENGTHS, TITLES, Lengths, length_rows, message_stats, most_frequent
 from dataprep.history.run_summary import RunSummary
 from dataprep.messages.counts import CONVERSATION_MESSAGES, clock_of, months_of, of_family
+from dataprep.shown.notebook import text
 
 from . import charts
 from .blocks import card, format_number, plots, section

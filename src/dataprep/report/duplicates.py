@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dataprep.core.model.batch import show_id
-from dataprep.core.model.notebook import text
 from dataprep.core.model.tables import Drop
 from dataprep.history.clusters import Cluster
 from dataprep.history.run_summary import RunSummary, TextPair
+from dataprep.shown.notebook import text
 
 from . import charts
 from .blocks import card, columns, diff_html, format_bytes, format_percent, plots, section, table

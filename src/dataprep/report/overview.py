@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from dataprep.core.model.describe import READ
-from dataprep.core.model.notebook import text
 from dataprep.core.model.stats import Amount, StageStats
 from dataprep.core.model.unread import by_kind
 from dataprep.history.run_summary import RunSummary, totals
+from dataprep.shown.notebook import text
 
 from . import charts
 from .blocks import card, format_bytes, format_number, format_percent, section, table

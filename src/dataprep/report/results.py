@@ -7,10 +7,10 @@ from collections import Counter
 
 from dataprep import __version__
 from dataprep.core.model.ledger import BYTES_DROPPED, BYTES_KEPT
-from dataprep.core.model.notebook import text
 from dataprep.core.output.changes import spelled
 from dataprep.core.output.state import Manifest
 from dataprep.history.run_summary import RunSummary
+from dataprep.shown.notebook import text
 from dataprep.store import files
 
 from . import charts

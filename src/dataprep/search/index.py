@@ -17,7 +17,6 @@ from rich.filesize import decimal
 
 from dataprep.core.inputs.origin import origin_of
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.notebook import shown_in_notebooks
 from dataprep.core.output import owned
 from dataprep.core.output.commit import Output, Wanted, Work
 from dataprep.core.output.layout import INDEX as OWN
@@ -38,6 +37,7 @@ from dataprep.core.run.context import reserve
 from dataprep.core.run.plan import check_apart, hides_input
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import CorruptShard, PlanError, ReadError, need
+from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
 from dataprep.store.key import key as key_of
 

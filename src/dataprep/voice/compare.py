@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.notebook import block
 from dataprep.messages.emoji import emoji_spans
+from dataprep.shown.notebook import block
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import Sampling, generate_batch

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.notebook import block
 from dataprep.errors import PlanError, StaleOutput
+from dataprep.shown.notebook import block
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shards.shard import Shards

@@ -6,7 +6,7 @@ import sys
 import pyarrow as pa
 
 import dataprep as dp
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from docs.pages import write
 
 LEFT = {

@@ -14,7 +14,7 @@ pytest.importorskip("resiliparse")
 import dataprep as dp
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.core.model.unread import Unread
+from dataprep.core.model.tables import Unread
 from dataprep.core.pipeline import Pipeline
 from dataprep.read.web import records
 from dataprep.read.web.blocks import blocks

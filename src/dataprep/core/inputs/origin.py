@@ -23,7 +23,8 @@ from ..model.describe import READ
 from ..model.ledger import Ledger
 from ..model.part import Sealed
 from ..model.reader import Reader, Slice, reader_of, recorded
-from ..model.unread import NOT_OPENED, QUARANTINED
+from ..model.tables import QUARANTINED
+from ..model.unread import NOT_OPENED
 from ..output.layout import Folder
 from ..output.state import FileBeside, Origin, OriginFile
 

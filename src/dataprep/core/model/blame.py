@@ -9,7 +9,7 @@ import traceback
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from fsspec.exceptions import FSTimeoutError
@@ -19,10 +19,8 @@ from dataprep.errors import DataprepError, FunctionFailed, PlanError
 from ..output.layout import STEPS, Folder, home_of
 from . import batch as B
 from .batch import Batch
-from .ledger import Ledger
-
-if TYPE_CHECKING:
-    from .reader import Slice
+from .ledger import Ledger, watch
+from .reader import Slice
 
 HEAD_CHARS = 60
 PASSED = (DataprepError, ConnectionError, TimeoutError, FSTimeoutError)  # they say what is wrong, or are tried again
@@ -84,12 +82,30 @@ def _raises(work: Callable[[Batch], object], batch: Batch) -> bool:
     return False
 
 
+def applied(
+    stages: Sequence[Any], flow: Iterator[Batch], ledgers: Sequence[Ledger], slices: Sequence[Slice]
+) -> Iterator[Batch]:
+    """Yield the documents of `flow` with `stages` applied; errors of a user's function name the document and its file.
+
+    ledgers: one per stage, to record what it does; none: nothing is recorded. slices: those that `flow` reads.
+    """
+    if ledgers:
+        for stage, ledger in zip(stages, ledgers, strict=True):
+            flow = watch(guarded(stage), flow, ledger)
+    else:
+        for stage in stages:
+            flow = guarded(stage)(flow, Ledger(stage.name, quiet=True))
+    with located(slices):
+        yield from flow
+
+
 def guarded(stage: Any) -> Callable[[Iterator[Batch], Ledger], Iterator[Batch]]:
     """Return a user's Stage as a function whose errors name the document; return a Stage of dataprep unchanged."""
     return stage if is_ours(stage) else lambda batches, ledger: _guarded(stage, batches, ledger)
 
 
 def _guarded(stage: Any, batches: Iterator[Batch], ledger: Ledger) -> Iterator[Batch]:
+    ledger.same_text = bool(stage.only_drops)
     given: list[Batch] = []
     before: list[BaseException] = []  # an error of an earlier stage
 

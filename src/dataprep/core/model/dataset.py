@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, Replaced, counted, require
+from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
 from dataprep.store.hashes import Hashes, fingerprints
 from dataprep.store.key import key
@@ -28,13 +29,12 @@ from . import batch as B
 from . import blame
 from .batch import Batch
 from .documents import Documents
-from .notebook import shown_in_notebooks
 from .part import Part, Sealed
 from .reader import Slice
 from .stage import Head, Stage, n_hidden
 from .stats import HIDDEN, Stats
-from .tables import SCHEMAS, read_rows
-from .unread import NOT_OPENED, Unread, check_unread, read_unread, rows_of, unread_table
+from .tables import SCHEMAS, Unread, read_rows
+from .unread import NOT_OPENED, check_unread, read_unread, rows_of, unread_table
 from .verdict import Verdict
 
 SPREAD = 8  # parts that a sample is taken from

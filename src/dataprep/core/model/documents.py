@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from dataprep.errors import need, require
+from dataprep.shown.notebook import html_table, shown_in_notebooks, text
 from dataprep.store import files
 
 from ..inputs.restore import original
@@ -19,7 +20,6 @@ from ..output.state import Manifest
 from . import batch as B
 from . import export
 from .batch import Batch
-from .notebook import html_table, shown_in_notebooks, text
 from .part import Part
 
 REPOSITORY = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # a name on the hub

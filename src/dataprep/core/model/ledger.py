@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,27 +22,46 @@ from dataprep.store import splitmix
 
 from . import batch as B
 from .batch import Batch, Ids, show_id
-from .in_flight import Found, HeldBatch, InFlight, Rows
 from .stats import EXAMPLE_CHARS, EXAMPLES, Amount, Example, StageStats
-from .tables import CUTS, DROPS, new_rows, united
-from .unread import Unread
+from .tables import CUTS, DROPS, Unread, new_rows, united
+
+Rows: TypeAlias = npt.NDArray[np.intp]
+Found: TypeAlias = npt.NDArray[np.bool_]
 
 BYTES_KEPT, BYTES_DROPPED = "bytes kept", "bytes dropped"  # histograms of every stage: documents by length
+
+
+class HeldBatch:
+    """One input batch, and a flag per row: accounted for or not."""
+
+    def __init__(self, batch: Batch) -> None:
+        ids = B.ids(batch)
+        is_sorted = bool(np.all(ids[1:] > ids[:-1]))
+        self.batch = batch
+        self.order = np.arange(len(ids)) if is_sorted else np.argsort(ids, kind="stable")
+        self.ids = ids if is_sorted else ids[self.order]
+        self.n_bytes = B.lengths(batch)
+        self.left = len(ids)
+        self.done = np.zeros(len(ids), bool)
+
+    def rows(self, ids: Ids) -> tuple[Rows, Found]:
+        """Return the row of each id that was found, and whether each id was found."""
+        at, found = B.find_sorted(self.ids, ids)
+        return self.order[at[found]], found
 
 
 @dataclass
 class Ledger:
     """Records what one stage or reader does to each document; stages get it as the argument `stats`.
 
-    stage: the stage's name. seed: selects the dropped documents that are kept as examples. record: counts and
-    histograms so far. drops, cuts: rows of dropped documents and cut spans. unread: files that a reader could not read.
-    source: for the ledger of a reader, the source name of its documents; None for a stage. quiet: if True, nothing is
-    recorded, since an earlier pass over the same documents did. same_text: if True, FunctionFailed is raised if a
-    returned text differs from the text that was received (a user's Stage that promises `only_drops`).
+    stage: the stage's name. record: counts and histograms so far. drops, cuts: rows of dropped documents and cut spans.
+    unread: files that a reader could not read. source: for the ledger of a reader, the source name of its documents;
+    None for a stage. quiet: if True, nothing is recorded, since an earlier pass over the same documents did. same_text:
+    if True, FunctionFailed is raised if a returned text differs from the text that was received (a user's Stage that
+    promises `only_drops`).
     """
 
     stage: str
-    seed: int = 0
     record: StageStats = field(init=False)
     drops: list[pa.RecordBatch] = field(default_factory=list)
     cuts: list[pa.RecordBatch] = field(default_factory=list)
@@ -50,11 +69,11 @@ class Ledger:
     source: str | None = None
     quiet: bool = False
     same_text: bool = False
-    _flight: InFlight = field(init=False)
+    _held: list[HeldBatch] = field(default_factory=list)  # the batches of which documents are not accounted for
     _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the id that was returned last, if any
 
     def __post_init__(self) -> None:
-        self.record, self._flight = StageStats(self.stage), InFlight(self.stage)
+        self.record = StageStats(self.stage)
 
     def drop(
         self,
@@ -133,7 +152,7 @@ class Ledger:
     def received(self, batch: Batch) -> Batch:
         """Record that the stage receives a batch, and return the batch."""
         if batch.num_rows:
-            self._flight.batches.append(HeldBatch(batch))
+            self._held.append(HeldBatch(batch))
             _tally(self.record.into, batch.column("source"), B.lengths(batch))
         return batch
 
@@ -178,7 +197,14 @@ class Ledger:
 
     def close(self) -> None:
         """Raise AssertionError if the stage neither returned nor dropped a document that it received."""
-        self._flight.check_empty()
+        if self._held:
+            left, held = sum(held.left for held in self._held), self._held[0]
+            first = show_id(int(B.ids(held.batch)[~held.done][0]))
+            msg = (
+                f"stage {self.stage} neither returned nor dropped {left:,} documents, the first is {first}; "
+                "return each document, or pass its id to stats.drop"
+            )
+            raise AssertionError(msg)
 
     def drop_table(self) -> pa.Table:
         """Return the recorded drops as a table, one row per dropped document, sorted by id."""
@@ -191,8 +217,35 @@ class Ledger:
         return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
 
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[HeldBatch, Rows, Found]]:
-        """Mark ids as accounted for; yield each batch in flight with the rows that it has."""
-        return self._flight.settle(ids, verb)
+        """Mark ids as accounted for; yield each batch with the rows that it has, and whether it has each id.
+
+        verb: "returned" or "dropped". Raises AssertionError for a document that was not received, or is accounted for.
+        """
+        open_ids = np.ones(len(ids), bool)
+        for held in list(self._held):
+            rows, found = held.rows(ids)
+            if not len(rows):
+                continue
+            ascending = bool((rows[1:] > rows[:-1]).all())
+            if held.done[rows].any() or not (ascending or len(np.unique(rows)) == len(rows)):
+                twice = show_id(int(B.ids(held.batch)[rows[0]]))
+                msg = f"stage {self.stage} {verb} a document twice (in a batch with {twice}); return or drop it once"
+                raise AssertionError(msg)
+            held.done[rows] = True
+            held.left -= len(rows)
+            open_ids &= ~found
+            yield held, rows, found
+            if held.left == 0:
+                self._held.remove(held)
+            if not open_ids.any():
+                return
+        if open_ids.any():
+            unknown = show_id(int(ids[open_ids][0]))
+            msg = (
+                f"stage {self.stage} {verb} document {unknown}, which it did not receive, or has already returned; "
+                "return or drop each document once, with the id that it came with"
+            )
+            raise AssertionError(msg)
 
     def _count_drop(self, reason: str, rows: pa.RecordBatch, n_bytes: Any) -> None:
         ids = rows.column("id").to_numpy()
@@ -208,9 +261,9 @@ class Ledger:
             self.observe(BYTES_DROPPED, held.n_bytes[at])
             self._remember(reason, rows.filter(pa.array(found)), (held.batch, at))
 
-    def _remember(self, reason: str, rows: pa.RecordBatch, where: tuple[Batch, npt.NDArray[np.intp]] | None) -> None:
-        """Keep the drops with the smallest hash(seed, id) as examples."""
-        ranks = mix(rows.column("id").to_numpy(), self.seed)
+    def _remember(self, reason: str, rows: pa.RecordBatch, where: tuple[Batch, Rows] | None) -> None:
+        """Keep the drops with the smallest hashes of their ids as examples."""
+        ranks = mix(rows.column("id").to_numpy(), 0)
         have = self.record.examples.setdefault(reason, [])
         best = np.argsort(ranks, kind="stable")[:EXAMPLES]
         for i in best.tolist():

@@ -20,12 +20,12 @@ from . import batch as B
 from . import blame
 from .batch import Batch, Ids
 from .describe import FORGET, READ, numbered
-from .ledger import Ledger, watch
+from .ledger import Ledger
 from .process import begin_slice
 from .reader import Reader, Slice
 from .stage import Stage
 from .tables import FileWriter, checked
-from .unread import BAD, stopped_at, unread_of
+from .unread import set_aside
 from .verdict import CutSpans, DropIds, Verdict
 
 REOPEN = (
@@ -70,10 +70,7 @@ class Sealed(Reader):
             for group in range(parquet.metadata.num_row_groups):
                 table = parquet.read_row_group(group, columns=columns, use_threads=False)
                 for batch in table.combine_chunks().to_batches():
-                    if piece.file and "id" in batch.schema.names:
-                        ids = pa.array(B.ids(batch) + (piece.file << B.POSITION_BITS))
-                        batch = B.with_column(batch, "id", ids)  # noqa: PLW2901 - the same rows
-                    yield batch
+                    yield _renumbered(batch, piece.file) if "id" in batch.schema.names else batch
 
 
 @dataclass(frozen=True)
@@ -142,18 +139,14 @@ class Part:
         """Return a Part of the same documents, with `offset` added to the file numbers in their ids."""
         return replace(self, slices=tuple(replace(piece, file=piece.file + offset) for piece in self.slices))
 
-    def ledgers(self, seed: int = 0) -> list[Ledger]:
+    def ledgers(self) -> list[Ledger]:
         """Return new ledgers (records of drops and counts): one for the reader, then one per stage in `applied`.
 
-        For shards of a sealed Dataset there is no ledger for the reader, which drops nothing. seed: selects which
-        dropped documents are kept as examples.
+        For shards of a sealed Dataset there is no ledger for the reader, which drops nothing.
         """
         names = [] if isinstance(self.reader, Sealed) else [READ]
         names += [FORGET] if self.forgotten else []
-        promised = [bool(stage.only_drops) and not blame.is_ours(stage) for stage in self.stages]
-        return [Ledger(name, seed) for name in names] + [
-            Ledger(name, seed, same_text=same) for name, same in zip(self.stage_names, promised, strict=True)
-        ]
+        return [Ledger(name) for name in (*names, *self.stage_names)]
 
     def batches(self, columns: Sequence[str] | None = None, ledgers: Sequence[Ledger] | None = None) -> Iterator[Batch]:
         """Yield the documents in batches, in the order of their ids, with the pending stages applied to them.
@@ -170,10 +163,7 @@ class Part:
             records = list(ledgers or self.ledgers())
             reader = self.reader if columns is None or self.applied else self.reader.narrowed(columns)
             flow = self._read(reader, records.pop(0))
-        for stage in self.applied:
-            work = blame.guarded(stage)
-            flow = watch(work, flow, records.pop(0)) if records else work(flow, Ledger(stage.name, quiet=True))
-        return self._located(flow, None if columns is None else list(columns))
+        return self._given(blame.applied(self.applied, flow, records, self.slices), columns)
 
     def pick(self, ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
         """Yield the documents with the given ids in batches, in the order of `ids`; others are not parsed if possible.
@@ -187,7 +177,7 @@ class Part:
                     yield batch.take(pa.array(rows)).select(list(columns))
             return
         in_parts = ids - np.uint64(self.files_before << B.POSITION_BITS)
-        yield from self._located(self._picked(in_parts, columns), list(columns))
+        yield from self._given(self._picked(in_parts, columns), columns)
 
     def _picked(self, ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
         for piece in self.slices:
@@ -197,13 +187,10 @@ class Part:
                 found = self.reader.narrowed(columns).pick(piece, own - np.uint64(base))
                 yield from compress.in_windows(self.max_window, found)
 
-    def _located(self, flow: Iterator[Batch], columns: list[str] | None) -> Iterator[Batch]:
-        with blame.located(self.slices):
-            for batch in flow:
-                if self.files_before:
-                    ids = B.ids(batch) + np.uint64(self.files_before << B.POSITION_BITS)
-                    batch = B.with_column(batch, "id", pa.array(ids))  # noqa: PLW2901 - the same rows
-                yield batch if columns is None else batch.select(columns)
+    def _given(self, flow: Iterator[Batch], columns: Sequence[str] | None) -> Iterator[Batch]:
+        for batch in flow:
+            numbered_batch = _renumbered(batch, self.files_before)
+            yield numbered_batch if columns is None else numbered_batch.select(list(columns))
 
     def _wanted(self, columns: Sequence[str] | None) -> list[str] | None:
         if columns is None or not all(isinstance(s, Verdict) for s in self.stages):
@@ -224,10 +211,12 @@ class Part:
                     if batch.num_rows:
                         yield ledger.returned(batch)
             except ReadError as e:
-                row = unread_of(e, piece.url)
-                if row.reason == BAD and not self.skips_bad:
-                    raise stopped_at(row) from e
-                ledger.unread.append(row)
+                ledger.unread.append(set_aside(e, piece.url, skip=self.skips_bad))
+
+
+def _renumbered(batch: Batch, n: int) -> Batch:
+    """Return the batch with `n` added to the file numbers in its ids."""
+    return B.with_column(batch, "id", pa.array(B.ids(batch) + np.uint64(n << B.POSITION_BITS))) if n else batch
 
 
 class ShardWriter:

@@ -16,7 +16,7 @@ from dataprep.store import files, hashes
 
 from .batch import Batch, Ids
 from .ledger import Ledger
-from .unread import QUARANTINED, Unread
+from .tables import QUARANTINED, Unread
 
 
 @dataclass(frozen=True)

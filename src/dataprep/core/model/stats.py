@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Group
 
-from . import stats_table
+from dataprep.shown import stats_table
 
 REASONS_SHOWN = 3  # in a sentence
 HIDDEN = "hidden"  # the source if statistics may not name it
@@ -40,7 +40,7 @@ class Amount:
 class Example:
     """One dropped document, an example of the reason for which it was dropped.
 
-    rank: a hash of seed and id; the documents with the smallest hashes are the examples, so that every run has the same
+    rank: a hash of the id; the documents with the smallest hashes are the examples, so that every run has the same
     examples. kept: the id of the document that was kept instead; None if there is none. similarity: the similarity of
     the two documents.
     """

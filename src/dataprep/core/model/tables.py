@@ -24,8 +24,6 @@ from dataprep.errors import CorruptShard, DataprepError, Transient, raise_if_sho
 from dataprep.store import files
 
 from ..output.layout import Folder
-from . import batch as B
-from .batch import Batch
 
 DROPS = pa.schema(
     [
@@ -57,6 +55,8 @@ UNREAD = pa.schema(
         pa.field("detail", pa.string()),
     ]
 )
+BAD, EMPTY, QUARANTINED = "bad", "empty", "quarantined"  # reasons of UNREAD
+BAD_DIGEST, DAMAGED, SEGMENTED = "bad_digest", "damaged", "segmented"  # read, except for some records
 VERDICTS = pa.schema([field for field in DROPS if field.name != "stage"])
 SPANS = pa.schema([field for field in CUTS if field.name != "stage"])
 ID = pa.schema([DROPS.field("id")])
@@ -227,6 +227,20 @@ class Cut:
     folder: str
 
 
+@dataclass(frozen=True)
+class Unread:
+    """One row of a table of files that were not read, or not read to their end.
+
+    file: the file's URL. reason: one word, such as "bad". offset: the offset at which reading stopped, in decompressed
+    bytes. detail: a sentence, such as the message of the error.
+    """
+
+    file: str
+    reason: str
+    offset: int | None = None
+    detail: str | None = None
+
+
 def row_object(kind: type[AnyRow], row: Mapping[str, Any], **more: Any) -> AnyRow:
     """Return an object of the dataclass `kind` with the values that `row` and `more` have for its fields.
 
@@ -364,9 +378,9 @@ class RangeReader:
     def _checked(self) -> contextlib.AbstractContextManager[None]:
         return checked(self.url, "verdict table that was written", "remove its folder and run again")
 
-    def of(self, batch: Batch) -> pa.Table:
+    def of(self, batch: pa.RecordBatch) -> pa.Table:
         """Return the rows of the table that belong to documents of `batch`."""
-        numbers = B.ids(batch)
+        numbers = batch.column("id").to_numpy()
         low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (1, 0)
         groups = [i for i, (a, b) in enumerate(self.bounds) if a <= high and b >= low]
         with self._checked():

@@ -14,7 +14,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -29,29 +29,12 @@ from ..output.owned import discard
 from ..output.staging import Staging
 from ..output.state import UnreadTable
 from .stats import HIDDEN
-from .tables import UNREAD, new_rows, read_rows, row_object
+from .tables import BAD, BAD_DIGEST, DAMAGED, EMPTY, QUARANTINED, UNREAD, Unread, new_rows, read_rows, row_object
 
 log = logging.getLogger("dataprep")
 
-BAD, EMPTY, QUARANTINED = "bad", "empty", "quarantined"
-BAD_DIGEST, DAMAGED = "bad_digest", "damaged"  # read, except for records that are wrong
 NOT_OPENED = "unread"  # in place of the hash of a file that cannot be opened
-SEGMENTED = "segmented"  # read, except for records whose content continues in other records
 SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lists this one as unread'
-
-
-@dataclass(frozen=True)
-class Unread:
-    """A file that was not read, or not read to its end.
-
-    file: the file's URL. reason: one word, such as "bad". offset: the offset at which reading stopped, in decompressed
-    bytes. detail: a sentence, such as the message of the error.
-    """
-
-    file: str
-    reason: str
-    offset: int | None = None
-    detail: str | None = None
 
 
 def unread_of(error: ReadError, url: str) -> Unread:
@@ -59,11 +42,18 @@ def unread_of(error: ReadError, url: str) -> Unread:
     return Unread(url, EMPTY if error.reason == EMPTY else BAD, error.offset, error.message)
 
 
-def stopped_at(row: Unread) -> ReadError:
-    """Return the ReadError that ends a run because of the bad file in `row`.
+def set_aside(error: ReadError, url: str, *, skip: bool) -> Unread:
+    """Return the `Unread` of the file `url`, whose reading raised `error`.
 
-    Its message names the option that skips such files.
+    skip: whether a bad file may be left out; if not, ReadError is raised, whose message names the option for it.
     """
+    row = unread_of(error, url)
+    if row.reason == BAD and not skip:
+        raise _stopped_at(row) from error
+    return row
+
+
+def _stopped_at(row: Unread) -> ReadError:
     return ReadError(f"{_detail(row)}; {SKIP}", row.file, row.offset)
 
 
@@ -80,7 +70,7 @@ def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int 
     if max_bad_files is not None and len(bad) > max_bad_files:
         last = list(bad.values())[-1]
         if not max_bad_files:
-            raise stopped_at(last)
+            raise _stopped_at(last)
         msg = f"{len(bad):,} files are bad, more than max_bad_files={max_bad_files}; the last: {_detail(last)}"
         raise ReadError(msg, last.file, last.offset)
     if found and n_docs == 0:

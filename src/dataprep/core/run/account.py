@@ -15,7 +15,8 @@ from ..model.dataset import Dataset
 from ..model.describe import stated
 from ..model.stage import Stage
 from ..model.stats import Stats
-from ..model.unread import Unread, without_names
+from ..model.tables import Unread
+from ..model.unread import without_names
 from ..output.audit import Search
 from ..output.layout import CUTS, DROPS
 from ..output.state import Manifest, Receipt, Recipe, Shard, UnreadTable

@@ -19,7 +19,7 @@ from dataprep.store import files
 from ..model.dataset import Dataset
 from ..model.part import Part
 from ..model.reader import Slice
-from ..model.unread import QUARANTINED, Unread
+from ..model.tables import QUARANTINED, Unread
 from .deaths import DEATHS, Quarantined
 
 log = logging.getLogger("dataprep")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from dataprep.core.model.ledger import Ledger
-from dataprep.core.model.unread import Unread
+from dataprep.core.model.tables import Unread
 from dataprep.errors import ReadError
 from dataprep.read.text import BOM
 from dataprep.store import files, hashes

@@ -15,7 +15,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch, doc_id
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.core.model.unread import BAD_DIGEST, DAMAGED, SEGMENTED, Unread
+from dataprep.core.model.tables import BAD_DIGEST, DAMAGED, SEGMENTED, Unread
 from dataprep.errors import PlanError, ReadError, a_or_an
 from dataprep.read.json.columns import KINDS
 from dataprep.read.text import Record, RecordColumns, documents

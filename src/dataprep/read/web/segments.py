@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dataprep.core.model.unread import SEGMENTED
+from dataprep.core.model.tables import SEGMENTED
 
 from .archive import Entry
 

@@ -16,9 +16,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from dataprep.core.model.notebook import block
 from dataprep.core.output import owned
 from dataprep.errors import CorruptShard, PlanError, shown
+from dataprep.shown.notebook import block
 from dataprep.store import files
 from dataprep.store.atomic import sweep_attempts
 from dataprep.tokens.shard_format import SHARD_TOKENS

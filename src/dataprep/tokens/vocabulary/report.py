@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from dataprep.core.model.export import check_file_apart
-from dataprep.core.model.notebook import block
-from dataprep.core.model.terminal import Unit, table_of, unit_of
 from dataprep.core.output import owned
+from dataprep.shown.notebook import block
+from dataprep.shown.terminal import Unit, table_of, unit_of
 from dataprep.store import files
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.run.context import Context, trial_of
 from dataprep.core.run.runner import Serial
 from dataprep.core.run.trial import Trial
@@ -17,7 +17,7 @@ from dataprep.history.trials import UNTRIED
 from dataprep.store import files
 from dataprep.store.failure import found
 
-PIPELINES = Path(__file__).parents[2] / "pipelines"
+PIPELINES = Path(__file__).parents[1] / "pipelines"
 
 
 def results(name, out):

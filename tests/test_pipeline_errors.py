@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError, ReadError
 

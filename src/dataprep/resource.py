@@ -13,7 +13,7 @@ from typing import Any
 from dataprep.errors import PlanError, require
 from dataprep.store.key import key
 
-from .process import kept
+from .core.model.process import kept
 
 
 @dataclass(frozen=True, repr=False)

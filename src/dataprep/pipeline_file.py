@@ -34,9 +34,9 @@ from dataprep.errors import DataprepError, InUse, PlanError, StaleOutput
 from dataprep.store import failure, files, lease
 from dataprep.store.atomic import JOURNAL
 
-from .output import owned
-from .output.layout import RUN, folder_url
-from .run.context import trial_of
+from .core.output import owned
+from .core.output.layout import RUN, folder_url
+from .core.run.context import trial_of
 
 WRITTEN_WRONG = (TypeError, NameError, AttributeError, ImportError)  # a step that raises one in its own line
 UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")

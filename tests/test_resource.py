@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import dataprep as dp
-from dataprep.core.model import resource
+from dataprep import resource
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 

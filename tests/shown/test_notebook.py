@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core.model import notebook
 from dataprep.core.model.stats import Amount, StageStats, Stats
+from dataprep.shown import notebook
 from dataprep.tokens.mix.mix import MixPlan, Share
 
 EVIL = "<b>\x1b[2J\x07\ud800</b>"
@@ -97,7 +97,7 @@ def test_texts_are_shortened(most):
 
 def test_statistics_show_the_largest_counts(monkeypatch):
     """In the order of their names; what is left out is counted; shares are of what a stage received."""
-    monkeypatch.setattr("dataprep.core.model.stats_table.COUNTS_SHOWN", 3)
+    monkeypatch.setattr("dataprep.shown.stats_table.COUNTS_SHOWN", 3)
     stage = StageStats("A", into={"x": Amount(8, 4_000), "y": Amount(2, 0)}, out={"x": Amount(5, 1_250)}, cut=1_234)
     stage.dropped = {"rare": {"x": Amount(1, 50)}, "often": {"x": Amount(2, 100), "y": Amount(2, 0)}}
     stage.counts = Counter({"c": 4, "a": 3, "b": 2, "d": 1, "e": 1})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from dataprep.core.model.terminal import table_of, unit_of
+from dataprep.shown.terminal import table_of, unit_of
 
 
 @pytest.mark.parametrize(
