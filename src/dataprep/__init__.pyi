@@ -4,10 +4,10 @@ from .core.model.batch import Batch as Batch
 from .core.model.dataset import Dataset as Dataset
 from .core.model.dataset import open_dataset as open_dataset
 from .core.model.estimator import Estimator as Estimator
+from .core.model.function import Filter as Filter
+from .core.model.function import Map as Map
 from .core.model.reader import Reader as Reader
 from .core.model.score import Score as Score
-from .core.model.stage import Filter as Filter
-from .core.model.stage import Map as Map
 from .core.model.stage import Stage as Stage
 from .core.model.stats import Stats as Stats
 from .core.pipeline import Pipeline as Pipeline

@@ -27,11 +27,12 @@ from .core.model.batch import (
 )
 from .core.model.dataset import Dataset
 from .core.model.estimator import Estimator
+from .core.model.function import Filter, Map
 from .core.model.ledger import Ledger
 from .core.model.part import Part
 from .core.model.reader import Reader, Slice
 from .core.model.score import Score, ScoredFilter
-from .core.model.stage import Filter, Map, Stage, drop_rows
+from .core.model.stage import Stage, drop_rows
 from .core.model.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
 from .core.model.verdict import CutSpans, DropIds, Verdict
 from .core.run.passes import Pass, table_once

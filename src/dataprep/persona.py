@@ -29,7 +29,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core.model.estimator import Estimator
-from dataprep.core.model.stage import Map, Stage
+from dataprep.core.model.function import Map
+from dataprep.core.model.stage import Stage
 from dataprep.core.output.audit import audit
 from dataprep.shown.notebook import block
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dataprep.core.model import batch as B
+from dataprep.core.model.function import Map
 from dataprep.core.model.part import Sealed, ShardWriter
 from dataprep.core.model.reader import Slice
-from dataprep.core.model.stage import Map
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.seal import Seal
 from dataprep.dedup.exact import Exact

@@ -13,7 +13,8 @@ from pyarrow import parquet
 import laws
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import join_datasets, open_dataset
-from dataprep.core.model.stage import Filter, Map, Stage
+from dataprep.core.model.function import Filter, Map
+from dataprep.core.model.stage import Stage
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.runner import Serial
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput

@@ -12,8 +12,9 @@ from dataprep.core.inputs.removed import Removed
 from dataprep.core.model.describe import describe, stated
 from dataprep.core.model.documents import Documents
 from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.function import Filter, Map
 from dataprep.core.model.score import ScoredFilter
-from dataprep.core.model.stage import Filter, Map, Stage, n_hidden
+from dataprep.core.model.stage import Stage, n_hidden
 from dataprep.core.model.tables import write_verdicts
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.output.changes import spelled

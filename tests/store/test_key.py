@@ -17,8 +17,9 @@ import pyarrow as pa
 import pytest
 
 from dataprep.core.model.estimator import Estimator
+from dataprep.core.model.function import Filter, Map
 from dataprep.core.model.score import Score
-from dataprep.core.model.stage import Filter, Map, Stage
+from dataprep.core.model.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.store.key import key, parameter_names
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.export import check_file_apart
+from dataprep.core.model.documents import check_file_apart
 from dataprep.core.output import owned
 from dataprep.core.run.runner import parse_bytes
 from dataprep.errors import DataprepError, PlanError

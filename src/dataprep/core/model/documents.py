@@ -6,24 +6,29 @@ import collections
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from dataprep.errors import need, require
+from dataprep.errors import PlanError, ReadError, StaleOutput, need, require
 from dataprep.shown.notebook import html_table, shown_in_notebooks, text
-from dataprep.store import files
+from dataprep.store import compress, files
 
 from ..inputs.restore import original
+from ..output.layout import DATASET_FILES, home_of
 from ..output.state import Manifest
 from . import batch as B
-from . import export
 from .batch import Batch
-from .part import Part
+from .part import Part, ShardWriter
 
 REPOSITORY = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # a name on the hub
 SHOWN = 200  # characters of a text in a notebook
+FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
+MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # the first bytes of compressed files
+FIRST = 1 << 27  # bytes of the longest first line that is read
 
 
 class Documents:
@@ -105,9 +110,9 @@ class Documents:
         `jsonl.zst` if it names none. A file that this method wrote is replaced. Raises PlanError if `path` is one of
         the input files, or would be read as one the next time, StaleOutput if it is another file.
         """
-        export.check_file_apart(self.parts, str(path))
-        export.check_file_ours(str(path))
-        export.write(self.batches, str(path), format)
+        check_file_apart(self.parts, str(path))
+        _check_ours(str(path))
+        _write(self.batches(), str(path), format)
 
     def to_arrow(self, *, restore: bool = False) -> pa.Table:
         """Return the documents as an Arrow table, with sources as strings.
@@ -157,3 +162,71 @@ class Documents:
 def _counts_back(position: slice) -> bool:
     """Return whether a slice needs the number of documents: it counts from the end, or backwards."""
     return any(n is not None and n < 0 for n in (position.start, position.stop, position.step))
+
+
+def check_file_apart(parts: Iterable[Part], out: str) -> None:
+    """Raise PlanError if the file `out` is an input file of `parts`, or the next run would read it as one."""
+    pieces = [piece for part in parts for piece in part.slices]
+    urls = {piece.url for piece in pieces}
+    read = any(files.real(url) == files.real(out) for url in urls)
+    homes = {home for home in map(home_of, urls) if home is not None}
+    read |= any(files.is_inside(out, home.path(name)) for home in homes for name in DATASET_FILES)
+    if read or any(files.would_list(url, out) for url in {piece.listed for piece in pieces if piece.listed}):
+        msg = f"{out} is one of the input files, or the next run would read it as one; give another file as out"
+        raise PlanError(msg)
+
+
+def _check_ours(url: str) -> None:
+    """Raise StaleOutput if the file `url` is there and does not hold documents as `write` writes them."""
+    if files.exists(url) and not files.is_dir(url) and files.size(url):
+        try:
+            columns = _columns_of(url)
+        except (ReadError, OSError, ValueError, pa.ArrowException):  # damaged, or not of these formats
+            columns = []
+        if columns[: len(B.FIXED)] != list(B.FIXED):
+            msg = f"{url} exists and does not hold documents that dataprep wrote; give another file as out"
+            raise StaleOutput(msg)
+
+
+def _columns_of(url: str) -> list[str]:
+    """Return the columns of a file of documents; for JSON Lines, those of the first line, or all if there is none."""
+    with files.open_raw(url) as f:
+        head = f.read(4)
+        f.seek(0)
+        if head == b"PAR1":
+            return list(pq.read_schema(f).names)
+        line = compress.decompressed(f, MAGIC.get(head[:2], MAGIC.get(head, ""))).readline(FIRST)
+    found = orjson.loads(line) if line else dict(B.FIXED)
+    return list(found) if isinstance(found, dict) else []
+
+
+def _write(batches: Iterator[Batch], path: str, name: str | None) -> None:
+    """Write documents to the file `path`; name: one of FORMATS, or None for the one that the path names.
+
+    Raises PlanError if the format is unknown.
+    """
+    name = name or next((f for f in FORMATS if path.endswith("." + f)), "jsonl.zst")
+    if name not in FORMATS:
+        msg = f"format={name!r} is unknown; it must be one of {', '.join(FORMATS)}"
+        raise PlanError(msg)
+    with files.atomic(path) as f:
+        (_write_parquet if name == "parquet" else _write_jsonl)(batches, f, name)
+
+
+def _write_jsonl(batches: Iterator[Batch], f: Any, name: str) -> None:
+    with compress.compressor(f, name) as out:
+        for batch in batches:
+            rows = batch.to_pylist()
+            for row in rows:
+                row["id"] = str(row["id"])  # ids exceed 2^53
+                row["meta"] = orjson.Fragment(row["meta"])
+            out.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
+
+
+def _write_parquet(batches: Iterator[Batch], f: Any, _: str) -> None:
+    writer = None
+    for batch in B.recut(batches):
+        writer = writer or ShardWriter(f, batch.schema, "zstd")
+        writer.write(batch)
+    writer = writer or ShardWriter(f, B.SCHEMA, "zstd")
+    writer.close()

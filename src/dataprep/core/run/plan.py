@@ -17,8 +17,9 @@ from ..inputs.sources import sources_in, sources_of, warn_of_absent
 from ..model.dataset import Dataset, check_dataset
 from ..model.describe import describe, labels_of
 from ..model.estimator import Estimator
+from ..model.function import Filter
 from ..model.part import Sealed
-from ..model.stage import Filter, Stage, n_hidden
+from ..model.stage import Stage, n_hidden
 from ..model.stats import Stats
 from ..output import forget_list
 from ..output.commit import Wanted

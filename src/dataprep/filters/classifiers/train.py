@@ -20,7 +20,7 @@ import orjson
 import xxhash
 
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.export import check_file_apart
+from dataprep.core.model.documents import check_file_apart
 from dataprep.core.output import owned
 from dataprep.errors import DataprepError, PlanError, need
 from dataprep.store import files

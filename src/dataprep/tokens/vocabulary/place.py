@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.export import check_file_apart
+from dataprep.core.model.documents import check_file_apart
 from dataprep.core.output import owned
 from dataprep.core.run.plan import check_apart
 from dataprep.errors import CorruptShard, StaleOutput

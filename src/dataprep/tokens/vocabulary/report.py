@@ -14,7 +14,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from dataprep.core.model.export import check_file_apart
+from dataprep.core.model.documents import check_file_apart
 from dataprep.core.output import owned
 from dataprep.shown.notebook import block
 from dataprep.shown.terminal import Unit, table_of, unit_of
