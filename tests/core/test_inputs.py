@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core.inputs import origin as inputs
+from dataprep.core.inputs import look_up
 from dataprep.core.output.layout import ORIGIN
 from dataprep.history import why
 from dataprep.store import files
@@ -61,8 +61,8 @@ def test_a_text_that_no_step_saved_is_read_from_the_input(tmp_path, make):
     for row in drops:
         found = why.find_document(out, row["id"])
         assert (found["id"], found["text"], found["source"]) == (row["id"], given[row["id"]], "pages")
-    assert {id_: inputs.document(out, id_)["text"] for id_ in given} == given
-    assert inputs.document(out, 9 << 40) is None
+    assert {id_: look_up.document(out, id_)["text"] for id_ in given} == given
+    assert look_up.document(out, 9 << 40) is None
 
 
 def test_sealed_inputs_are_found_under_their_shifted_ids(tmp_path):
@@ -105,7 +105,7 @@ def test_a_large_file_is_not_read_from_its_beginning(tmp_path, monkeypatch):
         out = str(tmp_path / make.__name__)
         dp.Pipeline(dp.Exact()).run(dp.read(make(tmp_path)), out=out)
         gone = dp.open_dataset(out).drops().to_pylist()[0]["id"]
-        monkeypatch.setattr(inputs, "MAX_SCAN_BYTES", 10)
+        monkeypatch.setattr(look_up, "MAX_SCAN_BYTES", 10)
         assert (why.find_document(out, gone) is not None) == there
 
 

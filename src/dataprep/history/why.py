@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.core.inputs import origin as inputs
+from dataprep.core.inputs import look_up
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import SCHEMAS, AnyRow, Cut, Drop, row_object, rows_of_id
 from dataprep.core.output.forget_list import REASON
@@ -136,7 +136,7 @@ def _from_input(url: str, id_: int) -> dict[str, Any] | None:
     for folder in datasets(url, saved=False):
         first = next(iter(folder.saved), folder)
         if first == folder or (first.is_dataset and _drop_of([first.url], id_) is not None):
-            row = inputs.document(folder.url, id_)
+            row = look_up.document(folder.url, id_)
             if row is not None:
                 return row
     return None

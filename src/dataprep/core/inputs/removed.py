@@ -16,10 +16,11 @@ from dataprep.store.hashes import Hashes
 from ..model import batch as B
 from ..model.batch import Batch
 from ..model.ledger import Ledger
-from ..model.part import Part, Sealed
+from ..model.part import Part
 from ..model.reader import Reader, Slice, reader_of
 from ..model.tables import SCHEMAS, id_bounds, opened, rows_between
 from ..output.layout import CUTS, DROPS, FORGET_LIST, Folder
+from .look_up import is_same, is_there
 
 FORGOTTEN = "forgotten"  # the reason of documents that must not be read again (`forget_list.py`)
 
@@ -61,13 +62,9 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
         if reader is None:
             msg = "its reader is not one of dataprep; read the input with it, and choose documents by `drops()`"
             raise ReadError(msg, url)
-        there = (files.is_local(url) or "***" not in url) and files.exists(url)  # in a URL, part was a secret
-        if there and isinstance(reader, Sealed):
-            same = files.size(url) == row.size
-        else:
-            same = there and known.fingerprint(url) == row.fingerprint
-        if not same:
-            msg = f"this input file of {folder.url} {'has changed' if there else 'is missing'}; put it back as it was"
+        if not is_same(row, reader, known):
+            state = "has changed" if is_there(url) else "is missing"
+            msg = f"this input file of {folder.url} {state}; put it back as it was"
             raise ReadError(msg, url)
         piece = Slice(url, row.file, source=row.source, fingerprint=row.fingerprint, n_bytes=row.size)
         parts.append(Part((piece,), reader))

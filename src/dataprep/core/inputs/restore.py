@@ -23,6 +23,7 @@ from ..model import batch as B
 from ..model.part import Part, Sealed
 from ..model.reader import Reader, reader_of
 from ..output.layout import Folder
+from .look_up import is_there
 
 FIRST_BYTES = 1 << 20  # of JSON Lines, in which the first record is looked for
 BOM = b"\xef\xbb\xbf"
@@ -77,8 +78,7 @@ def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:
     """Return the columns of the Parquet files among the input files, one of each reader; {} if there are none."""
     found: dict[str, pa.DataType] = {}
     for reader, url in {reader: url for reader, url in inputs if type(reader).__name__ == "Parquet"}.items():
-        known = files.is_local(url) or "***" not in url  # in a URL, part was a secret
-        if getattr(reader, "meta", False) and known and files.exists(url):
+        if getattr(reader, "meta", False) and is_there(url):
             with files.open_raw(url) as f:
                 found = {field.name: field.type for field in pq.read_schema(f)} | found
     return found
@@ -90,7 +90,7 @@ def _first_names(inputs: Sequence[tuple[Reader, str]]) -> list[str]:
     `meta` does not say where among the others the text was.
     """
     for reader, url in inputs:
-        if type(reader).__name__ == "Jsonl" and (files.is_local(url) or "***" not in url):
+        if type(reader).__name__ == "Jsonl" and is_there(url):
             with contextlib.suppress(ReadError, OSError, ValueError), files.open_read(url) as stream:
                 record = orjson.loads(stream.read(FIRST_BYTES).lstrip(BOM).lstrip().partition(b"\n")[0])
                 if isinstance(record, dict):

@@ -31,7 +31,7 @@ from .batch import Batch
 from .documents import Documents
 from .part import Part, Sealed
 from .reader import Slice
-from .stage import Head, Stage, n_hidden
+from .stage import Head, Stage
 from .stats import HIDDEN, Stats
 from .tables import SCHEMAS, Unread, read_rows
 from .unread import NOT_OPENED, check_unread, read_unread, rows_of, unread_table
@@ -110,14 +110,19 @@ class Dataset(Documents):
         return all(isinstance(stage, Verdict) for stage in self.stages)
 
     @property
+    def hides(self) -> bool:
+        """True if a stage to apply hides the input, so that nothing may name its files and sources."""
+        return any(stage.hides for stage in self.stages)
+
+    @property
     def inputs(self) -> list[dict[str, Any]]:
         """The input files by number, or what is added to the file numbers of sealed Datasets."""
-        is_hidden = n_hidden(self.stages) > 0
         found: dict[tuple[int, str], dict[str, Any]] = {}
+        hides = self.hides
         for part in self.parts:
             kind = "offset" if isinstance(part.reader, Sealed) else "file"
             for piece in part.slices:
-                name, source = (HIDDEN, HIDDEN) if is_hidden else (files.name_of(piece.url), piece.source)
+                name, source = (HIDDEN, HIDDEN) if hides else (files.name_of(piece.url), piece.source)
                 found.setdefault((piece.file, name), {kind: piece.file, "name": name, "source": source})
         return list(found.values())
 
@@ -134,10 +139,8 @@ class Dataset(Documents):
     @property
     def columns(self) -> list[str]:
         """Names of the columns, including those that stages which are still to be applied add."""
-        names = list(B.FIXED)
-        for part in self.parts[:1]:
-            names += [*part.reader.adds, *(name for stage in part.stages for name in stage.adds)]
-        return list(dict.fromkeys(names))
+        of_reader = [name for part in self.parts[:1] for name in part.reader.adds]
+        return list(dict.fromkeys([*B.FIXED, *of_reader, *(name for stage in self.stages for name in stage.adds)]))
 
     @property
     def n_bytes(self) -> int:
@@ -181,9 +184,7 @@ class Dataset(Documents):
     @property
     def count(self) -> int:
         """The number of documents; all are read to count them unless the Dataset is sealed (complete)."""
-        if self.manifest is not None and not self.stages:
-            return self.manifest.docs
-        return sum(batch.num_rows for batch in self.batches(["id"]))
+        return self.sealed.docs if self._is_counted else sum(batch.num_rows for batch in self.batches(["id"]))
 
     @property
     def _is_counted(self) -> bool:
@@ -278,8 +279,8 @@ class Dataset(Documents):
         """Return the text of the document `id_` (an integer or "file:position"). Raises PlanError if it is unknown."""
         id_ = B.parse_id(str(id_))
         parts = self.parts
-        if self.manifest is not None and not self.stages:  # the shard is known
-            ends = [-1 if shard.last_id is None else shard.last_id for shard in self.manifest.shards]
+        if self._is_counted:  # the shard is known
+            ends = [-1 if shard.last_id is None else shard.last_id for shard in self.sealed.shards]
             parts = tuple(part for part, end in zip(parts, ends, strict=True) if end >= id_)[:1]
         for part in parts:
             for batch in part.batches(["id", "text"]):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,12 +15,12 @@ from ..output.layout import VERDICTS as VERDICTS_FILE
 from ..run.runner import Runner
 from .batch import show_id
 from .dataset import Dataset
-from .stage import Stage
+from .stage import Declared, Stage
 from .tables import write_verdicts
 from .verdict import DropIds
 
 
-class Estimator:
+class Estimator(Declared):
     """Base class of steps that must read all documents to decide which to drop or cut; `fit` returns a Stage for that.
 
     Write a subclass as a frozen dataclass that defines `fit`; all other members have defaults. needs: columns that the
@@ -37,19 +36,7 @@ class Estimator:
     ...         return self.drop(docs, out, rows)
     """
 
-    VERSION: ClassVar[int] = 1
-    needs: ClassVar[tuple[str, ...]] = ()
-    only_drops: ClassVar[bool] = False
-    loses: ClassVar[Mapping[str, str]] = {}
-    sees: ClassVar[tuple[str, ...]] = ()
-    hides: ClassVar[bool] = False
-    adds: Mapping[str, pa.DataType] = {}
     reads_folders: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The Estimator's name in statistics and in folder names."""
-        return type(self).__name__
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
         """Read `docs`, write tables under the folder `out`, and return the stage that applies them."""
@@ -91,6 +78,3 @@ class Estimator:
     def key_for(self, docs: Dataset) -> str:
         """Return a hash that changes if this Estimator's parameters, or the content of any document, change."""
         return key((self, docs.key))
-
-    def warm(self) -> None:
-        """Compile the kernels (compiled functions) on a tiny input; called once, before workers start."""

@@ -310,4 +310,3 @@ def _reasons(reason: Any, n: int) -> pa.StringArray:
         flat = reason.combine_chunks() if isinstance(reason, pa.ChunkedArray) else reason
         return flat.dictionary_decode() if pa.types.is_dictionary(flat.type) else flat.cast(pa.string())
     return pa.array(list(reason), pa.string())
-

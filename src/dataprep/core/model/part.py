@@ -112,9 +112,7 @@ class Part:
         forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
         return (*((forget,) if self.forgotten else ()), *self.stages)
 
-    def work_key(
-        self, fingerprints: Mapping[str, str], hash_of: Callable[[str], str] = hashes.fingerprint
-    ) -> str:
+    def work_key(self, fingerprints: Mapping[str, str], hash_of: Callable[[str], str] = hashes.fingerprint) -> str:
         """Return a hash of the slices' content, the reader, and the stages.
 
         fingerprints: {URL: hash} of the files. hash_of: hashes the content of files that the reader reads beside them.

@@ -18,7 +18,27 @@ from .batch import Batch
 from .ledger import Ledger
 
 
-class Stage:
+class Declared:
+    """What a Stage and an Estimator state about themselves, for the planner; `Stage` describes each."""
+
+    VERSION: ClassVar[int] = 1
+    needs: ClassVar[tuple[str, ...]] = ()
+    adds: Mapping[str, pa.DataType] = {}
+    only_drops: ClassVar[bool] = False
+    loses: ClassVar[Mapping[str, str]] = {}
+    sees: ClassVar[tuple[str, ...]] = ()
+    hides: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The name in statistics; that of an Estimator is in folder names, too."""
+        return type(self).__name__
+
+    def warm(self) -> None:
+        """Compile the kernels (compiled functions) on a tiny input; called once, before workers start."""
+
+
+class Stage(Declared):
     """One pass over documents: maps an iterator of batches to an iterator of batches.
 
     Write a subclass as a frozen keyword-only dataclass that defines `__call__`; its fields are its parameters. All
@@ -35,19 +55,7 @@ class Stage:
     - `VERSION`: an integer; increase it when the same parameters lead to another result.
     """
 
-    VERSION: ClassVar[int] = 1
-    needs: ClassVar[tuple[str, ...]] = ()
-    adds: Mapping[str, pa.DataType] = {}
-    only_drops: ClassVar[bool] = False
-    loses: ClassVar[Mapping[str, str]] = {}
-    sees: ClassVar[tuple[str, ...]] = ()
-    hides: ClassVar[bool] = False
     compiled: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        """The stage's name in statistics."""
-        return type(self).__name__
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents that are kept; every other one is passed to `stats.drop` with a reason.

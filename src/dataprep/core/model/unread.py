@@ -10,10 +10,9 @@ because they are broken (`damaged`), differ from their digests (`bad_digest`) or
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -120,12 +119,23 @@ def without_names(rows: Iterable[Unread]) -> list[Unread]:
 
 
 class UnreadFiles:
-    """The files that a run does not read, from its tasks; `table` is the entry for the manifest, None without files."""
+    """The files that a run does not read, from its tasks; `table` is the entry for the manifest, None without files.
 
-    def __init__(self, max_bad_files: int | None, places: Staging, listed: Sequence[Unread]) -> None:
-        self.max_bad_files, self.places, self.listed = max_bad_files, places, listed
+    listed: files that are known not to be read. names: whether the table may name files. As a context manager, it
+    writes the table with the bad file that ends the `with` block, too.
+    """
+
+    def __init__(self, max_bad_files: int | None, places: Staging, listed: Sequence[Unread], *, names: bool) -> None:
+        self.max_bad_files, self.places, self.listed, self.names = max_bad_files, places, listed, names
         self.rows: list[Unread] = []
         self.table: UnreadTable | None = None
+
+    def __enter__(self) -> UnreadFiles:
+        return self
+
+    def __exit__(self, _: object, e: BaseException | None, __: object) -> None:
+        if isinstance(e, ReadError) and e.path is not None and self.names:
+            self._write([*self.rows, unread_of(e, e.path)])
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Add rows that a receipt states. Raises ReadError if more files are bad than are allowed."""
@@ -148,23 +158,6 @@ class UnreadFiles:
         reasons = dict(sorted(Counter(row.reason for row in rows).items()))
         size, digest = files.size(self.places.url(name)), files.content_hash(self.places.url(name))
         return UnreadTable(name=name, size=size, hash=digest, reasons=reasons)
-
-
-@contextlib.contextmanager
-def unread_files(
-    max_bad_files: int | None, places: Staging, listed: Sequence[Unread], *, names: bool
-) -> Iterator[UnreadFiles]:
-    """Yield the UnreadFiles of a run; if a bad file ends the `with` block, the table is written with this file, too.
-
-    listed: files that are known not to be read. names: whether the table may name files.
-    """
-    found = UnreadFiles(max_bad_files, places, listed)
-    try:
-        yield found
-    except ReadError as e:
-        if e.path is not None and names:
-            found._write([*found.rows, unread_of(e, e.path)])  # noqa: SLF001 - the table that an error leaves
-        raise
 
 
 def read_unread(out: str) -> pa.Table:

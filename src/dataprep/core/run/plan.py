@@ -103,13 +103,14 @@ class Plan:
             kind=DATASET, key=steps[-1].key if steps else docs.key, forgotten=noted, lost=lost, parts=len(docs.parts),
             stages=[describe(step.stage, step.label) for step in steps],
         )  # fmt: skip
-        kept = n_hidden(stages)
+        hidden = n_hidden(stages)
+        private = docs.hides or hidden > 0
         wanted = Wanted(
             recipe=recipe,
-            origin=None if n_hidden((*docs.stages, *stages)) else origin_of(docs, stages),
+            origin=None if private else origin_of(docs, stages),
             forgotten=forgotten,
-            private=n_hidden((*docs.stages, *stages)) > 0,
-            steps=frozenset(step.name for step in steps[kept:]),
+            private=private,
+            steps=frozenset(step.name for step in steps[hidden:]),
         )
         if len(forgotten):
             listed = files.join(out, FORGET_LIST)
@@ -156,7 +157,7 @@ def shards_of_datasets(docs: Dataset) -> set[tuple[str, int]]:
 
 def hides_input(docs: Dataset) -> bool:
     """Return whether a stage of `docs`, or of a pipeline that made a Dataset of it, hides the input."""
-    return n_hidden(docs.stages) > 0 or any(_is_hidden(Folder(url)) for url, _ in shards_of_datasets(docs))
+    return docs.hides or any(_is_hidden(Folder(url)) for url, _ in shards_of_datasets(docs))
 
 
 def _is_hidden(home: Folder) -> bool:

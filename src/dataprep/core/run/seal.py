@@ -22,7 +22,7 @@ from ..model.ledger import Ledger
 from ..model.part import Part, ShardWriter
 from ..model.stage import n_hidden
 from ..model.stats import StageStats, Stats
-from ..model.unread import unread_files, without_names
+from ..model.unread import UnreadFiles, without_names
 from ..output.commit import Work
 from ..output.layout import CUTS, DROPS
 from ..output.staging import Staging
@@ -66,7 +66,7 @@ class Seal:
                     table.sort_by("id"), f, compression="zstd", row_group_size=1 << 16, write_page_checksum=True
                 )
         unread = [row for ledger in ledgers for row in ledger.unread]
-        unread = without_names(unread) if n_hidden(part.stages) else unread
+        unread = without_names(unread) if any(stage.hides for stage in part.stages) else unread
         return {
             "files": [*urls.values(), *(self.places.url(s["name"]) for s in shards)],
             "shards": shards,
@@ -122,7 +122,7 @@ def seal(
     """
     task = Seal(work.files, codec, context.trial.ledgers) if context.trial else Seal(work.files, codec)
     made = list[Receipt]()
-    with unread_files(docs.max_bad_files, work.files, account.unread, names=not n_hidden(docs.stages)) as rows:
+    with UnreadFiles(docs.max_bad_files, work.files, account.unread, names=not docs.hides) as rows:
         for record in context.map(task, docs.tasks, label):
             made.append(Receipt.of(record, work.out))
             rows.add(made[-1].unread)
