@@ -101,12 +101,6 @@ class _Annotate(Verdict):
     only_drops: ClassVar[bool] = True
 
     prefix: str = ""
-    cuts: ClassVar[bool]  # whether the Estimator would cut texts; if not, it would drop documents
-
-    @property
-    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """The columns that this stage adds, with their types."""
-        return added_columns(self.prefix, cuts=self.cuts)
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the Estimator's name, `key`, and the names of the columns."""
@@ -129,8 +123,6 @@ class AnnotateClusters(_Annotate):
     of size 1. centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.
     sized: whether the sizes of clusters are known; if not, `cluster_size` is null.
     """
-
-    cuts: ClassVar[bool] = False
 
     clusters: str
     centroids: str = ""
@@ -169,9 +161,12 @@ class AnnotateSpans(_Annotate):
     spans: the URL of the table of spans to cut.
     """
 
-    cuts: ClassVar[bool] = True
-
     spans: str
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
+        """The column that this stage adds, with its type."""
+        return added_columns(self.prefix, cuts=True)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield the same documents with the column."""

@@ -41,7 +41,7 @@ class Sealed(Reader):
     extra: (name, type) of each column other than id, text, source and meta.
     """
 
-    extra: tuple[tuple[str, str], ...] = ()  # names and types of the columns beyond the fixed ones
+    extra: tuple[tuple[str, str], ...] = ()
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:

@@ -23,20 +23,21 @@ from .tables import QUARANTINED, Unread
 class Slice:
     """A range of an input file; `start` and `stop` (None: the end) are positions that the file's reader defines.
 
-    file: the file's number in the Dataset. source: name of the documents' source. fingerprint: hash that identifies the
-    content; "" until it is needed. n_bytes: size as stored. unread: the reason why the file cannot be read, or None.
-    listed: the folder or glob by which the file was found; "" if the user named the file.
+    file: the file's number in the Dataset; of a sealed shard, what is added to the file numbers inside. source: name of
+    the documents' source. fingerprint: hash that identifies the content; "": it is computed when a key needs it.
+    n_bytes: size as stored. unread: the reason why the file cannot be read, or None. listed: the folder or glob by
+    which the file was found; "" if the user named the file.
     """
 
     url: str
-    file: int  # its number in the Dataset; for sealed shards, what is added to the file numbers inside
+    file: int
     start: int = 0
     stop: int | None = None
     source: str = ""
-    fingerprint: str = ""  # identifies the file's content; empty: computed from the file when a key needs it
-    n_bytes: int = 0  # as stored
-    unread: Unread | None = None  # the file is numbered and not read, such as an empty one
-    listed: str = field(default="", compare=False)  # the folder or glob that named the file; empty: given by its name
+    fingerprint: str = ""
+    n_bytes: int = 0
+    unread: Unread | None = None
+    listed: str = field(default="", compare=False)
 
     def recipe(self) -> Any:
         """Return the values that identify this slice in hashes: content, number, range, source, left out or not."""

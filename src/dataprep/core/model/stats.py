@@ -68,15 +68,15 @@ class StageStats:
     """
 
     name: str
-    into: Sources = field(default_factory=dict)  # received, by source
+    into: Sources = field(default_factory=dict)
     out: Sources = field(default_factory=dict)
-    dropped: dict[str, Sources] = field(default_factory=dict)  # by reason, then by source
-    cut: int = 0  # bytes removed from documents that are kept
-    added: int = 0  # bytes added to documents that are kept
+    dropped: dict[str, Sources] = field(default_factory=dict)
+    cut: int = 0
+    added: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    private: set[str] = field(default_factory=set)  # names of counts that name people
-    moved: set[str] = field(default_factory=set)  # reasons of documents that became part of another one
-    histograms: dict[str, Counter[int]] = field(default_factory=dict)  # value v is in bucket v.bit_length()
+    private: set[str] = field(default_factory=set)
+    moved: set[str] = field(default_factory=set)
+    histograms: dict[str, Counter[int]] = field(default_factory=dict)
     examples: dict[str, list[Example]] = field(default_factory=dict)
 
     def __iadd__(self, other: StageStats) -> StageStats:
