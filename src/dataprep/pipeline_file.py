@@ -36,6 +36,7 @@ from dataprep.store.atomic import JOURNAL
 
 from .core.output import owned
 from .core.output.layout import RUN, folder_url
+from .core.output.state import RunSteps
 from .core.run.context import trial_of
 
 WRITTEN_WRONG = (TypeError, NameError, AttributeError, ImportError)  # a step that raises one in its own line
@@ -145,11 +146,11 @@ def execute(
         _check_told(chosen)
     lease.check_place(folder_url(out))
     record = files.join(out, RUN)
-    owned.check_file(record, "the record of a run", '{"steps"')
+    owned.check_file(record, "the record of a run", '{"format":1,"steps"')
     is_new = not files.exists(record)
     states = [url for url in (files.join(out, JOURNAL), files.join(out, failure.NAME)) if not files.exists(url)]
     owned.begin(out)
-    files.write_state(record, {"steps": [step.name for step in steps]})
+    RunSteps(steps=[step.name for step in steps]).save(record)
     for step in chosen:
         starting(step.name)
         given = {"out": files.join(out, step.name), "run": run, **results}

@@ -142,12 +142,62 @@ def test_a_killed_replacement_shows_the_old_or_the_new_result(docs, tmp_path, mo
     assert 20 < at < 990
 
 
+LOOKED = []
+
+
+def finds_nothing(strings):
+    """Note what is searched."""
+    LOOKED.append(strings)
+    return iter(())
+
+
+@dataclass(frozen=True)
+class Searched(Hides):
+    """The result must pass a search."""
+
+    def secrets(self):
+        """One that finds nothing."""
+        return finds_nothing
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_commit_is_finished_by_the_next_run_only_if_it_was_searched(docs, tmp_path, monkeypatch, when):
+    """Killed around the rename of the draft, after the search: before it the search is repeated, after it is not."""
+    out, real = tmp_path / "out", owned.move
+    old = texts_of(run(docs, out, OLD))
+
+    def dying(*moves):
+        if moves and moves[0][0] == str(out / "_unfinished" / "draft.json"):
+            if when == "after":
+                real(*moves)
+            raise Stop
+        real(*moves)
+
+    monkeypatch.setattr(owned, "move", dying)
+    with pytest.raises(Stop):
+        run(docs, out, (Searched(), *NEW), replace=True)
+    assert any("pyarrow" in one.values for one in LOOKED), "the draft of the manifest is searched"
+    assert not any("document 3" in value for one in LOOKED for value in one.values), "what will be replaced is not"
+    assert sorted(path.name for path in (out / "_unfinished").glob("*.json")) == sorted(
+        ["recipe.json", "draft.json" if when == "before" else "manifest.json"]
+    )
+    assert texts_of(open_dataset(str(out))) == old
+    LOOKED.clear()
+    monkeypatch.setattr(owned, "move", real)
+    new = run(docs, out, (Searched(), *NEW), replace=True)
+    assert bool(LOOKED) == (when == "before")
+    assert new.manifest.generation == 2
+    assert not (out / "_unfinished").exists()
+    LOOKED.clear()
+
+
 READER = """
 import sys, json, time
 import dataprep as dp
 from dataprep.errors import CorruptShard, ReadError
 from dataprep.core.model.dataset import open_dataset
 out, ends, counts = sys.argv[1], time.monotonic() + 60, {}
+sum(1 for _ in open_dataset(out))  # the first time takes longer
 print("ready", flush=True)
 while time.monotonic() < ends:
     try:

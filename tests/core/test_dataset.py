@@ -20,7 +20,7 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.core.model.stage import Head
 from dataprep.core.model.tables import DROPS
-from dataprep.core.output.layout import run_steps
+from dataprep.core.output.run_folder import run_steps
 from dataprep.core.run.trial import Sampled, Trial, _read_share
 from dataprep.errors import CorruptShard, PlanError, ReadError
 from dataprep.store import files

@@ -6,20 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dataprep.core.output.layout import (
-    CUTS,
-    DROPS,
-    Folder,
-    children,
-    datasets,
-    folder_url,
-    home_of,
-    numbered,
-    shard_name,
-    table_name,
-    token_folders,
-    walk,
-)  # fmt: skip
+from dataprep.core.output.layout import CUTS, DROPS, Folder, folder_url, home_of, numbered, shard_name, table_name
+from dataprep.core.output.run_folder import children, datasets, token_folders, walk
 from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files

@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -92,17 +91,26 @@ def test_limits_of_time_and_memory(tmp_path, word, limits, says):
     assert says in done.unread().to_pylist()[0]["detail"]
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What the wrapper needs of a plan."""
+
+    docs: dp.Dataset
+    out: str
+
+
 def after(out, docs, *errors):
     """The input of the last attempt of work that raises each of the errors, one after another."""
-    left = list(errors)
+    left, given = list(errors), []
 
     @without_deadly_files
-    def work(given, plan):
+    def work(plan):
         if left:
             raise left.pop(0)
-        return given
+        given.append(plan.docs)
 
-    return work(docs, SimpleNamespace(out=out))
+    work(Plan(docs, out))
+    return given[0]
 
 
 def test_what_was_decided_is_kept_by_content_and_place(tmp_path):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -87,6 +88,38 @@ def test_a_dead_worker_is_replaced(tmp_path):
     with pytest.raises(WorkerDied, match=r"killed \(SIGKILL\) 3 times during the task 1; .*fewer workers"):
         list(Local(2).map(killed_always, [1, 2]))
     assert list(laws.TWO.map(square, [2, 3])) == [4, 9]
+
+
+def fails_beside(path):
+    """Writes without end into the file `path`; the task of a folder fails as soon as the others write."""
+    if path.endswith("/"):
+        while not (begun := os.listdir(path)):
+            time.sleep(0.01)
+        raise ValueError(begun)
+    while True:
+        with open(path, "a") as f:
+            f.write("x")
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", ["error", "closed"])
+def test_no_task_goes_on_after_the_map(tmp_path, how):
+    """A task that runs beside one that failed, or whose result nobody takes, has ended; the Runner can go on."""
+    runner, items = Local(2), [f"{tmp_path}/", f"{tmp_path}/slow", f"{tmp_path}/later", f"{tmp_path}/last"]
+    if how == "error":
+        with pytest.raises(ValueError, match="slow"):
+            list(runner.map(fails_beside, items))
+    else:
+        results = runner.map(lambda path: path.endswith("/") or fails_beside(path), items)
+        assert next(results)
+        while not (tmp_path / "slow").exists():
+            time.sleep(0.01)
+        results.close()
+    before = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    time.sleep(0.3)
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == before
+    assert set(before) <= {"slow", "later"}
+    assert list(runner.map(square, [2, 3])) == [4, 9]
 
 
 def test_a_script_without_main_guard_is_told_so(tmp_path):

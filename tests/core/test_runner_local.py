@@ -57,7 +57,7 @@ def pool(monkeypatch):
     found.executor = SimpleNamespace(submit=submit)
     monkeypatch.setattr(Workers, "started", started)
     monkeypatch.setattr(Workers, "remove_broken", removed)
-    monkeypatch.setattr(Workers, "within", lambda _, limit: found.within.append(limit) or contextlib.nullcontext())
+    monkeypatch.setattr(Workers, "within", lambda _, limit, __: found.within.append(limit) or contextlib.nullcontext())
     return found
 
 

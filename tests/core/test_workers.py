@@ -104,7 +104,7 @@ def test_the_largest_worker_is_ended(monkeypatch, sizes, ended) -> None:
     monkeypatch.setattr(workers, "_anonymous", size_of)
     monkeypatch.setattr(workers.os, "kill", kill)
     found, watched = workers_of(Process(1), Process(2))
-    with found.within(100):
+    with found.within(100, {}):
         for _ in range(3):
             looked.clear()
             assert looked.wait(10)

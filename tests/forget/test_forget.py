@@ -16,7 +16,7 @@ import laws
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.stage import Stage
 from dataprep.core.output.forget_list import listed
-from dataprep.core.output.layout import datasets
+from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.forget.family import find_family
 from dataprep.forget.forget import forget, read_ids

@@ -16,7 +16,8 @@ from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stats import Amount, StageStats
 from dataprep.core.model.unread import by_kind, rows_of
-from dataprep.core.output.layout import REPORT, datasets
+from dataprep.core.output.layout import REPORT
+from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError, counted
 from dataprep.history.message_figures import LENGTHS, TITLES, WEEKDAYS, NameRow, length_rows, most_frequent
 from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, months_of, of_family

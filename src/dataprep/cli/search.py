@@ -15,7 +15,8 @@ from rich.text import Text
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.output.layout import INDEX as INDEX_FOLDER
-from dataprep.core.output.layout import Folder, datasets
+from dataprep.core.output.layout import Folder
+from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError
 from dataprep.search.index import DISK, Hit, SuffixIndex, is_index
 from dataprep.shown.terminal import table_of

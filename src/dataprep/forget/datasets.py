@@ -101,7 +101,7 @@ def remove_parts(url: str, forget_list: Ids) -> None:
     for home in (Folder(url), Folder(url).unfinished):
         recipe = home.recipe
         if recipe is not None:
-            files.write_state(home.path(RECIPE), replace(recipe, forgotten=digest(forget_list)).record())
+            replace(recipe, forgotten=digest(forget_list)).save(home.path(RECIPE))
 
 
 def _hits(folder: Folder, shard: Shard, ids: Ids) -> Ids:
@@ -210,7 +210,7 @@ def _restate(work: Work[Dataset], old: Manifest, new: Manifest, ids: Ids) -> Non
         made = tuple(_stored(work, one, names) for one in receipt.files)
         changed = replace(receipt, shards=shards, files=made, stats=_without_examples(receipt.stats, ids))
         if changed != receipt:
-            files.write_state(work.unfinished.path(RECEIPTS, files.name_of(url)), changed.record())
+            changed.save(work.unfinished.path(RECEIPTS, files.name_of(url)))
 
 
 def _written(one: WrittenShard, now: Shard) -> WrittenShard:

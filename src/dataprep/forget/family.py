@@ -13,7 +13,8 @@ import numpy as np
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Ids
 from dataprep.core.output.changes import SEALED
-from dataprep.core.output.layout import MANIFEST, ORIGIN, RECIPE, STEPS, UNFINISHED, Folder, home_of, run_steps
+from dataprep.core.output.layout import MANIFEST, ORIGIN, RECIPE, STEPS, UNFINISHED, Folder, home_of
+from dataprep.core.output.run_folder import run_steps
 from dataprep.core.output.state import DATASET, TOKENS, Manifest, TokenManifest
 from dataprep.errors import PlanError
 from dataprep.store import files

@@ -52,8 +52,7 @@ def remove_token_documents(path: str, ids: Mapping[str | None, Ids], forgotten: 
         save_manifest(path, new)
     recipe = Folder(path).path(RECIPE)
     if files.exists(recipe):  # by which the next run knows the shards if the manifest is lost
-        stated = replace(Recipe.of(files.read_json(recipe), recipe), forgotten=forgotten, generation=new.generation)
-        files.write_state(recipe, stated.record())
+        replace(Recipe.load(recipe), forgotten=forgotten, generation=new.generation).save(recipe)
     left = [name for name in files.listdir(path) if SHARD_FILE.fullmatch(name) and name not in new.names()]
     files.sweep(path)
     owned.remove(path, left)

@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import Drop, read_tables, row_object
-from dataprep.core.output.layout import DROPS, datasets
+from dataprep.core.output.layout import DROPS
+from dataprep.core.output.run_folder import datasets
 
 HERE = 0  # the index of this run in `Clusters.homes`
 ROWS = 1 << 20  # drops that are followed at a time, to limit memory

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from dataprep.core.model.ledger import mix
 from dataprep.core.model.tables import read_tables
-from dataprep.core.output.layout import CUTS, datasets
+from dataprep.core.output.layout import CUTS
+from dataprep.core.output.run_folder import datasets
 
 from . import why
 

@@ -17,7 +17,7 @@ from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats
 from dataprep.core.model.tables import Drop, Unread
 from dataprep.core.model.unread import rows_of
-from dataprep.core.output.layout import datasets, token_folders
+from dataprep.core.output.run_folder import datasets, token_folders
 from dataprep.core.output.state import Manifest
 from dataprep.errors import DataprepError
 from dataprep.store import files

@@ -12,7 +12,8 @@ from typing import Any
 
 import orjson
 
-from dataprep.core.output.layout import RUN, Folder, folder_url, run_steps
+from dataprep.core.output.layout import RUN, Folder, folder_url
+from dataprep.core.output.run_folder import run_steps
 from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import failure, files, lease

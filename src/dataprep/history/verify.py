@@ -14,22 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.core.output import owned
-from dataprep.core.output.layout import (
-    CUTS,
-    DATA,
-    DROPS,
-    INPUT,
-    MANIFEST,
-    ORIGIN,
-    RECEIPTS,
-    RECIPE,
-    RUN,
-    STEPS,
-    Folder,
-    token_folders,
-    walk,
-)  # fmt: skip
+from dataprep.core.output.layout import CUTS, DATA, DROPS, INPUT, MANIFEST, ORIGIN, RECEIPTS, RECIPE, RUN, STEPS, Folder
 from dataprep.core.output.layout import INDEX as OWN
+from dataprep.core.output.run_folder import token_folders, walk
 from dataprep.core.output.state import DATASET, TOKENS, File, Manifest
 from dataprep.core.run import quarantine
 from dataprep.core.run.runner import Runner, runner_of

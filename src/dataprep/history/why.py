@@ -15,7 +15,8 @@ from dataprep.core.inputs import look_up
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import SCHEMAS, AnyRow, Cut, Drop, row_object, rows_of_id
 from dataprep.core.output.forget_list import REASON
-from dataprep.core.output.layout import CUTS, DROPS, Folder, datasets
+from dataprep.core.output.layout import CUTS, DROPS, Folder
+from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError
 
 MOST_CUTS = 1_000  # spans of one document that are read

@@ -23,13 +23,11 @@ from dataprep.core.output.layout import INDEX as OWN
 from dataprep.core.output.layout import (
     INDEX_FILE,
     MANIFEST,
-    ORIGIN,
     RECIPE,
     REPLACED,
     UNFINISHED,
     Folder,
     home_of,
-    numbered,
 )
 from dataprep.core.output.state import INDEX as KIND
 from dataprep.core.output.state import IndexManifest, IndexShard, Recipe
@@ -251,10 +249,9 @@ def remove_index(url: str) -> int:
 
 
 def _manifest(work: Work[SuffixIndex], shards: list[IndexShard]) -> IndexManifest:
-    generation = work.recipe.generation
     return IndexManifest(
-        kind=KIND, key=work.recipe.key, generation=generation, shards=tuple(shards), docs=sum(s.docs for s in shards),
-        bytes=sum(s.bytes - s.docs for s in shards), origin=numbered(ORIGIN, generation),
+        kind=KIND, key=work.recipe.key, shards=tuple(shards), docs=sum(s.docs for s in shards),
+        bytes=sum(s.bytes - s.docs for s in shards),
     )  # fmt: skip
 
 

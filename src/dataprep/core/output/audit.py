@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import html
+import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import orjson
 import pyarrow as pa
@@ -21,7 +22,8 @@ from dataprep.errors import Leak
 from dataprep.store import files, lease
 
 from ..run.runner import Runner
-from .records import StateRecord
+
+log = logging.getLogger("dataprep")
 
 BATCH = 4096  # rows
 CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"
@@ -69,15 +71,13 @@ Scan = Callable[[str], Iterable[Strings]]
 
 
 def audit(
-    folder: str, search: Search, run: Runner, *, also: Iterable[Strings] = (), skip: Iterable[str] = (),
-    scans: Mapping[str, Scan] | None = None,
-) -> Counter[str]:  # fmt: skip
+    folder: str, search: Search, run: Runner, *, skip: Iterable[str] = (), scans: Mapping[str, Scan] | None = None
+) -> Counter[str]:
     """Search all files of a folder for private strings; return {string: count} for those that a rule allows to stay.
 
-    search: finds the private strings. run: the Runner that searches the files. also: strings of files that are not
-    written yet. skip: paths in the folder that are not searched. scans: a dict from the ending of a file name to a
-    function that is called instead of `strings_of` for such a file: it takes the URL of the file and yields the file's
-    strings.
+    search: finds the private strings. run: the Runner that searches the files. skip: paths in the folder that are not
+    searched. scans: a dict from the ending of a file name to a function that is called instead of `strings_of` for such
+    a file: it takes the URL of the file and yields the file's strings.
 
     Raises Leak, which names the file and the section of the file, if any other private string is found.
     """
@@ -85,7 +85,8 @@ def audit(
     urls = list(_walk(folder, without))
     names = Strings("the names of files", CELL, [url.removeprefix(folder) for url in urls])
     left: Counter[str] = Counter()
-    leaks = [leak for strings in (names, *also) if (leak := _leak(search, strings, left)) is not None]
+    leak = _leak(search, names, left)
+    leaks = [] if leak is None else [leak]
     task = functools.partial(_search, search, scans or {})
     for number, (leak_in_file, kept) in enumerate(run.map(task, urls, "audit")):
         left.update(kept)
@@ -101,6 +102,14 @@ def audit(
         msg += ", or list the word in common= if it is not private"
         raise Leak(msg)
     return left
+
+
+def search_all(searches: Sequence[Search], run: Runner, folder: str, skip: Iterable[str]) -> None:
+    """Search all files of a folder by each of `searches`, as `audit` does, and log how many strings may stay."""
+    for search in searches:
+        if left := audit(folder, search, run, skip=skip):
+            which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
+            log.warning(which, len(left), folder)
 
 
 def _walk(folder: str, without: set[str]) -> Iterator[str]:
@@ -152,27 +161,19 @@ def strings_of(url: str) -> Iterator[Strings]:
 def json_strings(data: bytes) -> Iterator[str]:
     """Yield every string and integer in JSON, including keys, as str; if `data` is not JSON, yield the whole text."""
     try:
-        yield from _strings(orjson.loads(data))
+        waiting = [orjson.loads(data)]
     except orjson.JSONDecodeError:
-        yield data.decode("utf-8", "replace")
-
-
-def strings_in(place: str, record: StateRecord) -> list[Strings]:
-    """Return the strings of a record that is not written yet; place: the name of its file."""
-    return [Strings(place, CELL, list(_strings(record.record())))]
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Yield every string and integer in a JSON value, including keys, as str."""
-    waiting = [value]
+        waiting = [data.decode("utf-8", "replace")]
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):
             waiting += [*one, *one.values()]
-        elif isinstance(one, (list, tuple)):
+        elif isinstance(one, list):
             waiting += one
         elif isinstance(one, (str, int)):
             yield str(one)
+
+
 
 
 def _parquet(url: str) -> Iterator[Strings]:

@@ -153,17 +153,12 @@ def spelled(description: Mapping[str, Any]) -> str:
 def _files(before: Origin | None, now: Origin | None) -> str:
     """Return the first input file that is new, missing or has other content; empty if none is, or if none is known."""
     changes = compared(before, now)
-    for what, urls in (
-        ()
-        if changes is None
-        else (
-            ("is new", changes.new),
-            ("is not in the input any more", changes.gone),
-            ("is empty now, or cannot be opened", changes.unreadable),
-            ("has other content", changes.changed),
-        )
-    ):
-        if urls:
-            more = f" (and {len(urls) - 1:,} more)" if len(urls) > 1 else ""
-            return f"the input file {urls[0]}{more} {what}"
-    return ""
+    if changes is None:
+        return ""
+    found = [
+        ("is new", changes.new), ("is not in the input any more", changes.gone),
+        ("is empty now, or cannot be opened", changes.unreadable), ("has other content", changes.changed),
+    ]  # fmt: skip
+    what, urls = next(((what, urls) for what, urls in found if urls), ("", ()))
+    more = f" (and {len(urls) - 1:,} more)" if len(urls) > 1 else ""
+    return f"the input file {urls[0]}{more} {what}" if urls else ""

@@ -14,9 +14,9 @@ import dataclasses
 import logging
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from rich.filesize import decimal
 
@@ -24,16 +24,14 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.store import failure, files, lease, receipts
 
 from ..model.batch import NO_IDS, Ids, file_numbers
-from ..run.runner import Runner, Serial
 from . import forget_list, owned
-from .audit import Search, audit, strings_in
 from .changes import compared, first_difference
 from .layout import (
     CUTS,
     DATA,
     DATASET_FILES,
+    DRAFT,
     DROPS,
-    EARLIER,
     FORGET_LIST,
     INDEX,
     INDEX_FILE,
@@ -48,15 +46,14 @@ from .layout import (
     UNFINISHED,
     Folder,
 )  # fmt: skip
-from .staging import Staging
-from .state import DATASET, TOKENS, Origin, Recipe
+from .staging import Staging, keep
+from .state import DATASET, TOKENS, AnyManifest, Origin, Recipe
 from .state import INDEX as INDEX_KIND
 
 log = logging.getLogger("dataprep")
 
-SERIAL = Serial()
-
 T = TypeVar("T")
+Check = Callable[[str, Sequence[str]], None]
 TABLES = (DATA, DROPS, CUTS)
 NOUNS = {DATASET: "a Dataset", TOKENS: "token shards", INDEX_KIND: "a search index"}
 IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinished: what is no part of the result
@@ -84,8 +81,9 @@ class Wanted:
 class Work(Generic[T]):
     """The work on the next result of a folder.
 
-    recipe: of the result. files: where new files are written. opened: opens the finished result in a folder. result:
-    what is finished; None as long as there is work to do.
+    recipe: of the result. files: where new files are written. opened: opens the finished result in a folder. steps:
+    see `Wanted`. earlier: folders of results of which finished parts may be kept. result: what is finished; None as
+    long as there is work to do.
     """
 
     out: str
@@ -93,6 +91,7 @@ class Work(Generic[T]):
     files: Staging
     opened: Callable[[str], T]
     steps: frozenset[str] = frozenset()
+    earlier: Sequence[Folder] = ()
     result: T | None = None
 
     @property
@@ -111,23 +110,27 @@ class Work(Generic[T]):
         """The name that the list of input files will have; None if there is none."""
         return self.files.numbered(ORIGIN) if files.exists(self.unfinished.path(ORIGIN)) else None
 
-    def stale(self, manifest: Any) -> list[str]:
-        """Return the paths in the folder of what the commit of `manifest` will replace or remove."""
-        gone = [*_stale(Folder(self.out), set(manifest.names())), MANIFEST, RECIPE, RECEIPTS]
-        return gone + (_steps_but(Folder(self.out), self.steps) if self.recipe.private else [])
+    def keep(self, keys: Mapping[int, str]) -> None:
+        """Enter the finished parts of earlier results; keys: of the wanted parts, by number."""
+        keep(self.files, self.earlier, keys)
 
-    def commit(self, manifest: Any, searches: Sequence[Search] = (), run: Runner = SERIAL) -> T:
+    def commit(self, manifest: AnyManifest, check: Check | None = None) -> T:
         """Make the files of the work the result of the folder, and return it.
 
-        manifest: names all of its files. searches: for private strings, by the Runner `run`. Raises Leak, before the
-        result changes, if a search finds a string that may not stay.
+        manifest: names all of its files; the generation and the list of input files are entered here. check: is called
+        when all is written, before the result changes, with the folder and the paths in it of what will be replaced or
+        removed; what it raises ends the commit.
         """
+        origin, generation = self.origin or manifest.origin, self.recipe.generation
+        manifest = dataclasses.replace(manifest, origin=origin, generation=generation)
+        draft, ready = (self.unfinished.path(name) for name in (DRAFT, MANIFEST))
         files.sweep(self.out)
-        for search in searches:
-            if left := audit(self.out, search, run, also=strings_in(MANIFEST, manifest), skip=self.stale(manifest)):
-                which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
-                log.warning(which, len(left), self.out)
-        files.write_state(self.unfinished.path(MANIFEST), manifest.record())
+        manifest.save(draft)
+        if check is not None:
+            folder = Folder(self.out)
+            gone = [*_stale(folder, set(manifest.names())), MANIFEST, RECIPE, RECEIPTS]
+            check(self.out, gone + (_steps_but(folder, self.steps) if self.recipe.private else []))
+        owned.move((draft, ready))  # from here, a run that is killed is finished by the next one
         _swap_in(self.out)
         _settle(self.out, self.steps)
         self.result = self.opened(self.out)
@@ -161,10 +164,9 @@ class Output(Generic[T]):
         with contextlib.nullcontext() if self.nested else lease.held(self.url):
             self._recover(wanted)
             found = self._found(wanted.recipe, whole=whole)
-            if found is None:
-                self._prepare(wanted, replace=replace)
+            earlier = self._prepare(wanted, replace=replace) if found is None else ()
             with self._old_result_said(wanted):
-                yield self._work(wanted, found)
+                yield self._work(wanted, found, earlier)
 
     @contextlib.contextmanager
     def _old_result_said(self, wanted: Wanted) -> Iterator[None]:
@@ -186,9 +188,9 @@ class Output(Generic[T]):
         """Return whether the result before must not be kept once the wanted one is complete."""
         return wanted.private or (found is not None and found.forgotten != wanted.recipe.forgotten)
 
-    def _work(self, wanted: Wanted, found: T | None) -> Work[T]:
+    def _work(self, wanted: Wanted, found: T | None, earlier: Sequence[Folder] = ()) -> Work[T]:
         recipe = self._recipe(wanted)
-        return Work(self.url, recipe, Staging(self.url, recipe.generation), self.opened, wanted.steps, found)
+        return Work(self.url, recipe, Staging(self.url, recipe.generation), self.opened, wanted.steps, earlier, found)
 
     def _recipe(self, wanted: Wanted) -> Recipe:
         """Return the wanted recipe with its generation: that of an equal result, or one more than that of another."""
@@ -226,8 +228,11 @@ class Output(Generic[T]):
         left = [REPLACED] if begun.recipe is not None else [REPLACED, UNFINISHED]
         owned.remove(self.url, [name for name in left if files.exists(folder.path(name))])
 
-    def _prepare(self, wanted: Wanted, *, replace: bool) -> None:
-        """Check that the folder may be written, and remove unfinished work that is of no use."""
+    def _prepare(self, wanted: Wanted, *, replace: bool) -> list[Folder]:
+        """Check that the folder may be written, and remove unfinished work that is of no use.
+
+        Returns the folders of earlier results of which finished parts may be kept.
+        """
         folder, names = Folder(self.url), set(files.listdir(self.url))
         found, begun = folder.recipe, folder.unfinished.recipe
         if not self.nested:
@@ -242,14 +247,13 @@ class Output(Generic[T]):
             owned.remove(self.url, [UNFINISHED])
         elif files.exists(folder.unfinished.path(MANIFEST)):
             files.remove(folder.unfinished.path(MANIFEST))
-        files.write_state(folder.unfinished.path(RECIPE), self._recipe(wanted).record())
+        self._recipe(wanted).save(folder.unfinished.path(RECIPE))
         if wanted.origin is None:
             files.remove(folder.unfinished.path(ORIGIN))
         else:
-            files.write_state(folder.unfinished.path(ORIGIN), wanted.origin.record())
+            wanted.origin.save(folder.unfinished.path(ORIGIN))
         forget_list.write_if_new(self.url, wanted.forgotten)
-        homes = [home for home in (folder, *self.also) if home.forgotten == wanted.recipe.forgotten]
-        self._work(wanted, None).files.enter(homes)
+        return [home for home in (folder, *self.also) if home.forgotten == wanted.recipe.forgotten]
 
     def _strangers(self, kind: str, names: set[str], *, has_steps: bool) -> list[str]:
         """Return the files of others that are in the way of a result of a kind; names: those in the folder."""
@@ -268,7 +272,7 @@ class Output(Generic[T]):
 
     def _has_work(self) -> bool:
         """Return whether a file of the next result was made."""
-        return bool(set(files.listdir(Folder(self.url).unfinished.url)) - {RECIPE, ORIGIN, EARLIER})
+        return bool(set(files.listdir(Folder(self.url).unfinished.url)) - {RECIPE, ORIGIN})
 
     def _check_other(self, home: Folder, other: Recipe, wanted: Wanted, *, replace: bool) -> None:
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
@@ -318,12 +322,12 @@ def _is_left(out: str) -> bool:
 def _swap_in(out: str) -> None:
     """Move the files of the finished work to their places, and last the manifest, which changes the result."""
     begun = Folder(out).unfinished
-    manifest = files.read_json(begun.path(MANIFEST))
+    manifest = begun.complete
     moves = [(url, files.join(out, owned.relative(url, begun.url))) for url in owned.ours(out, [UNFINISHED])]
-    kept = {files.join(out, name) for name in (RECIPE, MANIFEST, ORIGIN, EARLIER)}
+    kept = {files.join(out, name) for name in (RECIPE, MANIFEST, ORIGIN, DRAFT)}
     owned.move(*((old, new) for old, new in moves if new not in kept and not IN_WORK.match(new.removeprefix(out))))
-    if manifest.get("origin") and files.exists(begun.path(ORIGIN)):
-        owned.move((begun.path(ORIGIN), files.join(out, manifest["origin"])))
+    if manifest is not None and manifest.origin and files.exists(begun.path(ORIGIN)):
+        owned.move((begun.path(ORIGIN), files.join(out, manifest.origin)))
     owned.move((begun.path(MANIFEST), files.join(out, MANIFEST)))
 
 

@@ -1,4 +1,4 @@
-"""Names of the files in the output folders of Pipelines (OUT) and of `dataprep run` (RUN); search for sealed folders.
+"""Names of the files in the output folders of Pipelines (OUT) and of `dataprep run` (RUN), and what one folder holds.
 
 OUT/manifest.json      a sealed Dataset or token shards: complete while this exists; it names all files of the result
 OUT/recipe.json        the input and the stages that made the result
@@ -12,7 +12,7 @@ OUT/steps/NN-NAME-KEY8/               files of an Estimator; input/ is a sealed 
 OUT/index/             a suffix index: manifest.json, recipe.json and origin.json of its own, and shards/
 OUT/_unfinished/       the same files of the next result, until it is complete (`commit.py`)
 OUT/_replaced/         the files of the result before, for those who still read it; the next run removes them
-RUN/run.json           the steps of a pipeline file in order; each is a folder RUN/STEP as above
+RUN/run.json           the steps of a pipeline file in order; each is a folder RUN/STEP as above (`run_folder.py`)
 RUN/report.html        the report
 """
 
@@ -21,19 +21,25 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
-from dataprep.errors import CorruptShard, DataprepError, PlanError, ReadError, Replaced, require
+from dataprep.errors import CorruptShard, DataprepError, ReadError, Replaced, require
 from dataprep.store import files
 
-from .records import StateRecord
-from .state import DATASET, GENERATION, TOKENS, IndexManifest, Manifest, Origin, Recipe, TokenManifest
-from .state import INDEX as INDEX_KIND
-
-R = TypeVar("R", bound=StateRecord)
+from .state import (
+    DATASET,
+    GENERATION,
+    MANIFESTS,
+    TOKENS,
+    AnyManifest,
+    IndexManifest,
+    Manifest,
+    Origin,
+    Recipe,
+    TokenManifest,
+)
 
 MANIFEST, RECIPE, ORIGIN, RUN = "manifest.json", "recipe.json", "origin.json", "run.json"
 FORGET_LIST, REPORT, UNREAD = "forget.parquet", "report.html", "unread.parquet"
@@ -42,7 +48,7 @@ VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Est
 INPUT = "input"
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
 UNFINISHED, REPLACED = "_unfinished", "_replaced"
-EARLIER = "earlier.json"  # in OUT/_unfinished: {key: URL of the receipt} of finished parts that may be kept
+DRAFT = "draft.json"  # in OUT/_unfinished: the next manifest, until the result was searched for private strings
 DATASET_FILES = {
     MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX, UNFINISHED, REPLACED,
 }  # fmt: skip
@@ -84,31 +90,33 @@ class Folder:
         return files.name_of(self.url)
 
     @cached_property
-    def manifest(self) -> Manifest | None:
-        """The manifest of a complete Dataset, read once and kept; None if there is none.
+    def complete(self) -> AnyManifest | None:
+        """The manifest of a complete result of any kind, read once and kept; None if there is none.
 
         Raises CorruptShard if it is not one that dataprep wrote.
         """
-        found = self._stated
-        return Manifest.of(found, self.path(MANIFEST)) if found.get("kind") == DATASET else None
+        kind = MANIFESTS.get(str(self._stated.get("kind")))
+        return None if kind is None else kind.of(self._stated, self.path(MANIFEST))
 
-    @cached_property
+    @property
+    def manifest(self) -> Manifest | None:
+        """The manifest of a complete Dataset; None if there is none. Raises CorruptShard as `complete` does."""
+        return found if isinstance(found := self.complete, Manifest) else None
+
+    @property
     def token_manifest(self) -> TokenManifest | None:
-        """The manifest of complete token shards, read once and kept; None if there is none."""
-        found = self._stated
-        return TokenManifest.of(found, self.path(MANIFEST)) if found.get("kind") == TOKENS else None
+        """The manifest of complete token shards; None if there is none."""
+        return found if isinstance(found := self.complete, TokenManifest) else None
 
-    @cached_property
+    @property
     def index_manifest(self) -> IndexManifest | None:
-        """The manifest of a complete suffix index, read once and kept; None if there is none."""
-        found = self._stated
-        return IndexManifest.of(found, self.path(MANIFEST)) if found.get("kind") == INDEX_KIND else None
+        """The manifest of a complete suffix index; None if there is none."""
+        return found if isinstance(found := self.complete, IndexManifest) else None
 
     @property
     def named(self) -> set[str]:
         """The paths of the files that the manifest names; empty if the folder is not complete."""
-        found = self.manifest or self.token_manifest or self.index_manifest
-        return set() if found is None else set(found.names())
+        return set() if self.complete is None else set(self.complete.names())
 
     @cached_property
     def _stated(self) -> dict[str, Any]:
@@ -135,7 +143,7 @@ class Folder:
 
         The result need not be complete: its manifest may have been lost or removed since.
         """
-        return self.stated or self._state(RECIPE, Recipe)
+        return self.stated or Recipe.found(self.path(RECIPE))
 
     @property
     def forgotten(self) -> str | None:
@@ -149,8 +157,8 @@ class Folder:
 
         Raises CorruptShard if the manifest is not one that dataprep wrote.
         """
-        if (tokens := self.token_manifest) is None:
-            return self.manifest or self.index_manifest
+        if not isinstance(tokens := self.complete, TokenManifest):
+            return tokens
         settings = dict(tokens.settings) or {"dtype": tokens.dtype}
         made_by = str(settings.pop("made_by", TOKENS))
         return Recipe(
@@ -162,10 +170,9 @@ class Folder:
     def origin(self) -> Origin | None:
         """The input files; None if they are hidden or unknown."""
         with contextlib.suppress(CorruptShard):
-            found = self.manifest or self.token_manifest or self.index_manifest
-            named = ORIGIN if found is None else found.origin
-            return self._state(named, Origin) if named else None
-        return self._state(ORIGIN, Origin)
+            named = ORIGIN if self.complete is None else self.complete.origin
+            return Origin.found(self.path(named)) if named else None
+        return Origin.found(self.path(ORIGIN))
 
     @property
     def any_origin(self) -> Origin | None:
@@ -179,13 +186,6 @@ class Folder:
             msg = "there is no sealed Dataset (no manifest.json); run the pipeline to its end first"
             raise ReadError(msg, self.url)
         return self.manifest
-
-    def _state(self, name: str, kind: type[R]) -> R | None:
-        url = self.path(name)
-        try:
-            return kind.of(files.read_json(url), url) if files.exists(url) else None
-        except CorruptShard:
-            return None
 
     @property
     def unfinished(self) -> Folder:
@@ -309,73 +309,3 @@ def at_hand(url: str) -> str:
         msg = f"the result in {home.url} was replaced since it was opened; open it again"
         raise Replaced(msg)
     return url
-
-
-def run_steps(url: str) -> list[str] | None:
-    """Return the names of the steps, in order, that `dataprep run` ran in the folder `url`; None for other folders."""
-    at = files.join(url, RUN)
-    if not files.exists(at):
-        return None
-    found = files.read_json(at)
-    steps = found.get("steps") if isinstance(found, dict) else None
-    if not isinstance(steps, list) or not all(isinstance(name, str) for name in steps):
-        msg = f"{at} does not list the steps of a run: dataprep did not write it; give the folder of a run"
-        raise CorruptShard(msg)
-    return steps
-
-
-def children(url: str) -> list[Folder]:
-    """Return the complete output folders directly inside `url`, in the order of the run's steps.
-
-    If there is no run.json, which lists the steps, the order is: Datasets, the largest first; then token shards.
-    """
-    names = files.listdir(url)
-    steps = run_steps(url)
-    if steps is not None:
-        return [Folder(files.join(url, name)) for name in steps if name in names]
-    found = [folder for folder in (Folder(files.join(url, name)) for name in names) if folder.kind is not None]
-    docs = [folder for folder in found if folder.is_dataset]
-    sizes = {folder: folder.manifest for folder in docs}
-    docs.sort(key=lambda folder: (0, 0) if (m := sizes[folder]) is None else (-m.docs, -m.bytes))
-    return [*docs, *(folder for folder in found if not folder.is_dataset)]
-
-
-def walk(url: str) -> Iterator[Folder]:
-    """Yield the complete output folders in a run's folder `url`, in the order they were made.
-
-    Datasets that were saved as input of Estimators are included.
-    """
-    url = url.rstrip("/")
-    for folder in (*children(url), Folder(url)):
-        kind = folder.kind
-        if kind == DATASET:
-            yield from (saved for saved in folder.saved if saved.is_dataset)
-        if kind is not None:
-            yield folder
-
-
-def datasets(url: str, *, saved: bool = True) -> list[Folder]:
-    """Return the complete Datasets in a run's folder `url`, in the order they were made.
-
-    saved: whether to include Datasets that were saved as input of Estimators. Raises PlanError if there is none.
-    """
-    found = [folder for folder in walk(url) if folder.is_dataset and (saved or f"/{STEPS}/" not in folder.url)]
-    if not found:
-        msg = f"{url} holds no sealed Dataset{_instead(url)}; give the folder that `dataprep run` or Pipeline.run wrote"
-        raise PlanError(msg)
-    return found
-
-
-def _instead(url: str) -> str:
-    """Return what a path without a Dataset is, in brackets."""
-    if token_folders(url):
-        return " (it holds token shards)"
-    if not files.exists(url):
-        return " (it does not exist)"
-    return "" if files.is_dir(url) else " (it is a file)"
-
-
-def token_folders(url: str) -> list[Folder]:
-    """Return the folders of token shards (tokenized text) among `url` and the folders directly inside it."""
-    found = (Folder(at) for at in (url, *(files.join(url, name) for name in files.listdir(url))))
-    return [folder for folder in found if folder.kind == TOKENS]

@@ -1,7 +1,8 @@
 """Ownership of files in output folders: dataprep deletes only the files that it created there.
 
-A file is dataprep's if the journal of its output folder, a list of the files created there, names it. Folders of
-earlier versions and object stores have no journal; there, the files that manifests and receipts name are dataprep's.
+A file is dataprep's if the journal of its output folder, a list of the files created there, names it. Object stores and
+folders that were copied without hidden files have no journal; there, the files that manifests and receipts name are
+dataprep's.
 Hidden files are neither deleted nor reported, except the unfinished files of killed writers.
 """
 
@@ -32,8 +33,8 @@ from dataprep.store.atomic import (
 from .layout import (
     CUTS,
     DATA,
+    DRAFT,
     DROPS,
-    EARLIER,
     INPUT,
     MANIFEST,
     RECEIPTS,
@@ -45,7 +46,7 @@ from .layout import (
     UNFINISHED,
     VERDICTS,
 )  # fmt: skip
-from .state import DATASET, INDEX, KINDS, TOKENS
+from .state import DATASET, INDEX, MANIFESTS, TOKENS
 
 BEGIN = 256  # bytes of a file that identify it
 CHECKSUM = re.compile(r'^\{"checksum":"[0-9a-f]{32}",')  # of JSON state, without white space
@@ -63,7 +64,7 @@ _INDEX = rf"/{_ASIDE}{_ORIGIN}"
 _PARTS = (
     rf"({_ASIDE}({MANIFEST}|{RECIPE}|{_ORIGIN}|unread(\.g\d+)?\.parquet"
     rf"|{RECEIPTS}/part-\d{{5}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet)"
-    rf"|{UNFINISHED}/{EARLIER}|{REPLACED}/{REPORT})"
+    rf"|{UNFINISHED}/{DRAFT}|{REPLACED}/{REPORT})"
 )
 _WORK = r"[^/]+/((part|partition|range|group)-\d{5}|[0-9a-f]{32})(\.json)?|vectors/index\.json"
 _LAYOUT = rf"/({_PARTS}|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|{INPUT}/({_PARTS})|{_WORK}))"
@@ -257,7 +258,7 @@ def _is_copied(out: str, ours: set[str]) -> bool:
     ours: what the journals list; the manifest that tells what the folder holds is not among it.
     """
     place = files.join(out, MANIFEST)
-    return place not in ours and not is_journal(os.path.join(out, JOURNAL)) and _record(place).get("kind") in KINDS
+    return place not in ours and not is_journal(os.path.join(out, JOURNAL)) and _record(place).get("kind") in MANIFESTS
 
 
 def _files(url: str) -> Iterator[str]:
@@ -291,7 +292,7 @@ def _named_by_receipts(out: str) -> set[str]:
         written = _dicts(record.get("files"))
         names = [one.get("name") for one in (*written, *_dicts(record.get("shards")))]
         is_receipt = "key" in record and "files" in record and all({"name", "size", "hash"} <= set(f) for f in written)
-        if is_receipt or (record.get("kind") in KINDS and {"key", "shards"} & set(record)):
+        if is_receipt or (record.get("kind") in MANIFESTS and {"key", "shards"} & set(record)):
             found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
             if record.get("kind") == TOKENS:
                 tokens.add(_result(home))

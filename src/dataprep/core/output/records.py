@@ -1,4 +1,4 @@
-"""Records: JSON objects of an output folder's state as frozen dataclasses; only the standard library is imported.
+"""Records: JSON objects of an output folder's state as frozen dataclasses, which the trainer reads too.
 
 A reader is tolerant forwards: a field that it does not know is kept in `more`, and a missing optional field has its
 default. It is strict about a newer format: one sentence says so.
@@ -6,6 +6,7 @@ default. It is strict about a newer format: one sentence says so.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -51,6 +52,28 @@ class StateRecord:
         lacks = [name for name, f in known.items() if _is_needed(f) and name not in given]
         return cls(**given, **dict.fromkeys(lacks), more={k: v for k, v in found.items() if k not in known})
 
+    @classmethod
+    def load(cls, url: str) -> Self:
+        """Return the record in the JSON file `url`; raises CorruptShard as `of` does, or if the file is damaged."""
+        from dataprep.store import files
+
+        return cls.of(files.read_json(url), url)
+
+    @classmethod
+    def found(cls, url: str) -> Self | None:
+        """Return the record in the JSON file `url`, or None if there is no such file, or if it is damaged."""
+        from dataprep.store import files
+
+        with contextlib.suppress(CorruptShard):
+            return cls.load(url) if files.exists(url) else None
+        return None
+
+    def save(self, url: str) -> None:
+        """Write the record as the JSON file `url`, with a checksum."""
+        from dataprep.store import files
+
+        files.write_state(url, self.record())
+
     def record(self) -> dict[str, Any]:
         """Return the record as a JSON object; fields without a value are left out."""
         own = {f.name: _written(getattr(self, f.name)) for f in fields(self) if f.name != "more"}
@@ -79,7 +102,8 @@ def _read(value: Any, one: Any, url: str) -> Any:
         return _id(value, one.name, url)
     if "one" in one.metadata:
         return one.metadata["one"]().of(value, url)
-    if not isinstance(value, _TYPES.get(name, object)) or (name == "int" and isinstance(value, bool)):
+    is_right = isinstance(value, _TYPES.get(name, object)) and not (name == "int" and isinstance(value, bool))
+    if not is_right or (one.type == "list[str]" and not all(isinstance(item, str) for item in value)):
         raise _not_ours(url, f"its {one.name} is {str(value)[:40]!r}")
     return value
 

@@ -1,15 +1,18 @@
-"""Staging: where the new files of a folder are written, and which finished parts of earlier results are kept."""
+"""Staging: where the new files of a folder are written; `keep` enters finished parts of earlier results there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from dataprep.store import files, receipts
 
 from . import owned
-from .layout import DATA, EARLIER, UNFINISHED, Folder, numbered, shard_name, table_name
+from .layout import DATA, UNFINISHED, Folder, numbered, shard_name, table_name
+
+THREADS = 8
 
 
 @dataclass(frozen=True)
@@ -47,41 +50,43 @@ class Staging:
         """Return the URL of the receipt of a part that is being made."""
         return Folder(files.join(self.out, UNFINISHED)).receipt(part)
 
-    def enter(self, homes: Iterable[Folder]) -> None:
-        """Write the list of the finished parts in folders, which `keep` reads."""
-        held = {record["key"]: url for home in homes for url in home.receipts() if (record := receipts.found(url))}
-        if held:
-            files.write_state(files.join(self.out, UNFINISHED, EARLIER), held)
 
-    def keep(self, key: str, number: int) -> None:
-        """Write the receipt of part `number`, unless it has one, if an earlier result has a part of this key.
+def keep(staging: Staging, homes: Iterable[Folder], keys: Mapping[int, str]) -> None:
+    """Write the receipt of each part, unless it has one, if an earlier result has a part of its key.
 
-        Whether its files are whole is not checked.
-        """
-        new, listed = self.receipt(number), files.join(self.out, UNFINISHED, EARLIER)
-        known = receipts.found(new)
-        if (known is None or known["key"] != key) and files.exists(listed):
-            url = files.read_json(listed).get(key)
-            record = receipts.found(url) if url else None
-            if record is not None and record["key"] == key:
-                is_here = files.is_inside(url, self.out) and files.name_of(url) == files.name_of(new)
-                kept = receipts.moved(record, url, new) if is_here else self._linked(record, url, number)
-                if kept is not None:
-                    files.write_state(new, kept)
+    homes: the folders of earlier results. keys: of the parts, by number. Whether the files of a part are whole is not
+    checked.
+    """
+    urls = (url for home in homes for url in home.receipts())
+    held = {record["key"]: url for url in urls if (record := receipts.found(url)) is not None}
+    chosen = [(number, held[key]) for number, key in keys.items() if key in held]
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="keep") as threads:
+        list(threads.map(lambda one: _keep(staging, *one), chosen))
 
-    def _linked(self, record: Mapping[str, Any], url: str, number: int) -> dict[str, Any] | None:
-        """Give the files of a part of another number or folder a second name, without a copy of them."""
-        shards = {files.name_of(one["name"]): n for n, one in enumerate(record["shards"])}
-        names = {}
-        for one in record["files"]:
-            kind, _, name = one["name"].removeprefix("../").rpartition("/")
-            new = self.shard(number, shards[name]) if kind == DATA else self.table(kind, number)
-            names[one["name"]] = new
-        try:
-            for old, new in names.items():
-                owned.link(receipts.resolved(url, old), self.url(new))
-        except OSError:  # a file system without links, or an object store
-            return None
-        stored = [{**one, "name": f"../{names[one['name']]}"} for one in record["files"]]
-        moved = [{**one, "name": names[f"../{one['name']}"]} for one in record["shards"]]
-        return {**record, "shards": moved, "files": stored}
+
+def _keep(staging: Staging, number: int, url: str) -> None:
+    new, record = staging.receipt(number), receipts.found(url)
+    known = receipts.found(new)
+    if record is None or (known is not None and known["key"] == record["key"]):
+        return
+    is_here = files.is_inside(url, staging.out) and files.name_of(url) == files.name_of(new)
+    kept = receipts.moved(record, url, new) if is_here else _linked(staging, number, url, record)
+    if kept is not None:
+        files.write_state(new, kept)
+
+
+def _linked(staging: Staging, number: int, url: str, record: dict[str, Any]) -> dict[str, Any] | None:
+    """Give the files of a part of another number or folder a second name, without a copy of them."""
+    shards = {files.name_of(one["name"]): n for n, one in enumerate(record["shards"])}
+    names = {}
+    for one in record["files"]:
+        kind, _, name = one["name"].removeprefix("../").rpartition("/")
+        names[one["name"]] = staging.shard(number, shards[name]) if kind == DATA else staging.table(kind, number)
+    try:
+        for old, new in names.items():
+            owned.link(receipts.resolved(url, old), staging.url(new))
+    except OSError:  # a file system without links, or an object store
+        return None
+    stored = [{**one, "name": f"../{names[one['name']]}"} for one in record["files"]]
+    moved = [{**one, "name": names[f"../{one['name']}"]} for one in record["shards"]]
+    return {**record, "shards": moved, "files": stored}

@@ -13,7 +13,6 @@ from typing import Any
 from .records import FORMAT, Id, StateRecord, records
 
 DATASET, TOKENS, INDEX = "dataset", "tokens", "suffix_index"  # the kinds of results
-KINDS = (DATASET, TOKENS, INDEX)
 GENERATION = re.compile(r"\.g\d+$")  # at the end of a name without its suffix
 
 
@@ -197,6 +196,25 @@ class Origin(StateRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunSteps(StateRecord):
+    """The names of the steps of a pipeline file, in order; the folder of each is beside this record."""
+
+    format: int = FORMAT
+    steps: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quarantine(StateRecord):
+    """The slices of input files that ended a worker twice.
+
+    slices: {hash of the file's content, ":", start of the slice: why}.
+    """
+
+    format: int = FORMAT
+    slices: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class TokenShard(StateRecord):
     """One token shard: its name without an ending, its split, totals, and hashes of its files.
 
@@ -318,3 +336,7 @@ class IndexManifest(Recipe):
         """Return the paths of all files that the manifest names, relative to the folder."""
         names = [f"{shard.name}.{end}" for shard in self.shards for end in ("text", "docs", "sa")]
         return [*names, *([self.origin] if self.origin else [])]
+
+
+AnyManifest = Manifest | TokenManifest | IndexManifest
+MANIFESTS: dict[str, type[AnyManifest]] = {DATASET: Manifest, TOKENS: TokenManifest, INDEX: IndexManifest}

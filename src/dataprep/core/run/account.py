@@ -1,9 +1,10 @@
-"""Account: what the passes of a run did, for the manifest, and the searches that the result must pass."""
+"""Account: the documents of a run on their way through its passes, and what these did, for the manifest."""
 
 from __future__ import annotations
 
+import functools
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -12,44 +13,53 @@ import xxhash
 
 from ..model import batch as B
 from ..model.dataset import Dataset
-from ..model.describe import stated
+from ..model.describe import READ, stated
 from ..model.stage import Stage
 from ..model.stats import Stats
 from ..model.tables import Unread
-from ..model.unread import without_names
-from ..output.audit import Search
+from ..model.unread import UnreadFiles, without_names
+from ..output.audit import Search, search_all
+from ..output.commit import Check, Work
 from ..output.layout import CUTS, DROPS
-from ..output.state import Manifest, Receipt, Recipe, Shard, UnreadTable
+from ..output.state import Manifest, Receipt, Shard
+from .context import Context
 
 
 class Account:
-    """What the passes before the last one did.
+    """The documents of a run, as far as they were processed, and what the passes before did.
 
-    searches: for private strings, which the result must pass. earlier: statistics of each pass. unread: files that were
-    not read. saved: folders of saved inputs of Estimators, relative to the output folder. fits: the facts of each
-    Estimator.
+    docs: the documents, with the stages that are still to be applied. earlier: statistics of each pass. unread: files
+    that were not read. saved: folders of saved inputs of Estimators, relative to the output folder. fits: the facts of
+    each Estimator. searches: for private strings, which the result must pass.
     """
 
     def __init__(self, docs: Dataset) -> None:
-        self.searches: list[Search] = []
+        self.docs = docs
         self.earlier: list[Stats] = []
         self.unread: list[Unread] = list(docs.left_out)
         self.saved: list[str] = []
         self.fits: list[dict[str, Any]] = []
+        self.searches: list[Search] = []
         for stage in docs.stages:
-            self.then(stage)
+            self._enter(stage)
 
-    def save(self, folder: str, stats: Stats, unread: Sequence[Unread]) -> None:
-        """Enter a pass that saved the input of an Estimator; of the first, `unread` has all files of the input."""
-        self.unread = [*(self.unread if self.earlier else ()), *unread]
-        self.earlier.append(stats)
+    def save(self, folder: str, docs: Dataset) -> None:
+        """Go on with the documents that a pass saved in a folder of a step; its list of unread files is complete."""
+        self.unread = [*(self.unread if self.earlier else ()), *docs.unread_rows]
+        self.earlier.append(docs.stats)
         self.saved.append(folder)
+        self.docs = docs
 
-    def fit(self, label: str, facts: Mapping[str, Any]) -> None:
-        """Enter the facts that an Estimator states; label: its name in statistics."""
-        self.fits.append({**facts, "stage": label})
+    def fit(self, label: str, stage: Stage) -> None:
+        """Enter the facts that the stage of an Estimator states; label: its name in statistics."""
+        self.fits.append(stated({**getattr(stage, "facts", {}), "stage": label}))
 
-    def then(self, stage: Stage) -> None:
+    def then(self, stage: Stage, label: str) -> None:
+        """Let a stage be applied to the documents."""
+        self.docs = self.docs.then(stage, labels=[label])
+        self._enter(stage)
+
+    def _enter(self, stage: Stage) -> None:
         """Enter a stage; if everything before it is private, what names or quotes it is removed."""
         if (search := stage.secrets()) is not None:
             self.searches.append(search)
@@ -57,20 +67,24 @@ class Account:
             self.earlier, self.saved = [stats.hidden() for stats in self.earlier], []
             self.unread = without_names(self.unread)
 
-    def manifest(
-        self, docs: Dataset, made: Sequence[Receipt], recipe: Recipe, origin: str | None, unread: UnreadTable | None
-    ) -> Manifest:
-        """Return the manifest of a complete Dataset, which does not depend on the time, the machine or the workers.
+    def close(self, work: Work[Dataset], records: Iterable[Mapping[str, Any]]) -> Manifest:
+        """Return the manifest of the Dataset that the last pass writes; records: the receipt of each part.
 
-        made: the receipt of each part. origin: the name of the file that lists the input files.
+        It does not depend on the time, the machine or the workers. Raises ReadError if too many files are bad.
         """
+        docs, made = self.docs, list[Receipt]()
+        with UnreadFiles(docs.max_bad_files, work.files, self.unread, names=not docs.hides) as rows:
+            for record in records:
+                made.append(Receipt.of(record, work.out))
+                rows.add(made[-1].unread)
+            rows.close(sum(map(_docs_read, made)))
         shards = [shard for receipt in made for shard in _shards(receipt)]
         stats = Stats([stage for stats in self.earlier for stage in stats])
         stats.stages += Stats.sum(Stats.from_json(receipt.stats) for receipt in made).stages
         last = max((shard.last_id for shard in shards if shard.last_id is not None), default=0)
-        of_recipe = {f.name: getattr(recipe, f.name) for f in fields(recipe) if f.name != "private"}
+        of_recipe = {f.name: getattr(work.recipe, f.name) for f in fields(work.recipe) if f.name != "private"}
         return Manifest(
-            **of_recipe,
+            **of_recipe | {"parts": len(made)},
             docs=sum(shard.docs for shard in shards),
             bytes=sum(shard.bytes for shard in shards),
             content=xxhash.xxh3_128_hexdigest("".join(shard.content for shard in shards).encode()),
@@ -80,11 +94,19 @@ class Account:
             shards=tuple(shards),
             stats=stats.to_json(),
             saved=self.saved,
-            fits=[stated(facts) for facts in self.fits],
-            unread=unread,
-            origin=origin,
+            fits=self.fits,
+            unread=rows.table,
             made_with={"python": platform.python_version_tuple()[:2], "pyarrow": pa.__version__},
         )
+
+    def check(self, context: Context) -> Check:
+        """Return the function that searches a new result for private strings, unless it is one of a trial."""
+        return functools.partial(search_all, () if context.trial else tuple(self.searches), context)
+
+
+def _docs_read(receipt: Receipt) -> int:
+    """Return the number of documents that the reader of a part returned."""
+    return sum(stage.docs_out for stage in Stats.from_json(receipt.stats) if stage.name == READ)
 
 
 def _shards(receipt: Receipt) -> list[Shard]:

@@ -18,6 +18,8 @@ from rich.filesize import decimal
 
 from dataprep.errors import PlanError
 
+from ..model.ledger import Ledger
+from ..model.part import Part
 from .runner import WORKER_BYTES, Runner, memory_of, runner_of
 from .trial import Reserved, Trial
 
@@ -50,6 +52,11 @@ class Context:
         if n != len(items):
             msg = f"{self!r} returned {n} results of {len(items)} tasks; map must yield one result per item"
             raise PlanError(msg)
+
+    @property
+    def ledgers(self) -> Callable[[Part], list[Ledger]]:
+        """Function that returns the ledgers in which the stages of a part are recorded."""
+        return Part.ledgers if self.trial is None else self.trial.ledgers
 
     @property
     def workers(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from dataprep.errors import PlanError
@@ -18,40 +17,29 @@ from .plan import Plan, PlannedStage
 from .quarantine import without_deadly_files
 from .seal import seal
 
-log = logging.getLogger("dataprep")
 
-
+@without_deadly_files
 def execute(plan: Plan, work: Work[Dataset], context: Context) -> None:
     """Make the result of a plan in the folder of `work`; finished tasks are not repeated."""
     plan.prepare(context.workers)
-    made = _execute(plan.docs, plan, work, context)
-    for alarm in made.stats.alarms():
-        log.warning(alarm)
-    plan.warn_of_absent_sources(made.stats)
-
-
-@without_deadly_files
-def _execute(flow: Dataset, plan: Plan, work: Work[Dataset], context: Context) -> Dataset:
-    account = Account(flow)
+    account = Account(plan.docs)
     for step in plan.steps:
         stage = step.stage
         if not isinstance(stage, Stage):
-            if not flow.is_only_decided:
-                flow = _saved(flow, step, plan, context, account)
-            stage = _fit(stage, flow, context, step)
-            account.fit(step.label, getattr(stage, "facts", {}))
-        account.then(stage)
-        flow = flow.then(stage, labels=[step.label])
-    return seal(flow, work, context, account, codec="zstd", label="write")
+            if not account.docs.is_only_decided:
+                account.save(step.saved, _saved(step, account.docs, context))
+            stage = _fit(stage, account.docs, context, step)
+            account.fit(step.label, stage)
+        account.then(stage, step.label)
+    plan.warn(seal(account, work, context, codec="zstd", label="write").stats)
 
 
-def _saved(flow: Dataset, step: PlannedStage, plan: Plan, context: Context, account: Account) -> Dataset:
+def _saved(step: PlannedStage, docs: Dataset, context: Context) -> Dataset:
     """Apply the pending stages and save the result in the folder of a step, since an Estimator reads it repeatedly."""
-    wanted = plan.wanted_of(step, flow.stages, flow.stage_names)
+    wanted = step.wanted(docs)
     with Output(step.input, open_dataset, nested=True, also=step.earlier_inputs).begin(wanted, whole=True) as work:
         if work.result is None:
-            seal(flow, work, context, Account(flow), codec="lz4", label=" ".join(flow.stage_names))
-    account.save(step.saved, work.finished.stats, work.finished.unread_rows)
+            seal(Account(docs), work, context, codec="lz4", label=" ".join(docs.stage_names))
     return work.finished
 
 

@@ -35,7 +35,7 @@ class PlannedStage:
     """One stage of a Pipeline, numbered from 1.
 
     key: a hash of the input and of all stages up to this one. label: the stage's name in statistics. folder: the folder
-    of an Estimator's work.
+    of an Estimator's work. forgotten: see `Recipe`.
     """
 
     number: int
@@ -43,6 +43,7 @@ class PlannedStage:
     key: str
     label: str
     folder: Folder
+    forgotten: str | None
 
     @property
     def name(self) -> str:
@@ -65,6 +66,12 @@ class PlannedStage:
         home = Folder(self.folder.url.rpartition(f"/{STEPS}/")[0])
         same = (step for step in home.steps if is_same_estimator(step.name, self.name) and step.name != self.name)
         return [step.input for step in same]
+
+    def wanted(self, docs: Dataset) -> Wanted:
+        """Return what is to be in the saved input of an Estimator: `docs`, with all stages applied."""
+        described = [describe(stage, label) for stage, label in zip(docs.stages, docs.stage_names, strict=True)]
+        parts, noted = len(docs.parts), self.forgotten
+        return Wanted(Recipe(kind=DATASET, key=self.key, stages=described, forgotten=noted, parts=parts))
 
 
 @dataclass(frozen=True)
@@ -117,13 +124,6 @@ class Plan:
             docs = docs.of(replace(part, forgotten=listed) for part in docs.parts)
         return cls(docs, steps, out, wanted, sources)
 
-    def wanted_of(self, step: PlannedStage, stages: Sequence[Stage], labels: Sequence[str]) -> Wanted:
-        """Return what is to be in the saved input of an Estimator; stages, labels: what is applied before it."""
-        described = [describe(stage, label) for stage, label in zip(stages, labels, strict=True)]
-        forgotten = self.wanted.recipe.forgotten
-        recipe = Recipe(kind=DATASET, key=step.key, stages=described, forgotten=forgotten, parts=len(self.docs.parts))
-        return Wanted(recipe=recipe)
-
     def prepare(self, workers: int) -> None:
         """Keep the hashes of the input files for later runs; if several workers will start, compile all kernels."""
         self.docs.hashes.save(self.out, self.docs.fingerprints)
@@ -134,8 +134,10 @@ class Plan:
         for stage in (*self.docs.stages, *(step.stage for step in self.steps)):
             stage.warm()
 
-    def warn_of_absent_sources(self, stats: Stats) -> None:
-        """Log a warning of sources that a stage names and that no document has, if they were not known before."""
+    def warn(self, stats: Stats) -> None:
+        """Log what looks wrong in the statistics of the result, and sources that a stage names and no document has."""
+        for alarm in stats.alarms():
+            log.warning(alarm)
         if self.sources is None and (known := sources_in(Stats(stats.stages[:1]))) is not None:
             warn_of_absent([step.stage for step in self.steps], known)
 
@@ -145,7 +147,7 @@ def _steps(so_far: str, stages: Sequence[Stage | Estimator], out: str, noted: st
     for number, (stage, label) in enumerate(zip(stages, labels_of(stages), strict=True), 1):
         so_far = key((so_far, stage))
         name = step_name(number, re.sub(r"\W+", "-", label).strip("-"), key((so_far, noted)) if noted else so_far)
-        steps.append(PlannedStage(number, stage, so_far, label, Folder(files.join(out, STEPS, name))))
+        steps.append(PlannedStage(number, stage, so_far, label, Folder(files.join(out, STEPS, name)), noted))
     return tuple(steps)
 
 

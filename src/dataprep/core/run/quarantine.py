@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dataprep.errors import CorruptShard
 from dataprep.store import files
 
 from ..model.dataset import Dataset
 from ..model.part import Part
 from ..model.reader import Slice
 from ..model.tables import QUARANTINED, Unread
+from ..output.state import Quarantine
 from .deaths import DEATHS, Quarantined
 
 log = logging.getLogger("dataprep")
@@ -27,20 +27,22 @@ log = logging.getLogger("dataprep")
 NAME = ".dataprep-quarantine"
 
 
-def without_deadly_files(execute: Callable[..., Dataset]) -> Callable[..., Dataset]:
+def without_deadly_files(execute: Callable[..., None]) -> Callable[..., None]:
     """Return `execute`, wrapped so that a slice of a file that ends workers is noted, and then left out of its input.
 
-    execute: a function of the input, the plan, which names the folder of the notes, and other values.
+    execute: a function of a plan, which names the input and the folder of the notes, and of other values.
     """
 
     @functools.wraps(execute)
-    def repeated(docs: Dataset, plan: Any, *given: Any) -> Dataset:
+    def repeated(plan: Any, *given: Any) -> None:
+        left = replace(plan, docs=without(plan.docs, plan.out))
         try:
-            return execute(without(docs, plan.out), plan, *given)
+            return execute(left, *given)
         except Quarantined as e:
             log.warning("%s: %s, %d times; the file is left out", e.piece.url, e.why, DEATHS)
-            files.write_state(files.join(plan.out, NAME), {**_decided(plan.out), _name(docs, e.piece): e.why})
-        return repeated(docs, plan, *given)
+            decided = {**_decided(plan.out), _name(left.docs, e.piece): e.why}
+            Quarantine(slices=decided).save(files.join(plan.out, NAME))
+        return repeated(left, *given)
 
     return repeated
 
@@ -68,11 +70,7 @@ def _name(docs: Dataset, piece: Slice) -> str:
     return f"{docs.fingerprints[piece.url]}:{piece.start}"
 
 
-def _decided(out: str) -> dict[str, str]:
+def _decided(out: str) -> Mapping[str, str]:
     """Return the reason of each decision, by content hash and start of the slice."""
-    url = files.join(out, NAME)
-    try:
-        found = files.read_json(url) if files.exists(url) else {}
-    except CorruptShard:  # decided again
-        return {}
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+    found = Quarantine.found(files.join(out, NAME))
+    return {} if found is None else found.slices  # a damaged list is decided again

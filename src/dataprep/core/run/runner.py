@@ -178,7 +178,7 @@ class Local:
         waiting = collections.deque(enumerate(items))
         running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
         deaths = Deaths()
-        with self._own.within(limit):
+        with self._own.within(limit, running):
             for wanted in range(len(items)):
                 while True:
                     try:
@@ -202,7 +202,8 @@ class Local:
                         except WorkerDied as died:
                             raise died from e
                         waiting.extendleft(reversed(lost))
-                        running = {i: one for i, one in running.items() if i not in dict(lost)}
+                        for index, _ in lost:
+                            del running[index]
                 del running[wanted]
                 deaths.counts.pop(wanted, None)
                 yield cloudpickle.loads(answer)

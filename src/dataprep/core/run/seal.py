@@ -17,16 +17,14 @@ from dataprep.store import files, receipts
 from ..model import batch as B
 from ..model.batch import Batch
 from ..model.dataset import Dataset
-from ..model.describe import READ
 from ..model.ledger import Ledger
 from ..model.part import Part, ShardWriter
 from ..model.stage import n_hidden
 from ..model.stats import StageStats, Stats
-from ..model.unread import UnreadFiles, without_names
+from ..model.unread import without_names
 from ..output.commit import Work
 from ..output.layout import CUTS, DROPS
 from ..output.staging import Staging
-from ..output.state import Receipt
 from .account import Account
 from .context import Context
 
@@ -47,10 +45,12 @@ class Seal:
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
 
     def __call__(self, part: Part) -> dict[str, Any]:
-        """Write the files of a part, unless it is finished, here or in the result before, and return its receipt."""
-        key = f"{part.key}-{self.codec}"  # `part` has its own
-        self.places.keep(key, part.number)
-        return receipts.once(self.places.receipt(part.number), key, lambda: self._write(part))
+        """Write the files of a part, unless it is finished, and return its receipt."""
+        return receipts.once(self.places.receipt(part.number), self.key(part), lambda: self._write(part))
+
+    def key(self, part: Part) -> str:
+        """Return the key of the receipt of a part."""
+        return f"{part.key}-{self.codec}"
 
     def _write(self, part: Part) -> dict[str, Any]:
         ledgers = self.ledgers(part)
@@ -112,23 +112,15 @@ def write_shard(
     return facts | {"content": digest.hexdigest()}
 
 
-def seal(
-    docs: Dataset, work: Work[Dataset], context: Context, account: Account, *, codec: str, label: str
-) -> Dataset:
-    """Write the documents of `docs`, their tables and receipts, and commit them as the result of `work`; return it.
+def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str, label: str) -> Dataset:
+    """Write the documents of an account, their tables and receipts; commit and return them as the result of `work`.
 
-    account: what the passes before did. codec: Parquet compression, lz4 for saved steps, zstd for results. label: title
-    of the progress bar.
+    codec: Parquet compression, lz4 for saved steps, zstd for results. label: title of the progress bar.
     """
-    task = Seal(work.files, codec, context.trial.ledgers) if context.trial else Seal(work.files, codec)
-    made = list[Receipt]()
-    with UnreadFiles(docs.max_bad_files, work.files, account.unread, names=not docs.hides) as rows:
-        for record in context.map(task, docs.tasks, label):
-            made.append(Receipt.of(record, work.out))
-            rows.add(made[-1].unread)
-        rows.close(sum(map(_docs_read, made)))
-    manifest = account.manifest(docs, made, work.recipe, work.origin, rows.table)
-    return work.commit(manifest, () if context.trial else account.searches, context)
+    task, parts = Seal(work.files, codec, context.ledgers), account.docs.tasks
+    work.keep({part.number: task.key(part) for part in parts})
+    manifest = account.close(work, context.map(task, parts, label))
+    return work.commit(manifest, account.check(context))
 
 
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
@@ -185,8 +177,3 @@ def _digest(digest: Any, batch: Batch) -> None:
             digest.update(np.ascontiguousarray(plain.to_numpy(zero_copy_only=False)).view(np.uint8).tobytes())
         else:
             digest.update(repr(plain.to_pylist()).encode())
-
-
-def _docs_read(receipt: Receipt) -> int:
-    """Return the number of documents that the reader of a part returned, as stated in its receipt (work record)."""
-    return sum(stage.docs_out for stage in Stats.from_json(receipt.stats) if stage.name == READ)

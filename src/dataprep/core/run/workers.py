@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,11 +74,11 @@ class Workers:
         return self.pool
 
     @contextmanager
-    def within(self, n_bytes: int) -> Iterator[None]:
-        """In the `with` block, end the largest worker whenever all together have over `n_bytes`.
+    def within(self, n_bytes: int, running: Mapping[int, tuple[Any, Future[bytes]]]) -> Iterator[None]:
+        """In the `with` block, end the largest worker whenever all together have over `n_bytes`; then, end `running`.
 
-        Memory that only repeats files is not counted. Only Linux states the memory of a process; elsewhere, nothing is
-        done.
+        running: the tasks that are not done. After an error they are cancelled, or their processes ended, so that none
+        goes on writing. Memory that only repeats files is not counted. Only Linux states the memory of a process.
         """
         done = threading.Event()
 
@@ -99,6 +99,8 @@ class Workers:
             yield
         finally:
             done.set()
+            if [future for _, future in running.values() if not future.cancel() and not future.done()]:
+                self.stop()
 
     def remove_broken(self) -> tuple[str, int]:
         """Forget processes of which one ended; return why, "time", "memory" or a signal, and the slice that was read.

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import orjson
 from dataprep.core.model.batch import Ids
 from dataprep.core.output import forget_list
 from dataprep.core.output.commit import Output, Wanted, Work
-from dataprep.core.output.layout import ORIGIN, Folder, folder_url, numbered
+from dataprep.core.output.layout import Folder, folder_url, numbered
 from dataprep.core.output.state import TOKENS, Origin, Recipe, TokenizerFile, TokenShard
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files, receipts
@@ -87,13 +86,11 @@ def commit(work: Work[Shards], shards: Sequence[TokenShard], *, forgotten: str |
 
     forgotten: the hash of the documents that were left out. facts: other fields of the manifest.
     """
-    ((stage,), generation) = work.recipe.stages, work.recipe.generation
+    (stage,) = work.recipe.stages
     manifest = manifest_of(
         shards, recipe=work.recipe.key, settings={"made_by": stage["label"], **stage["fields"]}, forgotten=forgotten,
-        generation=generation, **facts,
+        **facts,
     )  # fmt: skip
-    if files.exists(work.unfinished.path(ORIGIN)):
-        manifest = replace(manifest, origin=numbered(ORIGIN, generation))
     return work.commit(manifest)
 
 

@@ -1,0 +1,74 @@
+"""Run folders: the complete output folders in the folder of a run, in the order in which they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dataprep.errors import PlanError
+from dataprep.store import files
+
+from .layout import RUN, STEPS, Folder
+from .state import DATASET, TOKENS, RunSteps
+
+
+def run_steps(url: str) -> list[str] | None:
+    """Return the names of the steps, in order, that `dataprep run` ran in the folder `url`; None for other folders."""
+    at = files.join(url, RUN)
+    return RunSteps.load(at).steps if files.exists(at) else None
+
+
+def children(url: str) -> list[Folder]:
+    """Return the complete output folders directly inside `url`, in the order of the run's steps.
+
+    If there is no run.json, which lists the steps, the order is: Datasets, the largest first; then token shards.
+    """
+    names = files.listdir(url)
+    steps = run_steps(url)
+    if steps is not None:
+        return [Folder(files.join(url, name)) for name in steps if name in names]
+    found = [folder for folder in (Folder(files.join(url, name)) for name in names) if folder.kind is not None]
+    docs = [folder for folder in found if folder.is_dataset]
+    sizes = {folder: folder.manifest for folder in docs}
+    docs.sort(key=lambda folder: (0, 0) if (m := sizes[folder]) is None else (-m.docs, -m.bytes))
+    return [*docs, *(folder for folder in found if not folder.is_dataset)]
+
+
+def walk(url: str) -> Iterator[Folder]:
+    """Yield the complete output folders in a run's folder `url`, in the order they were made.
+
+    Datasets that were saved as input of Estimators are included.
+    """
+    url = url.rstrip("/")
+    for folder in (*children(url), Folder(url)):
+        kind = folder.kind
+        if kind == DATASET:
+            yield from (saved for saved in folder.saved if saved.is_dataset)
+        if kind is not None:
+            yield folder
+
+
+def datasets(url: str, *, saved: bool = True) -> list[Folder]:
+    """Return the complete Datasets in a run's folder `url`, in the order they were made.
+
+    saved: whether to include Datasets that were saved as input of Estimators. Raises PlanError if there is none.
+    """
+    found = [folder for folder in walk(url) if folder.is_dataset and (saved or f"/{STEPS}/" not in folder.url)]
+    if not found:
+        msg = f"{url} holds no sealed Dataset{_instead(url)}; give the folder that `dataprep run` or Pipeline.run wrote"
+        raise PlanError(msg)
+    return found
+
+
+def _instead(url: str) -> str:
+    """Return what a path without a Dataset is, in brackets."""
+    if token_folders(url):
+        return " (it holds token shards)"
+    if not files.exists(url):
+        return " (it does not exist)"
+    return "" if files.is_dir(url) else " (it is a file)"
+
+
+def token_folders(url: str) -> list[Folder]:
+    """Return the folders of token shards (tokenized text) among `url` and the folders directly inside it."""
+    found = (Folder(at) for at in (url, *(files.join(url, name) for name in files.listdir(url))))
+    return [folder for folder in found if folder.kind == TOKENS]
