@@ -107,7 +107,7 @@ class Plan:
             recipe=recipe,
             origin=None if n_hidden((*docs.stages, *stages)) else origin_of(docs, stages),
             forgotten=forgotten,
-            private=n_hidden((*docs.stages, *stages)) > 0,
+            private=kept > 0 or hides_input(docs),
             steps=frozenset(step.name for step in steps[kept:]),
         )
         if len(forgotten):

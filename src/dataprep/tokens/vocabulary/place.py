@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.export import check_file_apart
 from dataprep.core.output import owned
 from dataprep.core.run.plan import check_apart
 from dataprep.errors import CorruptShard, StaleOutput
-from dataprep.store import files, receipts
+from dataprep.store import beside, files, lease, receipts
 
 from . import formats
 
+T = TypeVar("T")
 TOKENIZER, CONFIG, RECEIPT = "tokenizer.json", "tokenizer_config.json", "receipt.json"
 
 
@@ -53,17 +56,6 @@ def check_out(out: str, docs: Dataset | None = None) -> None:
         owned.check_file(out, "a vocabulary that dataprep wrote, as it has no .json")
 
 
-def write_folder(folder: str, written: Mapping[str, bytes]) -> str:
-    """Write the files `written` of a tokenizer, {name: content}; return the URL of tokenizer.json, the last of them.
-
-    Raises StaleOutput if the folder has another tokenizer that dataprep did not write there.
-    """
-    check_place(folder, written)
-    for name, content in written.items():
-        files.write_bytes(files.join(folder, name), content)
-    return files.join(folder, TOKENIZER)
-
-
 def save_file(url: str, data: bytes) -> str:
     """Write the content of a vocabulary to the file NAME.json, unless it has something else; return its URL."""
     check_out(url)
@@ -72,19 +64,51 @@ def save_file(url: str, data: bytes) -> str:
 
 
 def save_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str:
-    """Do as `write_folder`, and write a receipt (record of the bytes), which does not state tokenizer_config.json.
+    """Do as `replace_folder`, under the lease of the folder, which may be any."""
+    with lease.held(folder, anywhere=True):
+        recover(folder)
+        return replace_folder(folder, written, known_as)
 
-    known_as: the tokenizer's hash. Raises StaleOutput also if another program wrote the file receipt.json there.
+
+def replace_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str:
+    """Write the files `written` of a tokenizer, {name: content}, together; return the URL of tokenizer.json.
+
+    A receipt (record of the bytes) does not state tokenizer_config.json. known_as: its key, such as the tokenizer's
+    hash. Raises StaleOutput if the folder has another tokenizer, or a receipt.json, that dataprep did not write there.
     """
     at = files.join(folder, RECEIPT)
     owned.check_file(at, "a receipt of dataprep", '{"files"')
     check_place(folder, written)
-    if files.exists(at) and receipts.valid(at, known_as) is None:
-        files.remove(at)  # first: what it states of another tokenizer is written over
-    url = write_folder(folder, written)
-    stated = [files.join(folder, name) for name in written if name != CONFIG]
-    receipts.once(at, known_as, lambda: {"files": stated})
-    return url
+    local = files.is_local(folder)
+    new = beside.home(files.path_of(folder)) if local else folder
+    if not local:  # where files cannot be renamed: what the receipt states of another tokenizer is written over
+        files.remove(at)
+    for name, content in written.items():
+        files.write_bytes(files.join(new, name), content)
+    receipts.write(files.join(new, RECEIPT), known_as, {"files": [files.join(new, n) for n in written if n != CONFIG]})
+    if local:
+        beside.commit(files.path_of(folder), [*written, RECEIPT])
+    return files.join(folder, TOKENIZER)
+
+
+def recover(folder: str) -> None:
+    """Finish the replacement of a tokenizer that was killed."""
+    if files.is_local(folder):
+        beside.recover(files.path_of(folder))
+
+
+def opened(url: str, read: Callable[[str], T]) -> T:
+    """Return `read(url)` of a file of a tokenizer, at the place where it is while it is replaced.
+
+    Raises CorruptShard if the file is not as its receipt states.
+    """
+
+    def checked() -> T:
+        at = beside.at(url) if files.is_local(url) else url
+        check_whole(at)
+        return read(at)
+
+    return beside.steady(os.path.dirname(files.path_of(url)) or ".", checked) if files.is_local(url) else checked()
 
 
 def check_whole(url: str) -> None:
