@@ -32,8 +32,8 @@ TRAINER_MAY = (
     "store.stopping", "store.splitmix", "tokens.shard_format", "tokens.shards.shard", "train",
 )  # fmt: skip
 LOCAL_PATHS = {
-    "store.atomic", "store.failure", "store.files", "store.lease", "tokens.shards.shard", "tokens.shards.writer",
-    "unicode.kernel", "core.run.runner",
+    "store.atomic", "store.beside", "store.failure", "store.files", "store.lease", "tokens.shards.shard",
+    "tokens.shards.writer", "unicode.kernel", "core.run.runner",
 }  # fmt: skip
 STATE = "core.model.process"  # the only module whose functions may change what the module has
 CONTEXT_VARS = {"store.compress", "store.progress"}  # windows of zstd, and --quiet; the list only shrinks

@@ -82,7 +82,7 @@ def test_a_start_over_that_fails_leaves_the_earlier_run(runs, tmp_path, monkeypa
 
 def test_a_commit_that_was_killed_shows_the_new_run(runs, tmp_path):
     """Between the list of the new files and the end of their moves, checkpoints of both runs are in the folder."""
-    shards, (old, new), learnt = runs
+    shards, (_, new), learnt = runs
     out = tmp_path / "run0"
     train(shards, out=out, config=new, resume=False, stop_at=2, quiet=True)
     (out / "_unfinished" / "ready.json").write_text(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -12,7 +11,7 @@ from dataprep.core.model.export import check_file_apart
 from dataprep.core.output import owned
 from dataprep.core.run.plan import check_apart
 from dataprep.errors import CorruptShard, StaleOutput
-from dataprep.store import beside, files, lease, receipts
+from dataprep.store import files, lease, receipts, together
 
 from . import formats
 
@@ -66,7 +65,6 @@ def save_file(url: str, data: bytes) -> str:
 def save_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str:
     """Do as `replace_folder`, under the lease of the folder, which may be any."""
     with lease.held(folder, anywhere=True):
-        recover(folder)
         return replace_folder(folder, written, known_as)
 
 
@@ -76,25 +74,23 @@ def replace_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> 
     A receipt (record of the bytes) does not state tokenizer_config.json. known_as: its key, such as the tokenizer's
     hash. Raises StaleOutput if the folder has another tokenizer, or a receipt.json, that dataprep did not write there.
     """
+    together.recover(folder)
     at = files.join(folder, RECEIPT)
     owned.check_file(at, "a receipt of dataprep", '{"files"')
     check_place(folder, written)
-    local = files.is_local(folder)
-    new = beside.home(files.path_of(folder)) if local else folder
-    if not local:  # where files cannot be renamed: what the receipt states of another tokenizer is written over
-        files.remove(at)
-    for name, content in written.items():
-        files.write_bytes(files.join(new, name), content)
-    receipts.write(files.join(new, RECEIPT), known_as, {"files": [files.join(new, n) for n in written if n != CONFIG]})
-    if local:
-        beside.commit(files.path_of(folder), [*written, RECEIPT])
+    if not files.is_local(folder):
+        files.remove(at)  # first: what it states of another tokenizer is written over
+
+    def write(new: str) -> list[str]:
+        urls = {name: files.join(new, name) for name in written}
+        for name, content in written.items():
+            files.write_bytes(urls[name], content)
+        stated = [url for name, url in urls.items() if name != CONFIG]
+        receipts.write(files.join(new, RECEIPT), known_as, {"files": stated})
+        return [*written, RECEIPT]
+
+    together.replace(folder, [*written, RECEIPT], write)
     return files.join(folder, TOKENIZER)
-
-
-def recover(folder: str) -> None:
-    """Finish the replacement of a tokenizer that was killed."""
-    if files.is_local(folder):
-        beside.recover(files.path_of(folder))
 
 
 def opened(url: str, read: Callable[[str], T]) -> T:
@@ -103,12 +99,11 @@ def opened(url: str, read: Callable[[str], T]) -> T:
     Raises CorruptShard if the file is not as its receipt states.
     """
 
-    def checked() -> T:
-        at = beside.at(url) if files.is_local(url) else url
-        check_whole(at)
-        return read(at)
+    def checked(at: Callable[[str], str]) -> T:
+        check_whole(at(url))
+        return read(at(url))
 
-    return beside.steady(os.path.dirname(files.path_of(url)) or ".", checked) if files.is_local(url) else checked()
+    return together.read(url.rpartition("/")[0] or ".", checked)
 
 
 def check_whole(url: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dataprep.core.run.plan import check_apart
 from dataprep.errors import PlanError, require
-from dataprep.store import files, lease, receipts
+from dataprep.store import files, lease, receipts, together
 from dataprep.store.key import key
 from dataprep.tokens.sample import Sample
 from dataprep.tokens.shard_format import token_dtype
@@ -22,7 +22,7 @@ from dataprep.tokens.split import HOLD_OUT, SEED, Split
 from .engines import check_pattern
 from .merges import learn_from_sample
 from .patterns import regex_of
-from .place import CONFIG, RECEIPT, TOKENIZER, check_place, recover, replace_folder
+from .place import CONFIG, RECEIPT, TOKENIZER, check_place, replace_folder
 from .special import special_names
 from .tokenizer import Tokenizer
 
@@ -120,7 +120,7 @@ def train_bpe(
         folder = os.fspath(out)
         check_apart(docs, folder)
         with lease.held(folder):
-            recover(folder)
+            together.recover(folder)
             if receipts.valid(files.join(folder, RECEIPT), recipe) is None:
                 check_place(folder, {CONFIG: None, TOKENIZER: None})
                 replace_folder(folder, train().written, recipe)
