@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from dataprep.errors import InUse, PlanError
-from dataprep.store import beside, lease
+from dataprep.errors import PlanError
+from dataprep.history.status import status
+from dataprep.store import beside
 from dataprep.train import checkpoint, load_model, train
 from dataprep.train.start import hash_of
 from killed import bytes_of, kills
@@ -57,6 +58,8 @@ def test_a_stopped_start_over_is_resumed_and_the_earlier_run_stays(runs, tmp_pat
     assert bytes_of(out).items() >= before.items()
     assert begun.checkpoint == str(out / "_unfinished" / "step-00000002.pt")
     assert weights_of(out) == learnt[0]
+    whole, _ = status(str(out))
+    assert (whole.state, whole.done, whole.of) == ("unfinished", 2, 3)
     assert train(shards, out=out, config=old, quiet=True).checkpoint == str(out / "step-00000004.pt")
     result = train(shards, out=out, config=new, quiet=True)
     assert (result.checkpoint, weights_of(out)) == (str(out / "step-00000003.pt"), learnt[1])
@@ -92,13 +95,6 @@ def test_a_commit_that_was_killed_shows_the_new_run(runs, tmp_path):
     assert weights_of(out) not in learnt
     beside.recover(out)
     assert [path.name for path in checkpoint.found(out)] == ["step-00000002.pt"]
-
-
-def test_two_processes_do_not_train_into_one_folder(runs, tmp_path):
-    """The second is refused, and names the first."""
-    shards, (old, _), _ = runs
-    with lease.held(str(tmp_path / "run0")), pytest.raises(InUse, match="is in use by pid"):
-        train(shards, out=tmp_path / "run0", config=old, resume=False, quiet=True)
 
 
 def test_files_of_others_are_named_before_a_run_starts_over(runs, tmp_path):

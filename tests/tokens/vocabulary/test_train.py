@@ -14,8 +14,7 @@ import dataprep as dp
 import laws
 import twins.bpe
 from dataprep.core.model.dataset import Dataset
-from dataprep.errors import InUse, PlanError
-from dataprep.store import lease
+from dataprep.errors import PlanError
 from dataprep.tokens import split
 from dataprep.tokens.vocabulary import merges as kernels
 from dataprep.tokens.vocabulary.cutting import machine_of
@@ -206,16 +205,6 @@ def test_a_training_that_fails_leaves_the_old_tokenizer(tmp_path):
         dp.train_bpe(laws.dataset_of(tmp_path, [""] * 9), 300, out=tmp_path / "out")
     assert bytes_of(tmp_path / "out") == before
     assert dp.Tokenizer.load(tmp_path / "out").hash == old.hash
-
-
-def test_a_tokenizer_is_written_by_one_process(tmp_path):
-    """A folder in which another process writes is refused, by training and by `save`."""
-    tok = dp.Tokenizer.of_bytes()
-    with lease.held(str(tmp_path / "out")):
-        with pytest.raises(InUse, match="is in use by pid"):
-            tok.save(tmp_path / "out")
-        with pytest.raises(InUse, match="is in use by pid"):
-            tok.save(tmp_path / "out" / "v.tiktoken")
 
 
 def test_a_killed_save_for_tiktoken_leaves_ranks_and_pattern_that_agree(tmp_path, monkeypatch):
