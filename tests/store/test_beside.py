@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dataprep.errors import ReadError
+from dataprep.errors import ReadError, StaleOutput
 from dataprep.store import beside
 from dataprep.store.atomic import begin_journal, whole
 from killed import bytes_of, kills
@@ -47,16 +47,26 @@ def test_readers_find_the_old_files_or_the_new_ones(tmp_path, monkeypatch):
 def test_only_files_that_dataprep_made_are_discarded(tmp_path):
     """A file of somebody else stays, with its folder; so does everything once a commit has begun."""
     begin_journal(str(tmp_path))
-    write(tmp_path, {"a": "1"})
+    write(tmp_path, {"a": "1", "b": "1"})
     (tmp_path / "_unfinished" / "notes").write_text("mine")
-    (tmp_path / "_unfinished" / "named").write_text("given by name")
-    beside.discard(tmp_path, ["named"])
+    beside.discard(tmp_path, ["b"])
+    assert sorted(os.listdir(tmp_path / "_unfinished")) == ["a", "notes"]
+    beside.discard(tmp_path)
     assert os.listdir(tmp_path / "_unfinished") == ["notes"]
     write(tmp_path, {"a": "1", beside.READY: '{"files": ["a"], "gone": []}'})
     beside.discard(tmp_path)
     assert found(tmp_path) == {"a": "1"}
     beside.recover(tmp_path)
     assert sorted(bytes_of(tmp_path)) == ["_unfinished/notes", "a"]
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path):
+    """Before the result changes."""
+    write(tmp_path, {"a": "1", "b": "1"})
+    (tmp_path / "b").mkdir()
+    with pytest.raises(StaleOutput, match="b is a folder, where a file of the result belongs"):
+        beside.commit(tmp_path, ["a", "b"])
+    assert beside.ready(tmp_path) is None
 
 
 def test_a_ready_list_of_others_is_none(tmp_path):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from dataprep.errors import DataprepError
+from dataprep.errors import DataprepError, StaleOutput
 
 from .atomic import full_disk_said, is_attempt, journal_of, journaled, note, remove_empty, sync, whole
 
@@ -58,8 +58,15 @@ def at(path: str) -> str:
 
 
 def commit(out: str | os.PathLike[str], names: Iterable[str], gone: Iterable[str] = ()) -> None:
-    """Make the files `names` in OUT/_unfinished the result of `out`; the files `gone` of the old one are deleted."""
+    """Make the files `names` in OUT/_unfinished the result of `out`; the files `gone` of the old one are deleted.
+
+    Raises StaleOutput if a folder has one of the places.
+    """
     names = sorted(set(names))
+    for path in (os.path.join(out, name) for name in names):
+        if os.path.isdir(path):
+            msg = f"{path} is a folder, where a file of the result belongs; remove it, or give another folder as out"
+            raise StaleOutput(msg)
     with whole(os.path.join(home(out), READY)) as f:
         f.write(json.dumps({"files": names, "gone": sorted(set(gone) - set(names))}).encode())
     recover(out)
@@ -87,19 +94,18 @@ def recover(out: str | os.PathLike[str]) -> None:
         remove_empty(folder, above=os.fspath(out))
 
 
-def discard(out: str | os.PathLike[str], names: Collection[str] = ()) -> None:
-    """Delete the unfinished files of `out` that dataprep created, by the journal around it, or that are in `names`.
+def discard(out: str | os.PathLike[str], names: Collection[str] | None = None) -> None:
+    """Delete the unfinished files `names` of `out`; None: all that dataprep created, by the journal around it.
 
     Nothing is deleted if a commit has begun.
     """
     if ready(out) is not None:
         return
-    journal = journal_of(home(out))
-    ours = journaled(journal) if journal else set()
+    journal = journal_of(home(out)) if names is None else None
+    ours = journaled(journal) if journal else {os.path.abspath(os.path.join(home(out), name)) for name in names or ()}
     for folder, _, found in os.walk(home(out), topdown=False):
         for path in (os.path.join(folder, name) for name in found):
-            is_named = os.path.relpath(path, home(out)) in names or is_attempt(os.path.basename(path))
-            if is_named or os.path.abspath(path) in ours:
+            if os.path.abspath(path) in ours or (names is None and is_attempt(os.path.basename(path))):
                 os.unlink(path)
         remove_empty(folder, above=os.fspath(out))
 

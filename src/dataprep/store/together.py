@@ -19,7 +19,7 @@ def replace(folder: str, known: Collection[str], write: Callable[[str], Sequence
         for name in set(known) - set(write(folder)):
             files.remove(files.join(folder, name))
         return
-    recover(folder)
+    recover(folder, known)
     home = files.path_of(folder)
     try:
         beside.commit(home, write(beside.home(home)), known)
@@ -28,10 +28,11 @@ def replace(folder: str, known: Collection[str], write: Callable[[str], Sequence
         raise
 
 
-def recover(folder: str) -> None:
-    """Finish a replacement of files of a folder that was killed."""
+def recover(folder: str, known: Collection[str]) -> None:
+    """Finish a replacement of the files `known` of a folder that was killed, or delete what is no complete result."""
     if files.is_local(folder):
         beside.recover(files.path_of(folder))
+        beside.discard(files.path_of(folder), known)
 
 
 def read(folder: str, read: Callable[[Callable[[str], str]], T]) -> T:

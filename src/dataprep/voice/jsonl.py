@@ -36,15 +36,15 @@ def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tup
     """
     typed = re.compile("|".join([*map(re.escape, specials), SURE.pattern]))
     work = key([3, windows.key, typed.pattern])
-    together.recover(out)
+    names = [*(f"{side}.jsonl" for side in SIDES), RECEIPT]
+    together.recover(out, names)
     made = receipts.valid(files.join(out, RECEIPT), work)
     if made is None:
 
         def write(new: str) -> list[str]:
-            names = [files.name_of(one["name"]) for one in _write_sides(windows, new, typed, work)["files"]]
-            return [*names, RECEIPT]
+            return [RECEIPT, *(one["name"] for one in _write_sides(windows, new, typed, work)["files"])]
 
-        together.replace(out, [*(f"{side}.jsonl" for side in SIDES), RECEIPT], write)
+        together.replace(out, names, write)
         made = receipts.read(files.join(out, RECEIPT))
     if made["typed"]:
         log.warning("%d special tokens that people typed have a space in the JSONL files", made["typed"])

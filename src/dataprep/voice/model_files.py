@@ -58,7 +58,7 @@ def new_folder(out: str | os.PathLike[str], ours: str) -> Iterator[Path]:
     new.mkdir(exist_ok=True)
     try:
         yield new
-        beside.commit(folder, [path.name for path in new.iterdir()], names & EXPORTED)
+        beside.commit(folder, EXPORTED & {path.name for path in new.iterdir()}, EXPORTED & names)
     finally:
         beside.discard(folder)
 

@@ -74,7 +74,7 @@ def replace_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> 
     A receipt (record of the bytes) does not state tokenizer_config.json. known_as: its key, such as the tokenizer's
     hash. Raises StaleOutput if the folder has another tokenizer, or a receipt.json, that dataprep did not write there.
     """
-    together.recover(folder)
+    together.recover(folder, [*written, RECEIPT])
     at = files.join(folder, RECEIPT)
     owned.check_file(at, "a receipt of dataprep", '{"files"')
     check_place(folder, written)

@@ -120,7 +120,7 @@ def train_bpe(
         folder = os.fspath(out)
         check_apart(docs, folder)
         with lease.held(folder):
-            together.recover(folder)
+            together.recover(folder, [CONFIG, TOKENIZER, RECEIPT])
             if receipts.valid(files.join(folder, RECEIPT), recipe) is None:
                 check_place(folder, {CONFIG: None, TOKENIZER: None})
                 replace_folder(folder, train().written, recipe)
