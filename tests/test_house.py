@@ -28,12 +28,12 @@ TIERS = [
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
-    "core.output.records", "core.output.state", "errors", "store.atomic", "store.lease", "store.stopping",
-    "store.splitmix", "tokens.shard_format", "tokens.shards.shard", "train",
+    "core.output.records", "core.output.state", "errors", "store.atomic", "store.beside", "store.lease",
+    "store.stopping", "store.splitmix", "tokens.shard_format", "tokens.shards.shard", "train",
 )  # fmt: skip
 LOCAL_PATHS = {
-    "store.atomic", "store.failure", "store.files", "store.lease", "tokens.shards.shard", "tokens.shards.writer",
-    "unicode.kernel", "core.run.runner",
+    "store.atomic", "store.beside", "store.failure", "store.files", "store.lease", "tokens.shards.shard",
+    "tokens.shards.writer", "unicode.kernel", "core.run.runner",
 }  # fmt: skip
 STATE = "core.model.process"  # the only module whose functions may change what the module has
 CONTEXT_VARS = {"store.compress", "store.progress"}  # windows of zstd, and --quiet; the list only shrinks

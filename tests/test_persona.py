@@ -20,8 +20,11 @@ from dataprep.errors import Leak, PlanError, StaleOutput
 from dataprep.forget.forget import forget
 from dataprep.messages.names.known import KnownPeople
 from dataprep.persona import persona
+from dataprep.store import beside
 from dataprep.tokens.shards.audited import SCANS
 from dataprep.tokens.shards.verify import verify_shards
+from dataprep.voice.jsonl import write_jsonl
+from killed import bytes_of, kills
 
 NAMES = ("Ilse Varga", "Tomas Orr", "Noor Telle")
 WORDS = tuple("ferry captain bridge chapter cider walnut cake reading door page morning circle tea rain".split())  # noqa: SIM905
@@ -267,6 +270,34 @@ def test_a_side_that_is_gone_leaves_no_file(export, tmp_path):
     again = persona(export, "Tomas Orr", tmp_path / "out", vocab_size=500, val=0.0)
     assert (set(first.jsonl), set(again.jsonl)) == ({"train", "val"}, {"train"})
     assert not (tmp_path / "out" / "val.jsonl").exists()
+
+
+def test_what_is_hidden_later_is_in_no_file(export, tmp_path):
+    """The results before, which have the name in their texts, are not kept for those who read them."""
+    out = tmp_path / "out"
+    options = {"vocab_size": 600, "block": 128, "transcripts": True}
+    assert any("walnut" in str(row) for row in persona(export, "Tomas Orr", out, **options).windows)
+    again = persona(export, "Tomas Orr", out, names=["walnut"], **options)
+    assert not [path for path in out.rglob("*") if path.name in ("_replaced", "_unfinished")]
+    assert not any("walnut" in str(row) for row in again.windows)
+
+
+def test_a_killed_jsonl_is_the_old_one_or_the_new_one(export, tmp_path, monkeypatch):
+    """The files of the splits and their receipt are replaced together."""
+    windows = [
+        persona(export, "Tomas Orr", tmp_path / str(val), vocab_size=500, val=val).windows for val in (0.3, 0.0)
+    ]
+    for name, docs in zip(("old", "new"), windows, strict=True):
+        write_jsonl(docs, str(tmp_path / name))
+    old, new = (bytes_of(tmp_path / name) for name in ("old", "new"))
+    out, seen = tmp_path / "out", set()
+    for _ in kills(monkeypatch, tmp_path / "old", out, lambda: write_jsonl(windows[1], str(out))):
+        beside.recover(out)
+        found = {name: data for name, data in bytes_of(out).items() if not name.startswith("_unfinished")}
+        seen.add([old, new].index(found))
+        write_jsonl(windows[1], str(out))
+        assert bytes_of(out) == new
+    assert seen == {0, 1}
 
 
 @pytest.mark.parametrize("name", ["train.jsonl", "test.jsonl"])

@@ -9,10 +9,12 @@ import shutil
 import pytest
 
 import dataprep as dp
-from dataprep.errors import DataprepError, PlanError, StaleOutput
-from dataprep.filters.preset_folder import CLASSIFIER, NGRAM, PIECES, RECORD
+from dataprep.errors import DataprepError, InUse, PlanError, StaleOutput
+from dataprep.filters.preset_folder import CLASSIFIER, NGRAM, PIECES, RECORD, seal_of
 from dataprep.fit.language import fit_language
+from dataprep.store import lease
 from dataprep.store.key import key
+from killed import bytes_of, kills
 
 pytest.importorskip("fasttext")
 pytest.importorskip("kenlm")
@@ -236,3 +238,58 @@ def test_a_preset_is_replaced_by_other_settings(fitted, tmp_path):
     (tmp_path / "preset" / ".dataprep-journal").unlink()
     again = fit_language("mine", reference, wild, out=str(tmp_path / "preset"), tail=0.02, replace=True, **small)
     assert again.record["tail"] == 0.02
+
+
+STAGES = (dp.Gopher, dp.FineWeb, dp.Language, dp.Perplexity)
+
+
+def opened(out):
+    """Return the keys of the filters that take a preset: they read all of its files."""
+    return [key(stage(preset=str(out))) for stage in STAGES]
+
+
+def test_a_killed_replacement_leaves_the_old_preset_or_the_new_one(fitted, tmp_path, monkeypatch):
+    """Killed at each rename and deletion: all filters open one of the two, and the rerun ends as in a new folder."""
+    made, reference, wild, small = fitted
+    other = {**small, "vocab_size": 150, "tail": 0.02}
+    fresh = fit_language("mine", reference, wild, out=str(tmp_path / "fresh"), **other)
+    known, out, seen = [opened(made.url), opened(fresh.url)], tmp_path / "out", set()
+
+    def again():
+        return fit_language("mine", reference, wild, out=str(out), replace=True, **other)
+
+    for _ in kills(monkeypatch, made.url, out, again, step=2):
+        seen.add(known.index(opened(out)))
+        assert dp.verify(str(out)) == {str(out): []}
+        record = again().record
+        wanted = {**fresh.record, "files": record["files"]}
+        assert record == {**wanted, "seal": seal_of(wanted)}
+        assert opened(out) == known[1]
+    assert seen == {0, 1}
+    again()
+    assert sorted(bytes_of(out)) == sorted(
+        ["language.g2.bin", "language.g2.bin.json", "ngram.g2.arpa", "pieces.g2.model", "preset.json"]
+        + [f"receipts/{name}.g2.json" for name in ("language", "ngram", "pieces")]
+    )
+
+
+def test_a_replacement_that_fails_leaves_the_old_preset(fitted, tmp_path, monkeypatch):
+    """The last of the models cannot be trained: all files of the old preset are as they were."""
+    made, reference, wild, small = fitted
+    out = tmp_path / "out"
+    shutil.copytree(made.url, out)
+    before, keys = bytes_of(out), opened(out)
+    monkeypatch.setattr("dataprep.fit.language.train_language", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        fit_language("mine", reference, wild, out=str(out), replace=True, **{**small, "vocab_size": 150})
+    assert bytes_of(out).items() >= before.items()
+    assert opened(out) == keys
+    assert fit_language("mine", reference, wild, out=str(out), **small).record == made.record
+    assert bytes_of(out) == before
+
+
+def test_a_preset_is_made_by_one_process(fitted, tmp_path):
+    """The second is refused, and names the first."""
+    _, reference, wild, small = fitted
+    with lease.held(str(tmp_path / "p")), pytest.raises(InUse, match="is in use by pid"):
+        fit_language("mine", reference, wild, out=str(tmp_path / "p"), **small)

@@ -65,6 +65,9 @@ JOBS = {
     "export": lambda home, out: dp.export(shards(home), "nanogpt", out),
     "import": lambda home, out: dp.import_tokens(dp.export(shards(home), "nanogpt", home / "n")[0], BYTES, out),
     "train": lambda home, out: trained(shards(home), out),
+    "train_bpe": lambda home, out: dp.train_bpe(dp.read(str(home / "a.jsonl")), 257, out=out),
+    "save": lambda home, out: BYTES.save(out),
+    "save for tiktoken": lambda home, out: BYTES.save(out / "v.tiktoken"),
     "forget": lambda home, out: dp.forget(str(out)),
     "persona": lambda home, out: persona(str(home / "a.jsonl"), "Ilse Varga", out),
 }

@@ -153,7 +153,7 @@ def test_start_over_removes_the_earlier_run(make_shards, config, tmp_path):
     out = tmp_path / "out"
     train(shards, out=out, config=config, quiet=True)
     (out / "notes.txt").write_text("mine")
-    train(shards, out=out, config=replace(config, lr=0.02), resume=False, stop_at=5, quiet=True)
+    train(shards, out=out, config=replace(config, lr=0.02, steps=5), resume=False, quiet=True)
     assert [p.name for p in checkpoint.found(out)] == ["step-00000005.pt"]
     assert max(r["step"] for r in curve(out)) == 5
     assert (out / "notes.txt").read_text() == "mine"

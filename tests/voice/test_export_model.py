@@ -15,10 +15,12 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput  # n
 from dataprep.store.atomic import whole  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint, load_model  # noqa: E402
+from dataprep.train.start import hash_of  # noqa: E402
 from dataprep.voice.export_model import chat_template, export_model  # noqa: E402
 from dataprep.voice.model_files import write_tensors  # noqa: E402
-from dataprep.voice.open_model import begin_with, open_model  # noqa: E402
+from dataprep.voice.open_model import begin_with, open_model, tokenizer_of  # noqa: E402
 from dataprep.voice.voice import Voice  # noqa: E402
+from killed import bytes_of, kills  # noqa: E402
 
 TOK = Tokenizer.of_bytes(special="chatml")
 CHAT = {"template": "chatml", "template_ends": None, "speakers": {"user": None, "assistant": None}}
@@ -256,6 +258,31 @@ def test_an_export_that_was_stopped_is_done_again(tmp_path, monkeypatch):
     (tmp_path / "hf" / "notes.txt").write_text("mine")
     with pytest.raises(PlanError, match="must be a new or empty folder"):
         export_model(run, tmp_path / "hf")
+
+
+def test_a_killed_export_leaves_the_old_model_or_the_new_one(tmp_path, monkeypatch):
+    """Killed at each rename and deletion: the folder opens with files that agree, and the rerun ends as a fresh one."""
+    runs = [save(tmp_path / name, shape) for name, shape in SHAPES.items()]
+    for name in SHAPES:
+        export_model(tmp_path / name, tmp_path / f"{name}-hf")
+    known, out, seen = [hash_of(open_model(run)[0]) for run in runs], tmp_path / "out", set()
+    for _ in kills(monkeypatch, tmp_path / "tied-hf", out, lambda: export_model(runs[1], out)):
+        model, saved = open_model(out)
+        assert tokenizer_of(out, saved["tokenizer"]).hash == TOK.hash
+        seen.add(known.index(hash_of(model)))
+        export_model(runs[1], out)
+        assert bytes_of(out) == bytes_of(tmp_path / "untied-hf")
+    assert seen == {0, 1}
+
+
+def test_an_export_that_fails_leaves_the_old_model(tmp_path, monkeypatch):
+    """The last of the files cannot be written."""
+    export_model(save(tmp_path / "run", SHAPES["tied"]), tmp_path / "hf")
+    before = bytes_of(tmp_path / "hf")
+    monkeypatch.setattr("dataprep.voice.llama.config_of", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        export_model(save(tmp_path / "other", SHAPES["untied"]), tmp_path / "hf")
+    assert bytes_of(tmp_path / "hf") == before
 
 
 def test_chat_templates_of_other_formats():

@@ -39,7 +39,7 @@ def train(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write the metrics for TensorBoard, to OUT/tensorboard.")
     ] = False,
-    start_over: Annotated[bool, typer.Option("--start-over", help="Remove the run in --out, and start again.")] = False,
+    start_over: Annotated[bool, typer.Option("--start-over", help="Replace the run in --out by a new one.")] = False,
 ) -> None:
     """Train a GPT on token shards, or fine-tune one on messages.
 

@@ -1,13 +1,16 @@
 """Preset folders: settings and models of one language, which `dataprep fit-language` writes and filters read.
 
-A folder has preset.json, written last, with the settings of each filter, the size and hash of the other files, and a
-hash of all of this, the seal. The other files are a SentencePiece model, an n-gram model and a language classifier.
+A folder has preset.json, written last, with the settings of each filter, the name, size and hash of the other files,
+and a hash of all of this, the seal. The other files are a SentencePiece model, an n-gram model and a language
+classifier; those of the second preset in a folder have ".g2" in their names, so that those of the first stay as they
+are until preset.json is replaced.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,8 +22,8 @@ from .classifiers.models import file_hash
 from .thresholds import PRESET, take_preset
 
 RECORD, PIECES, NGRAM, CLASSIFIER = "preset.json", "pieces.model", "ngram.arpa", "language.bin"
-ABOUT = f"{CLASSIFIER}.json"
 FORMAT = 1
+MARK = re.compile(r"\.g\d+(?=\.(model|arpa|bin)$)")  # of a generation, in the name of a model
 REMEDY = "make it with `dataprep fit-language`"
 
 
@@ -34,6 +37,11 @@ def seal_of(record: Mapping[str, Any]) -> str:
     return key({name: value for name, value in record.items() if name != "seal"})
 
 
+def file_of(folder: object, record: Mapping[str, Any], kind: str) -> str:
+    """Return the URL of a model of a preset folder; kind: PIECES, NGRAM or CLASSIFIER, its name in the first preset."""
+    return files.join(str(folder), record["files"].get(kind, {}).get("name", kind))
+
+
 def check_sealed(stage: str, path: str) -> None:
     """Raise PlanError if a model is in a preset folder, and was changed since the folder was sealed.
 
@@ -41,18 +49,19 @@ def check_sealed(stage: str, path: str) -> None:
     """
     folder, _, name = path.rpartition("/")
     at = f"{folder}/{RECORD}" if folder else RECORD
-    if name in (PIECES, NGRAM) and files.exists(at):
+    kind = MARK.sub("", name)
+    if kind in (PIECES, NGRAM) and files.exists(at):
         with contextlib.suppress(CorruptShard, OSError):
             record = files.read_json(at)
-            if isinstance(record, dict) and "seal" in record:
-                open_preset(stage, folder or ".", name)
+            if isinstance(record, dict) and "seal" in record and files.name_of(file_of(folder, record, kind)) == name:
+                open_preset(stage, folder or ".", kind)
 
 
 def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
     """Return the record of a preset folder, after a check of its seal and of the hashes of the files `needed`.
 
-    stage: the name of the filter, for messages. folder: the folder's path. Raises PlanError if it is no preset folder,
-    or was changed since it was sealed.
+    stage: the name of the filter, for messages. folder: the folder's path. needed: PIECES, NGRAM or CLASSIFIER. Raises
+    PlanError if it is no preset folder, or was changed since it was sealed.
     """
     url = str(folder)
     at = files.join(url, RECORD)
@@ -67,15 +76,16 @@ def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
         msg = f"{stage}: {at} must be the record of a preset folder of format {FORMAT}; {REMEDY}"
         raise PlanError(msg)
     changed = [] if record.get("seal") == seal_of(record) else [RECORD]
-    for name in needed:
-        path = files.join(url, name)
-        if not files.exists(path) or file_hash(files.path_of(path)) != record["files"].get(name, {}).get("hash"):
-            changed.append(name)
-    if CLASSIFIER in needed and files.exists(files.join(url, ABOUT)):
+    for kind in needed:
+        path = file_of(url, record, kind)
+        if not files.exists(path) or file_hash(files.path_of(path)) != record["files"].get(kind, {}).get("hash"):
+            changed.append(files.name_of(path))
+    about = f"{file_of(url, record, CLASSIFIER)}.json"
+    if CLASSIFIER in needed and files.exists(about):
         try:
-            files.read_json(files.join(url, ABOUT))
+            files.read_json(about)
         except CorruptShard:
-            changed.append(ABOUT)
+            changed.append(files.name_of(about))
     if changed:
         msg = (
             f"{stage}: {files.join(url, changed[0])} must be as `dataprep fit-language` sealed it, but was changed or "
@@ -115,13 +125,14 @@ def take_models(stage: Any) -> None:
     Raises PlanError if the folder is not as it was sealed, or if another model was given too.
     """
     object.__setattr__(stage, "preset", str(stage.preset))
-    mine = {"model": files.join(stage.preset, NGRAM), "tokenizer": files.join(stage.preset, PIECES)}
+    record = open_preset(stage.name, stage.preset, NGRAM, PIECES)
+    mine = {"model": file_of(stage.preset, record, NGRAM), "tokenizer": file_of(stage.preset, record, PIECES)}
     for name, path in mine.items():
         if getattr(stage, name) not in ("", None, path):
             msg = f"{stage.name}: preset={stage.preset!r} sets {name}; leave {name}={getattr(stage, name)!r} out"
             raise PlanError(msg)
         object.__setattr__(stage, name, path)
-    cuts = open_preset(stage.name, stage.preset, NGRAM, PIECES)["perplexity"]
+    cuts = record["perplexity"]
     parts = {"head": (None, cuts["head"]), "middle": (cuts["head"], cuts["middle"]), "tail": (cuts["middle"], None)}
     parts |= {"head and middle": (None, cuts["middle"])}
     if isinstance(stage.keep, str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,8 +11,9 @@ import xxhash
 
 from dataprep.core.model.dataset import Dataset, check_dataset
 from dataprep.core.output import owned
+from dataprep.core.output.layout import numbered
 from dataprep.core.run.plan import check_apart
-from dataprep.errors import PlanError, StaleOutput, require
+from dataprep.errors import PlanError, require
 from dataprep.filters.classifiers.language import Language
 from dataprep.filters.fineweb import RULES as FINEWEB_RULES
 from dataprep.filters.fineweb import FineWeb
@@ -21,12 +21,13 @@ from dataprep.filters.gopher.stage import PRESETS as GOPHER
 from dataprep.filters.gopher.stage import RULES as GOPHER_RULES
 from dataprep.filters.gopher.stage import Gopher
 from dataprep.filters.perplexity import Perplexity
-from dataprep.filters.preset_folder import CLASSIFIER, FORMAT, NGRAM, PIECES, RECORD, open_preset, seal_of
+from dataprep.filters.preset_folder import FORMAT, RECORD, seal_of
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.store.lease import writes
 from dataprep.unicode.spaced import CHOICES
 
+from .folder import KINDS, RECEIPTS, LanguagePreset, finished, generation, models, sweep
 from .limits import FINEWEB_PUBLISHED, fineweb_limits, gopher_limits
 from .models import OTHER, train_language, train_ngrams, train_pieces
 from .preview import Bools, CutShares, cuts_of, floats, measured, share_of
@@ -40,20 +41,6 @@ ONE_SCRIPT = 0.8  # of the documents are in one script
 UNLIKE = 99.0  # percentile of the held-out perplexity above which a document of the crawl is in another language
 HEAD, MIDDLE = 30.0, 60.0  # CCNet's percentiles
 FEW = 10  # scores that give no percentiles
-RECEIPTS = "receipts"
-
-
-@dataclass(frozen=True)
-class LanguagePreset:
-    """A preset folder: the settings and models of one language.
-
-    url: the folder. record: the content of its preset.json. cuts: what each rule drops of the reference and of the
-    crawl sample.
-    """
-
-    url: str
-    record: dict[str, Any]
-    cuts: tuple[CutShares, ...]
 
 
 @dataclass(frozen=True)
@@ -90,7 +77,8 @@ def fit_language(
     classifier; without it, these are the documents of the crawl with a perplexity above that of 99 % of the held-out
     reference. words: the kind of words that Gopher and FineWeb count. tail: the largest share of the reference that one
     threshold may drop. vocab_size, order: sizes of the SentencePiece and the n-gram model. mixed_scripts: accept a
-    reference in more than one script. replace: write over a folder made from other samples or settings.
+    reference in more than one script. replace: replace a preset made from other samples or settings, which stays as it
+    is until the new one is complete; its models are deleted by the call after that.
 
     A second call continues what was interrupted. Returns the LanguagePreset. Raises PlanError if a sample has too few
     documents or a parameter is invalid, and StaleOutput if `out` has another preset or files of others.
@@ -102,16 +90,16 @@ def fit_language(
         check_apart(docs, out)
     recipe = (VERSION, code, reference.key, crawl.key, other and other.key, words, tail, vocab_size, order)
     own = key(recipe)
-    found = _finished(out, own, replace=replace)
+    found = finished(out, own, replace=replace)
     if found is not None:
+        sweep(out, own)
         return found
-    owned.refuse(out, owned.foreign(out, [RECORD, PIECES, NGRAM, CLASSIFIER, f"{CLASSIFIER}.json", RECEIPTS]))
+    owned.refuse(out, owned.foreign(out, [RECORD, RECEIPTS, *models(out)]))
     sample, wild = _sample(reference, "reference"), _sample(crawl, "crawl sample")
     if not mixed_scripts:
         _check_script(sample)
     owned.begin(out)
-    if files.exists(files.join(out, RECORD)):
-        files.remove(files.join(out, RECORD))
+    sweep(out, own)
     made = _Fit(code, out, own, sample, wild)
     made.train(vocab_size, order, None if other is None else _texts(other))
     settings = made.thresholds(words, tail)
@@ -120,12 +108,12 @@ def fit_language(
         "models": made.facts, "reference": made.about(sample), "crawl": made.about(wild), "tail": tail,
         "cuts": [asdict(cut) for cut in made.cuts],
         "files": {
-            name: {"bytes": files.size(files.join(out, name)), "hash": files.content_hash(files.join(out, name))}
-            for name in (PIECES, NGRAM, CLASSIFIER)
+            kind: {"name": files.name_of(url), "bytes": files.size(url), "hash": files.content_hash(url)}
+            for kind, url in made.urls.items()
         },
     }  # fmt: skip
     files.write_json(files.join(out, RECORD), record | {"seal": seal_of(record)})
-    return _finished(out, own, replace=False) or LanguagePreset(out, record, tuple(made.cuts))
+    return finished(out, own, replace=False) or LanguagePreset(out, record, tuple(made.cuts))
 
 
 class _Fit:
@@ -135,7 +123,9 @@ class _Fit:
         self.code, self.out, self.own, self.sample, self.wild = code, out, own, sample, wild
         self.cuts: list[CutShares] = []
         self.facts: dict[str, Any] = {}
-        self.pieces, self.ngram, self.model = (files.join(out, name) for name in (PIECES, NGRAM, CLASSIFIER))
+        self.generation = generation(out, own)
+        self.urls = {kind: files.join(out, numbered(kind, self.generation)) for kind in KINDS}
+        self.pieces, self.ngram, self.model = self.urls.values()
 
     def train(self, vocab_size: int, order: int, others: list[str] | None) -> None:
         """Train the three models, each once, and find CCNet's cuts and the least score of the language."""
@@ -216,7 +206,7 @@ class _Fit:
 
     def _once(self, name: str, make: Any) -> None:
         """Train a model, unless its receipt shows that it is done; remember the facts about it."""
-        made = receipts.once(files.join(self.out, RECEIPTS, f"{name}.json"), self.own, make)
+        made = receipts.once(files.join(self.out, RECEIPTS, numbered(f"{name}.json", self.generation)), self.own, make)
         self.facts |= {fact: value for fact, value in made.items() if fact not in ("files", "key")}
 
 
@@ -238,29 +228,6 @@ def _check(code: str, words: str, tail: Any, vocab_size: Any, order: Any, out: s
     number = isinstance(tail, (int, float)) and not isinstance(tail, bool) and 0 < tail <= 0.5
     require(number, f"tail={tail!r} must be a share of the reference: more than 0, at most 0.5")
     require(files.is_local(os.fspath(out)), f"{out} must be a local folder; copy it afterwards")
-
-
-def _finished(out: str, own: str, *, replace: bool) -> LanguagePreset | None:
-    """Return the preset in `out` if it was made by the same recipe. Raises StaleOutput if it was made by another."""
-    at = files.join(out, RECORD)
-    if not files.exists(at):
-        return None
-    try:
-        record = open_preset("fit_language", out, PIECES, NGRAM, CLASSIFIER)
-    except PlanError:
-        with contextlib.suppress(PlanError):
-            if open_preset("fit_language", out)["key"] == own:
-                return None  # a model was changed or removed: only this one is made again
-        if not replace:
-            msg = f"{out} has a preset that was changed since it was made; give another folder, or replace=True"
-            raise StaleOutput(msg) from None
-        record = {}
-    if record.get("key") == own:
-        return LanguagePreset(out, record, tuple(CutShares(**cut) for cut in record["cuts"]))
-    if not replace:
-        msg = f"{out} has a preset made from other samples or settings; give another folder, or replace=True"
-        raise StaleOutput(msg)
-    return None
 
 
 def _texts(docs: Dataset) -> list[str]:

@@ -174,7 +174,13 @@ def _n_receipts(url: str) -> int:
 
 
 def _model(url: str, names: list[str]) -> tuple[str, dict[str, Any]]:
-    """Return the state of a training run: the step of its newest checkpoint, and the steps of its config."""
+    """Return the state of a training run: the step of its newest checkpoint, and the steps of its config.
+
+    If another run was begun beside it, the state is that of this one.
+    """
+    begun = Folder(url).unfinished.url
+    if any(CHECKPOINT.fullmatch(name) or name == "metrics.jsonl" for name in files.listdir(begun)):
+        return UNFINISHED, _model(begun, files.listdir(begun))[1]
     for name in sorted((name for name in names if CHECKPOINT.fullmatch(name)), reverse=True):
         found = _checkpoint_facts(files.join(url, name))
         if found is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataprep.errors import DataprepError
 from dataprep.filters.preset_folder import CLASSIFIER, NGRAM, PIECES, RECORD, open_preset
-from dataprep.store import files, receipts
+from dataprep.store import beside, files, receipts
 from dataprep.tokens.shards.verify import Problem
 from dataprep.tokens.vocabulary.place import RECEIPT, TOKENIZER
 
@@ -39,8 +39,9 @@ def damaged_model(url: str) -> list[Problem]:
 def _stated(url: str, name: str, again: str) -> list[Problem]:
     """Compare the files that the receipt `name` in a folder states with their bytes."""
     try:
-        changed = receipts.changed(files.join(url, name))
+        changed = receipts.changed(beside.at(files.join(url, name)))
     except DataprepError as e:
         return [Problem(name, " ".join(str(e).split()), again)]
     what = "is missing, or its bytes are not those that were written"
-    return [Problem(files.name_of(one), what, again) for one in changed]
+    is_here = {one: beside.at(at) == at for one in changed if (at := files.join(url, files.name_of(one)))}
+    return [Problem(files.name_of(one), what, again) for one in changed if is_here[one]]

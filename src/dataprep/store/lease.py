@@ -70,18 +70,19 @@ def holder(folder: str) -> dict[str, str | int] | None:
 
 
 @contextlib.contextmanager
-def held(folder: str) -> Iterator[None]:
+def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.
 
-    Folders that are created and remain empty are deleted again. SIGTERM ends the block as Ctrl-C does. Raises InUse if
-    another process or thread holds the lease, PlanError if the folder is not one for results (see `check_place`), and
-    DataprepError if it cannot be written.
+    anywhere: whether the folder need not be one for results. Folders that are created and remain empty are deleted
+    again. SIGTERM ends the block as Ctrl-C does. Raises InUse if another process or thread holds the lease, PlanError
+    if the folder is not one for results (see `check_place`), and DataprepError if it cannot be written.
     """
     if "://" in folder and not folder.startswith("file://"):
         with clean_end(folder):
             yield
         return
-    check_place(folder)
+    if not anywhere:
+        check_place(folder)
     home = folder.removeprefix("file://")
     made = _missing(home)
     try:

@@ -22,7 +22,7 @@ def main() -> int:
     p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
     p.add_argument("--plot", action="store_true", help="draw the loss curve on the terminal")
     p.add_argument("--tensorboard", action="store_true", help="also write the metrics for TensorBoard")
-    p.add_argument("--start-over", action="store_true", help="remove the run in --out first")
+    p.add_argument("--start-over", action="store_true", help="replace the run in --out by a new one")
     args = p.parse_args()
     try:
         config = starting_config(args.preset, args.init_from).override(*args.set)

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from dataprep.errors import PlanError
-from dataprep.store import atomic
+from dataprep.store import atomic, beside
 from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled, whole
 from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
@@ -24,7 +24,7 @@ from .micro_batch import find_micro_batch
 from .model.gpt import GPT
 from .model.rules import Rule
 from .optim import adamw
-from .run import Run
+from .run import METRICS, TOKENIZER, Run
 from .start import Loaded, take_weights
 from .world import World
 
@@ -35,12 +35,14 @@ def begin(
 ) -> Run:  # fmt: skip
     """Return a Run that is ready to train: build the model, its optimiser and the loaders.
 
-    With `resume`, the newest checkpoint in `out` is loaded if there is one; otherwise the files of an earlier run in
-    `out` are deleted. A new run begins with the weights of the checkpoint `init_from`, or with random ones. `world`
-    holds the processes that train together; None means that this process trains alone.
+    With `resume`, the newest checkpoint in `out` is loaded if there is one, or that of a run that was begun beside it.
+    Otherwise the run is new; if `out` has checkpoints, it is made in OUT/_unfinished, and takes their place at its end.
+    A new run begins with the weights of the checkpoint `init_from`, or with random ones. `world` holds the processes
+    that train together; None means that this process trains alone.
     """
     world = world or World(pick_device(config.device))
-    if config.lora and init_from is None and not (resume and checkpoint.found(Path(out))):
+    begun = [path for home in (out, beside.home(out)) for path in checkpoint.found(Path(home))]
+    if config.lora and init_from is None and not (resume and begun):
         msg = f"lora={config.lora} changes a trained model: name one with init_from= (--from), or leave lora out"
         raise PlanError(msg)
     lora.check(config)
@@ -78,20 +80,27 @@ def begin(
 
 
 def _settle(run: Run, *, resume: bool) -> list[Path]:
-    """Return the checkpoints to resume from; if there are none, remove the run's files and write the tokenizer."""
+    """Return the checkpoints to resume from; if there are none, begin a run with the tokenizer, beside an earlier one.
+
+    Those of a run that was begun beside another come last, so that they are tried first.
+    """
+    out, new = run.out, Path(beside.home(run.out))
     try:
-        run.out.mkdir(parents=True, exist_ok=True)
+        out.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        msg = f"out={str(run.out)!r} must be a folder that can be written to ({e.strerror})"
+        msg = f"out={str(out)!r} must be a folder that can be written to ({e.strerror})"
         raise PlanError(msg) from e
-    for path in run.out.glob(".step-*.tmp"):  # what a process was writing when it was killed
+    beside.recover(out)
+    for path in (*out.glob(".step-*.tmp"), *new.glob(".step-*.tmp")):  # written by a process when it was killed
         if is_attempt(path.name):
             path.unlink()
-    checkpoints = checkpoint.found(run.out)
-    if resume and checkpoints:
-        _journal(run.out)
-        return checkpoints
-    stale = [path for path in [*checkpoints, run.out / "metrics.jsonl"] if path.exists()]
+    done, begun = checkpoint.found(out), checkpoint.found(new)
+    if not (resume and begun):
+        beside.discard(out)
+    if resume and (done or begun):
+        _journal(out)
+        return [*done, *begun]
+    run.out, run.replaces = (new, out) if done else (out, None)
     tokenizer, data = run.shards.tokenizer_file, b""
     if tokenizer.exists():
         data, entry = atomic.read_bytes(tokenizer), run.shards.manifest.tokenizer
@@ -101,11 +110,17 @@ def _settle(run: Run, *, resume: bool) -> list[Path]:
                 "checks all files)"
             )
             raise PlanError(msg)
-    copy = run.out / "tokenizer.json"
-    _remove(run.out, [*stale, *([copy] if data and copy.is_file() and copy.read_bytes() != data else [])])
+    copy, log = out / TOKENIZER, out / METRICS
+    is_other = data and copy.is_file() and copy.read_bytes() != data
+    _check_own(out, [*done, *([log] if log.exists() else []), *([copy] if is_other else [])])
+    if not done:
+        log.unlink(missing_ok=True)
     if data:
-        with whole(copy) as f:
+        with whole(run.out / copy.name) as f:
             f.write(data)
+    with atomic.full_disk_said(run.out):
+        run.out.mkdir(exist_ok=True)
+        atomic.note(str(run.out / log.name))
     return []
 
 
@@ -118,17 +133,10 @@ def _journal(out: Path) -> str:
     return journal
 
 
-def _remove(out: Path, paths: list[Path]) -> None:
-    """Delete the files of an earlier run that dataprep created, by the journal (list of created files) of its folder.
-
-    Raises PlanError if one is somebody else's.
-    """
+def _check_own(out: Path, paths: list[Path]) -> None:
+    """Raise PlanError if one of the files of an earlier run is somebody else's, by the journal of its folder `out`."""
     created = journaled(_journal(out))
     foreign = next((path for path in paths if os.path.abspath(path) not in created), None)
     if foreign is not None:
         msg = f"{foreign} was not written by this run, so it is not removed; move it, or choose another output folder"
         raise PlanError(msg)
-    for path in paths:
-        path.unlink()
-    with atomic.full_disk_said(out):
-        atomic.note(str(out / "metrics.jsonl"))

@@ -13,12 +13,14 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import torch
 
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
+from dataprep.store import beside
 from dataprep.store.atomic import journal_of, journaled, regular, whole
 from dataprep.tokens.shards.shard import Shards
 
@@ -34,6 +36,7 @@ from .size import check_size
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 FORMAT = 1
+NAMES = "step-????????.pt"
 _UNREADABLE = (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError, KeyError, zipfile.BadZipFile)
 
 
@@ -76,7 +79,10 @@ def path_of(out: Path, step: int) -> Path:
 
 def found(out: Path) -> list[Path]:
     """Return the paths of the checkpoints in the folder `out`, the earliest step first."""
-    return sorted(out.glob("step-????????.pt"))
+    if (ready := beside.ready(out)) is None:
+        return sorted(out.glob(NAMES))
+    names = sorted(name for name in ready.files if Path(name).match(NAMES))
+    return [Path(beside.at(str(out / name))) for name in names]
 
 
 def _written(out: Path) -> list[Path]:
@@ -204,23 +210,26 @@ def load_newest(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     if path.is_dir():
-        checkpoints = found(path)
-        if not checkpoints:
-            msg = f"{path} must hold a checkpoint (step-*.pt); train a model into it first"
-            raise PlanError(msg)
-    elif not path.exists():
+        return beside.steady(path, partial(_load_newest_in, path))
+    if not path.exists():
         msg = f"{path} does not exist; give a checkpoint or the folder of a run"
         raise PlanError(msg)
-    else:
-        _check_head(path)
-        checkpoints = [path]
+    _check_head(path)
+    return load(path)
+
+
+def _load_newest_in(folder: Path) -> dict[str, Any]:
+    checkpoints = found(folder)
+    if not checkpoints:
+        msg = f"{folder} must hold a checkpoint (step-*.pt); train a model into it first"
+        raise PlanError(msg)
     return newest(checkpoints, load)
 
 
 def _check_head(path: Path) -> None:
     """Raise PlanError if a file neither has the name of a checkpoint nor begins like one."""
     with open(regular(path), "rb") as f:
-        if not path.match("step-????????.pt") and f.read(2) != b"PK":  # checkpoints are zip files
+        if not path.match(NAMES) and f.read(2) != b"PK":  # checkpoints are zip files
             msg = f"{path} is not a checkpoint; name the folder of a model, or a step-*.pt file in one"
             raise PlanError(msg)
 

@@ -27,7 +27,7 @@ from .evaluate import evaluate
 from .metrics import Metrics, Progress, Watcher, can_print
 from .model import sdpa
 from .optim import step_once
-from .run import Result, Run
+from .run import METRICS, Result, Run
 from .schedule import lr_at
 from .shape import positive
 from .start import Loaded, starting_config
@@ -64,10 +64,12 @@ def train(
     from the checkpoint before its learning rate was lowered, and one with a constant learning rate from its last
     checkpoint. A step whose loss or gradient is not finite is skipped (see `guard`).
 
-    `resume=False` removes the files of the run in `out` and starts over. Ctrl-C and SIGTERM save a checkpoint after the
-    current step and then end the program as usual. `stop_at=n` saves a checkpoint and returns when the run has done n
-    steps in all. With `quiet`, no progress is printed. With `plot`, the loss curve is drawn on the terminal. With
-    `tensorboard`, the metrics are also written to `out`/tensorboard, which needs the extra `tensorboard`.
+    `resume=False` starts over. A new run in a folder with checkpoints is made in OUT/_unfinished and takes their place
+    when it is finished, so an error or a stop before leaves the earlier run as it is. Ctrl-C and SIGTERM save a
+    checkpoint after the current step and then end the program as usual. `stop_at=n` saves a checkpoint and returns when
+    the run has done n steps in all. With `quiet`, no progress is printed. With `plot`, the loss curve is drawn on the
+    terminal. With `tensorboard`, the metrics are also written to `out`/tensorboard, which needs the extra
+    `tensorboard`.
 
     If torchrun started several processes, they share the rows of each batch, and the first one writes and prints. A run
     may be resumed with another number of processes; with the same number, it is equal bit for bit on the CPU.
@@ -97,19 +99,19 @@ def _alone_in(out: str, world: World) -> AbstractContextManager[None]:
 def _train(run: Run, stop_at: int | None, watchers: list[Watcher], *, quiet: bool, plot: bool) -> Result:
     last, world = min(run.steps, stop_at or run.steps), run.world
     if world.from_first(lambda: run.step >= last and checkpoint.path_of(run.out, run.step).exists()):
-        return run.result()
+        return world.from_first(run.end)
     curve = Curve(plain=not can_print(BRAILLE)) if plot and not quiet else None
     progress = Progress(run.steps, run.step, quiet=quiet, curve=curve)
     for line in [describe(run), *doubts(run)]:
         progress.say(line)
-    path = run.out / "metrics.jsonl" if world.is_first else Path(os.devnull)
+    path = run.out / METRICS if world.is_first else Path(os.devnull)
     metrics = Metrics(path, run.step, [*watchers, *([] if curve is None else [curve])])
     with closing(metrics), closing(progress), closing(run.writer), asked_to_stop() as asked:
         if run.step == 0:
             validate(run, metrics, progress)
         _steps(run, last, metrics, progress, asked)
         run.writer.wait()
-        result = world.from_first(run.result)  # when the last checkpoint is complete
+        result = world.from_first(run.end)  # when the last checkpoint is complete
     asked.leave()
     return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -11,6 +12,8 @@ from pathlib import Path
 import torch
 
 from dataprep.errors import DataprepError
+from dataprep.store import beside
+from dataprep.store.atomic import journal_of, journaled
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
@@ -23,6 +26,8 @@ from .schedule import flat_until
 from .start import check_same_start
 from .world import ALONE, World
 from .writer import CheckpointWriter
+
+METRICS, TOKENIZER = "metrics.jsonl", "tokenizer.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +66,7 @@ class Run:
     steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
     the weights that the run began with; "" for random ones. before: hash of the data of these weights. writer: writes
     the checkpoints. world: the processes that train together. attention: the back end of attention.
+    replaces: the folder with the earlier run that this one replaces at its end.
     """
 
     config: TrainConfig
@@ -83,6 +89,8 @@ class Run:
     """Writes the checkpoints while training continues."""
     world: World = ALONE
     """The processes that train together."""
+    replaces: Path | None = None
+    """The folder with an earlier run, beside which this one is made until it is finished."""
     attention: str | None = None
     """The back end of attention (see `sdpa`); None if torch does not tell."""
 
@@ -148,6 +156,8 @@ class Run:
         path = self.world.from_first(restored)
         if path is not None and not self.world.is_first:
             self.restore(Path(path))
+        if path is not None and Path(path).parent != self.out:
+            self.out, self.replaces = Path(path).parent, self.out
 
     def restore(self, path: Path) -> Path:
         """Set this run to the state in the checkpoint `path`: weights, optimiser, step and counts; return `path`.
@@ -190,6 +200,15 @@ class Run:
             raise DataprepError(msg)
         return saved[: len(saved) - guard.rollbacks] or saved[:1]
 
+    def end(self) -> Result:
+        """Return the result; a finished run that was made beside an earlier one takes its place first."""
+        if self.step >= self.steps and self.replaces is not None:
+            new, out = ({path.name: path for path in _files(home)} for home in (self.out, self.replaces))
+            ours = journaled(journal) if (journal := journal_of(str(self.replaces))) else set()
+            beside.commit(self.replaces, new, [name for name, path in out.items() if os.path.abspath(path) in ours])
+            self.out, self.replaces = self.replaces, None
+        return self.result()
+
     def result(self) -> Result:
         """Return the result of the training run as of the current step."""
         trained = self.step * self.config.batch
@@ -202,6 +221,11 @@ class Run:
             tokens=trained * self.config.model.context,
             epochs=(self.step + self.guard.ahead) * self.config.batch / len(self.loader.rows_of),
             checkpoint=str(checkpoint.path_of(self.out, self.step)),
-            metrics=str(self.out / "metrics.jsonl"),
+            metrics=str(self.out / METRICS),
             skipped=self.guard.skipped,
         )
+
+
+def _files(home: Path) -> list[Path]:
+    """Return the files of a run in a folder."""
+    return [*checkpoint.found(home), *(path for path in (home / METRICS, home / TOKENIZER) if path.exists())]

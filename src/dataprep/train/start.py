@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dataprep.errors import PlanError, StaleOutput
+from dataprep.store import beside
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
@@ -73,7 +74,7 @@ def _check_tokenizer(where: Any, saved: Mapping[str, Any], sets: Mapping[str, Sh
         found.append(f"its separator is {shards.eot} and must be {saved['eot']}")
     mine, its = checkpoint.tokenizer_key(sets), saved["tokenizer"]
     home, n_ids = Path(where) if Path(where).is_dir() else Path(where).parent, saved["vocab_size"]
-    old, new = home / "tokenizer.json", shards.tokenizer_file
+    old, new = Path(beside.at(str(home / "tokenizer.json"))), shards.tokenizer_file
     may_grow = mine and its and old.exists() and new.exists()
     if shards.vocab_size < n_ids or (shards.vocab_size > n_ids and not may_grow):
         found.append(f"its vocabulary has {shards.vocab_size:,} ids and must have {n_ids:,}")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from dataprep.core.output.layout import folder_url
 from dataprep.errors import PlanError, ReadError
-from dataprep.store import lease
+from dataprep.store import beside, lease
 from dataprep.train import GPT, TrainConfig, load_model
 from dataprep.train.config import EMBEDDING
 from dataprep.train.lora import changes, projections
@@ -50,19 +52,19 @@ def export_adapter(
         msg = f"{model} also trained its embedding, which an adapter does not hold; export the model itself"
         raise PlanError(msg)
     check_shape(config.model, model)
-    folder = new_folder(out, CONFIG)
     tensors = {}
     for n, layer, projection, change in changes(loaded):
         for letter, weight in (("A", change.a), ("B", change.b)):
             tensors[_name(n, layer, projection, letter)] = weight
-    write_tensors(folder / WEIGHTS, tensors, {BASE: saved["start"]})
     described = {
         "task_type": "CAUSAL_LM", "base_model_name_or_path": os.fspath(base), "inference_mode": True, "r": config.lora,
         "lora_alpha": config.lora_scale * config.lora, "lora_dropout": config.lora_dropout,
         "target_modules": sorted(config.lora_targets),
     }  # fmt: skip
-    write_json(folder / CONFIG, PLAIN | described)
-    return str(folder)
+    with new_folder(out, CONFIG) as folder:
+        write_tensors(folder / WEIGHTS, tensors, {BASE: saved["start"]})
+        write_json(folder / CONFIG, PLAIN | described)
+    return folder_url(out)
 
 
 def _name(block: int, layer: str, projection: str, letter: str) -> str:
@@ -76,12 +78,11 @@ def add_adapter(model: GPT, folder: str | os.PathLike[str]) -> None:
     Raises PlanError if the adapter was trained on another base, or has settings that are not supported; ReadError if a
     file is missing or damaged.
     """
-    config = read_json(Path(folder) / CONFIG)
+    config, (tensors, facts) = beside.steady(folder, partial(_files, Path(folder)))
     unlike = [f"{name}={config[name]!r}" for name, ours in PLAIN.items() if config.get(name, ours) not in (ours, None)]
     if unlike:
         msg = f"{folder} has {', '.join(unlike)}; it must be a plain LoRA adapter (peft_type LORA)"
         raise PlanError(msg)
-    tensors, facts = read_tensors(Path(folder) / WEIGHTS)
     if facts.get(BASE) not in (None, hash_of(model)):
         msg = f"{folder} changes another base than this model; give the model that its run began with (--from)"
         raise PlanError(msg)
@@ -92,6 +93,10 @@ def add_adapter(model: GPT, folder: str | os.PathLike[str]) -> None:
         raise ReadError(msg, str(Path(folder) / CONFIG)) from e
     for part, a, b in _parts(model, tensors, os.fspath(folder)):
         part.add_(b @ a, alpha=scale)
+
+
+def _files(folder: Path) -> tuple[dict[str, Any], tuple[dict[str, Tensor], dict[str, str]]]:
+    return read_json(folder / CONFIG), read_tensors(folder / WEIGHTS)
 
 
 def _parts(model: GPT, tensors: Mapping[str, Tensor], where: str) -> list[tuple[Tensor, Tensor, Tensor]]:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dataprep.core.output.layout import folder_url
 from dataprep.errors import PlanError
-from dataprep.store import lease
+from dataprep.store import files, lease
 from dataprep.tokens.vocabulary.formats import CHATML
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
-from dataprep.tokens.vocabulary.place import write_folder
 from dataprep.tokens.vocabulary.special import EOT
 from dataprep.train.start import Loaded
 
@@ -40,7 +40,7 @@ def export_model(
     the low-rank updates of a LoRA run are added to its weights. adapter: the folder of a LoRA adapter to add.
 
     Raises PlanError if the model attends in a way that Llama does not, the adapter was trained on another base, or
-    `out` holds other files.
+    `out` holds other files. An earlier export in `out` is replaced when all files are complete.
 
     >>> export_model("out/tomas/model", "out/tomas/hf")
     """
@@ -52,9 +52,9 @@ def export_model(
     llama.check_shape(loaded[0].config, model)
     if adapter is not None:
         add_adapter(loaded[0], adapter)
-    folder = new_folder(out, CONFIG)
-    _write(loaded, folder)
-    return str(folder)
+    with new_folder(out, CONFIG) as folder:
+        _write(loaded, folder)
+    return folder_url(out)
 
 
 def _write(loaded: Loaded, folder: Path) -> None:
@@ -73,13 +73,12 @@ def _write_tokenizer(loaded: Loaded, folder: Path) -> None:
     model, saved = loaded
     path = Path(saved["path"])
     if not tokenizer_file(path).exists():
-        log.warning("%s has no tokenizer.json, so %s has no tokenizer", path, folder)
+        log.warning("%s has no tokenizer.json, so %s has no tokenizer", path, folder.parent)
         return
     tok = tokenizer_of(path, saved["tokenizer"])
-    if isinstance(tok, LibraryTokenizer):
-        write_folder(str(folder), tok.for_transformers())
-    else:
-        write_folder(str(folder), tok.written)
+    written = tok.for_transformers() if isinstance(tok, LibraryTokenizer) else tok.written
+    for name, content in written.items():
+        files.write_bytes(str(folder / name), content)
     end = next(name for name, i in tok.special.items() if i == tok.eot)
     config = read_json(folder / "tokenizer_config.json") | {"model_max_length": model.config.context}
     config |= dict.fromkeys(("bos_token", "eos_token", "pad_token"), end)

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.output import owned
-from dataprep.store import files, receipts
+from dataprep.store import files, receipts, together
 from dataprep.store.key import key
 from dataprep.tokens.split import SIDES
 from dataprep.tokens.templates import SURE
 
 log = logging.getLogger("dataprep")
+RECEIPT = "jsonl.json"
 
 
 def check_jsonl(out: str) -> None:
@@ -33,18 +34,26 @@ def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tup
     answers to be learned. specials: special tokens; if somebody typed one of them, or what looks like one, a space is
     added after its first character, since other trainers would make it a token.
     """
-    urls = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
-    receipt = files.join(out, "jsonl.json")
     typed = re.compile("|".join([*map(re.escape, specials), SURE.pattern]))
-    made = receipts.once(receipt, key([3, windows.key, typed.pattern]), lambda: _write_sides(windows, urls, typed))
+    work = key([3, windows.key, typed.pattern])
+    names = [*(f"{side}.jsonl" for side in SIDES), RECEIPT]
+    together.recover(out, names)
+    made = receipts.valid(files.join(out, RECEIPT), work)
+    if made is None:
+
+        def write(new: str) -> list[str]:
+            return [RECEIPT, *(one["name"] for one in _write_sides(windows, new, typed, work)["files"])]
+
+        together.replace(out, names, write)
+        made = receipts.read(files.join(out, RECEIPT))
     if made["typed"]:
         log.warning("%d special tokens that people typed have a space in the JSONL files", made["typed"])
     found = {files.name_of(f["name"]).removesuffix(".jsonl"): files.join(out, f["name"]) for f in made["files"]}
     return found, made["answers"]
 
 
-def _write_sides(windows: Dataset, urls: dict[str, str], typed: re.Pattern[str]) -> dict[str, Any]:
-    """Write the file of each split, and delete files of splits without windows; return the receipt."""
+def _write_sides(windows: Dataset, out: str, typed: re.Pattern[str], work: str) -> dict[str, Any]:
+    """Write the file of each split that has windows, and the receipt with the key `work`; return the receipt."""
     lines: dict[str, list[bytes]] = {side: [] for side in SIDES}
     answers = n_typed = 0
     for batch in windows.batches():
@@ -54,13 +63,11 @@ def _write_sides(windows: Dataset, urls: dict[str, str], typed: re.Pattern[str])
                 message["content"], n = typed.subn(lambda m: f"{m[0][0]} {m[0][1:]}", message["content"])
                 n_typed += n
             lines[SIDES[side]].append(orjson.dumps({"messages": list(map(_plain, messages))}))
-    written = {side: found for side, found in lines.items() if found}
+    urls = {side: files.join(out, f"{side}.jsonl") for side, found in lines.items() if found}
     for side, url in urls.items():
-        if side in written:
-            files.write_bytes(url, b"\n".join(written[side]) + b"\n")
-        else:
-            files.remove(url)  # of an earlier run with another split
-    return {"files": [urls[side] for side in written], "answers": answers, "typed": n_typed}
+        files.write_bytes(url, b"\n".join(lines[side]) + b"\n")
+    made = {"files": [*urls.values()], "answers": answers, "typed": n_typed}
+    return receipts.write(files.join(out, RECEIPT), work, made)
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from dataprep.core.output.layout import folder_url
 from dataprep.errors import PlanError, ReadError, need
-from dataprep.store import lease
+from dataprep.store import beside, lease
 from dataprep.store.atomic import (
     JOURNAL,
     begin_journal,
@@ -30,8 +31,9 @@ EXPORTED = {
 }  # fmt: skip
 
 
-def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
-    """Create the folder `out` if it does not exist; return its path.
+@contextlib.contextmanager
+def new_folder(out: str | os.PathLike[str], ours: str) -> Iterator[Path]:
+    """Yield the folder for the files of an export; they replace those of an earlier one in `out` when the block ends.
 
     ours: name of a file that a complete export has; an export may be replaced, also one that was stopped, if the
     journal (list of created files) of the folder lists its files. Raises PlanError if the folder has other files, such
@@ -39,7 +41,9 @@ def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
     """
     need("safetensors", extra="hf")
     folder = Path(folder_url(out))
-    names = {path.name for path in folder.iterdir()} - {lease.NAME, JOURNAL} if folder.is_dir() else set()
+    beside.recover(folder)
+    besides = {lease.NAME, JOURNAL, beside.UNFINISHED}
+    names = {path.name for path in folder.iterdir()} - besides if folder.is_dir() else set()
     unfinished = all(name in EXPORTED or is_attempt(name) for name in names)
     journal = str(folder / JOURNAL)
     written = journaled(journal) if is_journal(journal) else set()
@@ -49,7 +53,14 @@ def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
         raise PlanError(msg)
     folder.mkdir(parents=True, exist_ok=True)
     begin_journal(str(folder))
-    return folder
+    beside.discard(folder)  # what a killed export left
+    new = Path(beside.home(folder))
+    new.mkdir(exist_ok=True)
+    try:
+        yield new
+        beside.commit(folder, EXPORTED & {path.name for path in new.iterdir()}, EXPORTED & names)
+    finally:
+        beside.discard(folder)
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -68,6 +79,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return the content of a JSON file, an object. Raises ReadError if the file is missing or has no JSON object."""
+    path = Path(beside.at(str(path)))
     try:
         value = json.loads(read_bytes(path))
     except (OSError, ValueError, RecursionError) as e:
@@ -81,7 +93,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Return (tensors by name, metadata) of a safetensors file. Raises ReadError if it is missing or damaged."""
-    opened = need("safetensors", extra="hf").safe_open
+    path, opened = Path(beside.at(str(path))), need("safetensors", extra="hf").safe_open
     if not path.exists():
         msg = "does not exist; the weights must be safetensors, as `save_pretrained` of transformers writes them"
         raise ReadError(msg, str(path))

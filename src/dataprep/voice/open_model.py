@@ -6,12 +6,14 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from dataprep.errors import DataprepError, PlanError, ReadError, StaleOutput
+from dataprep.store import beside
 from dataprep.tokens.vocabulary.library import MODEL
 from dataprep.tokens.vocabulary.place import TOKENIZER
 from dataprep.tokens.vocabulary.special import EOT
@@ -35,7 +37,7 @@ def begin_with(end: str) -> str:
 
 def is_hugging_face(path: str | os.PathLike[str]) -> bool:
     """Return whether `path` is a folder with a config.json."""
-    return (Path(path) / CONFIG).exists()
+    return os.path.exists(beside.at(str(Path(path) / CONFIG)))
 
 
 def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
@@ -52,8 +54,11 @@ def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
     if not is_hugging_face(path):
         model, saved = load_model(Path(path), device)
         return model, {**saved, "path": os.fspath(path)}
-    folder = Path(path)
-    config, other = read_json(folder / CONFIG), folder / "generation_config.json"
+    return beside.steady(path, partial(_open_hugging_face, Path(path), device))
+
+
+def _open_hugging_face(folder: Path, device: str) -> Loaded:
+    config, other = read_json(folder / CONFIG), Path(beside.at(str(folder / "generation_config.json")))
     ends = [*_ids(config), *(_ids(read_json(other)) if other.exists() else [])]
     tok = _tokenizer(folder)
     shape, rows = llama.shape_of(config, str(folder))
@@ -105,7 +110,7 @@ def tokenizer_file(path: str | os.PathLike[str]) -> Path:
     path: the folder of the model, or a checkpoint in it.
     """
     home = Path(path) if Path(path).is_dir() else Path(path).parent
-    json_file, model = home / TOKENIZER, home / MODEL
+    json_file, model = (Path(beside.at(str(home / name))) for name in (TOKENIZER, MODEL))
     return model if model.exists() and not json_file.exists() else json_file
 
 
@@ -136,7 +141,7 @@ def _tokenizer(folder: Path) -> Tokenizer | None:
 
 def _chat(folder: Path) -> dict[str, Any] | None:
     """Return what a checkpoint states about dialogues; None if there is no chat template."""
-    config, file = folder / "tokenizer_config.json", folder / "chat_template.jinja"
+    config, file = Path(beside.at(str(folder / "tokenizer_config.json"))), folder / "chat_template.jinja"
     given: dict[str, Any] = read_json(config) if config.exists() else {}
     try:
         text = file.read_text(encoding="utf-8") if file.exists() else given.get("chat_template")

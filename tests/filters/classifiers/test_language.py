@@ -28,6 +28,7 @@ from dataprep.filters.classifiers.tables import _tree
 from dataprep.filters.classifiers.train import LANGUAGE, TRAINER, ZEROS, Settings, train_classifier
 from dataprep.store.key import key
 from dataprep.unicode.text import classes
+from killed import bytes_of, kills
 from twins.langid import plain
 from twins.language_units import language_units
 from twins.likeliest import likeliest
@@ -447,3 +448,28 @@ def test_columns_of_a_table_are_what_the_plan_says():
         kinds = {name: out.schema.field(name).type for name in out.schema.names if name not in B.FIXED}
         assert kinds == dict(stage.adds)
         assert isinstance(out, pa.RecordBatch)
+
+
+def test_a_killed_training_leaves_a_model_with_its_own_description(tmp_path, monkeypatch):
+    """Killed at each rename and deletion: `Quality` uses the label of the model that is there."""
+    pytest.importorskip("fasttext")
+    made = {}
+    for name, label in (("old", "fr"), ("new", "ar")):
+        (tmp_path / name).mkdir()
+        texts = {code: made_up(code, 9) for code in ("en", label)}
+        train_classifier(texts, str(tmp_path / name / "m.bin"), SMALL, positive=label)
+        made[label] = (tmp_path / name / "m.bin").read_bytes()
+    trained, out, seen = str(tmp_path / "new" / "m.bin"), tmp_path / "out", set()
+    monkeypatch.setattr("dataprep.filters.classifiers.train._train", lambda *_: trained)
+
+    def again():
+        texts = {code: made_up(code, 9) for code in ("en", "ar")}
+        return train_classifier(texts, str(out / "m.bin"), SMALL, positive="ar")
+
+    for _ in kills(monkeypatch, tmp_path / "old", out, again):
+        label = Quality(keep=0.5, model=str(out / "m.bin"))._label
+        assert (out / "m.bin").read_bytes() == made[label]
+        seen.add(label)
+        again()
+        assert bytes_of(out) == bytes_of(tmp_path / "new")
+    assert seen == {"fr", "ar"}

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.errors import PlanError, ReadError
+from dataprep.store import beside
 from dataprep.tokens.shards.export import export
 from dataprep.tokens.shards.import_tokens import import_tokens
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.shards.writer import save
+from killed import bytes_of, kills
 
 DOCS = {"train": [[1, 2, 3], [4], []], "val": [[7, 8]]}
 MASKS = {"train": [[0, 1, 1, 0], [1, 1], [0]], "val": [[1, 1, 1]]}
@@ -229,3 +231,23 @@ def test_gpt2_counts_of_tinyshakespeare(shared, tmp_path):
     back = import_tokens({"train": path}, gpt2, tmp_path / "back")
     assert (len(back), back.n_tokens, back.n_bytes) == (1, 36_060, len(text[cut:].encode()))
     assert Shards.open(tmp_path / "back").n_tokens == 36_060
+
+
+@pytest.mark.parametrize("form", ["llmc", "datatrove", "megatron", "nanogpt"])
+def test_a_killed_export_leaves_the_old_files_until_all_new_ones_are_complete(shards, tmp_path, monkeypatch, form):
+    """Killed at each rename and deletion: until the list of new files is written, no old file has changed."""
+    out, seen = tmp_path / "out", set()
+    others = save(tmp_path / "o", {"train": [[5] * 5, [6] * 5], "val": [[3]]}, vocab_size=10, eot=9, shard_tokens=6)
+    export(shards, form, tmp_path / "old")
+    export(others, form, tmp_path / "new")
+    old, new = (bytes_of(tmp_path / name) for name in ("old", "new"))
+    for _ in kills(monkeypatch, tmp_path / "old", out, lambda: export(others, form, out), step=2):
+        is_ready = (out / "_unfinished" / "ready.json").exists()
+        beside.recover(out)
+        found = {name: data for name, data in bytes_of(out).items() if not name.startswith("_unfinished")}
+        assert found in (old, new)
+        assert not is_ready or found == new
+        seen.add(found == new)
+        export(others, form, out)
+        assert bytes_of(out) == new
+    assert seen == {False, True}

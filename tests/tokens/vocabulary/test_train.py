@@ -21,6 +21,7 @@ from dataprep.tokens.vocabulary.cutting import machine_of
 from dataprep.tokens.vocabulary.merges import learn_by_tokenizers, learn_merges
 from dataprep.tokens.vocabulary.patterns import PATTERNS
 from dataprep.tokens.vocabulary.word_counts import WordCounts, count_words
+from killed import bytes_of, kills
 
 WORDS = ["rain", "north", "winter", "أمطار", "بارش", "雨", "2048", "...", "café"]
 RNG = np.random.default_rng(0)
@@ -176,3 +177,44 @@ def test_no_documents_at_all():
     """An empty Dataset has nothing to learn from."""
     with pytest.raises(PlanError, match="no text to learn a vocabulary from"):
         dp.train_bpe(Dataset(()))
+
+
+def test_a_killed_training_leaves_the_old_tokenizer_or_the_new_one(tmp_path, monkeypatch):
+    """Killed at each rename and deletion: one of both opens, whole, and the rerun ends as in a new folder."""
+    docs = laws.dataset_of(tmp_path, ROWS, parts=2)
+    old = dp.train_bpe(docs, 300, out=tmp_path / "old")
+    new = dp.train_bpe(docs, 280, out=tmp_path / "new", special="chatml")
+    out, seen = tmp_path / "out", set()
+
+    def again():
+        return dp.train_bpe(docs, 280, out=out, special="chatml")
+
+    for _ in kills(monkeypatch, tmp_path / "old", out, again):
+        seen.add([old.hash, new.hash].index(dp.Tokenizer.load(out).hash))
+        assert dp.verify(str(out))[str(out)] == []
+        assert again().hash == new.hash
+        assert bytes_of(out) == bytes_of(tmp_path / "new")
+    assert seen == {0, 1}
+
+
+def test_a_training_that_fails_leaves_the_old_tokenizer(tmp_path):
+    """Text without pairs to merge, or no text at all, is an error before a file changes."""
+    old = dp.train_bpe(laws.dataset_of(tmp_path, ROWS), 300, out=tmp_path / "out")
+    before = bytes_of(tmp_path / "out")
+    with pytest.raises(PlanError, match="no text"):
+        dp.train_bpe(laws.dataset_of(tmp_path, [""] * 9), 300, out=tmp_path / "out")
+    assert bytes_of(tmp_path / "out") == before
+    assert dp.Tokenizer.load(tmp_path / "out").hash == old.hash
+
+
+def test_a_killed_save_for_tiktoken_leaves_ranks_and_pattern_that_agree(tmp_path, monkeypatch):
+    """Both files are the old ones or the new ones."""
+    old, new = dp.Tokenizer.of_bytes(), dp.Tokenizer.from_merges([(b"a", b"b")], "chatml", PATTERNS["gpt2"])
+    old.save(tmp_path / "old" / "v.tiktoken")
+    place, seen = tmp_path / "out" / "v.tiktoken", set()
+    for _ in kills(monkeypatch, tmp_path / "old", tmp_path / "out", lambda: new.save(place)):
+        seen.add([old.hash, new.hash].index(dp.Tokenizer.load(place).hash))
+        new.save(place)
+        assert dp.Tokenizer.load(place).hash == new.hash
+        assert sorted(bytes_of(tmp_path / "out")) == ["v.tiktoken", "v.tiktoken.json"]
+    assert seen == {0, 1}

@@ -116,7 +116,7 @@ class Plan:
             recipe=recipe,
             origin=None if private else origin_of(docs, stages),
             forgotten=forgotten,
-            private=private,
+            private=private or hides_input(docs),
             steps=frozenset(step.name for step in steps[hidden:]),
         )
         if len(forgotten):

@@ -21,8 +21,7 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.score import ScoredFilter
 from dataprep.core.model.stage import drop_rows
 from dataprep.errors import PlanError, require
-from dataprep.filters.preset_folder import CLASSIFIER, open_preset
-from dataprep.store import files
+from dataprep.filters.preset_folder import CLASSIFIER, file_of, open_preset
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import ALPHA, I64, U8, U16, classes, code_point, whole_points
 
@@ -89,9 +88,10 @@ class Language(ScoredFilter):
         preset: str | None = None,
     ) -> None:
         if preset is not None:
-            found = open_preset("Language", preset, CLASSIFIER)["language"]
+            record = open_preset("Language", preset, CLASSIFIER)
+            found = record["language"]
             require(model == models.BUILTIN, f"Language: preset={str(preset)!r} sets model; leave model={model!r} out")
-            keep, model, preset = keep or (found["code"],), files.join(str(preset), CLASSIFIER), str(preset)
+            keep, model, preset = keep or (found["code"],), file_of(preset, record, CLASSIFIER), str(preset)
             min_score = found["min_score"] if min_score is None else min_score
         min_score = DEFAULT_SCORE if min_score is None else min_score
         given = {"keep": keep, "model": model, "unit": unit, "min_score": min_score, "max_bytes": max_bytes}

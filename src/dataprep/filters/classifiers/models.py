@@ -185,6 +185,18 @@ def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file t
     return files.content_hash(path)
 
 
+def description(path: str) -> dict[str, Any]:
+    """Return what the file PATH.json states of the model at a local path, which exists; empty if there is none.
+
+    While a model is replaced, its description states both of them. Raises CorruptShard if it is damaged.
+    """
+    about = files.read_json(f"{path}.json") if files.exists(f"{path}.json") else {}
+    if not isinstance(about, dict):
+        return {}
+    before = about.pop("before", None)
+    return before if before and about["model"] != file_hash(path) else about
+
+
 def load(path: str) -> Classifier:
     """Return the model at a path that `find` returned (or "builtin"); it is loaded once per process."""
     return _load(path, identity(path))
@@ -195,6 +207,11 @@ def _load(path: str, known_as: str) -> Classifier:  # noqa: ARG001 - a file that
     if path == BUILTIN:
         found = _langid()
         return Py3langid(found, tuple(found.labels))
+    return opened(path)
+
+
+def opened(path: str) -> FastText:
+    """Return the fastText model in a file, which is not kept for later calls."""
     check(path)
     fasttext = need("fasttext.FastText", extra="langid")
     model = fasttext._FastText(model_path=path)  # noqa: SLF001 - load_model is this and a warning on stderr

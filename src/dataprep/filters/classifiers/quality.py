@@ -14,7 +14,6 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.score import ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.filters.thresholds import outside, range_elsewhere, range_of
-from dataprep.store import files
 from dataprep.unicode.text import whole_points
 
 from . import models
@@ -75,8 +74,7 @@ class Quality(ScoredFilter):
     def _label(self) -> str | None:
         if self.label is not None:
             return self.label
-        about = models.find(self.model) + ".json"
-        return (files.read_json(about).get("positive") if files.exists(about) else None) or DCLM
+        return models.description(models.find(self.model)).get("positive") or DCLM
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:

@@ -5,6 +5,7 @@ The model is an ordinary fastText model; a file next to it, NAME.json, has its l
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import re
@@ -22,7 +23,7 @@ import xxhash
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.documents import check_file_apart
 from dataprep.core.output import owned
-from dataprep.errors import DataprepError, PlanError, need
+from dataprep.errors import CorruptShard, DataprepError, PlanError, need
 from dataprep.store import files
 
 from . import models
@@ -134,20 +135,34 @@ def train_classifier(
     learnt = [(label, line) for label, found in lines.items() for line in found if line not in out_of_it]
     _check({label: [line for other, line in learnt if other == label] for label in lines}, out, least=1)
     random.Random(settings.seed).shuffle(learnt)  # noqa: S311 - an order, not a secret
-    about: dict[str, Any] = {"accuracy": None, "labels": tuple(sorted(lines)), "settings": asdict(settings)}
-    files.write_state(out + ".json", about)  # first: if this run is stopped, the model is ours
-    _train(learnt, out, settings)
-    model = models.load(out)
-    answers = {label: ([*model.top(line, 1), (0.0, "")][0][1] for line in found) for label, found in asked.items()}
-    confusion = {label: dict(sorted(Counter(found).items())) for label, found in answers.items()}
-    made = Trained(out, tuple(sorted(lines)), dict(Counter(label for label, _ in learnt)), confusion)
-    digest = xxhash.xxh3_128()
-    for label, line in learnt:
-        digest.update(label.encode() + b"\0" + line + b"\n")
-    about |= {"n_train": made.n_train, "accuracy": round(made.accuracy, 4)}
-    about |= {"confusion": confusion, "data": digest.hexdigest()}
-    files.write_state(out + ".json", about | {"positive": positive, "model": models.identity(out)})
+    with tempfile.TemporaryDirectory() as folder:
+        trained = _train(learnt, folder, settings)
+        model = models.opened(trained)
+        answers = {label: ([*model.top(line, 1), (0.0, "")][0][1] for line in found) for label, found in asked.items()}
+        confusion = {label: dict(sorted(Counter(found).items())) for label, found in answers.items()}
+        made = Trained(out, tuple(sorted(lines)), dict(Counter(label for label, _ in learnt)), confusion)
+        digest = xxhash.xxh3_128()
+        for label, line in learnt:
+            digest.update(label.encode() + b"\0" + line + b"\n")
+        about = {
+            "accuracy": round(made.accuracy, 4), "labels": made.labels, "settings": asdict(settings),
+            "n_train": made.n_train, "confusion": confusion, "data": digest.hexdigest(), "positive": positive,
+        }  # fmt: skip
+        _put(trained, out, about | {"model": models.identity(trained)})
     return made
+
+
+def _put(trained: str, out: str, about: dict[str, Any]) -> None:
+    """Replace the model `out` and its description together: until the model is there, this states the old one, too."""
+    before = {}
+    with contextlib.suppress(CorruptShard):
+        before = models.description(files.path_of(out)) if files.exists(out) else {}
+    files.write_state(out + ".json", about | ({"before": before} if before else {}))
+    with files.open_raw(trained) as f, files.atomic(files.path_of(out)) as to:
+        while block := f.read(models.BLOCK):
+            to.write(block)
+    if before:
+        files.write_state(out + ".json", about)
 
 
 def _check_place(out: str, texts: Iterable[Dataset | Iterable[str]]) -> None:
@@ -190,29 +205,26 @@ def _check(lines: Mapping[str, Sequence[bytes]], out: str, least: int = LEAST) -
     raise PlanError(msg)
 
 
-def _train(learnt: Sequence[tuple[str, bytes]], out: str, settings: Settings) -> None:
-    """Train in a new process that gets all its memory as zeros.
+def _train(learnt: Sequence[tuple[str, bytes]], folder: str, settings: Settings) -> str:
+    """Train in a new process that gets all its memory as zeros; return the path of the model, in `folder`.
 
     Blocks larger than a page come from the system (MALLOC_MMAP) as zeros; glibc sets the others to the complement of
     MALLOC_PERTURB_, if its cache of small blocks, which skips that, is off.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        lines, model = files.join(folder, "lines"), files.join(folder, "model.bin")
-        with files.atomic(lines) as f:
-            f.writelines(models.PREFIX.encode() + label.encode() + b" " + line + b"\n" for label, line in learnt)
-        given = {
-            "path": model, "input": lines, "dim": settings.dim, "minn": settings.min_n, "maxn": settings.max_n,
-            "wordNgrams": settings.word_ngrams, "bucket": settings.bucket, "minCount": settings.min_count,
-            "lr": settings.lr, "epoch": settings.epochs, "loss": "softmax", "seed": settings.seed,
-        }  # fmt: skip
-        done = subprocess.run(  # noqa: S603 - our own interpreter and program
-            [sys.executable, "-c", TRAINER], input=orjson.dumps(given), capture_output=True, check=False,
-            env=os.environ | ZEROS,
-        )  # fmt: skip
-        if done.returncode:
-            error = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-            msg = f"fastText could not train ({error[-1]}); give more texts, or a smaller bucket= and dim="
-            raise DataprepError(msg)
-        with files.open_raw(model) as f, files.atomic(files.path_of(out)) as to:
-            while block := f.read(models.BLOCK):
-                to.write(block)
+    lines, model = files.join(folder, "lines"), files.join(folder, "model.bin")
+    with files.atomic(lines) as f:
+        f.writelines(models.PREFIX.encode() + label.encode() + b" " + line + b"\n" for label, line in learnt)
+    given = {
+        "path": model, "input": lines, "dim": settings.dim, "minn": settings.min_n, "maxn": settings.max_n,
+        "wordNgrams": settings.word_ngrams, "bucket": settings.bucket, "minCount": settings.min_count,
+        "lr": settings.lr, "epoch": settings.epochs, "loss": "softmax", "seed": settings.seed,
+    }  # fmt: skip
+    done = subprocess.run(  # noqa: S603 - our own interpreter and program
+        [sys.executable, "-c", TRAINER], input=orjson.dumps(given), capture_output=True, check=False,
+        env=os.environ | ZEROS,
+    )  # fmt: skip
+    if done.returncode:
+        error = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        msg = f"fastText could not train ({error[-1]}); give more texts, or a smaller bucket= and dim="
+        raise DataprepError(msg)
+    return model

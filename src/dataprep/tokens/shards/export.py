@@ -5,7 +5,8 @@
     datatrove  train-00000.ds + .ds.index + .ds.metadata (+ .ds.loss if there are masks), which nanotron reads
     nanogpt    train.bin, val.bin   the tokens and nothing else, EOT after each document
 
-Files are copied block by block and appear only when complete; if `export` runs again, it does not copy finished files.
+Files are copied block by block, into OUT/_unfinished until all are complete. If `export` runs again, it does not copy
+finished files.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import shutil
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from dataprep.core.output import owned
 from dataprep.core.output.state import TokenShard
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import PlanError
-from dataprep.store import files, lease, receipts
+from dataprep.store import beside, files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import ENDS
 from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
@@ -55,8 +56,8 @@ def export(
     Args:
         shards: a folder of token shards, or a Shards.
         to: "llmc", "megatron", "datatrove" or "nanogpt".
-        out: a local folder, which needs as much disk space as the shards. Interrupted work in it is resumed, and other
-            files of an earlier export in the same format are deleted.
+        out: a local folder, which needs as much disk space as the shards. Interrupted work in it is resumed. The files
+            of an earlier export in the same format stay until all new ones are complete, and are then deleted.
         run: a Runner; the default is `dp.Serial()`.
 
     Every format stores the same tokens in the same order. `llmc` begins with a separator and ends without one, since
@@ -76,14 +77,19 @@ def export(
     if to != "datatrove" and any(s.has_mask for s in found.shards):
         log.warning("%s does not store loss masks, so they are omitted", to)
     with lease.held(folder):
+        beside.recover(folder)
         jobs = list(FORMS[to](found, folder))
         _check_foreign(folder, jobs, found)
         owned.begin(folder)
-        done = runner_of(run).map(ExportFile.done, jobs, f"export to {to}")
-        paths = list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
-        _sweep(folder, to, {os.path.basename(job.path) for job in jobs}, {os.path.basename(path) for path in paths})
+        done = list(runner_of(run).map(ExportFile.done, jobs, f"export to {to}"))
+        names = list(dict.fromkeys(name for made in done for name in made.names))  # the tokenizer is once in all
+        new = {name for made in done if made.is_new for name in (*made.names, made.receipt)}
+        gone = _gone(folder, to, {*names, *(made.receipt for made in done)})
+        if new or gone:
+            beside.commit(folder, new, gone)
+        beside.discard(folder)  # of a killed export of other shards
         files.sweep(folder)
-    return paths
+    return [files.join(folder, name) for name in names]
 
 
 def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> None:
@@ -96,17 +102,23 @@ def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> N
             check_place(folder, {TOKENIZER: f.read()})
 
 
-def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
-    """Delete other files of an earlier export in this format: a trainer that globs `train_*.bin` would read them."""
-    receipts = files.join(folder, "receipts", form)
-    for name in files.listdir(receipts):
-        is_receipt = name.endswith(".json") and not name.startswith(".")
-        if is_receipt and name.removesuffix(".json") not in jobs:
-            for file in files.read_json(files.join(receipts, name))["files"]:
-                other = os.path.basename(file["name"])
-                if other not in kept and files.exists(files.join(folder, other)):
-                    files.remove(files.join(folder, other))
-            files.remove(files.join(receipts, name))
+def _gone(folder: str, form: str, kept: set[str]) -> set[str]:
+    """Return other files of an earlier export in this format: a trainer that globs `train_*.bin` would read them."""
+    found: set[str] = set()
+    for name in files.listdir(files.join(folder, "receipts", form)):
+        if name.endswith(".json") and not name.startswith("."):
+            receipt = files.join("receipts", form, name)
+            stated = files.read_json(files.join(folder, receipt))["files"]
+            found |= {receipt, *(os.path.basename(one["name"]) for one in stated)}
+    return found - kept
+
+
+class Made(NamedTuple):
+    """The files of an `ExportFile` by their names in the folder; is_new: whether they stand beside those before."""
+
+    is_new: bool
+    receipt: str
+    names: list[str]
 
 
 @dataclass(frozen=True)
@@ -140,14 +152,19 @@ class ExportFile:
     def __str__(self) -> str:
         return self.path
 
-    def done(self) -> list[str]:
-        """Write the files, unless a receipt (record of finished work) shows that they exist; return their paths."""
+    def done(self) -> Made:
+        """Write the files into OUT/_unfinished, unless a receipt (record of finished work) shows that they exist."""
         made_of = [(s.first_name, s.hash, s.ends_hash, s.mask_hash) for _, s in self.entries]
         form = self.write.__name__.lstrip("_")
-        url = files.join(os.path.dirname(self.path), "receipts", form, f"{os.path.basename(self.path)}.json")
+        out, name = os.path.split(self.path)
+        receipt = files.join("receipts", form, f"{name}.json")
         recipe = key([VERSION, self.write.__name__, self.shards.manifest.dtype, self.shards.eot, made_of])
-        receipt = receipts.once(url, recipe, lambda: {"files": self.write(self)})
-        return [files.join(os.path.dirname(self.path), os.path.basename(f["name"])) for f in receipt["files"]]
+        found = receipts.valid(files.join(out, receipt), recipe)
+        new = replace(self, path=files.join(beside.home(out), name))
+        made = found or receipts.once(
+            files.join(beside.home(out), receipt), recipe, lambda: {"files": self.write(new)}
+        )  # fmt: skip
+        return Made(found is None, receipt, [os.path.basename(file["name"]) for file in made["files"]])
 
     def copy(self, f: IO[bytes], entry: TokenShard, kind: str = "bin", n_bytes: int = sys.maxsize) -> None:
         """Append a file of a shard, or its first `n_bytes` bytes, to the open file `f`.

@@ -8,14 +8,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
 from tokenizers import Regex, pre_tokenizers
 
 from dataprep.errors import PlanError, ReadError
-from dataprep.store import files
+from dataprep.store import files, lease, together
 
 from .patterns import PATTERNS, regex_of
 from .special import EOT, UNKNOWN
@@ -136,11 +136,20 @@ def _pattern(pre: dict[str, Any] | None) -> str | None:
 def write_tiktoken(url: str, vocab: Mapping[bytes, int], special: Mapping[str, int], pattern: str) -> None:
     """Write a vocabulary in `tiktoken`'s format: the file `url` has a line `BASE64 RANK` per ordinary token.
 
-    Special tokens and pattern are written to `url`.json. vocab: {bytes of a token: rank}; special: {special token: id}.
+    Special tokens and pattern are written to `url`.json, together with it. vocab: {bytes of a token: rank}; special:
+    {special token: id}.
     """
     lines = [b"%b %d\n" % (base64.b64encode(t), i) for t, i in sorted(vocab.items(), key=lambda item: item[1])]
-    files.write_bytes(url, b"".join(lines))
-    files.write_json(f"{url}.json", {"pat_str": pattern, "special_tokens": dict(special)})
+    names = [files.name_of(url), f"{files.name_of(url)}.json"]
+
+    def write(new: str) -> list[str]:
+        files.write_bytes(files.join(new, names[0]), b"".join(lines))
+        files.write_json(files.join(new, names[1]), {"pat_str": pattern, "special_tokens": dict(special)})
+        return names
+
+    folder = url.rpartition("/")[0] or "."
+    with lease.held(folder, anywhere=True):
+        together.replace(folder, names, write)
 
 
 def read_tiktoken(url: str) -> dict[bytes, int]:
@@ -164,16 +173,20 @@ def parts_of_tiktoken(
 
     special, pattern: None: that of the file URL.json, which `write_tiktoken` writes. Raises PlanError if there is none.
     """
-    config: dict[str, Any] = {}
-    if special is None or pattern is None:
-        if not files.exists(f"{url}.json"):
+
+    def read(at: Callable[[str], str]) -> tuple[dict[bytes, int], dict[str, Any]]:
+        if special is not None and pattern is not None:
+            return read_tiktoken(at(url)), {}
+        if not files.exists(at(f"{url}.json")):
             msg = (
                 f"{url} holds ranks only, without a {files.name_of(url)}.json next to it; give its special tokens "
                 'and pattern: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
             )
             raise PlanError(msg)
-        config = files.read_json(f"{url}.json")
-    ranks, regex = read_tiktoken(url), regex_of(str(config["pat_str"]) if pattern is None else pattern)
+        return read_tiktoken(at(url)), files.read_json(at(f"{url}.json"))
+
+    ranks, config = together.read(url.rpartition("/")[0] or ".", read)
+    regex = regex_of(str(config["pat_str"]) if pattern is None else pattern)
     return ranks, merges_of(ranks, url), config["special_tokens"] if special is None else special, regex
 
 

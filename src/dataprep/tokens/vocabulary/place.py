@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.documents import check_file_apart
 from dataprep.core.output import owned
 from dataprep.core.run.plan import check_apart
 from dataprep.errors import CorruptShard, StaleOutput
-from dataprep.store import files, receipts
+from dataprep.store import files, lease, receipts, together
 
 from . import formats
 
+T = TypeVar("T")
 TOKENIZER, CONFIG, RECEIPT = "tokenizer.json", "tokenizer_config.json", "receipt.json"
 
 
@@ -53,17 +55,6 @@ def check_out(out: str, docs: Dataset | None = None) -> None:
         owned.check_file(out, "a vocabulary that dataprep wrote, as it has no .json")
 
 
-def write_folder(folder: str, written: Mapping[str, bytes]) -> str:
-    """Write the files `written` of a tokenizer, {name: content}; return the URL of tokenizer.json, the last of them.
-
-    Raises StaleOutput if the folder has another tokenizer that dataprep did not write there.
-    """
-    check_place(folder, written)
-    for name, content in written.items():
-        files.write_bytes(files.join(folder, name), content)
-    return files.join(folder, TOKENIZER)
-
-
 def save_file(url: str, data: bytes) -> str:
     """Write the content of a vocabulary to the file NAME.json, unless it has something else; return its URL."""
     check_out(url)
@@ -72,19 +63,47 @@ def save_file(url: str, data: bytes) -> str:
 
 
 def save_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str:
-    """Do as `write_folder`, and write a receipt (record of the bytes), which does not state tokenizer_config.json.
+    """Do as `replace_folder`, under the lease of the folder, which may be any."""
+    with lease.held(folder, anywhere=True):
+        return replace_folder(folder, written, known_as)
 
-    known_as: the tokenizer's hash. Raises StaleOutput also if another program wrote the file receipt.json there.
+
+def replace_folder(folder: str, written: Mapping[str, bytes], known_as: str) -> str:
+    """Write the files `written` of a tokenizer, {name: content}, together; return the URL of tokenizer.json.
+
+    A receipt (record of the bytes) does not state tokenizer_config.json. known_as: its key, such as the tokenizer's
+    hash. Raises StaleOutput if the folder has another tokenizer, or a receipt.json, that dataprep did not write there.
     """
+    together.recover(folder, [*written, RECEIPT])
     at = files.join(folder, RECEIPT)
     owned.check_file(at, "a receipt of dataprep", '{"files"')
     check_place(folder, written)
-    if files.exists(at) and receipts.valid(at, known_as) is None:
+    if not files.is_local(folder):
         files.remove(at)  # first: what it states of another tokenizer is written over
-    url = write_folder(folder, written)
-    stated = [files.join(folder, name) for name in written if name != CONFIG]
-    receipts.once(at, known_as, lambda: {"files": stated})
-    return url
+
+    def write(new: str) -> list[str]:
+        urls = {name: files.join(new, name) for name in written}
+        for name, content in written.items():
+            files.write_bytes(urls[name], content)
+        stated = [url for name, url in urls.items() if name != CONFIG]
+        receipts.write(files.join(new, RECEIPT), known_as, {"files": stated})
+        return [*written, RECEIPT]
+
+    together.replace(folder, [*written, RECEIPT], write)
+    return files.join(folder, TOKENIZER)
+
+
+def opened(url: str, read: Callable[[str], T]) -> T:
+    """Return `read(url)` of a file of a tokenizer, at the place where it is while it is replaced.
+
+    Raises CorruptShard if the file is not as its receipt states.
+    """
+
+    def checked(at: Callable[[str], str]) -> T:
+        check_whole(at(url))
+        return read(at(url))
+
+    return together.read(url.rpartition("/")[0] or ".", checked)
 
 
 def check_whole(url: str) -> None:

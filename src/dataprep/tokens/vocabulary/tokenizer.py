@@ -28,7 +28,7 @@ from dataprep.store import files
 from . import formats
 from .engines import check_agreement, encode_by_tiktoken, engine_of
 from .patterns import PATTERNS
-from .place import CONFIG, TOKENIZER, check_out, check_whole, save_file, save_folder
+from .place import CONFIG, TOKENIZER, check_out, opened, save_file, save_folder
 from .special import EOT, special_names
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ class Tokenizer:
         if url.endswith(".tiktoken"):
             return cls.from_tiktoken(url)
         url = files.join(url, "tokenizer.json") if files.is_dir(url) else url
-        check_whole(url)
-        return FILES[".model" if url.endswith(".model") else ".json"](url)
+        return opened(url, FILES[".model" if url.endswith(".model") else ".json"])
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the vocabulary and return its URL.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dataprep.core.run.plan import check_apart
 from dataprep.errors import PlanError, require
-from dataprep.store import files, lease, receipts
+from dataprep.store import files, lease, receipts, together
 from dataprep.store.key import key
 from dataprep.tokens.sample import Sample
 from dataprep.tokens.shard_format import token_dtype
@@ -22,7 +22,7 @@ from dataprep.tokens.split import HOLD_OUT, SEED, Split
 from .engines import check_pattern
 from .merges import learn_from_sample
 from .patterns import regex_of
-from .place import CONFIG, TOKENIZER, check_place
+from .place import CONFIG, RECEIPT, TOKENIZER, check_place, replace_folder
 from .special import special_names
 from .tokenizer import Tokenizer
 
@@ -67,7 +67,8 @@ def train_bpe(
             hash(seed, id); raised until it has `min_bytes`.
         seed: seed of the sample.
         run: a Runner; the default is `dp.Serial()`.
-        out: a folder for `tokenizer.json`; if an equal call wrote it before, it is opened, not trained again.
+        out: a folder for `tokenizer.json`; if an equal call wrote it before, it is opened, not trained again. Another
+            vocabulary there is replaced when this one is complete.
         weights: {"chat": 3, "web": 1}: the sample's bytes have these proportions by source, whatever the corpus
             has. No text is repeated; PlanError is raised if a source is too small.
         val: share of the documents to hold out; `encode` may hold out this share or a smaller one.
@@ -119,9 +120,10 @@ def train_bpe(
         folder = os.fspath(out)
         check_apart(docs, folder)
         with lease.held(folder):
-            if receipts.valid(files.join(folder, "receipt.json"), recipe) is None:
+            together.recover(folder, [CONFIG, TOKENIZER, RECEIPT])
+            if receipts.valid(files.join(folder, RECEIPT), recipe) is None:
                 check_place(folder, {CONFIG: None, TOKENIZER: None})
-            receipts.once(files.join(folder, "receipt.json"), recipe, lambda: {"files": [train().save(folder)]})
+                replace_folder(folder, train().written, recipe)
             files.sweep(folder)
         tok = Tokenizer.load(folder)
     tok.trained_on = asdict(split)

@@ -1,0 +1,45 @@
+"""Write several files of a folder so that they replace those before together (`beside`), on object stores in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+from . import beside, files
+
+T = TypeVar("T")
+
+
+def replace(folder: str, known: Collection[str], write: Callable[[str], Sequence[str]]) -> None:
+    """Replace files of a folder by those that `write(url)` writes into the folder `url`, and whose names it returns.
+
+    known: all names that it may return; the other files of these names are deleted.
+    """
+    if not files.is_local(folder):
+        for name in set(known) - set(write(folder)):
+            files.remove(files.join(folder, name))
+        return
+    recover(folder, known)
+    home = files.path_of(folder)
+    try:
+        beside.commit(home, write(beside.home(home)), known)
+    except BaseException:
+        beside.discard(home, known)
+        raise
+
+
+def recover(folder: str, known: Collection[str]) -> None:
+    """Finish a replacement of the files `known` of a folder that was killed, or delete what is no complete result."""
+    if files.is_local(folder):
+        beside.recover(files.path_of(folder))
+        beside.discard(files.path_of(folder), known)
+
+
+def read(folder: str, read: Callable[[Callable[[str], str]], T]) -> T:
+    """Return `read(at)`, which reads files of a folder that may be replaced meanwhile.
+
+    at: function that returns the place of such a file, from its URL.
+    """
+    if not files.is_local(folder):
+        return read(str)
+    return beside.steady(files.path_of(folder), lambda: read(lambda url: beside.at(files.path_of(url))))
