@@ -295,20 +295,25 @@ def home_of(url: str) -> Folder | None:
 
 
 def at_hand(url: str) -> str:
-    """Return where a file is that a manifest named when it was opened: at `url`, or among the replaced files.
+    """Return where a shard or table is that a manifest named when it was opened: at `url`, or among the replaced files.
 
     Raises Replaced if a later run removed it.
     """
-    home = home_of(url)
-    if home is None or files.exists(url):
+    place = re.fullmatch(rf"(.*)/({DATA}|{DROPS}|{CUTS})/[^/]+", url)
+    if place is None or files.exists(url):
         return url
+    home = Folder(place[1])
     name = url[len(home.url) + 1 :]
     if files.exists(home.path(REPLACED, name)):
         return home.path(REPLACED, name)
     if home.manifest is not None and name not in home.named:
-        msg = f"the result in {home.url} was replaced since it was opened; open it again"
-        raise Replaced(msg)
+        raise replaced(home.url)
     return url
+
+
+def replaced(url: str) -> Replaced:
+    """Return the error that another result took the place of the one in the folder `url` that was opened."""
+    return Replaced(f"the result in {url} was replaced since it was opened; open it again")
 
 
 def run_steps(url: str) -> list[str] | None:
@@ -324,16 +329,21 @@ def run_steps(url: str) -> list[str] | None:
     return steps
 
 
+def inside(url: str) -> list[str]:
+    """Return the URLs of the files and folders in a folder, without the next result of it and the one before."""
+    return [files.join(url, name) for name in files.listdir(url) if name not in (UNFINISHED, REPLACED)]
+
+
 def children(url: str) -> list[Folder]:
     """Return the complete output folders directly inside `url`, in the order of the run's steps.
 
     If there is no run.json, which lists the steps, the order is: Datasets, the largest first; then token shards.
     """
-    names = files.listdir(url)
     steps = run_steps(url)
     if steps is not None:
+        names = files.listdir(url)
         return [Folder(files.join(url, name)) for name in steps if name in names]
-    found = [folder for folder in (Folder(files.join(url, name)) for name in names) if folder.kind is not None]
+    found = [folder for folder in map(Folder, inside(url)) if folder.kind is not None]
     docs = [folder for folder in found if folder.is_dataset]
     sizes = {folder: folder.manifest for folder in docs}
     docs.sort(key=lambda folder: (0, 0) if (m := sizes[folder]) is None else (-m.docs, -m.bytes))
@@ -377,5 +387,4 @@ def _instead(url: str) -> str:
 
 def token_folders(url: str) -> list[Folder]:
     """Return the folders of token shards (tokenized text) among `url` and the folders directly inside it."""
-    found = (Folder(at) for at in (url, *(files.join(url, name) for name in files.listdir(url))))
-    return [folder for folder in found if folder.kind == TOKENS]
+    return [folder for folder in map(Folder, (url, *inside(url))) if folder.kind == TOKENS]
