@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,12 +13,13 @@ import pytest
 import dataprep as dp
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stage import Stage
-from dataprep.core.output import owned
+from dataprep.core.output import commit, owned
 from dataprep.core.output.layout import Folder
 from dataprep.errors import CorruptShard, FunctionFailed, PlanError, Replaced, StaleOutput
 from dataprep.forget.forget import forget
 from dataprep.read import parts
 from dataprep.store import files, lease
+from dataprep.tokens.shards.verify import STOPPED
 from laws import dataset_of, same_result
 
 TEXTS = [f"document {n % 17} of a corpus with words {n % 17 * 7}" for n in range(40)]
@@ -91,11 +91,38 @@ def test_who_opened_the_old_result_reads_on_until_the_next_run(docs, tmp_path):
     texts = texts_of(old)
     new = run(docs, out, NEW, replace=True)
     assert texts_of(old) == texts != texts_of(new)
+    for asked in (old.drops, old.cuts, old.unread, old.dropped, old.cut_texts):
+        with pytest.raises(Replaced, match="was replaced since it was opened; open it again"):
+            asked()
     run(docs, out, NEW)
     assert not (out / "_replaced").exists()
     with pytest.raises(Replaced, match="was replaced since it was opened; open it again"):
         texts_of(old)
     assert texts_of(open_dataset(str(out))) == texts_of(new)
+
+
+@pytest.mark.parametrize("name", ["_swap_in", "_settle"])
+def test_what_a_stopped_commit_left_is_no_result(docs, tmp_path, monkeypatch, name):
+    """Only the folder is one; of files beside the result, `verify` says that a run was stopped."""
+    out = tmp_path / "out"
+    dp.encode(run(docs, out / "clean", OLD), dp.Tokenizer.of_bytes(), out / "shards")
+
+    def stop(*_):
+        raise Stop
+
+    monkeypatch.setattr(commit, name, stop)
+    for write in (
+        lambda: run(docs, out / "clean", NEW[:1], replace=True),
+        lambda: dp.encode(docs, dp.Tokenizer.of_bytes(), out / "shards", val=0.5, replace=True),
+    ):
+        with pytest.raises(Stop):
+            write()
+    for made in ("clean", "shards"):
+        assert (out / made / "_unfinished" / "recipe.json").exists()
+        found = dp.verify(str(out / made))
+        assert [url for url in found if "/steps/" not in url] == [str(out / made)]
+        problems = found[str(out / made)]
+        assert {one.do for one in problems} == ({STOPPED} if name == "_settle" else set())
 
 
 class Stop(BaseException):
@@ -196,7 +223,7 @@ import sys, json, time
 import dataprep as dp
 from dataprep.errors import CorruptShard, ReadError
 from dataprep.core.model.dataset import open_dataset
-out, ends, counts = sys.argv[1], time.monotonic() + 60, {}
+out, ends, counts = sys.argv[1], time.monotonic() + 300, {}
 sum(1 for _ in open_dataset(out))  # the first time takes longer
 print("ready", flush=True)
 while time.monotonic() < ends:
@@ -207,11 +234,12 @@ while time.monotonic() < ends:
     except Exception as e:
         key = f"{type(e).__name__}: {e}"
     counts[key] = counts.get(key, 0) + 1
+    print("read", flush=True)
     import os
     if os.path.exists(out + ".stop"):
         break
 print(json.dumps(counts))
-"""
+"""  # a line for each time that it opened the folder
 
 
 def test_a_reader_in_another_process_never_sees_half_a_result(docs, tmp_path):
@@ -221,13 +249,12 @@ def test_a_reader_in_another_process_never_sees_half_a_result(docs, tmp_path):
     command = [sys.executable, "-c", READER, str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
         try:
-            assert reader.stdout.readline() == "ready\n"
             for n in range(6):
+                assert reader.stdout.readline() == "read\n"
                 run(docs, out, (OLD, NEW)[(n + 1) % 2], replace=True)
-                time.sleep(0.05)
         finally:
             (tmp_path / "out.stop").touch()
-            counts = json.loads(reader.communicate()[0])
+            counts = json.loads(reader.communicate()[0].splitlines()[-1])
     replaced = {key for key in counts if key.startswith("Replaced: ")}
     assert set(counts) - replaced == {"whole"}
     assert counts["whole"] > 3

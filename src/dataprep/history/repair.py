@@ -23,9 +23,9 @@ from dataprep.errors import PlanError
 from dataprep.search.index import is_index
 from dataprep.store import files, lease, receipts
 from dataprep.store.atomic import JOURNAL
-from dataprep.tokens.shards.verify import Problem
+from dataprep.tokens.shards.verify import STOPPED, Problem
 
-from .verify import JSON_STATE, UNNAMED, origin_url, verify
+from .verify import JSON_STATE, origin_url, verify
 from .verify_models import kind_of
 
 STATE = {*JSON_STATE, JOURNAL}
@@ -73,7 +73,7 @@ def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
     """
     damaged = {Folder(home): problems for home, problems in found.items() if problems and not kind_of(home)}
     results = {
-        folder: [p for p in problems if p.file not in STATE and p.do != UNNAMED] for folder, problems in damaged.items()
+        folder: [p for p in problems if p.file not in STATE and p.do != STOPPED] for folder, problems in damaged.items()
     }
     results = {folder: some for folder, some in results.items() if some and (folder.kind or is_index(folder.url))}
     hiding = {folder for folder in results if _hides_input(folder)}

@@ -17,6 +17,7 @@ from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats
 from dataprep.core.model.tables import Drop, Unread
 from dataprep.core.model.unread import rows_of
+from dataprep.core.output.layout import inside
 from dataprep.core.output.run_folder import datasets, token_folders
 from dataprep.core.output.state import Manifest
 from dataprep.errors import DataprepError
@@ -197,7 +198,7 @@ def _languages(docs: Dataset) -> Counter[str]:
 
 def _urls(folder: str, name: str) -> Iterator[str]:
     """Yield the URLs of the files of a name, in the folder and in those directly inside it."""
-    for place in (folder, *(files.join(folder, inside) for inside in files.listdir(folder))):
+    for place in (folder, *inside(folder)):
         url = files.join(place, name)
         if files.exists(url):
             yield url

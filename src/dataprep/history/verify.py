@@ -14,7 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.core.output import owned
-from dataprep.core.output.layout import CUTS, DATA, DROPS, INPUT, MANIFEST, ORIGIN, RECEIPTS, RECIPE, RUN, STEPS, Folder
+from dataprep.core.output.layout import (
+    CUTS,
+    DATA,
+    DROPS,
+    INPUT,
+    MANIFEST,
+    ORIGIN,
+    RECEIPTS,
+    RECIPE,
+    RUN,
+    STEPS,
+    Folder,
+    inside,
+)  # fmt: skip
 from dataprep.core.output.layout import INDEX as OWN
 from dataprep.core.output.run_folder import token_folders, walk
 from dataprep.core.output.state import DATASET, TOKENS, File, Manifest
@@ -27,7 +40,7 @@ from dataprep.store import files, hashes, receipts
 from dataprep.store.atomic import JOURNAL, is_journal, journaled, n_damaged
 from dataprep.tokens.mix.mix import LOCK
 from dataprep.tokens.shards.shard import Shards
-from dataprep.tokens.shards.verify import Problem, verify_shards
+from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
 
 from .verify_models import damaged_model, kind_of
 
@@ -36,7 +49,6 @@ AGAIN = (
     "run it again"
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"
-UNNAMED = "a run was stopped while it replaced the result: run the same pipeline again, which ends that"
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
 INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, makes it again"
 
@@ -62,8 +74,8 @@ def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
 
 def _sets(url: str) -> list[str]:
     """Return the folder of a run, and those of its steps that hold several results, as that of a persona does."""
-    inside = (files.join(url, name) for name in files.listdir(url) if files.is_local(url))
-    with_journal = [at for at in inside if is_journal(files.join(files.path_of(at), JOURNAL))]
+    places = inside(url) if files.is_local(url) else []
+    with_journal = [at for at in places if is_journal(files.join(files.path_of(at), JOURNAL))]
     return [url, *(at for at in with_journal if Folder(at).kind is None and not kind_of(at) and not is_index(at))]
 
 
@@ -88,10 +100,9 @@ def _sealed(url: str) -> list[Folder]:
     try:
         datasets = [folder for folder in walk(url) if folder.kind == DATASET]
     except DataprepError:  # a manifest or run.json that cannot be read, which is reported as a problem of its folder
-        places = (*(files.join(url, name) for name in files.listdir(url)), url)
-        some = [folder for folder in map(Folder, places) if folder.kind == DATASET]
+        some = [folder for folder in map(Folder, (*inside(url), url)) if folder.kind == DATASET]
         datasets = [one for home in some for one in (*(step.input for step in home.steps), home) if one.is_dataset]
-    homes = [url, *(files.join(url, name) for name in files.listdir(url)), *(one.path(OWN) for one in datasets)]
+    homes = [url, *inside(url), *(one.path(OWN) for one in datasets)]
     models = [Folder(at) for at in dict.fromkeys(homes) if kind_of(at)]
     return [*datasets, *token_folders(url), *(Folder(at) for at in dict.fromkeys(homes) if is_index(at)), *models]
 
@@ -193,7 +204,7 @@ def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
     there = {f"{kind}/{name}" for kind in (DATA, DROPS, CUTS) for name in files.listdir(folder.path(kind))}
     others = owned.ours(folder.url, sorted(there - set(manifest.names())))
     names = sorted(owned.relative(url, folder.url) for url in others)
-    return [Problem(name, "is not of the result: the manifest does not name it", UNNAMED) for name in names]
+    return [Problem(name, "is not of the result: the manifest does not name it", STOPPED) for name in names]
 
 
 def origin_url(folder: Folder) -> str:

@@ -252,7 +252,15 @@ class Dataset(Documents):
         """The folder of this Dataset. Raises PlanError if it is not sealed, or has stages that were not run."""
         known = "only a sealed Dataset knows what was removed; run a Pipeline first, and take what it returns"
         require(self._is_counted, known)
-        return Folder(str(self.url))
+        return self._unchanged
+
+    @property
+    def _unchanged(self) -> Folder:
+        """The folder of this Dataset, if it is sealed. Raises Replaced if another result took the place of this one."""
+        home = Folder(str(self.url))
+        if (now := home.manifest) is None or not now.is_same(self.manifest) or now.generation != self.sealed.generation:
+            raise folder.replaced(home.url)
+        return home
 
     def unread(self) -> pa.Table:
         """Return a table of the files that were not read, with the columns file, reason, offset (bytes), detail.
@@ -261,13 +269,15 @@ class Dataset(Documents):
         made.
         """
         if self.manifest is not None:
-            return shown_in_notebooks(read_unread(str(self.url)))
+            return shown_in_notebooks(read_unread(self._unchanged.url))
         empty = (piece.unread for part in self.parts for piece in part.slices if piece.unread is not None)
         return shown_in_notebooks(unread_table((*self.left_out, *empty)))
 
     def _tables(self, kind: str) -> pa.Table:
-        home, schema = Folder(str(self.url)), SCHEMAS[kind]
-        found = [read_rows(url, schema) for one in (*home.saved, home) for url in one.tables(kind)]
+        homes, schema = [self._unchanged] if self.manifest is not None else [], SCHEMAS[kind]
+        found = [
+            read_rows(at_hand(url), schema) for home in homes for one in (*home.saved, home) for url in one.tables(kind)
+        ]
         return shown_in_notebooks(pa.concat_tables([schema.empty_table(), *found]))
 
     def __repr__(self) -> str:

@@ -295,17 +295,27 @@ def home_of(url: str) -> Folder | None:
 
 
 def at_hand(url: str) -> str:
-    """Return where a file is that a manifest named when it was opened: at `url`, or among the replaced files.
+    """Return where a shard or table is that a manifest named when it was opened: at `url`, or among the replaced files.
 
     Raises Replaced if a later run removed it.
     """
-    home = home_of(url)
-    if home is None or files.exists(url):
+    place = re.fullmatch(rf"(.*)/({DATA}|{DROPS}|{CUTS})/[^/]+", url)
+    if place is None or files.exists(url):
         return url
+    home = Folder(place[1])
     name = url[len(home.url) + 1 :]
     if files.exists(home.path(REPLACED, name)):
         return home.path(REPLACED, name)
     if home.manifest is not None and name not in home.named:
-        msg = f"the result in {home.url} was replaced since it was opened; open it again"
-        raise Replaced(msg)
+        raise replaced(home.url)
     return url
+
+
+def replaced(url: str) -> Replaced:
+    """Return the error that another result took the place of the one in the folder `url` that was opened."""
+    return Replaced(f"the result in {url} was replaced since it was opened; open it again")
+
+
+def inside(url: str) -> list[str]:
+    """Return the URLs of the files and folders in a folder, without the next result of it and the one before."""
+    return [files.join(url, name) for name in files.listdir(url) if name not in (UNFINISHED, REPLACED)]

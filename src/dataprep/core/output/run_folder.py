@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataprep.errors import PlanError
 from dataprep.store import files
 
-from .layout import RUN, STEPS, Folder
+from .layout import RUN, STEPS, Folder, inside
 from .state import DATASET, TOKENS, RunSteps
 
 
@@ -22,11 +22,11 @@ def children(url: str) -> list[Folder]:
 
     If there is no run.json, which lists the steps, the order is: Datasets, the largest first; then token shards.
     """
-    names = files.listdir(url)
     steps = run_steps(url)
     if steps is not None:
+        names = files.listdir(url)
         return [Folder(files.join(url, name)) for name in steps if name in names]
-    found = [folder for folder in (Folder(files.join(url, name)) for name in names) if folder.kind is not None]
+    found = [folder for folder in map(Folder, inside(url)) if folder.kind is not None]
     docs = [folder for folder in found if folder.is_dataset]
     sizes = {folder: folder.manifest for folder in docs}
     docs.sort(key=lambda folder: (0, 0) if (m := sizes[folder]) is None else (-m.docs, -m.bytes))
@@ -70,5 +70,4 @@ def _instead(url: str) -> str:
 
 def token_folders(url: str) -> list[Folder]:
     """Return the folders of token shards (tokenized text) among `url` and the folders directly inside it."""
-    found = (Folder(at) for at in (url, *(files.join(url, name) for name in files.listdir(url))))
-    return [folder for folder in found if folder.kind == TOKENS]
+    return [folder for folder in map(Folder, (url, *inside(url))) if folder.kind == TOKENS]

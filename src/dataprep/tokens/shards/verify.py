@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import TokenShard
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import DataprepError
@@ -26,6 +27,7 @@ from .shard import Shards, sizes_of
 if TYPE_CHECKING:
     from dataprep.core.run.runner import Runner
 
+STOPPED = "a run was stopped while it replaced the result: run the same pipeline again, which ends that"
 BLOCK_BYTES = 8 << 20  # read at a time
 
 
@@ -250,7 +252,8 @@ def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Pro
 def _strays(shards: Shards) -> Iterator[Problem]:
     """Yield shard files that the manifest does not name, of an older recipe or with forgotten documents."""
     known = {s.name for s in shards.shards}
+    begun = files.exists(Folder(str(shards.path)).unfinished.url)
     for name in files.listdir(str(shards.path)):
         found = SHARD_FILE.fullmatch(name)
         if found and found["name"] not in known:
-            yield Problem(name, "is not in the manifest", "remove it")
+            yield Problem(name, "is not in the manifest", STOPPED if begun else "remove it")
