@@ -226,12 +226,12 @@ def everything(home: Path, out: str) -> dict[str, str]:
     return {name: repr(read(clean)).replace(str(home / out), "RUN") for name, read in READERS.items()}
 
 
-def with_tables(home: Path, out: str, change) -> list[Path]:
-    """Write every table of a run again, as `change(name of the table, rows)` has it, and restate the receipts."""
+def with_tables(home: Path, out: str, change, name: str = "clean") -> list[Path]:
+    """Write every table of a result again, as `change(name of the table, rows)` has it, and restate the receipts."""
     from dataprep.store import files, receipts
 
     changed = []
-    clean = home / out / "clean"
+    clean = home / out / name
     for url in sorted(clean.rglob("*.parquet")):
         kind = url.parent.name if url.parent.name in {"drops", "cuts", "data"} else url.stem
         if kind == "data":

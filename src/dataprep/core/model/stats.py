@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from rich.console import Group
@@ -193,7 +193,7 @@ class StageStats:
             private=set(record["private"]),
             moved=set(record["moved"]),
             histograms={n: Counter({int(k): v for k, v in h.items()}) for n, h in record["histograms"].items()},
-            examples={why: [Example(**_with_ids(e, int)) for e in es] for why, es in record["examples"].items()},
+            examples={why: [_example(e) for e in es] for why, es in record["examples"].items()},
         )
 
 
@@ -202,12 +202,17 @@ def _dump(sources: Sources) -> dict[str, dict[str, int]]:
 
 
 def _load(sources: dict[str, dict[str, int]]) -> Sources:
-    return {name: Amount(**amount) for name, amount in sources.items()}
+    return {name: Amount(amount["docs"], amount["bytes"]) for name, amount in sources.items()}
+
+
+def _example(record: dict[str, Any]) -> Example:
+    known = {one.name: record[one.name] for one in fields(Example) if one.name in record}
+    return Example(**_with_ids(known, int))
 
 
 def _with_ids(example: dict[str, Any], kind: type) -> dict[str, Any]:
     """Return the fields of an example with its integers converted to `kind`, int or str."""
-    return example | {name: kind(example[name]) for name in ("rank", "id", "kept") if example[name] is not None}
+    return example | {name: kind(example[name]) for name in ("rank", "id", "kept") if example.get(name) is not None}
 
 
 def _add_sources(into: Sources, other: Sources) -> None:

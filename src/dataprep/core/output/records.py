@@ -88,7 +88,7 @@ def _is_needed(one: Any) -> bool:
     return one.default is MISSING and one.default_factory is MISSING
 
 
-_TYPES: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "list": list, "dict": dict, "Mapping": dict}
+_TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool, "list": list, "dict": dict, "Mapping": dict}
 
 
 def _read(value: Any, one: Any, url: str) -> Any:
