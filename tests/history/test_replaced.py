@@ -11,6 +11,7 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core.model import batch as B
+from dataprep.core.output.forget_list import digest
 from dataprep.core.output.layout import Folder
 from dataprep.core.run import seal
 from dataprep.errors import Replaced
@@ -149,5 +150,5 @@ def test_a_full_shard_loses_only_what_is_forgotten(tmp_path, monkeypatch) -> Non
     docs = dp.Pipeline().run(laws.dataset_of(tmp_path, texts, parts=1), str(tmp_path / "out"))
     monkeypatch.setattr(seal.write_shard, "__defaults__", (40,))
     gone = np.array([1], np.uint64)
-    assert remove_documents(docs.url, gone, gone) == 1
+    assert remove_documents(Folder(docs.url), gone, digest(gone)) == 1
     assert dp.open_dataset(docs.url).to_arrow()["text"] == pa.chunked_array([[texts[0], *texts[2:]]], pa.large_string())

@@ -1,8 +1,4 @@
-"""Remove documents from a Dataset: only the shards that hold them are written again.
-
-They are written as the next generation of the result, which takes the place of the old one in one step; so a killed
-call is repeated by the same call, with the same bytes. What is not finished is made again by the next run.
-"""
+"""Remove documents from a Dataset: its shards, its tables, its statistics and its receipts."""
 
 from __future__ import annotations
 
@@ -26,43 +22,30 @@ from dataprep.core.model.part import Sealed
 from dataprep.core.model.reader import Slice
 from dataprep.core.model.stats import Amount, StageStats
 from dataprep.core.output import owned
-from dataprep.core.output.commit import Output, Wanted, Work
-from dataprep.core.output.forget_list import REASON, digest, write_list
-from dataprep.core.output.layout import (
-    ORIGIN,
-    PART_FILES,
-    RECEIPTS,
-    RECIPE,
-    REPLACED,
-    UNFINISHED,
-    Folder,
-    numbered,
-)  # fmt: skip
+from dataprep.core.output.commit import Work
+from dataprep.core.output.forget_list import REASON
+from dataprep.core.output.layout import PART_FILES, RECEIPTS, UNFINISHED, Folder, numbered
 from dataprep.core.output.records import Id
 from dataprep.core.output.state import File, Manifest, Receipt, Shard, WrittenShard
 from dataprep.core.run.seal import Flow, write_shard
 from dataprep.store import files, receipts
 
+from .rewrite import rewritten
+
 Removed = dict[str, Amount]  # by source
 
 
-def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = False) -> int:
+def remove_documents(folder: Folder, ids: Ids, forgotten: str | None, *, is_step: bool = False) -> int:
     """Remove documents from a sealed (finished) Dataset, and return how many were in it.
 
-    url: the Dataset's folder. ids: the documents' ids, ascending. forget_list: all ids on the folder's list, whose hash
-    the manifest states. is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
+    ids: the documents' ids, ascending. forgotten: hash of all ids on the folder's list, which the manifest states.
+    is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
     """
-    folder = Folder(url)
-    recipe = replace(folder.sealed.recipe, forgotten=digest(forget_list))
-    wanted = Wanted(recipe=recipe, steps=frozenset(step.name for step in folder.steps))
-    n = 0
-    with Output(url, open_dataset, nested=True).begin(wanted) as work:
-        if work.result is None:
-            n = _commit_without(work, ids, is_step=is_step)
-    begun = folder.unfinished.recipe
-    if begun is not None and begun.forgotten != recipe.forgotten:
-        owned.remove(url, [UNFINISHED])
-    return n
+
+    def write(work: Work[Dataset]) -> int:
+        return _commit_without(work, ids, is_step=is_step)
+
+    return rewritten(folder, folder.sealed.recipe, forgotten, open_dataset, write)
 
 
 def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
@@ -77,8 +60,9 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
         for table in dict.fromkeys(shard.drops for shard in old.shards if shard.name in hits):
             gone = B.union(hits[one.name] for one in old.shards if one.drops == table and one.name in hits)
             _add_drops(folder, table, work.files.url(numbered(table, generation)), gone)
-            mine = {shard.drops: numbered(table, generation) for shard in shards if shard.drops == table}
-            shards = [replace(shard, drops=mine.get(shard.drops, shard.drops)) for shard in shards]
+            shards = [
+                replace(shard, drops=numbered(table, generation)) if shard.drops == table else shard for shard in shards
+            ]
     stats = _without_examples(old.stats, ids)
     new = replace(
         old, forgotten=work.recipe.forgotten, generation=generation, shards=tuple(shards),
@@ -89,19 +73,6 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
     _restate(work, old, new, ids)
     work.commit(new)
     return sum(map(len, hits.values()))
-
-
-def remove_parts(url: str, forget_list: Ids) -> None:
-    """Remove the files of an unfinished Dataset's parts; the next run makes the parts without the forgotten documents.
-
-    forget_list: all ids on the folder's list, whose hash is written to the recipe.
-    """
-    begun = [name for name in files.listdir(Folder(url).unfinished.url) if name not in (RECIPE, ORIGIN)]
-    owned.remove(url, [REPLACED, *PART_FILES, *(files.join(UNFINISHED, name) for name in begun)])
-    for home in (Folder(url), Folder(url).unfinished):
-        recipe = home.recipe
-        if recipe is not None:
-            files.write_state(home.path(RECIPE), replace(recipe, forgotten=digest(forget_list)).record())
 
 
 def _hits(folder: Folder, shard: Shard, ids: Ids) -> Ids:
@@ -214,7 +185,10 @@ def _restate(work: Work[Dataset], old: Manifest, new: Manifest, ids: Ids) -> Non
 
 
 def _written(one: WrittenShard, now: Shard) -> WrittenShard:
-    return replace(one, name=now.name, docs=now.docs, bytes=now.bytes, content=now.content, last_id=now.last_id)
+    return WrittenShard(
+        name=now.name, docs=now.docs, bytes=now.bytes, content=now.content, columns=one.columns, last_id=now.last_id,
+        sealed=now.sealed, more=one.more,
+    )  # fmt: skip
 
 
 def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
@@ -223,11 +197,3 @@ def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
     name = names.get(was, was)
     url = work.files.url(name)
     return one if name == was else File(name=f"../{name}", size=files.size(url), hash=files.content_hash(url))
-
-
-def add_to_list(url: str, ids: Ids, before: Ids) -> Ids:
-    """Add `ids` to the forget list of the folder `url`, which has the ids `before`; return the new list."""
-    both = np.union1d(before, ids)
-    if len(both) > len(before):
-        write_list(url, both)
-    return both

@@ -54,7 +54,8 @@ class Seal:
 
     def _write(self, part: Part) -> dict[str, Any]:
         ledgers = self.ledgers(part)
-        shards = list(self._shards(part.batches(ledgers=ledgers), part))
+        before = receipts.found(self.places.receipt(part.number))
+        shards = [_as_before(shard, before) for shard in self._shards(part.batches(ledgers=ledgers), part)]
         tables = {DROPS: [ledger.drop_table() for ledger in ledgers]}
         if any(ledger.cuts for ledger in ledgers):
             tables[CUTS] = [ledger.cut_table() for ledger in ledgers]
@@ -81,6 +82,15 @@ class Seal:
             yield {"name": shard, **write_shard(flow, self.places.url(shard), self.codec, _schema(part), SHARD_BYTES)}
             if flow.next is None:
                 return
+
+
+def _as_before(shard: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the entry of a shard that is made again with the hash, on which keys depend, that it had at first.
+
+    before: the receipt of the lost part; None if there is none.
+    """
+    same = [one for one in before["shards"] if one["content"] == shard["content"]] if before is not None else []
+    return {**shard, "sealed": same[0]["sealed"]} if same and same[0].get("sealed") else shard
 
 
 def write_shard(
