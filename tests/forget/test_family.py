@@ -24,7 +24,7 @@ from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.forget.family import Family, Member, ids_everywhere
 from dataprep.forget.forget import _remove
-from dataprep.forget.plan import Plan, _gone
+from dataprep.forget.plan import Removal, _gone
 from dataprep.store import files
 
 SEALED, JSON = {"name": "Sealed"}, {"name": "JsonLines"}
@@ -293,5 +293,5 @@ def test_token_shards_without_forgotten_documents_are_not_opened(tmp_path) -> No
     mixed.sources["web"] = source
     everyone = Family(stated.written(tmp_path))
     everyone.members = [source, mixed]
-    plan = Plan(everyone, none, (), {}, {source.folder: none, mixed.folder: none})
+    plan = Removal(everyone, none, (), {}, {source.folder: none, mixed.folder: none})
     assert _remove(plan, mixed) == {"none": 0}

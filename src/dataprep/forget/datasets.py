@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from dataprep.core.output.forget_list import REASON
 from dataprep.core.output.layout import PART_FILES, RECEIPTS, UNFINISHED, Folder, numbered
 from dataprep.core.output.records import Id
 from dataprep.core.output.state import File, Manifest, Receipt, Shard, WrittenShard
-from dataprep.core.run.seal import Flow, write_shard
+from dataprep.core.run.seal import Flow, write_shard, write_table
 from dataprep.store import files, receipts
 
 from .rewrite import rewritten
@@ -41,10 +42,7 @@ def remove_documents(folder: Folder, ids: Ids, forgotten: str | None, *, is_step
     ids: the documents' ids, ascending. forgotten: hash of all ids on the folder's list, which the manifest states.
     is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
     """
-
-    def write(work: Work[Dataset]) -> int:
-        return _commit_without(work, ids, is_step=is_step)
-
+    write = partial(_commit_without, ids=ids, is_step=is_step)
     return rewritten(folder, folder.sealed.recipe, forgotten, open_dataset, write)
 
 
@@ -53,16 +51,15 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
     folder, generation = Folder(work.out), work.recipe.generation
     owned.remove(work.out, [files.join(UNFINISHED, name) for name in PART_FILES])  # of a run that was stopped
     old = folder.sealed
-    hits = {shard.name: found for shard in old.shards if len(found := _hits(folder, shard, ids))}
+    hits = {shard.name: found for shard in old.shards if len(found := ids_in_shard(folder, shard, ids))}
     removed: Removed = {}
     shards = [_rewritten(work, shard, ids, removed) if shard.name in hits else shard for shard in old.shards]
     if not is_step:
         for table in dict.fromkeys(shard.drops for shard in old.shards if shard.name in hits):
             gone = B.union(hits[one.name] for one in old.shards if one.drops == table and one.name in hits)
             _add_drops(folder, table, work.files.url(numbered(table, generation)), gone)
-            shards = [
-                replace(shard, drops=numbered(table, generation)) if shard.drops == table else shard for shard in shards
-            ]
+            new_name = numbered(table, generation)
+            shards = [replace(shard, drops=new_name) if shard.drops == table else shard for shard in shards]
     stats = _without_examples(old.stats, ids)
     new = replace(
         old, forgotten=work.recipe.forgotten, generation=generation, shards=tuple(shards),
@@ -75,10 +72,10 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
     return sum(map(len, hits.values()))
 
 
-def _hits(folder: Folder, shard: Shard, ids: Ids) -> Ids:
+def ids_in_shard(folder: Folder, shard: Shard, ids: Ids) -> Ids:
     """Return those of the ids that a shard holds."""
     if not len(ids) or shard.last_id is None or shard.last_id < int(ids[0]):
-        return np.zeros(0, np.uint64)
+        return B.NO_IDS
     return ids_in_file(folder.path(shard.name), ids)
 
 
@@ -87,9 +84,8 @@ def ids_in_file(url: str, ids: Ids) -> Ids:
 
     Raises CorruptShard if the file is damaged.
     """
-    with tables.checked(url), files.open_arrow(url) as f:
-        parquet = pq.ParquetFile(f)
-        found = []
+    found = []
+    with tables.opened(url, tables.ID) as parquet:
         for i, bounds in enumerate(tables.id_bounds(parquet.metadata)):
             first, stop = np.searchsorted(ids, np.array(bounds, np.uint64))
             if first < len(ids) and (first < stop or ids[first] == bounds[1]):
@@ -136,11 +132,7 @@ def _add_drops(folder: Folder, name: str, new: str, ids: Ids) -> None:
     table = tables.read_rows(folder.path(name), tables.DROPS)
     others = np.setdiff1d(ids, table.filter(pc.equal(table["stage"], FORGET))["id"].to_numpy())
     rows = tables.new_rows(tables.DROPS, id=others, stage=FORGET, reason=REASON)
-    both = pa.concat_tables([table, pa.Table.from_batches([rows])])
-    with files.atomic(new) as out:
-        pq.write_table(
-            both.sort_by("id"), out, compression="zstd", row_group_size=1 << 16, write_page_checksum=True
-        )
+    write_table(new, pa.concat_tables([table, pa.Table.from_batches([rows])]))
 
 
 def _without_examples(stats: list[dict[str, Any]], ids: Ids) -> list[dict[str, Any]]:
@@ -177,18 +169,16 @@ def _restate(work: Work[Dataset], old: Manifest, new: Manifest, ids: Ids) -> Non
     names = {was.name: shard.name for was, shard in pairs} | {was.drops: shard.drops for was, shard in pairs}
     for url in Folder(work.out).receipts():
         receipt = Receipt.of(receipts.read(url), url)
-        shards = tuple(_written(one, now[one.name]) if one.name in now else one for one in receipt.shards)
+        shards = tuple(_written(one, now.get(one.name)) for one in receipt.shards)
         made = tuple(_stored(work, one, names) for one in receipt.files)
         changed = replace(receipt, shards=shards, files=made, stats=_without_examples(receipt.stats, ids))
         if changed != receipt:
             files.write_state(work.unfinished.path(RECEIPTS, files.name_of(url)), changed.record())
 
 
-def _written(one: WrittenShard, now: Shard) -> WrittenShard:
-    return WrittenShard(
-        name=now.name, docs=now.docs, bytes=now.bytes, content=now.content, columns=one.columns, last_id=now.last_id,
-        sealed=now.sealed, more=one.more,
-    )  # fmt: skip
+def _written(one: WrittenShard, now: Shard | None) -> WrittenShard:
+    same = ("name", "docs", "bytes", "content", "last_id", "sealed")
+    return one if now is None else replace(one, **{name: getattr(now, name) for name in same})
 
 
 def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -175,20 +175,16 @@ def _folders(url: str) -> list[Folder]:
 
     Hidden files and links are left out.
     """
+    stating: list[str] = []
     if not files.is_local(url) or files.is_glob(url):
-        hidden = (at for at in files.hidden(url) if files.name_of(at) == UNFINISHED)
-        homes = {at.rpartition("/")[0] for at in files.expand(url) if files.name_of(at) in STATE}
-        homes |= {at.rpartition("/")[0] for at in hidden if Folder(at).recipe is not None}
+        stating = [at for at in files.expand(url) if files.name_of(at) in STATE]
+        stating += [at for at in files.hidden(url) if files.name_of(at) == UNFINISHED and Folder(at).recipe is not None]
     else:
-        homes = set(_local_homes(url))
-    return [Folder(home) for home in sorted(homes)]
-
-
-def _local_homes(url: str) -> Iterator[str]:
-    for home, inside, names in os.walk(files.path_of(url)):  # `expand` takes a minute for a million files
-        if not STATE.isdisjoint(names) or os.path.exists(os.path.join(home, UNFINISHED, RECIPE)):
-            yield home
-        inside[:] = [name for name in inside if not name.startswith((".", "_"))]
+        for home, inside, names in os.walk(files.path_of(url)):  # `expand` takes a minute for a million files
+            begun = [UNFINISHED] if os.path.exists(os.path.join(home, UNFINISHED, RECIPE)) else []
+            stating += [f"{home}/{name}" for name in (*STATE.intersection(names), *begun)]
+            inside[:] = [name for name in inside if not name.startswith((".", "_"))]
+    return [Folder(home) for home in sorted({at.rpartition("/")[0] for at in stating})]
 
 
 def _link_origin(member: Member, family: Family) -> None:

@@ -33,7 +33,7 @@ def refill_filters(member: Member, run: Runner | None = None) -> Iterator[str]:
         if not files.exists(url):
             continue
         try:
-            docs, stage = _input_of(member, steps, step), _bloom(member, step)
+            docs, stage = _input_of(member, steps, step), _bloom(**_stage(member, step))
         except (DataprepError, ValueError) as e:
             files.remove(url)
             done = f"was removed, since it cannot be filled again ({' '.join(str(e).split())})"
@@ -48,8 +48,7 @@ def refill_filters(member: Member, run: Runner | None = None) -> Iterator[str]:
         yield f"{url} {done}"
 
 
-def _bloom(member: Member, step: Folder) -> Bloom:
-    stage = _stage(member, step)
+def _bloom(**stage: Any) -> Bloom:
     if stage.get("class") != "Bloom":
         msg = f"it was made by {stage.get('class')}, which is not dataprep's Bloom"
         raise PlanError(msg)
@@ -73,7 +72,9 @@ def _input_of(member: Member, steps: list[Folder], step: Folder) -> Dataset:
     if not saved and (member.inputs or member.outside or not member.parents):
         return open_dataset(member.folder.url)
     first = saved[-1] if saved else 0
-    docs = open_dataset(steps[first].input.url) if saved else _sealed_input(member)
+    parents = sorted(member.parents, key=lambda one: one[1])
+    homes = [(steps[first].input, 0)] if saved else [(parent.folder, at) for parent, at in parents]
+    docs = Dataset(tuple(part.shifted(at) for home, at in homes for part in open_dataset(home.url).parts))
     for before in steps[first:last]:
         if files.exists(before.path(VERDICTS)):
             docs = docs.then(DropIds(verdicts=before.path(VERDICTS), key="", estimator=before.name))
@@ -81,9 +82,3 @@ def _input_of(member: Member, steps: list[Folder], step: Folder) -> Dataset:
             min_left = _stage(member, before).get("fields", {}).get("min_left", 1)
             docs = docs.then(CutSpans(spans=before.path(SPANS), key="", estimator=before.name, min_left=min_left))
     return docs
-
-
-def _sealed_input(member: Member) -> Dataset:
-    """Return the sealed Datasets that a Dataset was made of, with its file numbers."""
-    parents = sorted(member.parents, key=lambda one: one[1])
-    return Dataset(tuple(part.shifted(at) for one, at in parents for part in open_dataset(one.folder.url).parts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,7 @@ from .datasets import remove_documents
 from .family import Family, Member
 from .filters import refill_filters
 from .leftovers import remaining_files, remove_work_files
-from .plan import Plan
+from .plan import Removal
 from .rewrite import remove_unfinished
 from .tokens import remove_token_documents
 
@@ -91,14 +91,14 @@ def forget(
     family = Family(url)
     given = read_ids(ids) if isinstance(ids, str) else _parsed(ids or ())
     with lease.all_held([url, *(member.folder.url for member in family.members)]):
-        plan = Plan.of(family, given, of, with_copies=with_copies, missing_ok=missing_ok)
+        plan = Removal.of(family, given, of, with_copies=with_copies, missing_ok=missing_ok)
         removed, cleared = _apply(plan, run)
         files.sweep(url)  # half-written files of killed attempts may hold texts
         elsewhere = remaining_files(family, plan.lists)
     return Forgotten(given, removed, plan.unknown, plan.copies, tuple(cleared), tuple(elsewhere))
 
 
-def _apply(plan: Plan, run: Runner | None) -> tuple[dict[str, int], list[str]]:
+def _apply(plan: Removal, run: Runner | None) -> tuple[dict[str, int], list[str]]:
     """Write the forget lists, and then each folder again that has the documents.
 
     Returns the number of removed documents by folder, and a sentence for each work file that was removed or made again.
@@ -117,25 +117,23 @@ def _apply(plan: Plan, run: Runner | None) -> tuple[dict[str, int], list[str]]:
     return removed, cleared
 
 
-def _remove(plan: Plan, member: Member) -> dict[str, int]:
+def _remove(plan: Removal, member: Member) -> dict[str, int]:
     """Remove documents from a folder and its saved steps; return the number of documents by folder.
 
-    Folders without forgotten documents are not opened.
+    Folders without forgotten documents are not opened. Work on token shards is removed in any case, since a mixture
+    that is not finished does not state its sources.
     """
-    forgotten, removed = plan.forgotten(member), dict[str, int]()
-    if member.kind == TOKENS:
-        gone = plan.gone_by_source(member)
-        removed[member.folder.url] = 0
-        if not member.folder.is_sealed:
-            remove_unfinished(member.folder, forgotten)
-        elif any(map(len, gone.values())):
-            removed[member.folder.url] = remove_token_documents(member.folder, gone, forgotten)
-    for folder in member.datasets if len(plan.gone[member.folder]) else ():
-        if folder.is_sealed:
-            is_step, gone_here = folder != member.folder, plan.gone[folder]
-            removed[folder.url] = remove_documents(folder, gone_here, forgotten, is_step=is_step)
-        else:
+    gone, forgotten, is_tokens = plan.gone_by_source(member), plan.forgotten(member), member.kind == TOKENS
+    has_gone = any(map(len, gone.values()))
+    removed = {member.folder.url: 0} if is_tokens else {}
+    for folder in (*member.saved, member.folder):
+        if not folder.is_sealed and (has_gone or is_tokens):
             remove_unfinished(folder, forgotten)
+        elif has_gone and is_tokens:
+            removed[folder.url] = remove_token_documents(folder, gone, forgotten)
+        elif has_gone:
+            is_step = folder is not member.folder
+            removed[folder.url] = remove_documents(folder, plan.gone[folder], forgotten, is_step=is_step)
     return removed
 
 
@@ -147,24 +145,26 @@ def read_ids(path: str) -> Ids:
     if path.endswith(".parquet"):
         with files.open_arrow(path) as f:
             table = pq.read_table(f)
-        if "id" not in table.column_names:
-            msg = f"{path} has no column id; the columns are {', '.join(table.column_names)}; rename one to id"
-            raise PlanError(msg)
+        _check_column(path, table.column_names)
         return _parsed(table["id"].to_pylist())
     with files.open_read(path) as f:
         text = f.read().decode("utf-8-sig", "replace")
     if files.suffix(path) == ".csv":
-        table_of = csv.DictReader(io.StringIO(text))
-        if "id" not in (table_of.fieldnames or ()):
-            msg = f"{path} has no column id; the columns are {', '.join(table_of.fieldnames or ())}; rename one to id"
-            raise PlanError(msg)
-        rows = [str(row["id"]).strip() for row in table_of]
+        rows = csv.DictReader(io.StringIO(text))
+        _check_column(path, rows.fieldnames or ())
+        found = [str(row["id"]).strip() for row in rows]
     else:
-        rows = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")]
-    if not rows:
+        found = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    if not found:
         msg = f"{path} holds no ids; write one per line, as file:position (3:1745) or as an integer"
         raise PlanError(msg)
-    return _parsed(rows)
+    return _parsed(found)
+
+
+def _check_column(path: str, names: Sequence[str]) -> None:
+    if "id" not in names:
+        msg = f"{path} has no column id; the columns are {', '.join(names)}; rename one to id"
+        raise PlanError(msg)
 
 
 def _parsed(ids: Iterable[Any]) -> Ids:

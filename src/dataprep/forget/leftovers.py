@@ -27,7 +27,7 @@ def remove_work_files(family: Family, changed: Iterable[Member]) -> Iterator[str
     they are needed.
     """
     for member in changed:
-        for remove in (_signatures, _reports, _own_index):
+        for remove in (_signatures, _reports):
             yield from remove(member.folder)
     yield from _indexes(family, [member.folder for member in changed])
 
@@ -51,13 +51,9 @@ def _reports(folder: Folder) -> Iterator[str]:
             yield f"{report} (it quotes texts; `dataprep report` writes it again)"
 
 
-def _own_index(folder: Folder) -> Iterator[str]:
-    if owned.remove(folder.url, [INDEX]):
-        yield f"{folder.path(INDEX)} (an index of the texts)"
-
-
 def _indexes(family: Family, changed: list[Folder]) -> Iterator[str]:
     """Remove the search indexes of the Datasets `changed`, wherever they are in the run."""
+    yield from (f"{one.path(INDEX)} (an index of the texts)" for one in changed if owned.remove(one.url, [INDEX]))
     places, names = {files.real(one.url) for one in changed}, {one.name for one in changed}
     for index in family.indexes:
         homes = [home for row in (index.any_origin or Origin()).files if (home := home_of(row.url)) is not None]

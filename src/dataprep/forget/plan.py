@@ -14,12 +14,12 @@ from dataprep.core.output.state import DATASET
 from dataprep.errors import PlanError
 
 from .copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
-from .datasets import ids_in_file
+from .datasets import ids_in_file, ids_in_shard
 from .family import Family, Member, ids_everywhere
 
 
 @dataclass(frozen=True)
-class Plan:
+class Removal:
     """What `forget` will do.
 
     family: the folders. unknown: the given ids that occur in none of them. copies: documents that may have the same
@@ -34,7 +34,7 @@ class Plan:
     gone: Mapping[Folder, Ids]
 
     @classmethod
-    def of(cls, family: Family, given: Ids, of: str | None, *, with_copies: bool, missing_ok: bool) -> Plan:
+    def of(cls, family: Family, given: Ids, of: str | None, *, with_copies: bool, missing_ok: bool) -> Removal:
         """Return the plan to remove the documents `given` and those on the forget lists; see `forget`.
 
         Raises PlanError if an id occurs nowhere and `missing_ok` is False.
@@ -73,14 +73,12 @@ def _unknown(start: Mapping[Member, Ids]) -> Ids:
 
 def _known(member: Member, ids: Ids) -> Ids:
     """Return those of the ids that a folder has: as documents, as dropped, or as forgotten before."""
-    tokens = member.folder.token_manifest
-    places = [] if tokens is None else [member.folder.path(f"{shard.name}.docs.parquet") for shard in tokens.shards]
-    for folder in member.datasets:
-        shards = () if folder.manifest is None else folder.manifest.shards
-        some = [shard.name for shard in shards if shard.last_id is not None and shard.last_id >= int(ids[0])]
-        places += map(folder.path, some)
-    found = [ids_in_file(place, ids) for place in places]
-    return union([np.intersect1d(ids, member.listed), *found, dropped_ids(member.datasets, ids)])
+    found = [np.intersect1d(ids, member.listed), dropped_ids(member.datasets, ids)]
+    if (tokens := member.folder.token_manifest) is not None:
+        found += [ids_in_file(member.folder.path(f"{shard.name}.docs.parquet"), ids) for shard in tokens.shards]
+    for folder in (one for one in member.datasets if one.manifest is not None):
+        found += [ids_in_shard(folder, shard, ids) for shard in folder.sealed.shards]
+    return union(found)
 
 
 def _copies(lists: dict[Member, Ids]) -> tuple[tuple[Copy, ...], dict[Member, Ids]]:

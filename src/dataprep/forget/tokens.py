@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +32,8 @@ def remove_token_documents(folder: Folder, ids: Mapping[str | None, Ids], forgot
     ids: the ids to remove, by source of the mixture; the ids with the key None are removed from all sources. forgotten:
     hash of all ids that are left out of the folder.
     """
-
-    def write(work: Work[Shards]) -> int:
-        return _commit_without(work, ids)
-
     assert folder.result is not None, "the token shards are complete"
-    return rewritten(folder, folder.result, forgotten, Shards.open, write)
+    return rewritten(folder, folder.result, forgotten, Shards.open, partial(_commit_without, ids=ids))
 
 
 def _commit_without(work: Work[Shards], ids: Mapping[str | None, Ids]) -> int:

@@ -61,11 +61,7 @@ class Seal:
             tables[CUTS] = [ledger.cut_table() for ledger in ledgers]
         urls = {kind: self.places.url(self.places.table(kind, part.number)) for kind in tables}
         for kind, found in tables.items():
-            table = pa.concat_tables(found) if found else Ledger("").drop_table()
-            with files.atomic(urls[kind]) as f:  # rows of one document are in the order of stages
-                pq.write_table(
-                    table.sort_by("id"), f, compression="zstd", row_group_size=1 << 16, write_page_checksum=True
-                )
+            write_table(urls[kind], pa.concat_tables(found) if found else Ledger("").drop_table())
         unread = [row for ledger in ledgers for row in ledger.unread]
         unread = without_names(unread) if n_hidden(part.stages) else unread
         return {
@@ -82,6 +78,12 @@ class Seal:
             yield {"name": shard, **write_shard(flow, self.places.url(shard), self.codec, _schema(part), SHARD_BYTES)}
             if flow.next is None:
                 return
+
+
+def write_table(url: str, rows: pa.Table) -> None:
+    """Write the table of dropped documents or cut spans of a part; rows of one document stay in their order."""
+    with files.atomic(url) as f:
+        pq.write_table(rows.sort_by("id"), f, compression="zstd", row_group_size=1 << 16, write_page_checksum=True)
 
 
 def _as_before(shard: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
