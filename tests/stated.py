@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import DATASET, TOKENS
-from dataprep.forget.family import Relative
+from dataprep.forget.family import Member
 from dataprep.store import files
 
 SHARD = {
@@ -36,8 +37,8 @@ def written(place, kind=DATASET, **more):
     return str(place)
 
 
-def relative(url, kind=DATASET, **more):
+def member(url, kind=DATASET, **more):
     """A folder of a run that states what is given, though there is no file."""
-    node = Relative(str(url), kind)
-    vars(node.folder)["_stated"] = manifest(kind, **more)
-    return node
+    found = Member(Folder(str(url)), kind)
+    vars(found.folder)["_stated"] = manifest(kind, **more)
+    return found

@@ -13,7 +13,7 @@ import dataprep as dp
 from dataprep import pipeline_file
 from dataprep.core.output import owned
 from dataprep.errors import DataprepError, PlanError, StaleOutput
-from dataprep.forget.family import find_family
+from dataprep.forget.family import Family
 from dataprep.persona import persona
 from dataprep.tokens.shards.writer import save
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
@@ -187,7 +187,7 @@ def test_the_family_of_a_folder_is_found_without_its_other_files(tmp_path):
     made = dp.Pipeline().run(docs(tmp_path), str(tmp_path / "runs" / "a"))
     dp.Pipeline().run(docs(tmp_path), str(tmp_path / "runs" / ".hidden"))
     os.symlink("a", tmp_path / "runs" / "link")
-    assert [node.url for node in find_family(str(tmp_path / "runs"))] == [made.url]
+    assert [one.folder.url for one in Family(str(tmp_path / "runs")).members] == [made.url]
 
 
 STATE = (".dataprep-journal", ".dataprep-lease", "recipe.json", "manifest.json", "origin.json")

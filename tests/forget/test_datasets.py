@@ -20,13 +20,12 @@ import laws
 import stated
 from dataprep.core.model import batch as B
 from dataprep.core.model.tables import DROPS
-from dataprep.core.output.forget_list import digest, listed, wanted, write_list
+from dataprep.core.output.forget_list import digest, listed, wanted, write_if_new, write_list
 from dataprep.core.output.layout import Folder
-from dataprep.core.output.state import DATASET, Recipe
+from dataprep.core.output.state import Recipe
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.forget.copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
-from dataprep.forget.datasets import add_to_list, ids_in_file, remove_documents
-from dataprep.forget.family import Relative
+from dataprep.forget.datasets import ids_in_file, remove_documents
 from dataprep.forget.forget import read_ids
 from dataprep.history.verify import verify
 from dataprep.store import files, receipts
@@ -81,7 +80,7 @@ def test_what_is_left_is_what_a_filter_leaves(sealed, tmp_path_factory, steps):
         old = Folder(url).manifest
         paths = [f"{url}/{shard.name}" for shard in old.shards]
         held = [set(pq.read_table(path, columns=["id"])["id"].to_pylist()) for path in paths]
-        assert remove_documents(url, asked, gone) == len(out)
+        assert remove_documents(Folder(url), asked, digest(gone)) == len(out)
         forgotten |= {row["id"]: row for row in out}
         generation += digest(gone) != noted
         new = Folder(url).manifest
@@ -131,7 +130,7 @@ def test_columns_and_compression_stay(sealed, tmp_path) -> None:
         return [s["columns"] for at in Folder(url).receipts() for s in receipts.read(at, "shards")["shards"]]
 
     noted = columns()
-    assert remove_documents(url, ids_of(0), ids_of(0)) == 1
+    assert remove_documents(Folder(url), ids_of(0), digest(ids_of(0))) == 1
     new = pq.ParquetFile(f"{url}/{before.name.replace('.parquet', '.g2.parquet')}")
     assert new.schema_arrow.equals(old.schema_arrow)
     assert columns() == noted
@@ -160,7 +159,7 @@ def test_coded_columns_stay_coded(tmp_path) -> None:
     """A column whose values are stored once keeps its type in a rewritten shard."""
     done = dp.Pipeline(Coded()).run(laws.dataset_of(tmp_path, ["a", "b", "c"], parts=1), str(tmp_path / "out"))
     before, schema = rows_of(done.url), done.table().schema
-    assert remove_documents(done.url, ids_of(1), ids_of(1)) == 1
+    assert remove_documents(Folder(done.url), ids_of(1), digest(ids_of(1))) == 1
     again = dp.open_dataset(done.url).table().schema
     assert (again, again.field("kind").type) == (schema, B.SOURCE)
     assert rows_of(done.url) == [before[0], before[2]]
@@ -186,11 +185,11 @@ def test_examples_of_forgotten_documents_go(sealed, tmp_path) -> None:
     """They quote texts: in the manifest and in receipts, also of documents that were dropped long ago."""
     url = copied(sealed, tmp_path / "out")
     (example, *others) = dp.open_dataset(url).stats["half"].examples["third"]
-    assert remove_documents(url, ids_of(example.id), ids_of(example.id)) == 0
+    assert remove_documents(Folder(url), ids_of(example.id), digest(ids_of(example.id))) == 0
     assert dp.open_dataset(url).stats["half"].examples["third"] == others
     assert all(example.text not in receipt.read_text() for receipt in Path(url, "receipts").iterdir())
     many = ids_of(*(e.id for e in others), example.id)
-    remove_documents(url, many, many)
+    remove_documents(Folder(url), many, digest(many))
     assert dp.open_dataset(url).stats["half"].examples == {}
     assert dp.open_dataset(url).stats["half"].docs_dropped == N // 3
 
@@ -219,19 +218,26 @@ def test_a_damaged_shard_is_one_sentence(sealed, tmp_path) -> None:
     assert sorted(os.listdir(shard.parent)) == before
 
 
-def test_the_list_grows(tmp_path) -> None:
-    """Ids are added once, in order; a list that would stay as it is is not written again."""
+def test_the_list_is_written_if_it_is_new(tmp_path) -> None:
+    """Ids are stored once, in order; a list that would stay as it is is not written again."""
     place = str(tmp_path)
     assert listed(place).tolist() == []
-    assert add_to_list(place, ids_of(5, 3), listed(place)).tolist() == [3, 5]
+    write_if_new(place, ids_of())
+    assert not (tmp_path / "forget.parquet").exists()
+    write_if_new(place, np.array([5, 3, 5], np.uint64))
+    assert listed(place).tolist() == [3, 5]
     written = (tmp_path / "forget.parquet").stat().st_mtime_ns
-    assert add_to_list(place, ids_of(5), listed(place)).tolist() == [3, 5]
+    write_if_new(place, ids_of(5, 3))
     assert (tmp_path / "forget.parquet").stat().st_mtime_ns == written
-    assert add_to_list(place, ids_of(4), listed(place)).tolist() == listed(place).tolist() == [3, 4, 5]
+    write_if_new(place, ids_of(3, 4, 5))
+    assert listed(place).tolist() == [3, 4, 5]
     write_list(place, np.array([9, 2, 9], np.uint64))
     assert listed(place).tolist() == [2, 9]
     assert digest(listed(place)) == digest(np.array([9, 2, 2], np.uint64)) != digest(ids_of(2))
     assert digest(ids_of()) is None
+    of_sources = {"a": "x", "b": None}
+    assert digest(ids_of(), {"b": None}) is None
+    assert len({digest(ids, some) for ids in (ids_of(), ids_of(2)) for some in ({}, of_sources, {"b": "x"})}) == 6
 
 
 def test_lists_of_inputs_are_obeyed(sealed, tmp_path) -> None:
@@ -251,13 +257,13 @@ def test_lists_of_inputs_are_obeyed(sealed, tmp_path) -> None:
     assert wanted([], str(tmp_path / "new")).tolist() == []
 
 
-def relative(place, drops, **columns):
+def dataset(place, drops, **columns):
     """A Dataset with one drop table and one shard with these columns."""
     shard = pa.table({"id": pa.array(columns.pop("id", [0]), pa.uint64()), **columns})
     for name, table in (("data/part-00000-000.parquet", shard), ("drops/part-00000.parquet", drop_table(drops))):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, place / name)
-    return Relative(stated.written(place, shards=[{**stated.SHARD, "last_id": "9"}]), DATASET)
+    return Folder(stated.written(place, shards=[{**stated.SHARD, "last_id": "9"}]))
 
 
 def drop_table(drops):
@@ -268,35 +274,34 @@ def drop_table(drops):
 
 def test_copies_are_those_of_the_drop_tables(tmp_path) -> None:
     """Who was dropped for a forgotten document, and who was kept instead of one; not both, none of other Datasets."""
-    node = relative(tmp_path / "a", [
+    home = dataset(tmp_path / "a", [
         (1, "exact", 5, None), (2, "exact", 5, "elsewhere"), (3, "joined", 5, None), (4, "short", None, None),
         (5, "near", 8, None), (6, "near", 7, None),
     ])  # fmt: skip
-    node.steps.append(relative(tmp_path / "step", [(9, "exact", 1, None)]))
-    url = node.url
+    both = [dataset(tmp_path / "step", [(9, "exact", 1, None)]), home]
+    url = home.url
 
     def found(*ids):
-        return sorted(duplicates_of(node, ids_of(*ids)), key=lambda copy: copy.id)
+        return sorted(duplicates_of(both, ids_of(*ids)), key=lambda copy: copy.id)
 
     assert found(5) == [Copy(url, 1, 5, "Exact", None, False), Copy(url, 8, 5, "Exact", None, True)]
     assert found(1) == [Copy(url, 5, 1, "Exact", None, True), Copy(url, 9, 1, "Exact", None, False)]
     assert found(1, 5) == [Copy(url, 8, 5, "Exact", None, True), Copy(url, 9, 1, "Exact", None, False)]
     assert found(2, 3, 4) == found() == []
-    assert dropped_ids(node, ids_of(1, 5, 7, 8, 9)).tolist() == [1, 5, 9]
-    assert joined_documents(node, ids_of(1, 3, 4)).tolist() == [5]
-    assert joined_documents(node, ids_of(1, 5)).tolist() == []
-    node.folder = Folder("none")
-    assert dropped_ids(node, ids_of(1, 5, 7, 8, 9)).tolist() == [9]
+    assert dropped_ids(both, ids_of(1, 5, 7, 8, 9)).tolist() == [1, 5, 9]
+    assert joined_documents(home, ids_of(1, 3, 4)).tolist() == [5]
+    assert joined_documents(home, ids_of(1, 5)).tolist() == []
+    assert dropped_ids([both[0], Folder("none")], ids_of(1, 5, 7, 8, 9)).tolist() == [9]
 
 
 def test_windows_of_a_conversation_go_together(tmp_path) -> None:
     """All windows of the conversations of the given ones; a Dataset without conversations has none."""
     talks = pa.array([70, 70, 71, 72, 71], pa.uint64())
-    node = relative(tmp_path / "a", [], id=[1, 2, 3, 4, 5], conversation=talks)
-    assert windows_of_same(node, ids_of(2)).tolist() == [1, 2]
-    assert windows_of_same(node, ids_of(1, 5)).tolist() == [1, 2, 3, 5]
-    assert windows_of_same(node, ids_of(70)).tolist() == []
-    assert windows_of_same(relative(tmp_path / "b", [], id=[1, 2]), ids_of(2)).tolist() == []
+    home = dataset(tmp_path / "a", [], id=[1, 2, 3, 4, 5], conversation=talks)
+    assert windows_of_same(home, ids_of(2)).tolist() == [1, 2]
+    assert windows_of_same(home, ids_of(1, 5)).tolist() == [1, 2, 3, 5]
+    assert windows_of_same(home, ids_of(70)).tolist() == []
+    assert windows_of_same(dataset(tmp_path / "b", [], id=[1, 2]), ids_of(2)).tolist() == []
 
 
 def shout(text: str) -> str:

@@ -19,10 +19,12 @@ import stated
 from dataprep.core.model.batch import POSITION_BITS
 from dataprep.core.model.tables import DROPS
 from dataprep.core.output.forget_list import write_list
+from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import PlanError, StaleOutput
-from dataprep.forget.family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
-from dataprep.forget.forget import _ids_to_remove, _listed, _remove_tokens
+from dataprep.forget.family import Family, Member, ids_everywhere
+from dataprep.forget.forget import _remove
+from dataprep.forget.plan import Removal, _gone
 from dataprep.store import files
 
 SEALED, JSON = {"name": "Sealed"}, {"name": "JsonLines"}
@@ -41,13 +43,13 @@ def folder(place, kind=DATASET, inputs=(), reads=(), last_file=0, offset=None, *
 
 
 def family(place):
-    """Return the relatives by name."""
-    return {files.name_of(node.url): node for node in find_family(str(place))}
+    """Return the members by name."""
+    return {member.folder.name: member for member in Family(str(place)).members}
 
 
 def parents(node):
     """Return the names and offsets of the parents of a folder."""
-    return [(files.name_of(parent.url), offset) for parent, offset in node.parents]
+    return [(parent.folder.name, offset) for parent, offset in node.parents]
 
 
 def a_run(place, **kinds):
@@ -64,24 +66,23 @@ def a_run(place, **kinds):
 def test_ids_everywhere_are_those_of_a_walk(data) -> None:
     """Up to a parent an id loses the offset, down to a child it gains it; ids no file of the parent has stay away."""
     n = data.draw(st.integers(1, 5))
-    nodes = [stated.relative(k, last_file=data.draw(st.integers(0, 2))) for k in range(n)]
+    nodes = [stated.member(k, last_file=data.draw(st.integers(0, 2))) for k in range(n)]
     for parent, child in itertools.combinations(range(n), 2):
         for offset in data.draw(st.lists(st.integers(0, 2), max_size=1)):
-            nodes[child].parents.append((nodes[parent], offset))
-            nodes[parent].children.append((nodes[child], offset))
+            nodes[child].made_of(nodes[parent], offset)
     some = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), max_size=3)
     start = {k: data.draw(some) for k in data.draw(st.sets(st.integers(0, n - 1), max_size=2))}
     expected = {(k, number, at) for k, ids in start.items() for number, at in ids}
     waiting = list(expected)
     while waiting:
         k, number, at = waiting.pop()
-        up = [(int(p.url), number - o, at) for p, o in nodes[k].parents if 0 <= number - o <= p.last_file]
-        down = [(int(c.url), number + o, at) for c, o in nodes[k].children]
+        up = [(int(p.folder.url), number - o, at) for p, o in nodes[k].parents if 0 <= number - o <= p.last_file]
+        down = [(int(c.folder.url), number + o, at) for c, o in nodes[k].children]
         waiting += [each for each in (*up, *down) if each not in expected]
         expected |= {*up, *down}
     given_ids = {nodes[k]: np.array([f << POSITION_BITS | at for f, at in ids], np.uint64) for k, ids in start.items()}
     found = ids_everywhere(given_ids)
-    rows = [(int(node.url), i >> POSITION_BITS, i & 3) for node, ids in found.items() for i in ids.tolist()]
+    rows = [(int(node.folder.url), i >> POSITION_BITS, i & 3) for node, ids in found.items() for i in ids.tolist()]
     assert set(rows) == expected
     assert all(ids.tolist() == sorted(set(ids.tolist())) for ids in found.values())
 
@@ -95,10 +96,10 @@ def test_origins_state_the_parents(tmp_path) -> None:
     folder(tmp_path / "run" / ".old"), folder(tmp_path / "run" / "_tmp" / "web")
     found = family(tmp_path / "run")
     assert parents(found["both"]) == [("web", 0)]
-    assert found["both"].outside == [(str(far), 3)]
-    assert found["both"].input_files == [(4, "c.jsonl")]
-    assert found["web"].input_files == [(0, "a.jsonl"), (1, "b.jsonl")]
-    assert [(files.name_of(child.url), offset) for child, offset in found["web"].children] == [("both", 0)]
+    assert found["both"].outside == [(Folder(str(far)), 3)]
+    assert found["both"].inputs == [(4, "c.jsonl")]
+    assert found["web"].inputs == [(0, "a.jsonl"), (1, "b.jsonl")]
+    assert [(child.folder.name, offset) for child, offset in found["web"].children] == [("both", 0)]
     assert (found["self"].parents, found["self"].outside) == ([], [])
     assert sorted(found) == ["both", "self", "web"]
 
@@ -111,7 +112,7 @@ def test_a_sealed_folder_read_by_another_reader_is_a_file(tmp_path) -> None:
         stated.origin([{"url": f"{web}/data/x.parquet", "file": 0}], [None]),
     )
     found = family(tmp_path)
-    assert (parents(found["raw"]), found["raw"].input_files) == ([], [(0, f"{web}/data/x.parquet")])
+    assert (parents(found["raw"]), found["raw"].inputs) == ([], [(0, f"{web}/data/x.parquet")])
 
 
 def test_a_moved_run_finds_its_parents_by_name(tmp_path) -> None:
@@ -125,7 +126,7 @@ def test_a_moved_run_finds_its_parents_by_name(tmp_path) -> None:
     shutil.rmtree(old)
     found = family(new)["clean"]
     assert parents(found) == [("web", 0)]
-    assert found.outside == [(f"{old}/a/web2", 1)]
+    assert found.outside == [(Folder(f"{old}/a/web2"), 1)]
 
 
 def test_a_step_without_an_origin_is_made_of_the_dataset_before_it(tmp_path) -> None:
@@ -151,9 +152,9 @@ def test_saved_inputs_belong_to_their_folder(tmp_path) -> None:
     assert {name: (node.kind, node.folder.is_sealed) for name, node in found.items()} == {
         "web": (DATASET, True), "begun": (DATASET, False), "new": (DATASET, False), "bare": (TOKENS, True),
     }  # fmt: skip
-    (step,) = found["web"].steps
-    assert (step.url, step.kind) == (str(tmp_path / "web" / "steps" / "01-Exact" / "input"), DATASET)
-    assert found["web"].datasets == [step, found["web"]]
+    (step,) = found["web"].saved
+    assert step.url == str(tmp_path / "web" / "steps" / "01-Exact" / "input")
+    assert found["web"].datasets == [step, found["web"].folder]
     assert found["bare"].datasets == []
     assert (found["begun"].last_file, found["web"].last_file) == (2**24 - 1, 0)
 
@@ -164,10 +165,11 @@ def test_sources_of_a_mixture_are_found_by_their_recipes(tmp_path) -> None:
         folder(tmp_path / name, TOKENS, recipe=f"recipe of {name}")
     shares = [{"source": "web", "recipe": "recipe of b"}, {"source": "a", "recipe": "unknown"}, {"source": "b"}]
     folder(tmp_path / "mixed", TOKENS, recipe="recipe of mixed", mixture={"sources": shares})
-    found = family(tmp_path)
-    assert found["mixed"].sources == {"web": found["b"]}
-    order = parents_first([found["mixed"], found["a"], found["b"]])
-    assert order == [found["b"], found["mixed"], found["a"]]
+    everyone = Family(str(tmp_path))
+    a, b, mixed = everyone.members
+    assert mixed.sources == {"web": b}
+    everyone.members = [mixed, a, b]
+    assert everyone.parents_first == [b, mixed, a]
 
 
 def test_parents_come_first_once(tmp_path) -> None:
@@ -175,13 +177,13 @@ def test_parents_come_first_once(tmp_path) -> None:
     a = folder(tmp_path / "z")
     b, c = folder(tmp_path / "m", reads=[(a, 0)]), folder(tmp_path / "b", reads=[(a, 0)])
     folder(tmp_path / "a", reads=[(b, 0), (c, 1)])
-    found = parents_first(find_family(str(tmp_path)))
-    assert [files.name_of(node.url) for node in found] == ["z", "m", "b", "a"]
+    found = Family(str(tmp_path)).parents_first
+    assert [member.folder.name for member in found] == ["z", "m", "b", "a"]
 
 
 def owner(place, of=None):
     """Return the name of the folder to which ids refer."""
-    return files.name_of(owner_of_ids(str(place), find_family(str(place)), of).url)
+    return Family(str(place)).owner(of).folder.name
 
 
 def test_who_numbers_the_documents(tmp_path) -> None:
@@ -226,16 +228,16 @@ def test_folders_of_other_storage_are_found() -> None:
     assert sorted(family(home)) == ["chat", "new", "web"]
     files.remove(home)
     with pytest.raises(PlanError, match="has no Dataset and no token shards; give the folder of a run"):
-        find_family(home)
+        Family(home)
 
 
 def test_lists_of_other_runs_count(tmp_path) -> None:
     """With the numbers that their files have here."""
     for name, ids in (("here", [1 << POSITION_BITS]), ("far", [5, 2 << POSITION_BITS])):
         write_list(str(tmp_path / name), np.array(ids, np.uint64))
-    outside = [(str(tmp_path / "far"), 3), (str(tmp_path / "no"), 9)]
-    node = Relative(str(tmp_path / "here"), DATASET, outside=outside)
-    assert _listed(node).tolist() == [1 << POSITION_BITS, 3 << POSITION_BITS | 5, 5 << POSITION_BITS]
+    outside = [(Folder(str(tmp_path / "far")), 3), (Folder(str(tmp_path / "no")), 9)]
+    member = Member(Folder(str(tmp_path / "here")), DATASET, outside=outside)
+    assert member.listed.tolist() == [1 << POSITION_BITS, 3 << POSITION_BITS | 5, 5 << POSITION_BITS]
 
 
 def test_conversations_go_from_what_was_made_of_them(tmp_path) -> None:
@@ -246,12 +248,14 @@ def test_conversations_go_from_what_was_made_of_them(tmp_path) -> None:
     (home / "data").mkdir()
     pq.write_table(pa.Table.from_pylist([row], schema=DROPS), home / "drops" / "part-00000.parquet")
     pq.write_table(pa.table({"id": pa.array([7], pa.uint64())}), home / "data" / "part-00000-000.parquet")
-    chat = Relative(str(home), DATASET)
-    both = Relative("both", DATASET, parents=[(chat, 2)])
-    tokens = Relative("tokens", TOKENS, parents=[(both, 1)])
+    everyone = Family(str(tmp_path))
+    (chat,) = everyone.members
+    both, tokens = Member(Folder("both"), DATASET), Member(Folder("tokens"), TOKENS)
+    both.made_of(chat, 2)
+    tokens.made_of(both, 1)
+    everyone.members = [tokens, both, chat]
     lists = {chat: np.array([3], np.uint64), both: np.array([2 << POSITION_BITS | 3], np.uint64)}
-    found = _ids_to_remove([tokens, both, chat], lists)
-    assert {files.name_of(node.url): ids.tolist() for node, ids in found.items()} == {
+    assert {folder.name: ids.tolist() for folder, ids in _gone(everyone, lists).items()} == {
         "chat": [3, 7], "both": [2 << POSITION_BITS | 3, 2 << POSITION_BITS | 7], "tokens": [3 << POSITION_BITS | 7],
     }  # fmt: skip
 
@@ -282,10 +286,12 @@ def test_a_result_made_before_documents_were_forgotten_is_stale(tmp_path) -> Non
     assert [row["text"] for row in dp.Pipeline().run(first, out, replace=True)] == ["b"]
 
 
-def test_token_shards_without_forgotten_documents_are_not_opened() -> None:
+def test_token_shards_without_forgotten_documents_are_not_opened(tmp_path) -> None:
     """Nor are those of sources that lose none; nothing was removed."""
     none = np.zeros(0, np.uint64)
-    source, mixed = stated.relative("a", TOKENS), stated.relative("none", TOKENS)
-    assert _remove_tokens(mixed, none, {mixed: none}) == 0
+    source, mixed = stated.member("a", TOKENS), stated.member("none", TOKENS)
     mixed.sources["web"] = source
-    assert _remove_tokens(mixed, none, {source: none, mixed: none}) == 0
+    everyone = Family(stated.written(tmp_path))
+    everyone.members = [source, mixed]
+    plan = Removal(everyone, none, (), {}, {source.folder: none, mixed.folder: none})
+    assert _remove(plan, mixed) == {"none": 0}

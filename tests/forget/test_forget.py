@@ -16,9 +16,10 @@ import laws
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.stage import Stage
 from dataprep.core.output.forget_list import listed
+from dataprep.core.output.layout import Folder
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError, StaleOutput
-from dataprep.forget.family import find_family
+from dataprep.forget.family import Family
 from dataprep.forget.forget import forget, read_ids
 from dataprep.forget.tokens import remove_token_documents
 from dataprep.history import why
@@ -358,7 +359,7 @@ def test_token_shards_equal_their_plain_twin(tmp_path_factory, docs, gone, limit
                 shard.add(arrays[i], [len(arrays[i])], [docs[i][0]], ["x"], 2 * (len(arrays[i]) - 1), mask)
         entries.append(shard.entry)
     write_manifest(home, entries, vocab_size=10, eot=9, token_bytes=[2] * 9 + [0])
-    n = remove_token_documents(str(home), {None: np.array(sorted(gone), np.uint64)}, "digest")
+    n = remove_token_documents(Folder(str(home)), {None: np.array(sorted(gone), np.uint64)}, "digest")
     kept = [i for i, (id_, _) in enumerate(docs) if id_ not in gone]
     shards = Shards.open(home)
     assert n == len(docs) - len(kept)
@@ -367,7 +368,7 @@ def test_token_shards_equal_their_plain_twin(tmp_path_factory, docs, gone, limit
     if has_masks and kept:
         assert np.concatenate(shards.masks()).tolist() == np.concatenate([masks[i] for i in kept]).tolist()
     assert verify_shards(home) == []
-    assert (shards.manifest.forgotten, shards.manifest.generation) == ("digest", 1 + bool(n))
+    assert (shards.manifest.forgotten, shards.manifest.generation) == ("digest", 2)
 
 
 def test_a_message_takes_its_conversation(tmp_path):
@@ -485,10 +486,10 @@ def test_files_of_ids(tmp_path):
 
 def test_kinship_is_found(home):
     """Who was made of whom, with what was added to the file numbers."""
-    nodes = {files.name_of(node.url): node for node in find_family(str(home / "run"))}
-    assert [(files.name_of(p.url), o) for p, o in nodes["clean"].parents] == [("web", 0), ("chats", JOINED)]
-    assert [(files.name_of(p.url), o) for p, o in nodes["shards"].parents] == [("clean", 0)]
-    assert nodes["web"].input_files
+    members = {member.folder.name: member for member in Family(str(home / "run")).members}
+    assert [(p.folder.name, o) for p, o in members["clean"].parents] == [("web", 0), ("chats", JOINED)]
+    assert [(p.folder.name, o) for p, o in members["shards"].parents] == [("clean", 0)]
+    assert members["web"].inputs
 
 
 def test_the_function_and_the_folder_have_one_name() -> None:
@@ -496,4 +497,4 @@ def test_the_function_and_the_folder_have_one_name() -> None:
     from dataprep.forget import family
 
     assert dp.forget is forget
-    assert family.find_family is find_family
+    assert family.Family is Family

@@ -11,11 +11,13 @@ import dataprep as dp
 import laws
 import stated
 from dataprep.core.model.batch import POSITION_BITS
+from dataprep.core.output.layout import Folder
 from dataprep.core.output.state import DATASET, TOKENS
 from dataprep.errors import ReadError, Replaced
-from dataprep.forget.family import Relative, find_family
+from dataprep.forget.family import Family, Member
+from dataprep.forget.filters import _input_of, refill_filters
 from dataprep.forget.forget import forget
-from dataprep.forget.leftovers import _input_of, refill_filters, remaining_files, remove_work_files
+from dataprep.forget.leftovers import remaining_files, remove_work_files
 from dataprep.report import write as write_report
 from dataprep.store import atomic, files
 
@@ -34,7 +36,7 @@ def named(sentences):
 
 
 @pytest.fixture
-def node(tmp_path):
+def home(tmp_path):
     """A Dataset in a run, with a step of an Estimator, in a folder that lists what was made in it."""
     home = tmp_path / "run" / "clean"
     home.mkdir(parents=True)
@@ -43,34 +45,39 @@ def node(tmp_path):
         "steps/01-MinHash-0123abcd/spans.json", "steps/01-MinHash-0123abcd/bands/b-0.spill",
         "steps/01-MinHash-0123abcd/input/manifest.json", "steps/notes/deep/x", "index/suffixes.sa",
         "drops/part-00000.parquet")  # fmt: skip
-    return stated.relative(home, key="k0")
+    stated.written(home, key="k0")
+    return home
 
 
-def test_work_files_go_and_verdicts_stay(node, tmp_path) -> None:
+def removed(home):
+    """What `forget` removes beside a Dataset; the part of each sentence before the reason."""
+    family = Family(str(home))
+    return named(remove_work_files(family, family.members))
+
+
+def test_work_files_go_and_verdicts_stay(home, tmp_path) -> None:
     """Folders of a step and its index, but not its input and its tables; the suffix index; others are kept."""
-    home = tmp_path / "run" / "clean"
     step = home / "steps" / "01-MinHash-0123abcd"
-    assert named(remove_work_files(node)) == [f"{step}/bands", f"{step}/index.json", f"{home}/index"]
+    assert removed(home) == [f"{step}/bands", f"{step}/index.json", f"{home}/index"]
     assert sorted(p.relative_to(home).as_posix() for p in home.rglob("*") if p.is_file()) == [
-        "drops/part-00000.parquet", "steps/01-MinHash-0123abcd/input/manifest.json",
+        "drops/part-00000.parquet", "manifest.json", "steps/01-MinHash-0123abcd/input/manifest.json",
         "steps/01-MinHash-0123abcd/spans.json", "steps/01-MinHash-0123abcd/verdicts.parquet", "steps/notes/deep/x",
     ]  # fmt: skip
-    assert list(remove_work_files(node)) == []
+    assert removed(home) == []
 
 
-def test_reports_go_if_they_are_ours(node, tmp_path) -> None:
+def test_reports_go_if_they_are_ours(home, tmp_path) -> None:
     """Of the Dataset, of the run, and of a step `report`; a page of somebody else stays."""
-    list(remove_work_files(node))
+    removed(home)
     run = tmp_path / "run"
     ours = [run / "clean" / "report.html", run / "report.html", run / "report" / "report.html"]
     for place in ours:
         put(place.parent, place.name, text=REPORT)
-    dataset = stated.relative(node.url, key="k0")
-    assert named(remove_work_files(dataset)) == list(map(str, ours))
+    assert removed(home) == list(map(str, ours))
     assert not any(place.exists() for place in ours)
     put(run, "report.html", text="<html><title>my report</title>")
     put(run / "clean", "report.html", text="y" * (1 << 14) + REPORT)
-    assert list(remove_work_files(dataset)) == []
+    assert removed(home) == []
     assert (run / "report.html").exists()
 
 
@@ -78,12 +85,13 @@ def test_reports_go_if_they_are_ours(node, tmp_path) -> None:
     ("name", "keys", "goes"),
     [("clean", "k1 k2", True), ("run", "k9", True), ("clean", "k9", False), ("run", None, False)],
 )
-def test_reports_of_other_runs_stay(node, tmp_path, name, keys, goes) -> None:
+def test_reports_of_other_runs_stay(home, tmp_path, name, keys, goes) -> None:
     """A report goes if it names a key of the Dataset, or the folder of the run; without keys it is no report."""
     place = tmp_path / "run" / "report.html"
     page = f"<title>{name}: report of a run</title>"
     put(place.parent, place.name, text=page + ("" if keys is None else f'<meta name="dataprep-keys" content="{keys}">'))
-    list(remove_work_files(stated.relative(node.url, key="k1")))
+    stated.written(home, key="k1")
+    removed(home)
     assert place.exists() is not goes
 
 
@@ -106,10 +114,12 @@ def test_what_is_left_is_named(tmp_path) -> None:
         "index.text", "mine/notes.txt", "x_document.bin", "y.ds", "e/train.bin", "e/val_000001.bin",
         "e/train-00000.bin", "in.jsonl", "e/mytrain.bin", "e/test_1.bin")  # fmt: skip
     ids = np.array([1 << POSITION_BITS | 3, 4 << POSITION_BITS], np.uint64)
-    read = Relative(str(run / "clean"), DATASET, input_files=[(0, "a"), (1, "b"), (4, str(run / "in.jsonl"))])
-    far = Relative(str(run / "both"), DATASET, outside=[("/far/web", 2)], input_files=[(1, "never")])
-    tokens = stated.relative(run / "tokens", TOKENS, tokenizer={"hash": "x"})
-    found = list(remaining_files([read, far], {read: ids}, str(run)))
+    family = Family(stated.written(run / "clean").removesuffix("/clean"))
+    (read,) = family.members
+    read.inputs += [(0, "a"), (1, "b"), (4, str(run / "in.jsonl"))]
+    far = Member(Folder(str(run / "both")), DATASET, outside=[(Folder("/far/web"), 2)], inputs=[(1, "never")])
+    family.members.append(far)
+    found = remaining_files(family, {read: ids})
     assert named(found) == [
         "b", str(run / "in.jsonl"), "/far/web",
         *(f"{run}/{name}" for name in (
@@ -123,11 +133,13 @@ def test_what_is_left_is_named(tmp_path) -> None:
     assert reasons[f"{run}/made/lm.arpa"].startswith("made of the texts by a step")
     assert reasons[f"{run}/y.ds"].startswith("exported tokens")
     assert "run `dataprep forget` there too" in reasons["/far/web"]
-    alone = str(tmp_path / "none")
-    assert list(remaining_files([read], {}, alone)) == []
-    assert [s.partition(" (")[0] for s in remaining_files([read, tokens], {}, alone)] == ["the tokenizer"]
-    for plain in (stated.relative("t", TOKENS), stated.relative("d", tokenizer={"hash": "x"})):
-        assert list(remaining_files([plain], {}, alone)) == []
+    family.home, family.members = Folder(str(tmp_path / "none")), [read]
+    assert remaining_files(family, {}) == []
+    family.members.append(stated.member(run / "tokens", TOKENS, tokenizer={"hash": "x"}))
+    assert named(remaining_files(family, {})) == ["the tokenizer"]
+    for plain in (stated.member("t", TOKENS), stated.member("d", tokenizer={"hash": "x"})):
+        family.members = [plain]
+        assert remaining_files(family, {}) == []
 
 
 def test_a_filter_that_cannot_be_filled_again_is_removed(tmp_path) -> None:
@@ -135,7 +147,7 @@ def test_a_filter_that_cannot_be_filled_again_is_removed(tmp_path) -> None:
     home = tmp_path / "clean"
     stated.written(home, stages=[{"class": "Mine"}, {"class": "Exact"}])
     put(home, *(f"steps/{name}-0123abcd/filter.bloom" for name in ("01-Mine", "03-Bloom")), "steps/02-Exact-0123abcd/x")
-    one, three = refill_filters(Relative(str(home), DATASET))
+    one, three = refill_filters(Member(Folder(str(home)), DATASET))
     assert "01-Mine-0123abcd/filter.bloom was removed, since it cannot be filled again (it was made by Mine, " in one
     assert "03-Bloom-0123abcd/filter.bloom was removed, since it cannot be filled again (it was made by None" in three
     assert list(home.rglob("filter.bloom")) == []
@@ -160,9 +172,9 @@ def test_a_filter_is_filled_with_what_its_step_read(tmp_path, kind) -> None:
     first = (dp.Map(louder),) if kind == "saved" else ()
     stages = (*first, dp.Exact(), dp.Exact(unit="line", min_left=5), dp.Bloom())
     done = dp.Pipeline(*stages).run(docs, str(tmp_path / "run" / "clean"))
-    node = next(one for one in find_family(str(tmp_path / "run")) if one.url == done.url)
-    steps = sorted(node.folder.steps, key=lambda step: step.number)
-    read = [[(row["id"], row["text"]) for row in _input_of(node, steps, step)] for step in steps]
+    member = next(one for one in Family(str(tmp_path / "run")).members if one.folder.url == done.url)
+    steps = sorted(member.folder.steps, key=lambda step: step.number)
+    read = [[(row["id"], row["text"]) for row in _input_of(member, steps, step)] for step in steps]
     if kind == "files":
         assert read == [[(row["id"], row["text"]) for row in done]] * 3
     else:
@@ -171,7 +183,7 @@ def test_a_filter_is_filled_with_what_its_step_read(tmp_path, kind) -> None:
         cut = dp.Pipeline(*first, dp.Exact(), dp.Exact(unit="line", min_left=5)).run(docs, str(tmp_path / "y"))
         assert read == [[(row["id"], row["text"]) for row in rows] for rows in (before, kept, cut)]
         assert len(read[0]) > len(read[1]) >= len(read[2]) > 2
-    (sentence,) = refill_filters(node)
+    (sentence,) = refill_filters(member)
     assert sentence == f"{steps[2].url}/filter.bloom was filled again from the {len(read[2])} documents that are left"
     assert not files.exists(steps[2].path("anew"))
 

@@ -11,6 +11,7 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core.model import batch as B
+from dataprep.core.output.forget_list import digest
 from dataprep.core.output.layout import Folder
 from dataprep.core.run import seal
 from dataprep.errors import Replaced
@@ -25,6 +26,11 @@ TEXTS = [f"text {n}" for n in range(8)]
 def long(text: str) -> str | None:
     """Drop one text."""
     return "eight" if text.endswith("7") else None
+
+
+def shout(text: str) -> str:
+    """The text in capitals."""
+    return text.upper()
 
 
 def docs_in(tmp_path):
@@ -142,6 +148,53 @@ def test_forgetting_in_an_unfinished_first_result(tmp_path) -> None:
     assert sorted(row["text"] for row in stages.run(docs_in(tmp_path), out)) == TEXTS[1:7]
 
 
+def test_a_killed_forget_that_a_run_ends_keeps_the_saved_steps(tmp_path, monkeypatch) -> None:
+    """Its manifest is ready: the pipeline moves the files in, and the steps, in which nothing is forgotten any more."""
+    out, stages = str(tmp_path / "out"), dp.Pipeline(dp.Map(shout), dp.Exact())
+    stages.run(docs_in(tmp_path), out)
+    real = os.replace
+
+    def killed(old, new):
+        if str(new).endswith("out/manifest.json"):
+            raise KeyboardInterrupt
+        return real(old, new)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        dp.forget(out, [0])
+    monkeypatch.undo()
+    (step,) = Folder(out).steps
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "steps").rglob("*") if path.is_file()}
+    assert stages.run(docs_in(tmp_path), out).count == 7
+    assert {path: path.stat().st_mtime_ns for path in before if path.exists()} == before
+    assert sorted(row["text"] for row in dp.open_dataset(step.input.url)) == [text.upper() for text in TEXTS[1:]]
+    assert [name for name in os.listdir(out) if name.startswith("_")] == []
+    assert verify(out)[out] == []
+
+
+@pytest.mark.parametrize("kind", ["data", "drops", "manifest"])
+def test_a_repaired_dataset_in_which_documents_were_forgotten_keeps_its_key(tmp_path, kind) -> None:
+    """So that what was made of it is not made again: each shard states the hash that it had at first."""
+    out = tmp_path / "out"
+    key = dp.Pipeline().run(docs_in(tmp_path), str(out)).key
+    work_keys = [part.key for part in dp.open_dataset(str(out)).tasks]
+    dp.forget(str(out), [0, next(row["id"] for row in dp.open_dataset(str(out)) if row["text"] == TEXTS[7])])
+    before = Folder(str(out)).manifest.shards
+    assert [shard.sealed is not None for shard in before] == [True, False, False, True]
+    if kind == "manifest":
+        (out / "manifest.json").unlink()
+    else:
+        damaged = out / (before[0].name if kind == "data" else before[0].drops)
+        damaged.write_bytes(b"x" * damaged.stat().st_size)
+        remove_damaged(str(out))
+        assert not damaged.exists()
+    again = dp.Pipeline().run(docs_in(tmp_path), str(out))
+    assert [shard.sealed for shard in again.manifest.shards] == [shard.sealed for shard in before]
+    assert (again.key, [part.key for part in again.tasks]) == (key, work_keys)
+    assert sorted(row["text"] for row in again) == TEXTS[1:7]
+    assert verify(str(out)) == {str(out): []}
+
+
 def test_a_full_shard_loses_only_what_is_forgotten(tmp_path, monkeypatch) -> None:
     """Without a document the batches end elsewhere, and the last of them must not be left out."""
     monkeypatch.setattr(B, "MAX_ROWS", 3)
@@ -149,5 +202,5 @@ def test_a_full_shard_loses_only_what_is_forgotten(tmp_path, monkeypatch) -> Non
     docs = dp.Pipeline().run(laws.dataset_of(tmp_path, texts, parts=1), str(tmp_path / "out"))
     monkeypatch.setattr(seal.write_shard, "__defaults__", (40,))
     gone = np.array([1], np.uint64)
-    assert remove_documents(docs.url, gone, gone) == 1
+    assert remove_documents(Folder(docs.url), gone, digest(gone)) == 1
     assert dp.open_dataset(docs.url).to_arrow()["text"] == pa.chunked_array([[texts[0], *texts[2:]]], pa.large_string())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,10 +11,8 @@ import pyarrow.parquet as pq
 
 from dataprep.core.model.batch import Ids, union
 from dataprep.core.model.tables import read_tables
-from dataprep.core.output.layout import DROPS
+from dataprep.core.output.layout import DROPS, Folder
 from dataprep.store import files
-
-from .family import Relative
 
 CONVERSATION = "conversation"  # the column of `Turns`
 JOINED = "joined"  # the reason of a message that became part of the document `kept`
@@ -37,25 +35,25 @@ class Copy:
     is_kept: bool
 
 
-def joined_documents(node: Relative, ids: Ids) -> Ids:
+def joined_documents(folder: Folder, ids: Ids) -> Ids:
     """Return the ids of the documents (conversations) that were made from the messages `ids`.
 
-    node: the Dataset in which the messages were joined.
+    folder: the Dataset in which the messages were joined.
     """
     return union(
         rows.filter(pc.and_(_is_in(rows["id"], ids), pc.equal(rows["reason"], JOINED)))["kept"].to_numpy()
-        for rows in _drop_tables([node])
+        for rows in _drop_tables([folder])
     )
 
 
-def windows_of_same(node: Relative, ids: Ids) -> Ids:
+def windows_of_same(folder: Folder, ids: Ids) -> Ids:
     """Return the ids of all windows (training examples) of the conversations from which the windows `ids` were cut.
 
-    node: the Dataset of the windows. All windows are needed, since a window repeats turns of the window before it.
+    folder: the Dataset of the windows. All windows are needed, since a window repeats turns of the window before it.
     """
     rows = []  # ids and conversations of a Dataset that `Turns` made, per shard
-    for shard in node.folder.sealed.shards:
-        with files.open_arrow(node.folder.path(shard.name)) as f:
+    for shard in folder.sealed.shards:
+        with files.open_arrow(folder.path(shard.name)) as f:
             parquet = pq.ParquetFile(f)
             if CONVERSATION in parquet.schema_arrow.names:
                 rows.append(parquet.read(["id", CONVERSATION]))
@@ -63,34 +61,34 @@ def windows_of_same(node: Relative, ids: Ids) -> Ids:
     return union(t["id"].filter(_is_in(t[CONVERSATION], conversations)).to_numpy() for t in rows)
 
 
-def duplicates_of(node: Relative, ids: Ids) -> Iterator[Copy]:
-    """Yield the duplicates of the documents `ids` within one Dataset and its saved steps.
+def duplicates_of(folders: Iterable[Folder], ids: Ids) -> Iterator[Copy]:
+    """Yield the duplicates of the documents `ids` within one Dataset.
 
-    node: the Dataset. The duplicates are the documents that were dropped because one of `ids` was kept, and the
-    documents that were kept instead of one of `ids`.
+    folders: its saved steps, and last the Dataset itself. The duplicates are the documents that were dropped because
+    one of `ids` was kept, and the documents that were kept instead of one of `ids`.
     """
-    given = set(ids.tolist())
-    for rows in _drop_tables(node.datasets):
+    given, (*_, home) = set(ids.tolist()), tuple(folders)
+    for rows in _drop_tables(folders):
         pairs = rows.filter(pc.and_(pc.is_null(rows["kept_in"]), pc.not_equal(rows["reason"], JOINED)))
         pairs = pairs.filter(pc.is_valid(pairs["kept"]))
         dropped, kept = (_is_in(pairs[name], ids) for name in ("kept", "id"))
         for row in pairs.filter(pc.xor(dropped, kept)).to_pylist():
             is_kept = row["kept"] not in given
             one, other = (row["kept"], row["id"]) if is_kept else (row["id"], row["kept"])
-            yield Copy(node.url, one, other, row["stage"], row["similarity"], is_kept)
+            yield Copy(home.url, one, other, row["stage"], row["similarity"], is_kept)
 
 
-def dropped_ids(node: Relative, ids: Ids) -> Ids:
-    """Return those of `ids` that the Dataset `node` or one of its saved steps dropped, as its drop tables state."""
-    return union(rows["id"].filter(_is_in(rows["id"], ids)).to_numpy() for rows in _drop_tables(node.datasets))
+def dropped_ids(folders: Iterable[Folder], ids: Ids) -> Ids:
+    """Return those of `ids` that one of the Datasets `folders` dropped, as their drop tables state."""
+    return union(rows["id"].filter(_is_in(rows["id"], ids)).to_numpy() for rows in _drop_tables(folders))
 
 
 def _is_in(column: pa.ChunkedArray, ids: Ids) -> pa.ChunkedArray:
     return pc.is_in(column, pa.array(ids, pa.uint64()))
 
 
-def _drop_tables(nodes: list[Relative]) -> Iterator[pa.Table]:
-    """Yield the rows of the drop tables of complete Datasets."""
-    for node in nodes:
-        for batch in read_tables(node.url, DROPS) if node.manifest is not None else ():
+def _drop_tables(folders: Iterable[Folder]) -> Iterator[pa.Table]:
+    """Yield the rows of the drop tables of those Datasets that are complete."""
+    for folder in folders:
+        for batch in read_tables(folder.url, DROPS) if folder.manifest is not None else ():
             yield pa.Table.from_batches([batch])

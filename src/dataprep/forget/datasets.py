@@ -1,14 +1,11 @@
-"""Remove documents from a Dataset: only the shards that hold them are written again.
-
-They are written as the next generation of the result, which takes the place of the old one in one step; so a killed
-call is repeated by the same call, with the same bytes. What is not finished is made again by the next run.
-"""
+"""Remove documents from a Dataset: its shards, its tables, its statistics and its receipts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,43 +23,27 @@ from dataprep.core.model.part import Sealed
 from dataprep.core.model.reader import Slice
 from dataprep.core.model.stats import Amount, StageStats
 from dataprep.core.output import owned
-from dataprep.core.output.commit import Output, Wanted, Work
-from dataprep.core.output.forget_list import REASON, digest, write_list
-from dataprep.core.output.layout import (
-    ORIGIN,
-    PART_FILES,
-    RECEIPTS,
-    RECIPE,
-    REPLACED,
-    UNFINISHED,
-    Folder,
-    numbered,
-)  # fmt: skip
+from dataprep.core.output.commit import Work
+from dataprep.core.output.forget_list import REASON
+from dataprep.core.output.layout import PART_FILES, RECEIPTS, UNFINISHED, Folder, numbered
 from dataprep.core.output.records import Id
 from dataprep.core.output.state import File, Manifest, Receipt, Shard, WrittenShard
-from dataprep.core.run.seal import Flow, write_shard
+from dataprep.core.run.seal import Flow, write_shard, write_table
 from dataprep.store import files, receipts
+
+from .rewrite import rewritten
 
 Removed = dict[str, Amount]  # by source
 
 
-def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = False) -> int:
+def remove_documents(folder: Folder, ids: Ids, forgotten: str | None, *, is_step: bool = False) -> int:
     """Remove documents from a sealed (finished) Dataset, and return how many were in it.
 
-    url: the Dataset's folder. ids: the documents' ids, ascending. forget_list: all ids on the folder's list, whose hash
-    the manifest states. is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
+    ids: the documents' ids, ascending. forgotten: hash of all ids on the folder's list, which the manifest states.
+    is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
     """
-    folder = Folder(url)
-    recipe = replace(folder.sealed.recipe, forgotten=digest(forget_list))
-    wanted = Wanted(recipe=recipe, steps=frozenset(step.name for step in folder.steps))
-    n = 0
-    with Output(url, open_dataset, nested=True).begin(wanted) as work:
-        if work.result is None:
-            n = _commit_without(work, ids, is_step=is_step)
-    begun = folder.unfinished.recipe
-    if begun is not None and begun.forgotten != recipe.forgotten:
-        owned.remove(url, [UNFINISHED])
-    return n
+    write = partial(_commit_without, ids=ids, is_step=is_step)
+    return rewritten(folder, folder.sealed.recipe, forgotten, open_dataset, write)
 
 
 def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
@@ -70,15 +51,15 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
     folder, generation = Folder(work.out), work.recipe.generation
     owned.remove(work.out, [files.join(UNFINISHED, name) for name in PART_FILES])  # of a run that was stopped
     old = folder.sealed
-    hits = {shard.name: found for shard in old.shards if len(found := _hits(folder, shard, ids))}
+    hits = {shard.name: found for shard in old.shards if len(found := ids_in_shard(folder, shard, ids))}
     removed: Removed = {}
     shards = [_rewritten(work, shard, ids, removed) if shard.name in hits else shard for shard in old.shards]
     if not is_step:
         for table in dict.fromkeys(shard.drops for shard in old.shards if shard.name in hits):
             gone = B.union(hits[one.name] for one in old.shards if one.drops == table and one.name in hits)
             _add_drops(folder, table, work.files.url(numbered(table, generation)), gone)
-            mine = {shard.drops: numbered(table, generation) for shard in shards if shard.drops == table}
-            shards = [replace(shard, drops=mine.get(shard.drops, shard.drops)) for shard in shards]
+            new_name = numbered(table, generation)
+            shards = [replace(shard, drops=new_name) if shard.drops == table else shard for shard in shards]
     stats = _without_examples(old.stats, ids)
     new = replace(
         old, forgotten=work.recipe.forgotten, generation=generation, shards=tuple(shards),
@@ -91,23 +72,10 @@ def _commit_without(work: Work[Dataset], ids: Ids, *, is_step: bool) -> int:
     return sum(map(len, hits.values()))
 
 
-def remove_parts(url: str, forget_list: Ids) -> None:
-    """Remove the files of an unfinished Dataset's parts; the next run makes the parts without the forgotten documents.
-
-    forget_list: all ids on the folder's list, whose hash is written to the recipe.
-    """
-    begun = [name for name in files.listdir(Folder(url).unfinished.url) if name not in (RECIPE, ORIGIN)]
-    owned.remove(url, [REPLACED, *PART_FILES, *(files.join(UNFINISHED, name) for name in begun)])
-    for home in (Folder(url), Folder(url).unfinished):
-        recipe = home.recipe
-        if recipe is not None:
-            replace(recipe, forgotten=digest(forget_list)).save(home.path(RECIPE))
-
-
-def _hits(folder: Folder, shard: Shard, ids: Ids) -> Ids:
+def ids_in_shard(folder: Folder, shard: Shard, ids: Ids) -> Ids:
     """Return those of the ids that a shard holds."""
     if not len(ids) or shard.last_id is None or shard.last_id < int(ids[0]):
-        return np.zeros(0, np.uint64)
+        return B.NO_IDS
     return ids_in_file(folder.path(shard.name), ids)
 
 
@@ -116,9 +84,8 @@ def ids_in_file(url: str, ids: Ids) -> Ids:
 
     Raises CorruptShard if the file is damaged.
     """
-    with tables.checked(url), files.open_arrow(url) as f:
-        parquet = pq.ParquetFile(f)
-        found = []
+    found = []
+    with tables.opened(url, tables.ID) as parquet:
         for i, bounds in enumerate(tables.id_bounds(parquet.metadata)):
             first, stop = np.searchsorted(ids, np.array(bounds, np.uint64))
             if first < len(ids) and (first < stop or ids[first] == bounds[1]):
@@ -165,11 +132,7 @@ def _add_drops(folder: Folder, name: str, new: str, ids: Ids) -> None:
     table = tables.read_rows(folder.path(name), tables.DROPS)
     others = np.setdiff1d(ids, table.filter(pc.equal(table["stage"], FORGET))["id"].to_numpy())
     rows = tables.new_rows(tables.DROPS, id=others, stage=FORGET, reason=REASON)
-    both = pa.concat_tables([table, pa.Table.from_batches([rows])])
-    with files.atomic(new) as out:
-        pq.write_table(
-            both.sort_by("id"), out, compression="zstd", row_group_size=1 << 16, write_page_checksum=True
-        )
+    write_table(new, pa.concat_tables([table, pa.Table.from_batches([rows])]))
 
 
 def _without_examples(stats: list[dict[str, Any]], ids: Ids) -> list[dict[str, Any]]:
@@ -206,15 +169,16 @@ def _restate(work: Work[Dataset], old: Manifest, new: Manifest, ids: Ids) -> Non
     names = {was.name: shard.name for was, shard in pairs} | {was.drops: shard.drops for was, shard in pairs}
     for url in Folder(work.out).receipts():
         receipt = Receipt.of(receipts.read(url), url)
-        shards = tuple(_written(one, now[one.name]) if one.name in now else one for one in receipt.shards)
+        shards = tuple(_written(one, now.get(one.name)) for one in receipt.shards)
         made = tuple(_stored(work, one, names) for one in receipt.files)
         changed = replace(receipt, shards=shards, files=made, stats=_without_examples(receipt.stats, ids))
         if changed != receipt:
             changed.save(work.unfinished.path(RECEIPTS, files.name_of(url)))
 
 
-def _written(one: WrittenShard, now: Shard) -> WrittenShard:
-    return replace(one, name=now.name, docs=now.docs, bytes=now.bytes, content=now.content, last_id=now.last_id)
+def _written(one: WrittenShard, now: Shard | None) -> WrittenShard:
+    same = ("name", "docs", "bytes", "content", "last_id", "sealed")
+    return one if now is None else replace(one, **{name: getattr(now, name) for name in same})
 
 
 def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
@@ -223,11 +187,3 @@ def _stored(work: Work[Dataset], one: File, names: Mapping[str, str]) -> File:
     name = names.get(was, was)
     url = work.files.url(name)
     return one if name == was else File(name=f"../{name}", size=files.size(url), hash=files.content_hash(url))
-
-
-def add_to_list(url: str, ids: Ids, before: Ids) -> Ids:
-    """Add `ids` to the forget list of the folder `url`, which has the ids `before`; return the new list."""
-    both = np.union1d(before, ids)
-    if len(both) > len(before):
-        write_list(url, both)
-    return both

@@ -134,9 +134,14 @@ def _files_of(folder: Folder, damaged: str) -> list[str]:
 
 
 def _states(folder: Folder, url: str, paths: set[str]) -> bool:
-    """Return whether a receipt states one of some files of a folder."""
+    """Return whether a receipt states one of some files of a folder; not that of a part without forgotten documents.
+
+    Such a receipt, void without its files, states the hashes of the shards before, on which keys depend.
+    """
     record = receipts.found(url)
-    stated = [] if record is None else [receipts.resolved(url, one["name"]) for one in record["files"]]
+    if record is None or any(one.get("sealed") for one in record.get("shards", ())):
+        return False
+    stated = [receipts.resolved(url, one["name"]) for one in record["files"]]
     return not paths.isdisjoint(one.removeprefix(f"{folder.url}/") for one in stated)
 
 

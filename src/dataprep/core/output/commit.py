@@ -90,7 +90,6 @@ class Work(Generic[T]):
     recipe: Recipe
     files: Staging
     opened: Callable[[str], T]
-    steps: frozenset[str] = frozenset()
     earlier: Sequence[Folder] = ()
     result: T | None = None
 
@@ -129,10 +128,10 @@ class Work(Generic[T]):
         if check is not None:
             folder = Folder(self.out)
             gone = [*_stale(folder, set(manifest.names())), MANIFEST, RECIPE, RECEIPTS]
-            check(self.out, gone + (_steps_but(folder, self.steps) if self.recipe.private else []))
+            check(self.out, gone + _steps_but(folder, self.recipe.keeps))
         owned.move((draft, ready))  # from here, a run that is killed is finished by the next one
         _swap_in(self.out)
-        _settle(self.out, self.steps)
+        _settle(self.out)
         self.result = self.opened(self.out)
         return self.result
 
@@ -190,14 +189,14 @@ class Output(Generic[T]):
 
     def _work(self, wanted: Wanted, found: T | None, earlier: Sequence[Folder] = ()) -> Work[T]:
         recipe = self._recipe(wanted)
-        return Work(self.url, recipe, Staging(self.url, recipe.generation), self.opened, wanted.steps, earlier, found)
+        return Work(self.url, recipe, Staging(self.url, recipe.generation), self.opened, earlier, found)
 
     def _recipe(self, wanted: Wanted) -> Recipe:
         """Return the wanted recipe with its generation: that of an equal result, or one more than that of another."""
         found = Folder(self.url).recipe
         generation = 1 if found is None else found.generation + (not found.is_same(wanted.recipe))
-        private = self._private(wanted, found) or None
-        return dataclasses.replace(wanted.recipe, generation=generation, private=private)
+        keeps = sorted(wanted.steps) if self._private(wanted, found) else None
+        return dataclasses.replace(wanted.recipe, generation=generation, keeps=keeps)
 
     def _found(self, recipe: Recipe, *, whole: bool) -> T | None:
         """Open the result of `recipe` if the folder has it; None if it does not, or if files of it are damaged."""
@@ -224,7 +223,7 @@ class Output(Generic[T]):
         made = Folder(self.url).stated
         is_swapped = recipe is not None and recipe.is_same(made) and not files.exists(begun.path(MANIFEST))
         if is_swapped and made is not None and recipe is not None and made.generation == recipe.generation:
-            _settle(self.url, wanted.steps if wanted.recipe.is_same(recipe) else frozenset())
+            _settle(self.url)
         left = [REPLACED] if begun.recipe is not None else [REPLACED, UNFINISHED]
         owned.remove(self.url, [name for name in left if files.exists(folder.path(name))])
 
@@ -331,22 +330,18 @@ def _swap_in(out: str) -> None:
     owned.move((begun.path(MANIFEST), files.join(out, MANIFEST)))
 
 
-def _settle(out: str, steps: frozenset[str]) -> None:
-    """Set aside what the new result does not name, and remove what its recipe does not allow to stay.
-
-    steps: names of the folders of steps that the result may refer to; others are removed if the recipe is private.
-    """
+def _settle(out: str) -> None:
+    """Set aside what the new result does not name, and remove what its recipe does not allow to stay."""
     folder, begun = Folder(out), Folder(out).unfinished
     stale = _stale(folder, folder.named)
-    private = begun.recipe is not None and bool(begun.recipe.private)
-    if files.is_local(out) and not private:
+    keeps = None if begun.recipe is None else begun.recipe.keeps
+    if files.is_local(out) and keeps is None:
         mine = owned.ours(out, stale)
         owned.move(*((url, files.join(out, REPLACED, owned.relative(url, out))) for url in mine))
     else:
         owned.remove(out, stale)
     _settle_receipts(folder, begun)
-    if private:
-        owned.remove(out, _steps_but(folder, steps))
+    owned.remove(out, _steps_but(folder, keeps))
     owned.remove(out, [files.join(UNFINISHED, name) for name in files.listdir(begun.url) if name != RECIPE])
     if files.exists(begun.path(RECIPE)):  # last, since it tells a repeated call what to do
         owned.move((begun.path(RECIPE), folder.path(RECIPE)))
@@ -363,9 +358,9 @@ def _stale(folder: Folder, named: set[str]) -> list[str]:
     return stale + [name for name in (REPORT, INDEX) if stale and files.exists(folder.path(name))]
 
 
-def _steps_but(folder: Folder, names: frozenset[str]) -> list[str]:
-    """Return the paths of the steps in a folder whose names are not among `names`."""
-    return [files.join(STEPS, step.name) for step in folder.steps if step.name not in names]
+def _steps_but(folder: Folder, keeps: list[str] | None) -> list[str]:
+    """Return the paths of the steps in a folder that do not stay; keeps: see `Recipe`."""
+    return [] if keeps is None else [files.join(STEPS, step.name) for step in folder.steps if step.name not in keeps]
 
 
 def _settle_receipts(folder: Folder, begun: Folder) -> None:

@@ -7,7 +7,7 @@ existing files, and a rerun must not make them again. The recipe and the manifes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,6 +15,7 @@ import xxhash
 
 from dataprep.errors import StaleOutput
 from dataprep.store import files
+from dataprep.store.key import key
 
 from ..model.batch import POSITION_BITS, Ids
 from ..model.tables import VERDICTS, new_rows, write_verdicts
@@ -37,9 +38,14 @@ def write_list(folder: str, ids: Ids) -> None:
     write_verdicts(files.join(folder, FORGET_LIST), [new_rows(VERDICTS, id=np.unique(ids), reason=REASON)])
 
 
-def digest(ids: Ids) -> str | None:
-    """Return a hash of ids, which the recipe and the manifest state as `forgotten`; None if there are none."""
-    return xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes()) if len(ids) else None
+def digest(ids: Ids, of_sources: Mapping[str, str | None] | None = None) -> str | None:
+    """Return a hash of ids, which the recipe and the manifest state as `forgotten`; None if there are none.
+
+    of_sources: what each source of a mixture states as `forgotten`, which its documents in the mixture depend on.
+    """
+    own = xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes()) if len(ids) else None
+    stated = {name: one for name, one in (of_sources or {}).items() if one is not None}
+    return key([own, stated]) if stated else own
 
 
 def wanted(homes: Iterable[tuple[str, int]], out: str) -> Ids:

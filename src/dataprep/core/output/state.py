@@ -58,8 +58,8 @@ class Recipe(StateRecord):
     kind: DATASET, TOKENS or INDEX. key: a hash of the input and the stages. stages: what `describe` returns for each.
     lost: {what: [the first stage that loses it, the way out]}. forgotten: hash of the ids that were left out. parts:
     the number of tasks. generation: a number that grows each time that a result is replaced; files of generation n > 1
-    have ".gN" before the end of their names. private: True if the result before may not be kept, since this one hides
-    or leaves out what it holds.
+    have ".gN" before the end of their names. keeps: names of the folders of steps that stay, if the result before may
+    not be kept, since this one hides or leaves out what it holds; None if it may be kept.
     """
 
     kind: str
@@ -70,7 +70,7 @@ class Recipe(StateRecord):
     forgotten: str | None = None
     parts: int | None = None
     generation: int = 1
-    private: bool | None = None
+    keeps: list[str] | None = None
 
     def is_same(self, other: Recipe | None) -> bool:
         """Return whether two recipes make the same result."""
@@ -127,6 +127,7 @@ class WrittenShard(StateRecord):
     content: str
     columns: list[list[str]]
     last_id: Id | None = None
+    sealed: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,7 +82,7 @@ class Account:
         stats = Stats([stage for stats in self.earlier for stage in stats])
         stats.stages += Stats.sum(Stats.from_json(receipt.stats) for receipt in made).stages
         last = max((shard.last_id for shard in shards if shard.last_id is not None), default=0)
-        of_recipe = {f.name: getattr(work.recipe, f.name) for f in fields(work.recipe) if f.name != "private"}
+        of_recipe = {f.name: getattr(work.recipe, f.name) for f in fields(work.recipe) if f.name != "keeps"}
         return Manifest(
             **of_recipe | {"parts": len(made)},
             docs=sum(shard.docs for shard in shards),
@@ -117,6 +117,7 @@ def _shards(receipt: Receipt) -> list[Shard]:
         Shard(
             name=one.name, docs=one.docs, bytes=one.bytes, last_id=one.last_id, content=one.content,
             size=stored[one.name].size, hash=stored[one.name].hash, drops=tables[DROPS], cuts=tables.get(CUTS),
+            sealed=one.sealed,
         )
         for one in receipt.shards
     ]  # fmt: skip

@@ -54,17 +54,14 @@ class Seal:
 
     def _write(self, part: Part) -> dict[str, Any]:
         ledgers = self.ledgers(part)
-        shards = list(self._shards(part.batches(ledgers=ledgers), part))
+        before = receipts.found(self.places.receipt(part.number))
+        shards = [_as_before(shard, before) for shard in self._shards(part.batches(ledgers=ledgers), part)]
         tables = {DROPS: [ledger.drop_table() for ledger in ledgers]}
         if any(ledger.cuts for ledger in ledgers):
             tables[CUTS] = [ledger.cut_table() for ledger in ledgers]
         urls = {kind: self.places.url(self.places.table(kind, part.number)) for kind in tables}
         for kind, found in tables.items():
-            table = pa.concat_tables(found) if found else Ledger("").drop_table()
-            with files.atomic(urls[kind]) as f:  # rows of one document are in the order of stages
-                pq.write_table(
-                    table.sort_by("id"), f, compression="zstd", row_group_size=1 << 16, write_page_checksum=True
-                )
+            write_table(urls[kind], pa.concat_tables(found) if found else Ledger("").drop_table())
         unread = [row for ledger in ledgers for row in ledger.unread]
         unread = without_names(unread) if any(stage.hides for stage in part.stages) else unread
         return {
@@ -81,6 +78,21 @@ class Seal:
             yield {"name": shard, **write_shard(flow, self.places.url(shard), self.codec, _schema(part), SHARD_BYTES)}
             if flow.next is None:
                 return
+
+
+def write_table(url: str, rows: pa.Table) -> None:
+    """Write the table of dropped documents or cut spans of a part; rows of one document stay in their order."""
+    with files.atomic(url) as f:
+        pq.write_table(rows.sort_by("id"), f, compression="zstd", row_group_size=1 << 16, write_page_checksum=True)
+
+
+def _as_before(shard: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the entry of a shard that is made again with the hash, on which keys depend, that it had at first.
+
+    before: the receipt of the lost part; None if there is none.
+    """
+    same = [one for one in before["shards"] if one["content"] == shard["content"]] if before is not None else []
+    return {**shard, "sealed": same[0]["sealed"]} if same and same[0].get("sealed") else shard
 
 
 def write_shard(

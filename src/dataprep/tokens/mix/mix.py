@@ -149,8 +149,8 @@ class Mix:
 
         sources, tokens: as in `plan`. Every epoch of a source is spread evenly over the mixture: any range of the
         shards has the shares of the plan. Documents are kept whole; the last epoch of a source has those with the
-        smallest hash(seed, id). Validation and test splits of all sources are written once, one after the other. Needs
-        about 60 bytes of memory per document.
+        smallest hash(seed, id). Validation and test splits of all sources are written once, one after the other.
+        Documents on the forget list of `out` are left out. Needs about 60 bytes of memory per document.
 
         Raises:
             PlanError: `max_epochs` allows too few tokens, or weights or tokenizers do not match the sources.

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dataprep.core.model.batch import Ids
+from dataprep.core.output import forget_list
 from dataprep.core.output.commit import Work
 from dataprep.core.output.staging import Staging
 from dataprep.core.output.state import MixedFolder, Origin, TokenizerFile, TokenShard
@@ -87,7 +89,10 @@ def write_mixture(
         work=key([*asked, first.tokenizer_hash, first.manifest.dtype]),
     )
     again = "writing the mixture again"
-    with begin(folder, recipe, settings, made_by="mix", replace=replace, origin=origin, again=again) as work:
+    of_sources = {s.name: s.shards.manifest.forgotten for s in streams}
+    with begin(
+        folder, recipe, settings, made_by="mix", replace=replace, of_sources=of_sources, origin=origin, again=again
+    ) as work:
         return work.result or _write(streams, got, work, seed, shard_tokens, runner_of(run), described)
 
 
@@ -106,8 +111,12 @@ def _write(
     tokenizer = _tokenizer(first, work)
     written: dict[str, int] = {}
     shards: list[MixedShard] = []
+    dropped = forget_list.listed(work.out)
     for side in SIDES:
         documents, lengths = _order(streams, got, seed) if side == "train" else _held_out(streams, side)
+        if len(dropped):
+            kept = ~np.isin(_ids(streams, side, documents), dropped)
+            documents, lengths = documents[kept], lengths[kept]
         if side == "train":
             written = {s.name: int(lengths[documents["stream"] == i].sum()) for i, s in enumerate(streams)}
         files.write_bytes(files.join(pieces, f"{side}.documents"), documents.tobytes())
@@ -260,6 +269,16 @@ def _order(streams: list[MixSource], got: Mapping[str, int], seed: int) -> tuple
         mine = documents["stream"] == i
         lengths[mine] = lengths_of(s.train)[documents["doc"][mine]]
     return documents, lengths
+
+
+def _ids(streams: list[MixSource], side: str, documents: npt.NDArray[Any]) -> Ids:
+    """Return the ids of documents of a split."""
+    ids = np.zeros(len(documents), np.uint64)
+    for i, s in enumerate(streams):
+        mine = documents["stream"] == i
+        if mine.any():
+            ids[mine] = s.shards.split(side).column("id").to_numpy()[documents["doc"][mine]]
+    return ids
 
 
 def _held_out(streams: list[MixSource], side: str) -> tuple[npt.NDArray[Any], Numbers]:

@@ -141,7 +141,7 @@ def _encode(
     entries = list(run.map(assemble, shard_plans(pieces, receipts, layout.shard_tokens), "join"))
     shards = commit(
         work, entries, dtype=layout.dtype, **vocabulary, split=asdict(layout.split),
-        **chat_fields(layout.template, receipts), special_in_text=spelled_by(receipts), forgotten=work.recipe.forgotten,
+        **chat_fields(layout.template, receipts), special_in_text=spelled_by(receipts),
     )  # fmt: skip
     check_sides(shards, layout.split, docs.stats.emptied)
     return shards

@@ -55,18 +55,20 @@ def check_shard_tokens(shard_tokens: int) -> None:
 
 def begin(
     out: str, recipe: str, settings: Mapping[str, Any], *, made_by: str, replace: bool, dropped: Ids | None = None,
-    origin: Origin | None = None, private: bool = False, again: str | None = None,
+    of_sources: Mapping[str, str | None] | None = None, origin: Origin | None = None, private: bool = False,
+    again: str | None = None,
 ) -> AbstractContextManager[Work[Shards]]:  # fmt: skip
     """Return the work on the token shards of a recipe in the folder `out`; see `Output.begin`, which raises its errors.
 
     recipe: hash of all that decides the wanted shards. settings: values that decide it, for a message that names what
     changed. made_by: the name of the function. dropped: ids of documents that must not be in them; None: those on the
-    folder's own forget list. origin, private, again: see `Wanted`.
+    folder's own forget list. of_sources: what the sources of a mixture state as `forgotten`. origin, private, again:
+    see `Wanted`.
     """
     dropped = forget_list.listed(out) if dropped is None else dropped
     stage = orjson.loads(json_bytes({"label": made_by, "class": made_by, "fields": dict(settings)}))
     wanted = Wanted(
-        recipe=Recipe(kind=TOKENS, key=recipe, forgotten=forget_list.digest(dropped), stages=[stage]),
+        recipe=Recipe(kind=TOKENS, key=recipe, forgotten=forget_list.digest(dropped, of_sources), stages=[stage]),
         origin=origin,
         forgotten=dropped,
         private=private,
@@ -81,15 +83,12 @@ def pieces_of(work: Work[Shards]) -> str:
     return work.unfinished.path(f"pieces-{key([recipe.key, recipe.forgotten, recipe.generation])[:8]}")
 
 
-def commit(work: Work[Shards], shards: Sequence[TokenShard], *, forgotten: str | None = None, **facts: Any) -> Shards:
-    """Make new shards the result of the folder, and return them.
-
-    forgotten: the hash of the documents that were left out. facts: other fields of the manifest.
-    """
+def commit(work: Work[Shards], shards: Sequence[TokenShard], **facts: Any) -> Shards:
+    """Make new shards the result of the folder, and return them; facts: other fields of the manifest."""
     (stage,) = work.recipe.stages
     manifest = manifest_of(
-        shards, recipe=work.recipe.key, settings={"made_by": stage["label"], **stage["fields"]}, forgotten=forgotten,
-        **facts,
+        shards, recipe=work.recipe.key, settings={"made_by": stage["label"], **stage["fields"]},
+        forgotten=work.recipe.forgotten, **facts,
     )  # fmt: skip
     return work.commit(manifest)
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.core.model.batch import POSITION_BITS, Ids
+from dataprep.core.output import forget_list
 from dataprep.core.output.staging import Staging
 from dataprep.core.output.state import TokenShard
 from dataprep.errors import PlanError, ReadError
@@ -23,12 +25,11 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from .export import COPY_BYTES, LLMC, LLMC_INTS
 from .folder import begin, check_shard_tokens, commit, local_folder, write_vocabulary
 from .shard import Shards
-from .writer import Writer, arrange, copy_ranges
+from .writer import Writer, arrange, copy_ranges, runs_of
 
 log = logging.getLogger("dataprep")
 
 VERSION = 1
-POSITION_BITS = 40  # as of every id: the file's number, then where in it the document begins, in tokens
 NAMES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 
 
@@ -54,6 +55,8 @@ def import_tokens(
         dtype: "uint32" if nanoGPT files hold four bytes per token; llm.c's headers state it.
         shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
         replace: replace shards in `out` that were made from other files or with other settings.
+
+    Documents on the forget list of `out` are left out.
 
     In nanoGPT's files a separator ends a document, in llm.c's it begins one; the result is the same. A document's id is
     `file:position`, the number of its file and of its first token; tokens after the last separator form a document too.
@@ -82,8 +85,11 @@ def import_tokens(
         if work.result is not None:
             return work.result
         _, vocabulary = write_vocabulary(work, tok)
+        dropped = forget_list.listed(work.out)
         entries = [
-            one for side in SIDES for one in _write(found, side, tok, separator, work.files, dtype, shard_tokens)
+            one
+            for side in SIDES
+            for one in _write(found, side, tok, separator, work.files, dtype, shard_tokens, dropped)
         ]
         imported = [{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found]
         return commit(work, entries, dtype=dtype, **vocabulary, imported=imported)
@@ -154,6 +160,11 @@ class _Bin:
             ends = np.append(ends, np.array([self.n + 1], ENDS))  # with the separator it lacks
         return ends, begins
 
+    def ids(self, ends: npt.NDArray[np.uint64], begins: int) -> Ids:
+        """Return the id of each document; ends: without the `begins` ids before the first document."""
+        began = np.append(np.zeros(1, ENDS), ends)[:-1] + np.uint64(begins)
+        return began + np.uint64(self.number << POSITION_BITS)
+
 
 def _given(path: Any) -> list[tuple[str, str]]:
     """Return (split, path) of every file, train first."""
@@ -202,25 +213,32 @@ def _side(name: str) -> str:
 
 
 def _write(
-    found: Sequence[_Bin], side: str, tok: Tokenizer, separator: int, places: Staging, dtype: str, shard_tokens: int
-) -> Iterator[TokenShard]:
-    """Write the shards of one split; yield their entries."""
+    found: Sequence[_Bin], side: str, tok: Tokenizer, separator: int, places: Staging, dtype: str, shard_tokens: int,
+    dropped: Ids,
+) -> Iterator[TokenShard]:  # fmt: skip
+    """Write the shards of one split without the documents `dropped`; yield their entries."""
     bins = [b for b in found if b.side == side]
     known = [b.ends(tok, separator) for b in bins]
     for b, (ends, _) in zip(bins, known, strict=True):
         if b.n and len(ends) == 1 and int(ends[0]) > b.n:
             log.warning("%s has no separator %d, so it is one document; eot= names another one", b.url, separator)
     cut = [ends - np.uint64(begins) for ends, begins in known]
+    ids = [b.ids(ends, begins) for b, ends, (_, begins) in zip(bins, cut, known, strict=True)]
     for number, runs in enumerate(arrange(cut, shard_tokens)):
+        kept = [(i, start + a, start + b) for i, start, stop in runs
+                for a, b in runs_of(~np.isin(ids[i][start:stop], dropped))]  # fmt: skip
+        if not kept:
+            continue
         with Writer(places.home, side, number, dtype=dtype, generation=places.generation) as shard:
-            for i, start, stop in runs:
-                _copy(shard, bins[i], cut[i], known[i][1], (start, stop), tok, separator)
+            for i, start, stop in kept:
+                _copy(shard, bins[i], cut[i], ids[i], known[i][1], (start, stop), tok, separator)
         yield shard.entry
 
 
 def _copy(
-    shard: Writer, source: _Bin, ends: npt.NDArray[Any], begins: int, docs: tuple[int, int], tok: Tokenizer, old: int
-) -> None:
+    shard: Writer, source: _Bin, ends: npt.NDArray[Any], ids: Ids, begins: int, docs: tuple[int, int], tok: Tokenizer,
+    old: int,
+) -> None:  # fmt: skip
     """Append the documents `docs` = (start, stop) of a file, in blocks."""
     sizes, dtype = tok.token_bytes, shard.dtype
     for first, last, start, stop in copy_ranges(ends, *docs, COPY_BYTES // dtype.itemsize):
@@ -232,7 +250,5 @@ def _copy(
         if old != tok.eot:
             tokens = tokens.copy()
             tokens[(bounds - np.uint64(1)).astype(np.int64)] = tok.eot
-        began = np.append(np.array([start], ENDS), ends[first:last])[:-1] + np.uint64(begins)
-        ids = began + np.uint64(source.number << POSITION_BITS)
         name = os.path.basename(source.url).removesuffix(".bin")
-        shard.add(tokens, bounds, ids, [name] * len(bounds), int(sizes[tokens].sum(dtype=np.int64)))
+        shard.add(tokens, bounds, ids[first:last], [name] * len(bounds), int(sizes[tokens].sum(dtype=np.int64)))

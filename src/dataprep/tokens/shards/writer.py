@@ -206,6 +206,12 @@ def arrange(pieces: Sequence[npt.NDArray[Any]], shard_tokens: int) -> list[list[
     return shards
 
 
+def runs_of(kept: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the runs of True in an array, as (start, stop)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]]).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
 def copy_ranges(ends: npt.NDArray[Any], start: int, stop: int, n_tokens: int) -> Iterator[tuple[int, int, int, int]]:
     """Divide the documents start to stop - 1 of a file into runs to copy at once, of at most `n_tokens` tokens each.
 
