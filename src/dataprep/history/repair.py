@@ -134,9 +134,9 @@ def _files_of(folder: Folder, damaged: str) -> list[str]:
 
 
 def _states(folder: Folder, url: str, paths: set[str]) -> bool:
-    """Return whether a receipt states one of some files of a folder; not that of a part without forgotten documents.
+    """Return whether a receipt states one of some files, and no shard from which `forget` removed documents.
 
-    Such a receipt, void without its files, states the hashes of the shards before, on which keys depend.
+    A receipt with such a shard stays; it is void without its files, and states the hash on which keys depend.
     """
     record = receipts.found(url)
     if record is None or any(one.get("sealed") for one in record.get("shards", ())):

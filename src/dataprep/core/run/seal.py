@@ -54,7 +54,8 @@ class Seal:
 
     def _write(self, part: Part) -> dict[str, Any]:
         ledgers = self.ledgers(part)
-        before = receipts.found(self.places.receipt(part.number))
+        lost = receipts.found(self.places.receipt(part.number))
+        before = lost.get("shards", []) if lost is not None and lost["key"] == self.key(part) else []
         shards = [_as_before(shard, before) for shard in self._shards(part.batches(ledgers=ledgers), part)]
         tables = {DROPS: [ledger.drop_table() for ledger in ledgers]}
         if any(ledger.cuts for ledger in ledgers):
@@ -86,13 +87,13 @@ def write_table(url: str, rows: pa.Table) -> None:
         pq.write_table(rows.sort_by("id"), f, compression="zstd", row_group_size=1 << 16, write_page_checksum=True)
 
 
-def _as_before(shard: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+def _as_before(shard: dict[str, Any], before: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the entry of a shard that is made again with the hash, on which keys depend, that it had at first.
 
-    before: the receipt of the lost part; None if there is none.
+    before: the shards that the receipt of the lost part states.
     """
-    same = [one for one in before["shards"] if one["content"] == shard["content"]] if before is not None else []
-    return {**shard, "sealed": same[0]["sealed"]} if same and same[0].get("sealed") else shard
+    sealed = [one.get("sealed") for one in before if one["content"] == shard["content"]]
+    return {**shard, "sealed": sealed[0]} if sealed and sealed[0] else shard
 
 
 def write_shard(
