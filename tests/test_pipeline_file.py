@@ -240,7 +240,7 @@ def test_steps_say_whether_they_wrote(tmp_path):
     ]  # fmt: skip
     assert began == ["a"] * 3
     assert all(one.seconds >= 0 for one in found)
-    assert files.read_json(str(tmp_path / "out" / "run.json")) == {"steps": ["a"]}
+    assert files.read_json(str(tmp_path / "out" / "run.json")) == {"format": 1, "steps": ["a"]}
 
 
 @pytest.mark.parametrize("at", [1, 2])

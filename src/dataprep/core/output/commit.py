@@ -127,7 +127,7 @@ class Work(Generic[T]):
         manifest.save(draft)
         if check is not None:
             folder = Folder(self.out)
-            gone = [*_stale(folder, set(manifest.names())), MANIFEST, RECIPE, RECEIPTS]
+            gone = [*_stale(folder, manifest), MANIFEST, RECIPE, RECEIPTS]
             check(self.out, gone + _steps_but(folder, self.recipe.keeps))
         owned.move((draft, ready))  # from here, a run that is killed is finished by the next one
         _swap_in(self.out)
@@ -333,7 +333,7 @@ def _swap_in(out: str) -> None:
 def _settle(out: str) -> None:
     """Set aside what the new result does not name, and remove what its recipe does not allow to stay."""
     folder, begun = Folder(out), Folder(out).unfinished
-    stale = _stale(folder, folder.named)
+    stale = _stale(folder, folder.complete)
     keeps = None if begun.recipe is None else begun.recipe.keeps
     if files.is_local(out) and keeps is None:
         mine = owned.ours(out, stale)
@@ -349,10 +349,12 @@ def _settle(out: str) -> None:
     owned.settle(out)
 
 
-def _stale(folder: Folder, named: set[str]) -> list[str]:
-    """Return the paths of the files of a result that are not among `named`, and of what was made from the result."""
+def _stale(folder: Folder, manifest: AnyManifest | None) -> list[str]:
+    """Return the paths of the files of results that `manifest` does not name, and of what was made from one."""
+    if manifest is None:
+        return []
     there = [f"{kind}/{name}" for kind in TABLES for name in files.listdir(folder.path(kind))]
-    own = RESULT_FILE if folder.index_manifest is None else INDEX_FILE
+    own, named = INDEX_FILE if manifest.kind == INDEX_KIND else RESULT_FILE, set(manifest.names())
     there += [name for name in files.listdir(folder.url) if own.fullmatch(name)]
     stale = sorted(set(there) - named - {name.partition("/")[0] for name in named})
     return stale + [name for name in (REPORT, INDEX) if stale and files.exists(folder.path(name))]

@@ -23,7 +23,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from dataprep.errors import CorruptShard, DataprepError, ReadError, Replaced, require
 from dataprep.store import files
@@ -40,6 +40,8 @@ from .state import (
     Recipe,
     TokenManifest,
 )
+
+M = TypeVar("M", Manifest, TokenManifest, IndexManifest)
 
 MANIFEST, RECIPE, ORIGIN, RUN = "manifest.json", "recipe.json", "origin.json", "run.json"
 FORGET_LIST, REPORT, UNREAD = "forget.parquet", "report.html", "unread.parquet"
@@ -101,17 +103,21 @@ class Folder:
     @property
     def manifest(self) -> Manifest | None:
         """The manifest of a complete Dataset; None if there is none. Raises CorruptShard as `complete` does."""
-        return found if isinstance(found := self.complete, Manifest) else None
+        return self._of(Manifest)
 
     @property
     def token_manifest(self) -> TokenManifest | None:
         """The manifest of complete token shards; None if there is none."""
-        return found if isinstance(found := self.complete, TokenManifest) else None
+        return self._of(TokenManifest)
 
     @property
     def index_manifest(self) -> IndexManifest | None:
         """The manifest of a complete suffix index; None if there is none."""
-        return found if isinstance(found := self.complete, IndexManifest) else None
+        return self._of(IndexManifest)
+
+    def _of(self, kind: type[M]) -> M | None:
+        found = self.complete if MANIFESTS.get(str(self._stated.get("kind"))) is kind else None
+        return found if isinstance(found, kind) else None
 
     @property
     def named(self) -> set[str]:

@@ -45,7 +45,8 @@ class StateRecord:
             msg = f"{url} has format {found['format']}, and this dataprep reads {FORMAT}; install a newer dataprep"
             raise CorruptShard(msg)
         known = {f.name: f for f in fields(cls) if f.name != "more"}
-        lacks = [name for name, f in known.items() if _is_needed(f) and name not in found]
+        some = {name for name, value in found.items() if value is not None or not _is_list(known.get(name))}
+        lacks = [name for name, f in known.items() if _is_needed(f) and name not in some]
         if lacks:
             raise _not_ours(url, f"it lacks {', '.join(lacks)}")
         given = {name: _read(found[name], f, url) for name, f in known.items() if found.get(name) is not None}
@@ -86,6 +87,10 @@ def _not_ours(url: str, why: str) -> CorruptShard:
 
 def _is_needed(one: Any) -> bool:
     return one.default is MISSING and one.default_factory is MISSING
+
+
+def _is_list(one: Any) -> bool:
+    return one is not None and str(one.type).startswith(("list", "tuple"))
 
 
 _TYPES: dict[str, type] = {"str": str, "int": int, "bool": bool, "list": list, "dict": dict, "Mapping": dict}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dataprep.errors import PlanError
+from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
 
 from .layout import RUN, STEPS, Folder, inside
@@ -14,7 +14,11 @@ from .state import DATASET, TOKENS, RunSteps
 def run_steps(url: str) -> list[str] | None:
     """Return the names of the steps, in order, that `dataprep run` ran in the folder `url`; None for other folders."""
     at = files.join(url, RUN)
-    return RunSteps.load(at).steps if files.exists(at) else None
+    try:
+        return RunSteps.load(at).steps if files.exists(at) else None
+    except CorruptShard as e:
+        msg = f"{at} does not list the steps of a run: {e}; or give the folder of a run"
+        raise CorruptShard(msg) from e
 
 
 def children(url: str) -> list[Folder]:
