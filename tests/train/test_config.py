@@ -17,7 +17,7 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        names = ("atomic", "checksum", "failure", "lease", "stopping", "splitmix")
+        names = ("atomic", "beside", "checksum", "failure", "lease", "stopping", "splitmix")
         store = (f"dataprep.store.{name}" for name in names)
         state = [f"dataprep.core{name}" for name in ("", ".output", ".output.records", ".output.state")]
         ours = ("dataprep.train", "dataprep.errors", *store)
