@@ -3,7 +3,6 @@
 import dataprep as dp
 from docs.pages import write
 
-NOT_OUTPUT = {1: "a diagram", 2: "the folders of the source", 3: "the parts of a run"}
 
 
 def prepare(here):

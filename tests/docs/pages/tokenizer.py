@@ -10,7 +10,6 @@ from docs.pages import write
 TALK = [f"salam, labas? I say the number {k}, and the weather of day {k * 7}. " * 3 for k in range(60)]
 INSTEAD = {"32_000": "300", "sample=0.05": "sample=1.0", "0.01, 0.05, 1": "0.5, 1"}
 WORDS = {"32000": "300", "0.01,0.05,1": "0.5,1", "work/tokenizer": "work/second"}
-NOT_OUTPUT = {4: "of documentation in forty languages, which is too much for a test"}
 
 
 def prepare(here):

@@ -7,7 +7,7 @@ import pytest
 import dataprep as dp
 from docs.pages import documents, write
 
-LEFT = {1: "needs eight GPUs; two processes on the CPU are tested in tests/train/test_world.py"}
+LEFT = {"torchrun": "needs eight GPUs; two processes on the CPU are tested in tests/train/test_world.py"}
 SAID = {"fr": "Le port était calme ce matin. ", "en": "The harbour was quiet this morning. "}
 EXAM = {"prompt": "The capital of France is", "choices": ["Lyon", "Paris"], "answer": 1}
 
