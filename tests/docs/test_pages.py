@@ -70,6 +70,7 @@ def test_what_a_page_shows(page, dataprep, tmp_path, monkeypatch, request) -> No
         getattr(about, name, {}) for name in ("LEFT", "QUIET", "HEAD", "WORDS", "INSTEAD", "VARIES")
     )
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DATAPREP_CACHE", str(tmp_path / "cache"))
     shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     getattr(about, "patch", lambda _: None)(monkeypatch)
     prepare = getattr(about, "prepare", lambda _: {})
