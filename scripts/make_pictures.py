@@ -104,7 +104,7 @@ def shot(page: str, to: Path, width: int, height: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "page.html"
         source.write_text(page, encoding="utf-8")
-        subprocess.run(
+        subprocess.run(  # noqa: S603 - the browser of this machine, with a page that dataprep wrote
             [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--screenshot={to}",
              f"--window-size={width},{height}", source.as_uri()],
             check=True, capture_output=True,
@@ -115,12 +115,14 @@ def shot(page: str, to: Path, width: int, height: int) -> None:
 
 def crops(run: Path) -> None:
     """Write pictures of a report: its beginning, and what it shows about duplicates."""
-    page = next(path for path in (run / "report.html", run / "report" / "report.html") if path.is_file()).read_text("utf-8")
+    names = run / "report.html", run / "report" / "report.html"
+    page = next(path for path in names if path.is_file()).read_text("utf-8")
     shot(page, DOCS / "report.png", 1000, 700)
     style = "<style>" + page.split("<style>", 1)[1].split("</style>", 1)[0] + "</style>"
     _, _, found = page.partition('id="duplicates"')
     if found:
-        shot(f'<html><meta charset="utf-8">{style}<body style="padding:0 12px"><section id="duplicates"{found}', DOCS / "clusters.png", 1000, 560)
+        start = f'<html><meta charset="utf-8">{style}<body style="padding:0 12px"><section id="duplicates"'
+        shot(start + found, DOCS / "clusters.png", 1000, 560)
 
 
 def main() -> None:

@@ -51,7 +51,8 @@ def blocks(text: str) -> Iterator[Block]:
         if found["language"] not in RUN:
             continue
         number += 1
-        result = after if after and after["language"] == "text" and not text[found.end() : after.start()].strip() else None
+        below = after and after["language"] == "text" and not text[found.end() : after.start()].strip()
+        result = after if below else None
         yield Block(
             number, found["language"], found["text"], text[: found.start()].count("\n") + 1, found.end(),
             result["text"] if result else None, result.end() if result else found.end(),
@@ -139,7 +140,7 @@ def run(block: Block, page: str, names: dict, instead: dict[str, str]) -> str:
 
 
 def with_checks(text: str) -> ast.Module:
-    """Return the code, in which values with a literal beside them are compared, and that of the last line is printed."""
+    """Return the code, in which values with a literal beside them are compared, and the last line's is printed."""
     tree, literals = ast.parse(text), {}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         with contextlib.suppress(ValueError, SyntaxError):
@@ -169,7 +170,8 @@ def _shown(expression: Callable[[], object], literal: str) -> None:
 def _last(value: object) -> None:
     """Print the value of a last line, unless it is None or what the line itself says: a stage."""
     if value is not None and not isinstance(value, (dp.Stage, dp.Estimator)):
-        print(pprint.pformat(value, width=WIDTH - 2, sort_dicts=False) if isinstance(value, (dict, list)) else value)
+        listed = isinstance(value, (dict, list))
+        sys.stdout.write(f"{pprint.pformat(value, width=WIDTH - 2, sort_dicts=False) if listed else value}\n")
 
 
 CHECKS = {"_shown": _shown, "_last": _last}

@@ -85,7 +85,7 @@ def test_commands_run_in_order(page, dataprep, demo, monkeypatch):
     assert (shards.n_tokens, len(shards) > 100) == (exported, True), "as many documents as were exported"
 
 
-def test_links_lead_somewhere(page, root):
+def test_links_lead_somewhere(root):
     """Every relative link of the README, the other pages beside it and the docs is a file."""
     for page in (*root.glob("*.md"), *sorted((root / "docs").glob("*.md"))):
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):

@@ -1,7 +1,8 @@
 """Every command, query and piece of Python of README and pages runs, in order, in a folder with `sample_data`.
 
 What a block prints is below it on the page, in a block `text`, and must be the same in every run. A block of Python
-also prints the value of its last line, as in a notebook. `make test-docs ARGS=--write-results` writes the results again.
+also prints the value of its last line, as in a notebook. `make test-docs ARGS=--write-results` writes
+the results again.
 An expression with a literal as its comment, such as `n + 1  # 3`, must have this value, or print it.
 
 What a page's code needs in addition is in `pages/PAGE.py`, with a dash as an underscore. A module may have:
@@ -71,7 +72,8 @@ def test_what_a_page_shows(page, dataprep, tmp_path, monkeypatch, request) -> No
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DATAPREP_CACHE", str(tmp_path / "cache"))
-    shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    not_data = shutil.ignore_patterns("*.py", "__pycache__")
+    shutil.copytree(ROOT / "sample_data", tmp_path / "sample_data", ignore=not_data)
     getattr(about, "patch", lambda _: None)(monkeypatch)
     prepare = getattr(about, "prepare", lambda _: {})
     fixtures = [request.getfixturevalue(name) for name in list(inspect.signature(prepare).parameters)[1:]]
@@ -129,15 +131,16 @@ def test_results_in_comments_are_compared(code, holds) -> None:
 
 def test_a_result_is_written_below_its_block_and_compared(tmp_path) -> None:
     """Results are added, replaced and removed; a page with another result fails with the command that writes it."""
-    page = "A.\n```python\nprint(1)\n2\n```\n\n```text\nold\n```\nB.\n```bash\ndataprep x\n```\nC.\n"
+    code, command = "```python\nprint(1)\n2\n```\n", "```bash\ndataprep x\n```\n"
+    page = f"A.\n{code}\n```text\nold\n```\nB.\n{command}C.\n"
     first, second = blocks(page)
     assert (first.shown, second.shown) == ("old\n", None)
     result = shortened(run(first, "page.md", {**CHECKS}, {}), tmp_path, {}, 12)
     assert result == "1\n2\n"
     new = written(page, {1: result, 2: "ran\n"})
-    assert new == "A.\n```python\nprint(1)\n2\n```\n\n```text\n1\n2\n```\nB.\n```bash\ndataprep x\n```\n\n```text\nran\n```\nC.\n"
+    assert new == f"A.\n{code}\n```text\n1\n2\n```\nB.\n{command}\n```text\nran\n```\nC.\n"
     assert written(new, {1: result, 2: "ran\n"}) == new
-    assert "text" not in written(new, {})
+    assert written(new, {}) == f"A.\n{code}B.\n{command}C.\n"
     with pytest.raises(pytest.fail.Exception, match=r"line 2: the result .* `make test-docs ARGS=--write-results`"):
         compare("page.md", first, result)
     compare("page.md", next(blocks(new)), result)

@@ -5,7 +5,6 @@ import pytest
 import dataprep as dp
 from docs.pages import write
 
-
 HEAD = {"docs = dp.read": 22}
 
 
