@@ -114,7 +114,8 @@ def test_the_code_of_the_page(root, tmp_path, monkeypatch) -> None:
     """docs/dedup-annotate.md: its code runs, and its table names the columns."""
     monkeypatch.chdir(tmp_path)
     page = (root / "docs" / "dedup-annotate.md").read_text(encoding="utf-8")
-    (tmp_path / "page.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    (tmp_path / "page.py").write_text(re.sub(r"^docs = .*\n", "", code, flags=re.MULTILINE))
     names = runpy.run_path("page.py", {"dp": dp, "docs": read(tmp_path / "in.jsonl", TEXTS)})
     assert [row["text"] for row in names["clean"].take(9)] == [t for i, t in enumerate(TEXTS) if i not in (2, 5)]
     assert [row["text"] for row in names["twice"].take(9)] == ["one two three"]

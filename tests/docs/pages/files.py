@@ -6,7 +6,6 @@ from fnmatch import fnmatch
 import dataprep as dp
 from docs.pages import write
 
-NOT_OUTPUT = {1: "the files of a Dataset", 2: "the files of token shards"}
 SOMETIMES = "hashes", "quarantine", "lease", "failure"
 FOLDERS = "_unfinished/", "_replaced/"
 RARE = {"unread.parquet", "forget.parquet", *FOLDERS, *(f".dataprep-{name}" for name in SOMETIMES)}  # as the page says

@@ -12,6 +12,8 @@ SAID = {
     "fr": "Veux-tu venir avec moi au marché demain matin, ou non ?",
     "en": "Do you want to come to the market with me tomorrow, or not?",
 }
+HEAD = {"dataprep train-langid ary": 9}
+QUIET = {"dataprep train-langid labelled": "the same as above"}
 FILES = {"ary": "darija.txt", "ary_Latn": "arabizi.txt", "ar": "msa.txt", "fr": "fr.txt", "en": "en.txt"}
 
 
@@ -24,17 +26,13 @@ def prepare(here):
     write("labelled.jsonl", [{"text": f"{text} {k}", "lang": code} for code, text in SAID.items() for k in range(40)])
     write("good.jsonl", [f"{SAID['en']} {k}" for k in range(40)])
     write("crawl.jsonl", [f"buy cheap hats {k} now now now" for k in range(40)])
-    docs = documents("docs.jsonl", SAID.values())
-    return {"docs": docs}
 
 
 def check(here, names):
-    """French and standard Arabic are kept, the rest is dropped as another language; the model knows its five."""
-    kept = texts("work/fr-ar")
-    assert {SAID["fr"], SAID["ar"]} <= set(kept)
-    assert SAID["en"] not in kept
-    assert reasons("work/fr-ar")["other_language"]
-    dp.Pipeline(dp.Language("ary_Latn", model="darija.bin")).run(names["docs"], out="work/own")
+    """Texts in Arabic script are kept; the model knows its five languages."""
+    assert reasons("work/arabic")["other_language"]
+    docs = documents("docs.jsonl", SAID.values())
+    dp.Pipeline(dp.Language("ary_Latn", model="darija.bin")).run(docs, out="work/own")
     assert texts("work/own") == [SAID["ary_Latn"]]
     assert (here / "darija.bin.json").is_file()
     two = documents("two.jsonl", [SAID["en"], "buy cheap hats now now now"])

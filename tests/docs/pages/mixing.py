@@ -12,6 +12,8 @@ SAMPLES = Path(__file__).parents[3] / "sample_data"
 SENTENCE = "The harbour of town {} was quiet in the morning, and the boats went out with the tide.\n"
 INSTEAD = {'preset("tiny").override(': 'preset("tiny").override("steps=1", "device=cpu", '}
 
+QUIET = {"from dataprep.train": "the losses of a model differ between machines"}
+
 
 def prepare(here):
     """Pages of forty hosts, the four samples as shards, and shards of two sources."""

@@ -9,6 +9,7 @@ import dataprep as dp
 
 NAMES = ("Ilse Varga", "Tomas Orr", "Karim Benali", "كريم بنعلي")
 SAID = "ferry captain bridge chapter cider walnut cake reading door page morning circle tea rain".split()  # noqa: SIM905
+VARIES = {r"[\d,]+ tokens": "... tokens"}  # pseudonyms without a key are random
 WORDS = {"--train": ["--train", "--set", "steps=2"]}
 
 

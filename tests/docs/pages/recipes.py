@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import dataprep as dp
-from docs.pages import documents
 
+HEAD = {"dataprep run pipelines/c4.py": 18}
 WORDS = {"pipelines/c4.py": str(Path(__file__).parents[3] / "pipelines" / "c4.py")}
 
 
@@ -15,15 +15,14 @@ def prepare(here):
     pytest.importorskip("py3langid")
     (here / "lists").mkdir()
     (here / "lists" / "fr.txt").write_text("vilain\n")
-    docs = documents("crawl.jsonl", ["one two", "This is the longest of the texts, and it is kept.", "three"])
-    dp.Pipeline().run(docs, out="out/a")
-    dp.Pipeline(dp.Gopher(min_words=3)).run(docs, out="out/b")
+    docs = dp.read("sample_data/*.jsonl*")
+    dp.Pipeline(dp.Exact()).run(docs, out="out/a")
+    dp.Pipeline(dp.Exact(), dp.Gopher(min_words=70)).run(docs, out="out/b")
 
 
 def check(here, names):
     """What B lacks, and why."""
     found = names["found"]
-    assert found.lost.sources["crawl"].docs == 2
-    assert found.lost.reasons[("Gopher", "too_few_words")] == 2
+    assert found.lost.reasons[("Gopher", "too_few_words")] > 0
     assert not found.changed
     assert len(names["rules"]) == 2

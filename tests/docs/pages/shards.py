@@ -5,7 +5,6 @@ from dataprep.tokens.shards.export import export
 from docs.pages import documents
 
 WORDS = {"DIR": "work/shards", "OTHER": "work/llmc", "FOLDER": "work/nanogpt", "NEW": "work/imported"}
-NOT_OUTPUT = {1: "a layout of files"}
 FILES = "manifest.json train-00000.bin train-00000.idx train-00000.docs.parquet token_bytes.npy tokenizer.json"
 
 
