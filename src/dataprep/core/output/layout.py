@@ -23,7 +23,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from dataprep.errors import CorruptShard, DataprepError, ReadError, Replaced, require
 from dataprep.store import files
@@ -315,3 +315,11 @@ def at_hand(url: str) -> str:
         msg = f"the result in {home.url} was replaced since it was opened; open it again"
         raise Replaced(msg)
     return url
+
+
+def open_at_hand(url: str) -> BinaryIO:
+    """Open the file that `at_hand` finds, also if a replacement moves it at this moment; its errors are the same."""
+    for _ in range(2):  # it is moved, and then removed
+        with contextlib.suppress(ReadError):
+            return files.open_raw(at_hand(url))
+    return files.open_raw(at_hand(url))
