@@ -162,6 +162,23 @@ def test_large_parts_become_several_shards(tmp_path, monkeypatch):
     assert done.table().column("text").to_pylist() == dataset_of(tmp_path, TEXTS).table().column("text").to_pylist()
 
 
+def test_each_part_has_a_receipt_also_if_a_saved_input_has_more_parts(tmp_path, monkeypatch):
+    """One part became several shards, which are a part each for what follows; none of their receipts is removed."""
+    monkeypatch.setattr("dataprep.core.run.seal.SHARD_BYTES", 200)
+    monkeypatch.setattr(B, "MAX_BYTES", 100)
+
+    def longer(text):
+        return f"{text}."
+
+    stages = Map(longer), FirstOfLength(), Map(longer), FirstOfLength()
+    done = Pipeline(*stages).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
+    n_saved = len(open_dataset(str(tmp_path / "out" / done.manifest.saved[0])).parts)
+    assert n_saved > 1
+    for folder in (done.manifest.saved[1], ""):
+        made = open_dataset(str(tmp_path / "out" / folder)).manifest
+        assert made.parts == len(list((tmp_path / "out" / folder / "receipts").iterdir())) >= n_saved
+
+
 def test_everything_dropped_is_an_empty_dataset(tmp_path):
     """Nothing left is a Dataset like any other, with its columns."""
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.errors import ReadError
-from dataprep.store import compress, files, hashes
+from dataprep.store import compress, hashes
 from dataprep.store.key import key
 
-from ..output.layout import at_hand
+from ..output.layout import open_at_hand
 from . import batch as B
 from . import blame
 from .batch import Batch, Ids
@@ -58,10 +58,9 @@ class Sealed(Reader):
         columns: names of the columns to read; None: all.
         """
         coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
-        url = at_hand(piece.url)
         with (
-            checked(url, "shard that was sealed", REOPEN),
-            files.open_raw(url) as f,
+            checked(piece.url, "shard that was sealed", REOPEN),
+            open_at_hand(piece.url) as f,
             pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False, page_checksum_verification=True) as parquet,
         ):
             if parquet.metadata.num_row_groups == 0:

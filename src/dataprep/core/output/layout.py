@@ -23,7 +23,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from dataprep.errors import CorruptShard, DataprepError, ReadError, Replaced, require
 from dataprep.store import files
@@ -325,3 +325,11 @@ def replaced(url: str) -> Replaced:
 def inside(url: str) -> list[str]:
     """Return the URLs of the files and folders in a folder, without the next result of it and the one before."""
     return [files.join(url, name) for name in files.listdir(url) if name not in (UNFINISHED, REPLACED)]
+
+
+def open_at_hand(url: str) -> BinaryIO:
+    """Open the file that `at_hand` finds, also if a replacement moves it at this moment; its errors are the same."""
+    for _ in range(2):  # it is moved, and then removed
+        with contextlib.suppress(ReadError):
+            return files.open_raw(at_hand(url))
+    return files.open_raw(at_hand(url))

@@ -23,7 +23,17 @@ from ..model.stage import Stage, n_hidden
 from ..model.stats import Stats
 from ..output import forget_list
 from ..output.commit import Wanted
-from ..output.layout import DATASET_FILES, FORGET_LIST, MANIFEST, STEPS, Folder, home_of, is_same_estimator, step_name
+from ..output.layout import (
+    DATASET_FILES,
+    FORGET_LIST,
+    MANIFEST,
+    STEPS,
+    Folder,
+    folder_url,
+    home_of,
+    is_same_estimator,
+    step_name,
+)  # fmt: skip
 from ..output.state import DATASET, Recipe
 from .context import Context
 
@@ -96,6 +106,7 @@ class Plan:
         what an earlier stage has lost.
         """
         check_dataset(docs)
+        out = folder_url(out)
         docs = docs if context.trial is None else context.trial.sample(docs)
         docs.hashes.load(out)
         check_apart(docs, out, [url for stage in stages for url in getattr(stage, "reads_folders", ())])
