@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, DataprepError, Transient, raise_if_short
+from dataprep.errors import CorruptShard, DataprepError, Replaced, Transient, raise_if_short
 from dataprep.store import files
 
 from ..output.layout import Folder
@@ -246,7 +246,7 @@ def checked(
     """
     try:
         yield
-    except (Transient, ConnectionError, TimeoutError):  # not the fault of the file
+    except (Transient, ConnectionError, TimeoutError, Replaced):  # not the fault of the file
         raise
     except (pa.ArrowException, OSError, DataprepError) as e:
         raise_if_short(e)

@@ -100,12 +100,14 @@ class Folder:
     @property
     def manifest(self) -> Manifest | None:
         """The manifest of a complete Dataset; None if there is none. Raises CorruptShard as `complete` does."""
-        return found if self.kind == DATASET and isinstance(found := self.complete, Manifest) else None
+        is_one = self._stated.get("kind") == DATASET
+        return found if is_one and isinstance(found := self.complete, Manifest) else None
 
     @property
     def token_manifest(self) -> TokenManifest | None:
         """The manifest of complete token shards; None if there is none."""
-        return found if self.kind == TOKENS and isinstance(found := self.complete, TokenManifest) else None
+        is_one = self._stated.get("kind") == TOKENS
+        return found if is_one and isinstance(found := self.complete, TokenManifest) else None
 
     @property
     def named(self) -> set[str]:
