@@ -235,11 +235,11 @@ def index_manifest(url: str) -> IndexManifest:
             raise CorruptShard(msg)
         msg = "there is no index (no manifest.json); make one with SuffixIndex.build(docs, out)"
         raise ReadError(msg, url)
-    if folder.index_manifest is None:
+    if not isinstance(folder.complete, IndexManifest):
         what = f"{folder.path(MANIFEST)} does not describe a suffix-array index"
         msg = f"{what}; give the folder that SuffixIndex.build wrote"
         raise CorruptShard(msg)
-    return folder.index_manifest
+    return folder.complete
 
 
 def remove_index(url: str) -> int:

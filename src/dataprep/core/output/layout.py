@@ -23,7 +23,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from dataprep.errors import CorruptShard, DataprepError, ReadError, Replaced, require
 from dataprep.store import files
@@ -34,14 +34,11 @@ from .state import (
     MANIFESTS,
     TOKENS,
     AnyManifest,
-    IndexManifest,
     Manifest,
     Origin,
     Recipe,
     TokenManifest,
 )
-
-M = TypeVar("M", Manifest, TokenManifest, IndexManifest)
 
 MANIFEST, RECIPE, ORIGIN, RUN = "manifest.json", "recipe.json", "origin.json", "run.json"
 FORGET_LIST, REPORT, UNREAD = "forget.parquet", "report.html", "unread.parquet"
@@ -103,21 +100,14 @@ class Folder:
     @property
     def manifest(self) -> Manifest | None:
         """The manifest of a complete Dataset; None if there is none. Raises CorruptShard as `complete` does."""
-        return self._of(Manifest)
+        is_one = self._stated.get("kind") == DATASET
+        return found if is_one and isinstance(found := self.complete, Manifest) else None
 
     @property
     def token_manifest(self) -> TokenManifest | None:
         """The manifest of complete token shards; None if there is none."""
-        return self._of(TokenManifest)
-
-    @property
-    def index_manifest(self) -> IndexManifest | None:
-        """The manifest of a complete suffix index; None if there is none."""
-        return self._of(IndexManifest)
-
-    def _of(self, kind: type[M]) -> M | None:
-        found = self.complete if MANIFESTS.get(str(self._stated.get("kind"))) is kind else None
-        return found if isinstance(found, kind) else None
+        is_one = self._stated.get("kind") == TOKENS
+        return found if is_one and isinstance(found := self.complete, TokenManifest) else None
 
     @property
     def named(self) -> set[str]:

@@ -10,7 +10,7 @@ whole input asks `trial_of(run)` or `sees_all(run)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -40,7 +40,7 @@ class Context:
     def __repr__(self) -> str:
         return repr(self.runner)
 
-    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Generator[R, None, None]:
         """Call `task` for every item by the Runner; yield the results in item order; label: title of the progress."""
         n = 0
         if self.trial is not None:

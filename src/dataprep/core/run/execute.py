@@ -7,10 +7,10 @@ from typing import Any
 from dataprep.errors import PlanError
 
 from ..model import blame
-from ..model.dataset import Dataset, open_dataset
+from ..model.dataset import Dataset
 from ..model.estimator import Estimator
 from ..model.stage import Stage
-from ..output.commit import Output, Work
+from ..output.commit import Work
 from .account import Account
 from .context import Context
 from .plan import Plan, PlannedStage
@@ -36,8 +36,7 @@ def execute(plan: Plan, work: Work[Dataset], context: Context) -> None:
 
 def _saved(step: PlannedStage, docs: Dataset, context: Context) -> Dataset:
     """Apply the pending stages and save the result in the folder of a step, since an Estimator reads it repeatedly."""
-    wanted = step.wanted(docs)
-    with Output(step.input, open_dataset, nested=True, also=step.earlier_inputs).begin(wanted, whole=True) as work:
+    with step.output.begin(step.wanted(docs), whole=True) as work:
         if work.result is None:
             seal(Account(docs), work, context, codec="lz4", label=" ".join(docs.stage_names))
     return work.finished

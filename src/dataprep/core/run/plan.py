@@ -14,7 +14,7 @@ from dataprep.store.key import key
 
 from ..inputs.origin import origin_of
 from ..inputs.sources import sources_in, sources_of, warn_of_absent
-from ..model.dataset import Dataset, check_dataset
+from ..model.dataset import Dataset, check_dataset, open_dataset
 from ..model.describe import describe, labels_of
 from ..model.estimator import Estimator
 from ..model.function import Filter
@@ -22,18 +22,8 @@ from ..model.part import Sealed
 from ..model.stage import Stage, n_hidden
 from ..model.stats import Stats
 from ..output import forget_list
-from ..output.commit import Wanted
-from ..output.layout import (
-    DATASET_FILES,
-    FORGET_LIST,
-    MANIFEST,
-    STEPS,
-    Folder,
-    folder_url,
-    home_of,
-    is_same_estimator,
-    step_name,
-)  # fmt: skip
+from ..output.commit import Output, Wanted
+from ..output.layout import DATASET_FILES, FORGET_LIST, MANIFEST, STEPS, Folder, home_of, is_same_estimator, step_name
 from ..output.state import DATASET, Recipe
 from .context import Context
 
@@ -61,21 +51,16 @@ class PlannedStage:
         return self.folder.name
 
     @property
-    def input(self) -> str:
-        """The URL of the saved input of an Estimator."""
-        return self.folder.input.url
-
-    @property
     def saved(self) -> str:
         """The folder of the saved input of an Estimator, relative to the output folder."""
         return f"{STEPS}/{self.name}/{self.folder.input.name}"
 
     @property
-    def earlier_inputs(self) -> list[Folder]:
-        """The saved inputs of the same Estimator in earlier runs, with other keys."""
+    def output(self) -> Output[Dataset]:
+        """The saved input of an Estimator; parts that the same Estimator saved in earlier runs are kept."""
         home = Folder(self.folder.url.rpartition(f"/{STEPS}/")[0])
         same = (step for step in home.steps if is_same_estimator(step.name, self.name) and step.name != self.name)
-        return [step.input for step in same]
+        return Output(self.folder.input.url, open_dataset, nested=True, also=[step.input for step in same])
 
     def wanted(self, docs: Dataset) -> Wanted:
         """Return what is to be in the saved input of an Estimator: `docs`, with all stages applied."""
@@ -106,7 +91,6 @@ class Plan:
         what an earlier stage has lost.
         """
         check_dataset(docs)
-        out = folder_url(out)
         docs = docs if context.trial is None else context.trial.sample(docs)
         docs.hashes.load(out)
         check_apart(docs, out, [url for stage in stages for url in getattr(stage, "reads_folders", ())])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -132,7 +133,8 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
     """
     task, parts = Seal(work.files, codec, context.ledgers), account.docs.tasks
     work.keep({part.number: task.key(part) for part in parts})
-    manifest = account.close(work, context.map(task, parts, label))
+    with contextlib.closing(context.map(task, parts, label)) as records:  # so that no task goes on after an error
+        manifest = account.close(work, records)
     return work.commit(manifest, account.check(context))
 
 
