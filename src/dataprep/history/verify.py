@@ -112,7 +112,8 @@ def _damaged_state(url: str) -> list[Problem]:
     problems = _damaged_json(url, JSON_STATE)
     journal = files.join(files.path_of(url), JOURNAL) if files.is_local(url) else ""
     if is_journal(journal) and (n := n_damaged(journal)):
-        problems.append(Problem(JOURNAL, f"{counted(n, 'line')} of it are not as they were written", AGAIN))
+        do = STOPPED if files.exists(Folder(url).unfinished.url) else AGAIN  # a kill leaves a line that is cut
+        problems.append(Problem(JOURNAL, f"{counted(n, 'line')} of it are not as they were written", do))
     return problems
 
 
