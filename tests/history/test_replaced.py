@@ -17,7 +17,8 @@ from dataprep.errors import Replaced
 from dataprep.forget.datasets import remove_documents
 from dataprep.history.repair import remove_damaged
 from dataprep.history.status import DONE, UNFINISHED, status
-from dataprep.history.verify import UNNAMED, verify
+from dataprep.history.verify import verify
+from dataprep.tokens.shards.verify import STOPPED
 
 TEXTS = [f"text {n}" for n in range(8)]
 
@@ -81,7 +82,7 @@ def test_a_killed_commit_is_told_and_ended(tmp_path, monkeypatch) -> None:
         stages.run(docs_in(tmp_path), out, replace=True)
     monkeypatch.undo()
     found = verify(out)[out]
-    assert {problem.do for problem in found} == {UNNAMED}
+    assert {problem.do for problem in found} == {STOPPED}
     assert f"data/{'part-00000-000.g2.parquet'}" in {problem.file for problem in found}
     remove_damaged(out)  # nothing of the result before is damaged
     assert dp.open_dataset(out).count == 8
