@@ -37,7 +37,7 @@ from dataprep.errors import DataprepError, PlanError, counted, raise_if_short
 from dataprep.search.index import index_manifest, is_index
 from dataprep.search.shard import KINDS, SHARDS
 from dataprep.store import files, hashes, receipts
-from dataprep.store.atomic import JOURNAL, is_journal, journaled, n_damaged
+from dataprep.store.atomic import JOURNAL, is_cut, is_journal, journaled, n_damaged
 from dataprep.tokens.mix.mix import LOCK
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
@@ -112,7 +112,7 @@ def _damaged_state(url: str) -> list[Problem]:
     problems = _damaged_json(url, JSON_STATE)
     journal = files.join(files.path_of(url), JOURNAL) if files.is_local(url) else ""
     if is_journal(journal) and (n := n_damaged(journal)):
-        do = STOPPED if files.exists(Folder(url).unfinished.url) else AGAIN  # a kill leaves a line that is cut
+        do = STOPPED if is_cut(journal) else AGAIN
         problems.append(Problem(JOURNAL, f"{counted(n, 'line')} of it are not as they were written", do))
     return problems
 

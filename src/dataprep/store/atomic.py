@@ -188,6 +188,12 @@ def n_damaged(journal: str) -> int:
     return sum(name is None for name in _names(journal))
 
 
+def is_cut(journal: str) -> bool:
+    """Return whether only the last line of a journal is damaged, as if a process was killed while it wrote the line."""
+    *others, last = [*_names(journal)] or [""]
+    return last is None and None not in others
+
+
 def _names(journal: str) -> Iterator[str | None]:
     """Yield the path that each line of a journal states; None for a line that is damaged or incomplete."""
     with open(journal, "rb") as f:
