@@ -72,6 +72,7 @@ SCHEMAS = {"drops": DROPS, "cuts": CUTS}  # by kind, as `core/output/layout.py` 
 SPAN = np.dtype(
     [("id", "<u8"), ("start", "<i8"), ("end", "<i8"), ("kept", "<u8"), ("kept_start", "<i8"), ("kept_end", "<i8")]
 )
+JOINED = "joined"  # the reason of a message that became part of the document `kept`
 NOBODY = np.uint64(2**64 - 1)  # `kept` of a span whose first occurrence is not known
 VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
 ORDER = ("id", "start", "reason")  # the columns by which the rows of a verdict table are sorted
