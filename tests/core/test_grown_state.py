@@ -18,7 +18,7 @@ import pytest
 import dataprep as dp
 import grown
 import laws
-from dataprep.core import pipeline_file
+from dataprep import pipeline_file
 from dataprep.core.output.layout import Folder
 from dataprep.core.run import quarantine
 from dataprep.history.comparison import compare
