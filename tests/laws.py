@@ -131,6 +131,8 @@ def books_balance(stage, batch) -> None:
     assert gone == sorted(gone)
     assert all(d["reason"] and d["stage"] == stage.name for d in drops)
     size = dict(zip(B.ids(batch).tolist(), B.lengths(batch).tolist(), strict=True))
+    named = dict(zip(B.ids(batch).tolist(), batch.column("source").to_pylist(), strict=True))
+    assert all((d["source"], d["bytes"]) == (named[d["id"]], size[d["id"]]) for d in drops)
     out_bytes = sum(len(r["text"].encode()) for r in rows)
     assert book.total(book.out).bytes == out_bytes
     assert sum(book.total(s).bytes for s in book.dropped.values()) == sum(size[i] for i in gone)

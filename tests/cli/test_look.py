@@ -6,7 +6,9 @@ import io
 import json
 import re
 import shutil
+from dataclasses import dataclass
 
+import pytest
 from rich.console import Console
 
 import dataprep as dp
@@ -14,6 +16,8 @@ from dataprep.cli.look import _stage_table
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.stats import Amount, StageStats, Stats
 from dataprep.history import clusters, why
+from dataprep.history.run_summary import summarize
+from dataprep.report import render
 
 PAGE = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
 
@@ -94,6 +98,56 @@ def test_survivors_in_another_dataset_are_read_there(dataprep, tmp_path):
         assert "hilltops" in said
     shutil.rmtree(tmp_path / "old")
     assert "(no text: " in dataprep("why", tmp_path / "run", gone[0]["id"])[1]
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory):
+    """A run that drops a page for another, and that one for its length."""
+    place = tmp_path_factory.mktemp("lossy")
+    texts = ["tiny", "tiny", "tiny", PAGE.format("hills"), PAGE.format("hills")]
+    (place / "in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    stages = (dp.Exact(), dp.Filter(long_enough), dp.Gopher(min_words=99))
+    dp.Pipeline(*stages).run(dp.read(str(place / "in.jsonl")), out=str(place / "out"))
+    return place / "out"
+
+
+def test_a_cluster_without_a_survivor_is_said_by_all(dataprep, lossy):
+    """`inspect`, `clusters`, `why` and the report agree on what is left."""
+    lost = clusters.find_clusters(str(lossy)).no_survivor()
+    assert (lost.n, lost.of, len(lost.roots)) == (3, 3, 2)
+    alarm = "3 of 3 duplicates, in 2 clusters, without a survivor: what was kept instead was dropped later"
+    for words in (("inspect", lossy), ("clusters", lossy), ("clusters", lossy, "--lost", "1")):
+        assert alarm in " ".join(dataprep(*words)[1].split())
+    assert dataprep("clusters", lossy, "--lost", "1")[1].count("the kept document was dropped later by") == 1
+    found = json.loads(dataprep("inspect", lossy, "--json")[1])["duplicates"]
+    assert found == {"documents": 3, "no_survivor": 3, "clusters_without_survivor": 2}
+    gone = clusters.find_clusters(str(lossy)).ids[0]
+    assert "no survivor" in dataprep("why", lossy, gone)[1]
+    page = render(summarize(str(lossy)))
+    assert alarm in page
+    assert page.count("none is kept</span>: ") == 2
+    assert "is kept <span>" not in page
+
+
+def test_why_prints_what_a_rule_compared(dataprep, lossy, tmp_path):
+    """The score of a filter; the language and its probability."""
+    words = len(PAGE.format("hills").split())
+    short = next(row["id"] for row in dp.open_dataset(str(lossy)).drops().to_pylist() if row["stage"] == "Gopher")
+    assert f"dropped by Gopher: too_few_words ({words})" in " ".join(dataprep("why", lossy, short)[1].split())
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": PAGE.format("hills")}))
+    dp.Pipeline(Told()).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out"))
+    assert "dropped by Told: not_wanted (fr 0.25)" in " ".join(dataprep("why", tmp_path / "out", "0:0")[1].split())
+
+
+@dataclass(frozen=True)
+class Told(dp.Stage):
+    """Drops every document as one of a language."""
+
+    def __call__(self, batches, stats):
+        """Yield no document."""
+        for batch in batches:
+            stats.drop(batch["id"], "not_wanted", value=0.25, label="fr")
+            yield batch.slice(0, 0)
 
 
 def test_texts_do_not_command_the_terminal(dataprep, tmp_path):

@@ -21,7 +21,7 @@ from dataprep.core.model.annotate import (
     clusters_of,
 )  # fmt: skip
 from dataprep.core.model.ledger import Ledger
-from dataprep.core.model.tables import SPAN, VERDICTS, write_rows, write_spans, write_verdicts
+from dataprep.core.model.tables import SPAN, VERDICTS, conform, write_rows, write_spans, write_verdicts
 from dataprep.core.model.verdict import CutSpans, DropIds
 from dataprep.errors import PlanError
 from dataprep.store.key import key
@@ -36,7 +36,8 @@ def verdicts(rows):
     similarity = [i / 16 for i in sorted(rows)]
     columns = [sorted(rows), [f"why {i}" for i in sorted(rows)], *zip(*(rows[i] for i in sorted(rows)), strict=True)]
     columns = columns if rows else [[], [], [], []]
-    return pa.table(dict(zip(VERDICTS.names, [*columns, similarity], strict=True)), schema=VERDICTS)
+    names = ("id", "reason", "kept_in", "kept", "similarity")
+    return conform(pa.table(dict(zip(names, [*columns, similarity], strict=True))), VERDICTS)
 
 
 def expected(rows):

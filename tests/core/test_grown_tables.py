@@ -98,7 +98,9 @@ def test_a_column_that_nobody_knows_is_ignored(home, copied, seed) -> None:
     assert all(NAMES[seed] in pq.read_schema(url).names for url in steps)
 
 
-@pytest.mark.parametrize("name", ["kept_in", "kept", "similarity", "kept_start", "kept_end", "offset", "detail"])
+@pytest.mark.parametrize(
+    "name", ["kept_in", "kept", "similarity", "source", "value", "kept_start", "kept_end", "offset", "detail"]
+)
 def test_a_missing_column_is_null(home, copied, name) -> None:
     """If it may be; every reader goes on, and those that do not need it read the same."""
     grown.with_tables(copied, "older", lambda _, rows: rows.drop_columns([name]) if name in rows.column_names else rows)
@@ -127,7 +129,8 @@ def test_rows_are_made_by_name() -> None:
     made = tables.new_rows(tables.VERDICTS, reason=pa.chunked_array([["a"], ["b"]]), id=[1, 2], similarity=0.5)
     assert made.schema.equals(tables.VERDICTS)
     assert made.to_pylist() == [
-        {"id": n, "reason": why, "kept_in": None, "kept": None, "similarity": 0.5} for n, why in ((1, "a"), (2, "b"))
+        {"id": n, "reason": why, "kept_in": None, "kept": None, "similarity": 0.5, "value": None, "label": None}
+        for n, why in ((1, "a"), (2, "b"))
     ]
     for wrong in ({"id": [1]}, {"id": [1], "reason": "a", "why": "b"}):
         with pytest.raises(TypeError, match=r"must be id, reason, kept_in \(optional\).*: (reason|why)$"):

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -66,7 +67,7 @@ LAYOUTS = {  # H is the stage that hides
     "alone": ("H",), "last": (FILTER, "H"), "first": ("H", *LATER), "after an estimator": (FILTER, CUT, "H"),
     "between": (FILTER, CUT, "H", *LATER), "twice": ("H", CUT, Hide()),
 }  # fmt: skip
-FEW = ("alone", "between")
+FEW, NAMED = ("alone", "between"), ["stage", "source"]
 CASES = [(layout, how) for how in HIDING for layout in LAYOUTS if how == "stage" or layout in FEW]
 
 
@@ -98,6 +99,11 @@ def test_nothing_hidden_is_left(docs, tmp_path, layout, how):
         assert found(tmp_path / name) == set()
         assert 0 < made.count < docs.count
         assert steps_of(tmp_path / name) == saved_after(hidden, docs)
+        rows = pa.concat_tables([made.drops().select(NAMED), made.cuts().select(NAMED)]).to_pylist()
+        last = max(n for n, stage in enumerate(hidden) if stage.hides)
+        seen = {stage.name for stage in made.stats.stages[last + len(made.stats) - len(hidden) + 1 :]}
+        assert any(row["source"] is None for row in rows)
+        assert all((row["source"] is not None) == (row["stage"] in seen) for row in rows)
     dp.Pipeline(LATER[0]).run(made, str(tmp_path / "again"))
     assert found(tmp_path / "again") == set()
 

@@ -144,7 +144,9 @@ def test_a_reader_books_what_never_was_a_row():
     ledger.drop([7, 9], "not_json", n_bytes=np.array([10, 20]))
     assert ledger.record.docs_in == 3
     assert ledger.record.dropped["not_json"]["web"].bytes == 30
-    assert ledger.drop_table().column("id").to_pylist() == [7, 9]
+    assert [(row["id"], row["source"], row["bytes"]) for row in ledger.drop_table().to_pylist()] == [
+        (7, "web", 10), (9, "web", 20)
+    ]  # fmt: skip
 
 
 def test_a_stage_that_keeps_nothing_names_itself():
@@ -199,6 +201,29 @@ def test_bytes_of_bad_records_may_be_unknown():
     ledger.drop([7, 9], "not_json")
     for sources in (ledger.record.dropped["not_json"], ledger.record.into):
         assert (sources["web"].docs, sources["web"].bytes) == (2, 0)
+    assert ledger.drop_table()["bytes"].to_pylist() == [None, None]
+    assert ledger.drop_table()["source"].to_pylist() == ["web", "web"]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.text(max_size=4), st.sampled_from([None, "x", "y"])), max_size=30),
+    st.lists(st.integers(1, 6), min_size=1, max_size=5),
+)
+def test_rows_state_the_source_and_bytes_of_each_document(rows, sizes):
+    """Of drops and cuts, in one call over several batches of several sources, whatever the order of ids."""
+    whole = batch_of([text for _, text, _ in rows])
+    whole = B.with_column(whole, "source", pa.array([s for s, _, _ in rows], pa.string()).cast(B.SOURCE))
+    ledger = Ledger("S")
+    for part in cuts(whole, sizes):
+        ledger.received(part)
+    gone = [i for i, (_, _, why) in enumerate(rows) if why][::-1]
+    ledger.cut([*gone, 999], [0] * (len(gone) + 1), [1] * (len(gone) + 1), reason="rule")
+    ledger.drop(gone, [rows[i][2] for i in gone], value=np.array(gone, float))
+    found = [(r["id"], r["source"], r["bytes"], r["reason"], r["value"]) for r in ledger.drop_table().to_pylist()]
+    assert found == [(i, rows[i][0], len(rows[i][1].encode()), rows[i][2], i) for i in sorted(gone)]
+    spans = [(r["id"], r["source"], r["reason"]) for r in ledger.cut_table().to_pylist()]
+    assert spans == [*((i, rows[i][0], "rule") for i in sorted(gone)), (999, None, "rule")]
+    assert ledger.record.reasons == Counter(rows[i][2] for i in gone)
 
 
 def test_values_of_a_drop_may_be_one_or_many():
@@ -211,11 +236,13 @@ def test_values_of_a_drop_may_be_one_or_many():
         ledger.drop([2, 0], reason, kept=5, similarity=0.5, kept_in="there")
         rows = ledger.drop_table().to_pylist()
         more = {"stage": "S", "reason": "r", "kept_in": "there", "kept": 5, "similarity": 0.5}
+        more |= {"source": "rows", "bytes": 1, "value": None, "label": None}
         assert rows == [{"id": 0, **more}, {"id": 2, **more}]
         assert ledger.record.docs_dropped == 2
-    ledger.drop([1], "s", kept=[7], similarity=None)
+    ledger.drop([1], "s", kept=[7], similarity=None, value=[0.25], label="fr")
     assert ledger.drop_table().to_pylist()[1] == {
         "id": 1, "stage": "S", "reason": "s", "kept_in": None, "kept": 7, "similarity": None,
+        "source": "rows", "bytes": 2, "value": 0.25, "label": "fr",
     }  # fmt: skip
     ledger.close()
 

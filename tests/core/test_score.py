@@ -58,6 +58,8 @@ def test_a_threshold_changes_without_measuring_again(tmp_path):
     measured.clear()
     assert kept(docs, Long(min_chars=4), out=tmp_path / "four") == TEXTS[2:]
     assert kept(docs, Long(min_chars=2), out=tmp_path / "two") == TEXTS[1:]
+    drops = dp.open_dataset(str(tmp_path / "four")).drops()
+    assert sorted(zip(drops["value"].to_pylist(), drops["bytes"].to_pylist(), strict=True)) == [(1.0, 1), (3.0, 3)]
     assert measured == []
     assert kept(laws.dataset_of(tmp_path, TEXTS), Long(min_chars=4), out=tmp_path / "plain") == TEXTS[2:]
     assert measured

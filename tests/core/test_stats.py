@@ -143,3 +143,19 @@ def test_stages_keep_their_order():
 
     assert names("AC", "ABC") == names("ABC", "AC") == names("", "ABC", "") == ["A", "B", "C"]
     assert names("AB", "CB") == ["A", "B", "C"]
+
+
+@settings(max_examples=30)
+@given(runs)
+def test_keys_that_nobody_knows_are_ignored(stats):
+    """Of a stage, an amount and an example: a later version may add some."""
+    rows = stats.to_json()
+    for row in rows:
+        row["cuts"] = {"short_line": {"count": 2, "bytes": 9, "examples": []}}
+        for amounts in (row["in"], row["out"], *row["dropped"].values()):
+            for amount in amounts.values():
+                amount["tokens"] = 7
+        for some in row["examples"].values():
+            for example in some:
+                example["label"] = "fr"
+    assert Stats.from_json(rows).to_json() == stats.to_json()

@@ -104,13 +104,18 @@ def test_spans_of_nobody_have_no_copy(tmp_path) -> None:
         (2, 0, 1, None, 5, 2, 3), (5, 1, 4, None, None, None, None), (5, 7, 9, None, 3, 1, 3),
     ]  # fmt: skip
     assert span_rows(rows, pa.array(["a", "b", None]))["kept_in"].to_pylist() == ["a", "b", None]
-    with pytest.raises(CorruptShard, match=r"is not the verdict table that was written \(there is no column reason\)"):
-        RangeReader(str(tmp_path / "s.parquet"), VERDICTS)
+    found = span_rows(rows, reason=pa.array(["x", "y", "x"]))
+    assert found["reason"].to_pylist() == ["x", "y", "x"]
+    write_verdicts(str(tmp_path / "v.parquet"), [])
+    with pytest.raises(CorruptShard, match=r"is not the verdict table .* \(there is no column start, end\)"):
+        RangeReader(str(tmp_path / "v.parquet"), SPANS)
 
 
 COLUMNS = {
-    DROPS: "id:uint64! stage:string! reason:string! kept_in:string kept:uint64 similarity:float",
-    CUTS: "id:uint64! stage:string! start:int64! end:int64! kept_in:string kept:uint64 kept_start:int64 kept_end:int64",
+    DROPS: "id:uint64! stage:string! reason:string! kept_in:string kept:uint64 similarity:float source:string "
+    "bytes:int64 value:double label:string",
+    CUTS: "id:uint64! stage:string! start:int64! end:int64! kept_in:string kept:uint64 kept_start:int64 kept_end:int64 "
+    "reason:string source:string",
     UNREAD: "file:string! reason:string! offset:int64 detail:string",
 }
 
@@ -146,11 +151,10 @@ def test_tables_of_a_dataset_are_read_by_columns(tmp_path) -> None:
     """Of all parts, as the manifest names them; a table without the columns that always have values is not one."""
     names = ["drops/part-00000.parquet", "drops/part-00001.g2.parquet"]
     for n, name in enumerate(names):
-        none: dict[str, list[None]] = {"kept_in": [None], "kept": [None], "similarity": [None]}
-        rows = pa.table({"id": [n], "stage": ["S"], "reason": ["r"], **none})
+        rows = pa.Table.from_batches([tables.new_rows(DROPS, id=[n], stage="S", reason="r")])
         (tmp_path / "drops").mkdir(exist_ok=True)
-        pq.write_table(rows.cast(DROPS), tmp_path / name)
-    pq.write_table(rows.cast(DROPS), tmp_path / "drops" / "part-00001.parquet")  # of the result before
+        pq.write_table(rows, tmp_path / name)
+    pq.write_table(rows, tmp_path / "drops" / "part-00001.parquet")  # of the result before
     shards = [(0, names[0]), (0, names[0]), (1, names[1])]  # two of one part
     stated.written(tmp_path, shards=[{**stated.SHARD, "name": f"data/{k}", "drops": name} for k, name in shards])
     found = [row for batch in tables.read_tables(str(tmp_path), "drops", ["id", "reason"]) for row in batch.to_pylist()]

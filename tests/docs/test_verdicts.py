@@ -52,7 +52,7 @@ def test_columns_are_those_documented(page):
     rows = re.findall(r"^\| (`.*?) \| (\w+)", page, re.MULTILINE)
     named = [(name, kind) for names, kind in rows for name in re.findall(r"`(\w+)`", names)]
     fields = [*DROPS, *CUTS]
-    assert named == [(f.name, {"float": "float32"}.get(str(f.type), str(f.type))) for f in fields]
+    assert named == [(f.name, {"float": "float32", "double": "float64"}.get(str(f.type), str(f.type))) for f in fields]
     for schema in (VERDICTS, SPANS):
         assert f"(`{', '.join(schema.names)}`)" in page
 

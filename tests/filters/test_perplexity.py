@@ -239,6 +239,8 @@ def test_cuts_without_languages_and_with_scores(model, tmp_path):
     assert left.manifest.fits[0]["cuts"]["all"]["scores"] == 20
     reasons = Counter(left.drops()["reason"].to_pylist())
     assert reasons == {"perplexity_low": 2, "perplexity_high": 2, "perplexity_no_words": 1}
+    scores = dict(zip(sealed.table()["id"].to_pylist(), sealed.table()["perplexity"].to_pylist(), strict=True))
+    assert all(row["value"] == scores[row["id"]] for row in left.drops().to_pylist())
 
 
 @few

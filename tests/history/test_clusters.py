@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 
 import numpy as np
@@ -99,6 +100,75 @@ def test_ends_of_trails_are_those_of_a_walk(links):
     assert dict(zip(*(values.tolist() for values in found.sizes()), strict=True)) == {
         n + 1: c for n, c in sizes.items()
     }
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory):
+    """Two clusters whose kept document a filter drops later, one that stays, and one that goes for another."""
+    place = tmp_path_factory.mktemp("lossy")
+    texts = ["bad apples"] * 4 + ["bad pears"] * 2 + ["good plums"] * 3 + [TEXT.format("a")] * 2 + [TEXT.format("b")]
+    (place / "a.jsonl").write_text("".join(f'{{"text": "{text}"}}\n' for text in [*texts, "bad and alone"]))
+    stages = (dp.Exact(), dp.MinHash(threshold=0.7), dp.Filter(not_bad))
+    dp.Pipeline(*stages).run(dp.read(str(place / "a.jsonl")), out=str(place / "out"))
+    return str(place / "out")
+
+
+def not_bad(text: str) -> str | None:
+    """Drop bad texts."""
+    return "rotten" if text.startswith("bad") else None
+
+
+def test_clusters_without_a_survivor_are_counted(lossy):
+    """Those of which `why` says that a later stage dropped the kept document, and no others."""
+    found = clusters.find_clusters(lossy)
+    lost = found.no_survivor()
+    ends = {int(i): why.follow(lossy, int(i)) for i in found.ids}
+    gone = [i for i, fate in ends.items() if fate.kept_in is None]
+    assert (lost.n, lost.of, len(lost.roots)) == (len(gone), 8, 2) == (4, 8, 2)
+    assert [int(i) for i in found.ids if found.survivor(int(i), lost) is None] == gone
+    assert all(found.survivor(i, lost) == fate.survivor for i, fate in ends.items() if i not in gone)
+    assert dict(zip(lost.roots.tolist(), lost.removed.tolist(), strict=True)) == Counter(ends[i].survivor for i in gone)
+    assert lost.reasons == {("not_bad", "rotten"): 2}
+    assert str(lost) == (
+        "4 of 8 duplicates, in 2 clusters, without a survivor: what was kept instead was dropped later "
+        "(2 by not_bad: rotten)"
+    )
+
+
+def test_a_cluster_knows_the_end_of_its_kept_document(lossy):
+    """The stage and the reason; None if it is kept; the clusters without a survivor can be listed alone."""
+    found = clusters.find_clusters(lossy)
+    ends = {cluster.kept: cluster.end and (cluster.end.stage, cluster.end.reason) for cluster in found.largest(9)}
+    assert Counter(ends.values()) == {None: 2, ("not_bad", "rotten"): 2}
+    listed = found.largest(9, among=found.no_survivor().roots)
+    assert [(cluster.kept, cluster.size) for cluster in listed] == [(i, n) for i, n in zip(
+        found.no_survivor().roots.tolist(), (4, 2), strict=True
+    )]  # fmt: skip
+    assert all(cluster.end is not None for cluster in listed)
+
+
+def test_a_run_that_lost_nothing_says_nothing(run):
+    """Every duplicate has a survivor."""
+    lost = clusters.find_clusters(run).no_survivor()
+    assert (lost.n, len(lost.roots), str(lost)) == (0, 0, "")
+
+
+def test_messages_of_a_conversation_are_no_duplicates(tmp_path):
+    """Their text went into a document that a later stage may drop; it is not a duplicate without a survivor."""
+    row = {"chat": "c", "author": "a", "kind": "text"}
+    rows = [row | {"text": f"text {n}", "time": dt.datetime(2024, 5, 1, 10, n)} for n in range(3)]
+    pa.parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    docs = dp.read(str(tmp_path / "a.parquet"), columns=["chat", "author", "kind", "time"])
+    out = str(tmp_path / "out")
+    made = dp.Pipeline(dp.Conversations(), dp.Filter(nothing)).run(docs, out=out)
+    assert Counter(made.drops()["reason"].to_pylist()) == {"joined": 2, "not_wanted": 1}
+    lost = clusters.find_clusters(out).no_survivor()
+    assert (lost.n, lost.of) == (0, 0)
+
+
+def nothing(text: str) -> str:
+    """Drop every document."""
+    return "not_wanted"
 
 
 def test_a_missing_or_half_written_table_is_one_sentence(run, tmp_path):

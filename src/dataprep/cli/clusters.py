@@ -30,6 +30,7 @@ MOST_CENTROIDS, TEXT_CHARS = 20, 200
 def clusters(
     folder: RunFolder,
     largest: Annotated[int | None, typer.Option(min=1, help="Show the N largest clusters (5 by default).")] = None,
+    lost: Annotated[int | None, typer.Option(min=1, help="Show the N largest clusters without a survivor.")] = None,
     least_similar: Annotated[int | None, typer.Option(min=1, help="Show the N least similar removals.")] = None,
     cuts: Annotated[int | None, typer.Option(min=1, help="Show the N texts that were cut out most often.")] = None,
     centroids: Annotated[
@@ -42,10 +43,10 @@ def clusters(
     --centroids shows representatives and outliers of the clusters of SemDeDup(annotate=True).
     """
     console = Screen()
-    if largest is None and least_similar is None and cuts is None and centroids is None:
+    if largest is None and lost is None and least_similar is None and cuts is None and centroids is None:
         largest = DEFAULT
-    if largest is not None:
-        _print_largest(console, folder, largest, source)
+    if largest is not None or lost is not None:
+        _print_largest(console, folder, largest, lost, source)
     if least_similar is not None:
         _print_least(console, folder, least_similar, source)
     for name, given, show in (("cuts", cuts, _print_cuts), ("centroids", centroids, _print_centroids)):
@@ -54,14 +55,29 @@ def clusters(
             show(console, folder, given)
 
 
-def _print_largest(console: Console, folder: str, n: int, source: str | None) -> None:
+def _print_largest(console: Console, folder: str, n: int | None, n_lost: int | None, source: str | None) -> None:
+    """Print the `n` largest clusters, and the `n_lost` largest of those without a survivor."""
     found = find_clusters(folder)
-    shown = found.largest(n, source)
+    lost = found.no_survivor()
     if source is None:
         _print_sizes(console, found)
+    if lost.n:
+        console.print(f"[bold red]{escape(str(lost))}[/]", highlight=False, soft_wrap=True)
+    of = "" if source is None else f" of the source {source!r}"
+    for number, among, none in (
+        (n, None, f"no document{of} was dropped as a duplicate"),
+        (n_lost, lost.roots, f"every duplicate{of} has a survivor"),
+    ):
+        if number is not None:
+            _print_clusters(console, folder, found.largest(number, source, among), source, none)
+
+
+def _print_clusters(
+    console: Console, folder: str, shown: list[Cluster], source: str | None, none: str
+) -> None:
+    """Print clusters, each with a pair of texts; none: what to print if there are none."""
     if not shown:
-        of = "" if source is None else f" of the source {source!r}"
-        console.print(f"no document{of} was dropped as a duplicate", highlight=False)
+        console.print(none, highlight=False)
     for cluster in shown:
         home = f" of {cluster.kept_in}" if cluster.kept_in else ""
         dropped = f"{cluster.removed:,} document{'s' * (cluster.removed > 1)}"
@@ -71,7 +87,9 @@ def _print_largest(console: Console, folder: str, n: int, source: str | None) ->
         console.rule(head, align="left", style="dim")
         for (stage, reason), count in cluster.reasons.most_common():
             console.print(f"  {count:,} {escape(stage)}: {escape(reason)}", highlight=False)
-        _print_later_drop(console, folder, cluster)
+        if cluster.end is not None:
+            by = f"{cluster.end.stage}: {cluster.end.reason}"
+            console.print(f"  [bold red]the kept document was dropped later by {escape(by)}[/]", highlight=False)
         console.print(_side_by_side(folder, cluster.examples[0]))
         others = ", ".join(map(_named, cluster.examples[1:]))
         if others:
@@ -90,15 +108,6 @@ def _print_sizes(console: Console, found: Clusters) -> None:
         span = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         table.add_row(span, f"{sum(n for _, n in mine):,}", f"{sum((size - 1) * n for size, n in mine):,}")
     console.print(table)
-
-
-def _print_later_drop(console: Console, folder: str, cluster: Cluster) -> None:
-    """Print the stage that dropped the kept document later, if one did."""
-    if cluster.kept_in is None:
-        drops = why.follow(folder, cluster.kept).drops
-        if drops:
-            by = f"{drops[0].stage}: {drops[0].reason}"
-            console.print(f"  [bold red]the kept document was dropped later by {escape(by)}[/]", highlight=False)
 
 
 def _print_least(console: Console, folder: str, n: int, source: str | None) -> None:

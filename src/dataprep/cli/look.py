@@ -19,6 +19,7 @@ from dataprep.core.model.unread import by_kind, rows_of
 from dataprep.core.output.layout import REPORT
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError, counted
+from dataprep.history.clusters import find_clusters
 from dataprep.history.message_figures import LENGTHS, TITLES, WEEKDAYS, NameRow, length_rows, most_frequent
 from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, months_of, of_family
 from dataprep.shown.terminal import table_of, unit_of
@@ -55,7 +56,10 @@ def inspect(
         raise PlanError(msg)
     if as_json:
         made = [of_dataset(docs, examples, source) for docs in opened]
-        print_json({"schema": SCHEMA, "folder": folder, "datasets": made, **_model_figures(folder)})
+        lost = find_clusters(folder).no_survivor()
+        duplicates = {"documents": lost.of, "no_survivor": lost.n, "clusters_without_survivor": len(lost.roots)}
+        figures = {"datasets": made, "duplicates": duplicates, **_model_figures(folder)}
+        print_json({"schema": SCHEMA, "folder": folder, **figures})
         return
     console = Screen()
     for docs in opened:
@@ -72,6 +76,8 @@ def inspect(
         _print_unread(console, docs.unread(), examples)
         for alarm in docs.stats.alarms():
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")
+    if alarm := str(find_clusters(folder).no_survivor()):
+        console.print(f"[bold red]alarm:[/] {escape(alarm)}", highlight=False, soft_wrap=True)
     _print_model(console, folder)
 
 

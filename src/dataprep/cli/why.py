@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dataprep.core.model.batch import parse_id, show_id
-from dataprep.core.model.tables import Cut, united
+from dataprep.core.model.tables import Cut, Drop, united
 from dataprep.history import why as fates
 from dataprep.history.cuts import context
 from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide, word_diff
@@ -39,12 +39,21 @@ def why(
         kept = "" if drop.kept is None else f" for {show_id(drop.kept)}"
         kept += f" of {drop.kept_in}" if drop.kept_in else ""
         head = f"[bold]{show_id(drop.id)}[/] was dropped by {escape(f'{drop.stage}: ')}[cyan]{escape(drop.reason)}[/]"
-        tail = f"{escape(kept)}{similarity} [dim]({escape(drop.folder)})[/]"
+        tail = f"{escape(kept + compared(drop))}{similarity} [dim]({escape(drop.folder)})[/]"
         console.print(head + tail, highlight=False, soft_wrap=True)
     kept_in = fate.home or fate.kept_in
     if kept_in is not None:
         console.print(f"[bold]{show_id(fate.survivor)}[/] is kept in {escape(kept_in)}", highlight=False)
+    elif fate.survivor != fate.id:
+        console.print("[bold red]no survivor: the document kept for it was dropped later[/]", highlight=False)
     _print_texts(console, folder, fate)
+
+
+def compared(drop: Drop) -> str:
+    """Return what the rule that dropped a document compared: a label and a number, as far as they are known."""
+    value = "" if drop.value is None else f"{drop.value:.6g}"
+    shown = " ".join(part for part in (drop.label or "", value) if part)
+    return f" ({shown})" if shown else ""
 
 
 def _print_texts(console: Console, folder: str, fate: fates.Fate) -> None:

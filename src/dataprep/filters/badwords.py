@@ -133,11 +133,12 @@ class BadWords(ScoredFilter):
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents without bad words, and the share `keep_fraction` of the others."""
         for batch in batches:
-            reasons = self.decide(self.scores_of(batch))
+            scores = self.scores_of(batch)
+            reasons = self.decide(scores)
             if self.keep_fraction:
                 kept = text_hashes(*B.buffers(batch))[:, 0] / 2.0**64 < self.keep_fraction
                 reasons = pa.array(np.where(kept, None, reasons.to_numpy(zero_copy_only=False)), pa.string())
-            yield drop_rows(batch, reasons, stats)
+            yield drop_rows(batch, reasons, stats, **self.compared(scores, reasons))
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return "bad_words" for each document with more matches than allowed, null for the others.

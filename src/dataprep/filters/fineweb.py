@@ -23,7 +23,7 @@ from dataprep.unicode.text import I64, LINE, SPACE, U8, U16, U64, Int, classes, 
 from .packed_strings import Marks, ends_with_mark, pack_marks
 from .preset_folder import counted_as, take_preset_or_folder
 from .repeats import STEP, HashCounts, count_repeats, hash_counts
-from .thresholds import PRESET, Threshold, check_numbers, check_words, reasons, share, tuple_of_words
+from .thresholds import PRESET, Threshold, check_numbers, check_words, compared, reasons, share, tuple_of_words
 from .word_lists import CODE_LESS, CODE_MORE, END_MARKS, SENTENCE_MARKS
 
 COUNTS = ("words", "chars", "lines", "ended", "short", "breaks", "repeated_lines", "repeated_line_chars")
@@ -130,6 +130,10 @@ class FineWeb(ScoredFilter):
         scores: the columns of `score`.
         """
         return reasons(self, BEYOND if self.preset == "code" else RULES, scores)
+
+    def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:
+        """Return the score that the rule of each reason compared, as the column `value`."""
+        return compared(RULES, scores, reasons)
 
 
 class FineWebRules(NamedTuple):

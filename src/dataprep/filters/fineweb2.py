@@ -23,7 +23,7 @@ from .fineweb import BEYOND, FineWeb
 from .gopher.published_scores import published_scores
 from .gopher.stage import PRESETS as GOPHER
 from .gopher.stage import RULES as GOPHER_RULES
-from .thresholds import PRESET, check_numbers, read_list, reasons, tuple_of_words
+from .thresholds import PRESET, check_numbers, compared, read_list, reasons, tuple_of_words
 
 # In the order of the published pipeline: repetition, FineWeb's lines, Gopher's quality.
 _REPETITION = ("max_dup_lines", *(f"max_top_{n}gram" for n in (2, 3, 4)), *(f"max_dup_{n}gram" for n in range(5, 11)))
@@ -154,6 +154,10 @@ class FineWeb2(ScoredFilter):
         scores: the columns of `score`.
         """
         return reasons(self, RULES, scores)
+
+    def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:
+        """Return the score that the rule of each reason compared, as the column `value`."""
+        return compared(RULES, scores, reasons)
 
 
 def _read(language: str, configs: str) -> dict[str, Any]:

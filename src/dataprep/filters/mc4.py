@@ -18,7 +18,7 @@ from dataprep.core.model.score import ScoredFilter
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8
 
-from .thresholds import Threshold, check_numbers, reasons
+from .thresholds import Threshold, check_numbers, compared, reasons
 
 RULES = (Threshold("min_paragraphs", "mc4_paragraphs", "<", "few_paragraphs"),)
 
@@ -65,6 +65,10 @@ class MC4(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason to drop each document, null to keep it; scores: the columns of `score`."""
         return reasons(self, RULES, scores)
+
+    def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:
+        """Return the score that the rule of each reason compared, as the column `value`."""
+        return compared(RULES, scores, reasons)
 
 
 @kernel

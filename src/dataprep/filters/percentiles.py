@@ -17,8 +17,8 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.part import Part
-from dataprep.core.model.score import ScoredFilter
-from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, new_rows, write_spans, write_verdicts
+from dataprep.core.model.score import ScoredFilter, number_or_null
+from dataprep.core.model.tables import NOBODY, SPAN, VERDICTS, new_rows, span_rows, write_spans, write_verdicts
 from dataprep.core.model.verdict import CutSpans, DropIds, Verdict
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.runner import Runner
@@ -243,10 +243,11 @@ def _table(batch: B.Batch, filter_: ScoredFilter) -> pa.Table:
 def _drops(judged: pa.Table) -> pa.RecordBatch:
     """Return verdicts on the documents with a reason."""
     dropped = judged.filter(pc.is_valid(judged["reason"]))
-    return new_rows(VERDICTS, id=dropped["id"], reason=dropped["reason"])
+    value = number_or_null(dropped["score"].combine_chunks())
+    return new_rows(VERDICTS, id=dropped["id"], reason=dropped["reason"], value=value)
 
 
-def _spans(judged: pa.Table) -> npt.NDArray[Any]:
+def _spans(judged: pa.Table) -> pa.RecordBatch:
     """Return the spans of paragraphs out of range, each with one line feed, the one before if possible."""
     ids, start, end = (judged[name].to_numpy() for name in ("id", "start", "end"))
     cut = np.asarray(pc.is_in(judged["reason"], pa.array(["perplexity_low", "perplexity_high"])))
@@ -259,7 +260,8 @@ def _spans(judged: pa.Table) -> npt.NDArray[Any]:
     spans["id"], spans["kept"] = ids[cut], NOBODY
     spans["start"] = (start - before)[cut]
     spans["end"] = np.where(before, end, np.minimum(end + 1, last))[cut]
-    return spans[spans["end"] > spans["start"]]
+    some = spans["end"] > spans["start"]
+    return span_rows(spans[some], reason=judged["reason"].filter(pa.array(cut)).filter(pa.array(some)))
 
 
 def _bounds(values: npt.NDArray[np.float64], low: float, high: float) -> tuple[float | None, float | None]:

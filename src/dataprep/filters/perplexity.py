@@ -213,7 +213,7 @@ class Perplexity(ScoredFilter):
         for batch in batches:
             scores = self.scores_of(batch)
             reasons = self.decide(scores)
-            kept = drop_rows(batch, reasons, stats)
+            kept = drop_rows(batch, reasons, stats, **self.compared(scores, reasons))
             yield self._cut(kept, scores["perplexity_paragraphs"].filter(reasons.is_null()), stats)
 
     def _cut(self, batch: Batch, column: pa.Array, stats: Ledger) -> Batch:

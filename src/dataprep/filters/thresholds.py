@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from dataprep.core.model.score import number_or_null
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.unicode.spaced import CHOICES
@@ -42,6 +44,21 @@ def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Arra
         if limit is not None:
             first[DROPS[rule.drops](scores[rule.score].to_numpy(zero_copy_only=False), limit)] = k
     return pa.array([*(r.reason for r in rules), None], pa.string()).take(pa.array(first))
+
+
+def compared(
+    rules: Sequence[Threshold], scores: Mapping[str, pa.Array], reasons: pa.StringArray
+) -> Mapping[str, pa.Array]:
+    """Return the column `value` of the drop table: for each document, the score that the rule of its reason compared.
+
+    rules: with different reasons. scores: the score columns by name. reasons: one per document, null if it is kept.
+    """
+    of = pc.index_in(reasons, pa.array([rule.reason for rule in rules], pa.string())).fill_null(-1).to_numpy()
+    values = np.full(len(of), np.nan)
+    for k in np.unique(of[of >= 0]).tolist():
+        mine = of == k
+        values[mine] = scores[rules[k].score].to_numpy(zero_copy_only=False)[mine]
+    return {"value": number_or_null(values)}
 
 
 def check_preset(stage: Any, presets: Iterable[str]) -> None:

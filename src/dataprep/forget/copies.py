@@ -10,12 +10,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dataprep.core.model.batch import Ids, union
-from dataprep.core.model.tables import read_tables
+from dataprep.core.model.tables import JOINED, read_tables
 from dataprep.core.output.layout import DROPS, Folder
 from dataprep.store import files
 
 CONVERSATION = "conversation"  # the column of `Turns`
-JOINED = "joined"  # the reason of a message that became part of the document `kept`
 
 
 @dataclass(frozen=True)

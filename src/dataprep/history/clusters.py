@@ -20,14 +20,16 @@ import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import open_dataset
-from dataprep.core.model.tables import Drop, read_tables, row_object
+from dataprep.core.model.tables import JOINED, Drop, read_tables, row_object
 from dataprep.core.output.layout import DROPS
 from dataprep.core.output.run_folder import datasets
+from dataprep.errors import counted
 
 HERE = 0  # the index of this run in `Clusters.homes`
 ROWS = 1 << 20  # drops that are followed at a time, to limit memory
 MOST_STEPS = 64  # doublings: a chain has one drop per stage, so a longer one mixes folders of several runs
 SPARE = 16  # times as many candidates are held, so that one kept document does not fill the list
+MOST_REASONS = 4  # in a sentence
 EXAMPLES = 6  # members of a cluster that are listed: the least similar ones
 
 U64 = npt.NDArray[np.uint64]
@@ -40,7 +42,7 @@ class Cluster:
     kept: the id of the kept document. kept_in: the path of its Dataset if this belongs to another run, else None.
     removed: the number of dropped documents. reasons: number of dropped documents by (stage, reason). least: the lowest
     similarity (0 to 1) of a dropped document to the document kept in its place. examples: dropped documents, the least
-    similar first.
+    similar first. end: the drop of the kept document itself, if a stage dropped it later, so that none is left.
     """
 
     kept: int
@@ -49,11 +51,40 @@ class Cluster:
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
     least: float | None = None
     examples: list[Drop] = field(default_factory=list)
+    end: Drop | None = None
 
     @property
     def size(self) -> int:
         """The number of documents, including the kept one."""
         return self.removed + 1
+
+
+@dataclass(frozen=True)
+class NoSurvivor:
+    """The clusters of a run of which no document is left, since the kept one was dropped later, for no other.
+
+    roots: the documents that were kept at first, ascending. removed: the number of duplicates dropped for each. of: the
+    number of duplicates in all clusters. reasons: the number of `roots` by (stage, reason) of their drop. Messages that
+    became part of a conversation do not count as duplicates.
+    """
+
+    roots: U64
+    removed: npt.NDArray[np.int64]
+    of: int
+    reasons: Counter[tuple[str, str]]
+
+    @property
+    def n(self) -> int:
+        """The number of duplicates without a survivor."""
+        return int(self.removed.sum())
+
+    def __str__(self) -> str:
+        """Return a sentence; "" if every cluster has a survivor."""
+        if not self.n:
+            return ""
+        by = ", ".join(f"{n:,} by {stage}: {reason}" for (stage, reason), n in self.reasons.most_common(MOST_REASONS))
+        of = f"{counted(self.of, 'duplicate')}, in {counted(len(self.roots), 'cluster')}"
+        return f"{self.n:,} of {of}, without a survivor: what was kept instead was dropped later ({by})"
 
 
 @dataclass(frozen=True)
@@ -86,12 +117,41 @@ class Clusters:
         size, n = np.unique(np.concatenate(counts), return_counts=True)
         return size + 1, n
 
-    def largest(self, n: int, source: str | None = None) -> list[Cluster]:
+    def no_survivor(self) -> NoSurvivor:
+        """Return the clusters of which no document is left; reads the drop tables once more."""
+        roots, counts = self._counts(HERE)
+        ends, joined = dict[int, tuple[str, str]](), 0
+        for batch, _ in drop_batches(self.url, ["id", "stage", "reason", "kept"]) if len(roots) else ():
+            moved = batch.filter(pc.equal(batch.column("reason").cast(pa.string()), JOINED))
+            if moved.num_rows:
+                at, known = B.find_sorted(self.ids, moved.column("id").to_numpy())
+                own = at[known & (self.homes[at] == HERE)]
+                np.subtract.at(counts, np.searchsorted(roots, self.roots[own]), 1)
+                joined += moved.num_rows
+            at, known = B.find_sorted(roots, batch.column("id").to_numpy())
+            rows = batch.filter(pa.array(known & batch.column("kept").is_null().to_numpy(zero_copy_only=False)))
+            at = np.searchsorted(roots, rows.column("id").to_numpy())
+            names = zip(*(rows.column(name).to_pylist() for name in ("stage", "reason")), strict=True)
+            ends |= zip(at.tolist(), names, strict=True)
+        gone = sorted(i for i in ends if counts[i] > 0)
+        return NoSurvivor(roots[gone], counts[gone], self.removed - joined, Counter(ends[i] for i in gone))
+
+    def survivor(self, id_: int, lost: NoSurvivor) -> int | None:
+        """Return the document that is left of the cluster of a dropped document; None if none is."""
+        at = np.searchsorted(self.ids, np.uint64(id_))
+        is_lost = self.homes[at] == HERE and B.find_sorted(lost.roots, self.roots[at : at + 1])[1][0]
+        return None if is_lost else int(self.roots[at])
+
+    def largest(self, n: int, source: str | None = None, among: U64 | None = None) -> list[Cluster]:
         """Return the `n` clusters with the most dropped documents, largest first.
 
-        source: count only dropped documents of this source; None: all.
+        source: count only dropped documents of this source; None: all. among: only clusters of these kept documents of
+        this run; None: all.
         """
         mask = None if source is None else self.of_source(source)
+        if among is not None:
+            own = np.isin(self.roots, among) & (self.homes == HERE)
+            mask = own if mask is None else mask & own
         found: list[tuple[int, int, int]] = []  # documents removed, home, root
         for home in range(len(self.datasets)):
             roots, counts = self._counts(home, mask)
@@ -135,8 +195,13 @@ class Clusters:
             mine = (self.roots == np.uint64(cluster.kept)) & (self.homes == self.datasets.index(cluster.kept_in))
             owner[mine if mask is None else mine & mask] = number
         members, owner = self.ids[owner >= 0], owner[owner >= 0]
+        kept = {cluster.kept: cluster for cluster in clusters if cluster.kept_in is None}
+        kept_ids = pa.array(list(kept), pa.uint64())
         for batch, folder in drop_batches(self.url) if len(members) else ():
             ids = batch.column("id").to_numpy()
+            ends = batch.filter(pc.and_(pc.is_in(batch.column("id"), kept_ids), batch.column("kept").is_null()))
+            for row in ends.to_pylist():
+                kept[row["id"]].end = row_object(Drop, row, folder=folder)
             at, known = B.find_sorted(members, ids)
             hit = known & batch.column("kept").is_valid().to_numpy(zero_copy_only=False)
             rows, cluster_of = batch.filter(pa.array(hit)), owner[at[hit]]

@@ -25,13 +25,14 @@ from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards
 
 from . import clusters, why
-from .clusters import Cluster, Similarities
+from .clusters import Cluster, Clusters, NoSurvivor, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
 from .recall import ScriptRecall, recall_by_script
 from .word_diff import DiffSide, word_diff
 
 LEAST_SIMILAR = 8  # pairs of texts that are shown
 LARGEST = 6  # clusters that are shown with texts
+LOST = 10  # clusters without a survivor that are listed
 REPEATS = 10  # cut texts that are shown
 LANGUAGE = ("language", "lang")  # columns with the language, whichever stage added them
 
@@ -41,12 +42,14 @@ class TextPair:
     """A dropped document, and a word diff of its text and the text of the document kept in its place.
 
     drop: the drop. dropped, kept: the two texts, each as a list of passages of equal or changed words; None if the text
-    cannot be read.
+    cannot be read. survivor: the document that is left in the end, which is another one if the kept document was
+    dropped later for it; None if none is left.
     """
 
     drop: Drop
     dropped: DiffSide | None
     kept: DiffSide | None
+    survivor: int | None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ class RunSummary:
     drops. unread: files that could not be read. fits: counts that deduplications and other Estimators made.
     similarities: similarities of dropped documents to the kept ones, by stage. recalls: expected recall of MinHash by
     script. sizes: the distinct sizes of clusters of
-    duplicates, and the number of clusters of each. largest: the largest clusters, with examples. least_similar: dropped
+    duplicates, and the number of clusters of each. no_survivor: the clusters of which no document is left, and
+    lost: the largest of them. largest: the largest clusters, with examples. least_similar: dropped
     documents least similar to the kept ones. repeats: texts cut most often. languages: number of documents by language.
     tokens: the token shards. token_lengths: number of documents in the token shards, by the number of binary digits of
     a document's length in tokens. metrics: the rows that training wrote. samples: texts that the model wrote.
@@ -74,6 +78,8 @@ class RunSummary:
     similarities: dict[str, Similarities] = field(default_factory=dict)
     recalls: list[ScriptRecall] = field(default_factory=list)
     sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+    no_survivor: NoSurvivor | None = None
+    lost: list[Cluster] = field(default_factory=list)
     largest: list[tuple[Cluster, list[TextPair]]] = field(default_factory=list)
     least_similar: list[TextPair] = field(default_factory=list)
     repeats: list[RepeatedCut] = field(default_factory=list)
@@ -93,20 +99,23 @@ def summarize(folder: str) -> RunSummary:
     stages = [stage for docs in finals.values() for stage in docs.stats if stage.docs_in]
     sources = source_amounts(stages)
     found = clusters.find_clusters(folder)
+    lost = found.no_survivor()
     shards = token_shards(folder)
     return RunSummary(
         name=files.name_of(folder) or folder,
         manifests={url: docs.sealed for url, docs in finals.items()},
         stages=stages,
         sources=sources,
-        alarms=find_alarms(stages, sources),
+        alarms=[*find_alarms(stages, sources), *([str(lost)] if lost.n else [])],
         unread=[row for docs in finals.values() for row in rows_of(docs.unread())],
         fits=[fit for docs in finals.values() for fit in docs.sealed.fits],
         similarities=clusters.similarities(folder),
         recalls=[row for docs in finals.values() for row in recall_by_script(docs)],
         sizes=found.sizes() if found.removed else None,
-        largest=[(c, [drop_diff(folder, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
-        least_similar=[drop_diff(folder, drop) for drop in clusters.least_similar(folder, LEAST_SIMILAR)],
+        no_survivor=lost,
+        lost=found.largest(LOST, among=lost.roots) if lost.n else [],
+        largest=[(c, [_pair(found, lost, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
+        least_similar=[_pair(found, lost, drop) for drop in clusters.least_similar(folder, LEAST_SIMILAR)],
         repeats=most_repeated_cuts(folder, REPEATS),
         languages=_languages(list(finals.values())[-1]),
         tokens=shards,
@@ -175,15 +184,16 @@ def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amoun
     return found
 
 
-def drop_diff(folder: str, drop: Drop) -> TextPair:
+def _pair(found: Clusters, lost: NoSurvivor, drop: Drop) -> TextPair:
     """Return a dropped document with the word diff of its text and the text of the document kept in its place.
 
-    If a text cannot be read any more, it is None. folder: the run's folder.
+    If a text cannot be read any more, it is None.
     """
-    rows = why.dropped_document(folder, drop), why.survivor(folder, drop)
+    rows = why.dropped_document(found.url, drop), why.survivor(found.url, drop)
     texts = [None if row is None else str(row["text"]) for row in rows]
     sides = word_diff(texts[0] or "", texts[1] or "")
-    return TextPair(drop, sides[0] if rows[0] else None, sides[1] if rows[1] else None)
+    end = found.survivor(drop.id, lost)
+    return TextPair(drop, sides[0] if rows[0] else None, sides[1] if rows[1] else None, end)
 
 
 def _languages(docs: Dataset) -> Counter[str]:

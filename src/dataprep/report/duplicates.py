@@ -33,7 +33,7 @@ def duplicates(summary: RunSummary) -> str:
         "Documents that were dropped as duplicates of others. A cluster is a kept document and all documents that were "
         "dropped for it, or for one that was later dropped for it."
     )
-    parts = (_fits(summary), _recalls(summary), _largest(summary), _least(summary))
+    parts = (_fits(summary), _recalls(summary), _lost(summary), _largest(summary), _least(summary))
     return section("duplicates", "Duplicates", lead, charts_, *parts)
 
 
@@ -100,6 +100,24 @@ def _recalls(summary: RunSummary) -> str:
     return card(body, f'<p class="note">{note}</p>', title="Expected recall by script", style="narrow")
 
 
+def _lost(summary: RunSummary) -> str:
+    """Return the clusters of which no document is left, the largest ones as a table; "" if there is none."""
+    if not summary.lost:
+        return ""
+    rows = [
+        (f"{cluster.size:,}", f"{show_id(cluster.kept)}{_home(cluster)}",
+         f"{text(cluster.end.stage)}: {text(cluster.end.reason)}" if cluster.end else "")
+        for cluster in summary.lost
+    ]  # fmt: skip
+    body = table(["documents", "kept at first", "dropped later by"], rows, "Clusters without a survivor")
+    said = f"{text(str(summary.no_survivor), 400)}. <code>dataprep clusters --lost N</code> lists more."
+    return card(body, f'<p class="note">{said}</p>', title="No survivor", style="narrow")
+
+
+def _home(cluster: Cluster) -> str:
+    return f" of {text(cluster.kept_in)}" if cluster.kept_in else ""
+
+
 def _largest(summary: RunSummary) -> str:
     if not summary.largest:
         return ""
@@ -109,11 +127,15 @@ def _largest(summary: RunSummary) -> str:
 
 def _cluster(cluster: Cluster, pairs: list[TextPair], *, first: bool) -> str:
     why = ", ".join(f"{n:,} {text(reason)} by {text(stage)}" for (stage, reason), n in cluster.reasons.most_common(4))
-    home = f" of {text(cluster.kept_in)}" if cluster.kept_in else ""
     others = ", ".join(_named(drop) for drop in cluster.examples[1:])
     more = f'<p class="note">Others: {others}{" …" if cluster.removed > len(cluster.examples) else ""}</p>'
     inside = "".join(map(_pair, pairs)) + (more if others else "")
-    head = f"<b>{cluster.size:,} documents</b> of which {show_id(cluster.kept)}{home} is kept <span>{why}</span>"
+    kept, end = f"{show_id(cluster.kept)}{_home(cluster)}", cluster.end
+    which = f"of which {kept} is kept"
+    if end is not None:
+        by = f"{text(end.stage)}: {text(end.reason)}"
+        which = f'of which <span class="lost-text">none is kept</span>: {kept} was dropped later by {by}'
+    head = f"<b>{cluster.size:,} documents</b> {which} <span>{why}</span>"
     return f'<details class="card"{" open" if first else ""}><summary>{head}</summary>{inside}</details>'
 
 
@@ -136,7 +158,11 @@ def _pair(pair: TextPair) -> str:
     like = "" if drop.similarity is None else f" <b>{drop.similarity:.3f}</b>"
     kept = "" if drop.kept is None else show_id(drop.kept) + (f" of {text(drop.kept_in)}" if drop.kept_in else "")
     left = f'<h4>{show_id(drop.id)} <span class="lost-text">removed</span></h4>{diff_html(pair.dropped, "del")}'
-    right = f'<h4>{kept} <span class="kept-text">kept</span></h4>{diff_html(pair.kept, "ins")}'
+    end = '<span class="kept-text">kept</span>'
+    if pair.survivor != drop.kept:
+        later = "" if pair.survivor is None else f" for {show_id(pair.survivor)}"
+        end = f'<span class="lost-text">dropped later{later}</span>'
+    right = f'<h4>{kept} {end}</h4>{diff_html(pair.kept, "ins")}'
     return f'<p class="who">{text(drop.stage)}, {text(drop.reason)}{like}</p>{columns(left, right)}'
 
 

@@ -214,6 +214,20 @@ def test_mixed_documents_by_the_models_probability(small):
     assert rows_of(Language("ar", model=small.path, mixed=0.5), [ENGLISH])[1] == ["language_share"]
 
 
+def test_drops_name_the_language(small):
+    """With the score that the model gave or, where shares are compared, the share of the kept languages."""
+    for mixed, value in ((None, "language_score"), (0.9, None)):
+        stage = Language("fr", model=small.path, mixed=mixed)
+        batch, ledger = laws.batch_of([ENGLISH, FRENCH, ARABIC]), laws.Ledger("Language")
+        list(laws.watch(stage, iter([batch]), ledger))
+        told = stage.score(batch)
+        rows = ledger.drop_table().to_pylist()
+        assert [(row["id"], row["label"]) for row in rows] == [(0, "en"), (2, "ar")]
+        if value:
+            assert [row["value"] for row in rows] == [told[value][0].as_py(), told[value][2].as_py()]
+        assert all(row["value"] < 0.9 for row in rows if not value)
+
+
 def test_scores_decide_later(tmp_path, small, monkeypatch):
     """A Pipeline seals the columns, another filters on them without asking the model; a third model asks again."""
     docs = laws.dataset_of(tmp_path, [ENGLISH, FRENCH, ARABIC, SHORT])

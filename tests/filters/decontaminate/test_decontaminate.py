@@ -123,6 +123,7 @@ def test_books_tell_each_set_and_question():
         }  # fmt: skip
         dropped = ledger.drop_table().column("reason").to_pylist()
         assert dropped == (["contaminated_a", "contaminated_a", "contaminated_b"] if action == "drop" else [])
+        assert ledger.drop_table().column("value").to_pylist() == ([n, n, 1] if action == "drop" else [])
 
 
 def test_enough_runs():

@@ -113,7 +113,9 @@ class DroppedDocuments(Removed):
     """Reads the documents that were dropped, as the input has them, with the columns of the drop table."""
 
     kind: ClassVar[str] = DROPS
-    columns: ClassVar[Mapping[str, pa.DataType]] = {f.name: f.type for f in SCHEMAS[DROPS] if f.name != "id"}
+    columns: ClassVar[Mapping[str, pa.DataType]] = {
+        f.name: f.type for f in SCHEMAS[DROPS] if f.name not in ("id", "source", "bytes")  # the document has them
+    }
 
     def _chosen(self, batch: Batch, rows: pa.Table) -> Iterator[Batch]:
         rows = rows.filter(pc.not_equal(rows["reason"], FORGOTTEN)).sort_by("id")

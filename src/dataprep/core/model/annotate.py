@@ -38,7 +38,7 @@ CENTROIDS = pa.schema(
 )
 COLUMNS = {f.name: f.type for f in CLUSTERS if f.name != "id"}
 NEAREST = {f.name: f.type for f in CENTROIDS if f.name != "id"}
-REPEATS = {"repeats": pa.list_(pa.struct([f for f in SPANS if f.name != "id"]))}
+REPEATS = {"repeats": pa.list_(pa.struct([f for f in SPANS if f.name not in ("id", "reason")]))}
 
 
 def added_columns(prefix: str | None, *, cuts: bool, centroids: bool = False) -> dict[str, pa.DataType]:

@@ -46,9 +46,9 @@ class Estimator(Declared):
         """Write the documents to drop as a table under `out`, and return the Stage that drops them.
 
         rows: one row per document, with the columns `id` (uint64), `reason`, and optionally `kept` (the id of the
-        document that is kept instead), `kept_in` (the folder of that document's Dataset) and `similarity`. facts:
-        numbers for the manifest and the report. Rows may be in any order. Raises PlanError if an id or a reason is
-        missing, or if an id occurs twice or is the `kept` of its own row.
+        document that is kept instead), `kept_in` (the folder of that document's Dataset), `similarity`, `value` (the
+        number that was compared) and `label`. facts: numbers for the manifest and the report. Rows may be in any order.
+        Raises PlanError if an id or a reason is missing, or if an id occurs twice or is the `kept` of its own row.
         """
         url = files.join(out, VERDICTS_FILE)
         write_verdicts(url, self._checked(rows))

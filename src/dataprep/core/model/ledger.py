@@ -94,7 +94,8 @@ class Ledger:
         float[n] or None, the similarity of the dropped and the kept documents. kept_in: the folder of the Dataset that
         contains `kept`, if it is another one. n_bytes: only for Readers, the size in bytes of records that never became
         documents. moved: True if the text is now part of the document `kept`, so that it is not counted as lost.
-        further: further columns of the drop table, by name.
+        further: further columns of the drop table, by name: `value`, float[n], the number that the rule compared, and
+        `label`, what a classifier said. The ledger fills `source` and `bytes`.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
@@ -103,14 +104,14 @@ class Ledger:
         reasons = _reasons(reason, n)
         further |= {"kept": kept, "similarity": similarity, "kept_in": kept_in}
         rows = new_rows(DROPS, id=id_array, stage=self.stage, reason=reasons, **further)
-        self.drops.append(rows)
-        coded = reasons.dictionary_encode()
-        codes = coded.indices.to_numpy()
-        self.record.moved |= set(coded.dictionary.to_pylist()) if moved else set()
-        for code, name in enumerate(coded.dictionary.to_pylist()):
-            mine = codes == code
-            size = None if n_bytes is None else np.asarray(n_bytes)[mine]
-            self._count_drop(name, rows.filter(pa.array(mine)) if len(coded.dictionary) > 1 else rows, size)
+        self.record.moved |= set(reasons.unique().to_pylist()) if moved else set()
+        if self.source is not None:
+            source = pa.DictionaryArray.from_arrays(np.zeros(n, np.int32), pa.array([self.source], pa.string()))
+            self._add_drops(rows, source, None if n_bytes is None else np.asarray(n_bytes, np.int64), None)
+            return
+        for held, at, found in self._settle(id_array, "dropped"):
+            mine = rows if found.all() else rows.filter(pa.array(found))
+            self._add_drops(mine, held.batch.column("source").take(pa.array(at)), held.n_bytes[at], (held.batch, at))
 
     def cut(
         self, ids: Any, start: Any, end: Any, kept: Any = None, kept_start: Any = None, kept_end: Any = None,
@@ -121,7 +122,8 @@ class Ledger:
         ids: uint64[n], the documents that lose a range. start, end: int64[n], UTF-8 bytes of the text that the stage
         received. kept: uint64[n] or None, the document with the retained copy. kept_start, kept_end: int64[n] or None,
         the bytes of the copy in that document. kept_in: the folder of the Dataset that contains `kept`, if it is
-        another one. further: further columns of the cut table, by name.
+        another one. further: further columns of the cut table, by name: `reason`, the rule that cut. The ledger fills
+        `source`.
 
         A document may have several ranges, also overlapping ones. The removed bytes are counted when the batch is
         returned; a document of which nothing is left must also be dropped.
@@ -130,6 +132,7 @@ class Ledger:
             return
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         further |= {"kept": kept, "kept_start": kept_start, "kept_end": kept_end, "kept_in": kept_in}
+        further |= {"source": self._sources(id_array)}
         rows = new_rows(CUTS, id=id_array, stage=self.stage, start=start, end=end, **further)
         self.cuts.append(rows)
         self.count("spans cut", len(united(id_array, *(rows.column(name).to_numpy() for name in ("start", "end")))[0]))
@@ -247,19 +250,42 @@ class Ledger:
             )
             raise AssertionError(msg)
 
-    def _count_drop(self, reason: str, rows: pa.RecordBatch, n_bytes: Any) -> None:
-        ids = rows.column("id").to_numpy()
-        into = self.record.dropped.setdefault(reason, {})
-        if self.source is not None:
-            size = 0 if n_bytes is None else int(np.sum(n_bytes))
-            for sources in (into, self.record.into):
-                sources.setdefault(self.source, Amount()).__iadd__(Amount(len(ids), size))
-            self._remember(reason, rows, None)
-            return
-        for held, at, found in self._settle(ids, "dropped"):
-            _tally(into, held.batch.column("source").take(pa.array(at)), held.n_bytes[at])
-            self.observe(BYTES_DROPPED, held.n_bytes[at])
-            self._remember(reason, rows.filter(pa.array(found)), (held.batch, at))
+    def _sources(self, ids: Ids) -> pa.StringArray:
+        """Return the source of each document that is not accounted for, null for others."""
+        at, found_in, n = np.full(len(ids), -1), [pa.nulls(0, pa.string())], 0
+        for held in self._held:
+            rows, found = held.rows(ids)
+            at[found] = np.arange(n, n + len(rows))
+            found_in.append(held.batch.column("source").take(pa.array(rows)).cast(pa.string()))
+            n += len(rows)
+        return pa.concat_arrays(found_in).take(pa.array(at, mask=at < 0))
+
+    def _add_drops(
+        self, rows: pa.RecordBatch, source: pa.DictionaryArray, n_bytes: Any, where: tuple[Batch, Rows] | None
+    ) -> None:
+        """Add drops to the table and to the counts.
+
+        source, n_bytes: of each document; n_bytes is None if the reader does not know it. where: the batch that a stage
+        received, and the documents' rows in it; None for the records of a reader.
+        """
+        filled = {"source": source.cast(pa.string()), "bytes": None if n_bytes is None else pa.array(n_bytes)}
+        for name, column in filled.items():
+            if column is not None:
+                rows = rows.set_column(rows.schema.get_field_index(name), DROPS.field(name), column)
+        self.drops.append(rows)
+        sizes = np.zeros(len(source), np.int64) if n_bytes is None else n_bytes
+        if where is None:
+            _tally(self.record.into, source, sizes)
+        else:
+            self.observe(BYTES_DROPPED, sizes)
+        coded = rows.column("reason").dictionary_encode()
+        codes, reasons = coded.indices.to_numpy(), coded.dictionary.to_pylist()
+        for code, reason in enumerate(reasons):
+            at, some, own = np.flatnonzero(codes == code), rows, source
+            if len(reasons) > 1:
+                some, own = (values.take(pa.array(at)) for values in (rows, source))
+            _tally(self.record.dropped.setdefault(reason, {}), own, sizes[at])
+            self._remember(reason, some, where and (where[0], where[1][at]))
 
     def _remember(self, reason: str, rows: pa.RecordBatch, where: tuple[Batch, Rows] | None) -> None:
         """Keep the drops with the smallest hashes of their ids as examples."""

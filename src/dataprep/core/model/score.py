@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from dataprep.errors import PlanError
@@ -53,10 +54,22 @@ class ScoredFilter(Stage):
         """Return, for each document, the reason to drop it, or null to keep it; scores: the columns of `score`."""
         raise NotImplementedError
 
+    def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:  # noqa: ARG002
+        """Return columns of the drop table, one value per document: what was compared, to give each of `reasons`.
+
+        scores: the columns of `score`. `value` is a number, and `label` is what a classifier said. Here, `value` is the
+        score if there is one, and it is a number; a subclass with several scores chooses.
+        """
+        only = next(iter(scores.values()))
+        numeric = pa.types.is_integer(only.type) or pa.types.is_floating(only.type)
+        return {"value": number_or_null(only)} if numeric and len(scores) == 1 else {}
+
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the rows that `decide` keeps; batches without valid score columns are measured first."""
         for batch in batches:
-            yield drop_rows(batch, self.decide(self.scores_of(batch)), stats)
+            scores = self.scores_of(batch)
+            reasons = self.decide(scores)
+            yield drop_rows(batch, reasons, stats, **self.compared(scores, reasons))
 
     def scores_of(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return the score columns of a batch, as {name: values}; they are measured unless the batch has valid ones."""
@@ -78,6 +91,12 @@ class ScoredFilter(Stage):
     def measure_key(self) -> bytes:
         """Return a hash of everything that the scores depend on: class, version and `measure`."""
         return key((type(self).__name__, self.VERSION, self.measure)).encode()
+
+
+def number_or_null(values: Any) -> pa.DoubleArray:
+    """Return numbers as float64[n], with null in place of NaN, so that equal tables are equal."""
+    numbers = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values
+    return pa.array(np.asarray(numbers, np.float64), from_pandas=True)
 
 
 @dataclass(frozen=True)

@@ -106,14 +106,15 @@ class Head(Stage):
                 return
 
 
-def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Ledger) -> Batch:
+def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Ledger, **further: pa.Array) -> Batch:
     """Record in `stats` that documents with a reason are dropped; return the documents whose reason is null.
 
-    reasons: one per document.
+    reasons: one per document. further: further columns of the drop table, one value per document, as in `Ledger.drop`.
     """
     keep = pc.is_null(reasons)
     if batch.num_rows == 0 or pc.all(keep).as_py():
         return batch
     dropped = pc.invert(keep)
-    stats.drop(B.ids(batch.filter(dropped)), reasons.filter(dropped))
+    more = {name: values.filter(dropped) for name, values in further.items()}
+    stats.drop(B.ids(batch.filter(dropped)), reasons.filter(dropped), **more)
     return batch.filter(keep)

@@ -1,7 +1,8 @@
 """Schemas of the tables of dropped documents, cut spans and unread files; functions to write and read tables.
 
 A *drop table* or *cut table* belongs to a sealed Dataset and names the stage of each row. A *verdict table* is written
-by an Estimator for the stage that it returns; it has the same columns, except `stage`.
+by an Estimator for the stage that it returns; it has the same columns, except `stage`, `source` and `bytes`, which
+the `Ledger` fills.
 
 Columns have names and no places. `new_rows` fills the columns that a writer does not name with nulls, and `conform`
 reads a file that has more columns, or fewer, than the schema. So a new nullable column is one line in this file.
@@ -33,6 +34,10 @@ DROPS = pa.schema(
         pa.field("kept_in", pa.string()),  # the Dataset of the kept document; null: this one
         pa.field("kept", pa.uint64()),
         pa.field("similarity", pa.float32()),
+        pa.field("source", pa.string()),  # of the document; null if a later stage hides it
+        pa.field("bytes", pa.int64()),  # of its text, as the stage received it
+        pa.field("value", pa.float64()),  # the number that the rule compared
+        pa.field("label", pa.string()),  # what a classifier said
     ]
 )
 CUTS = pa.schema(
@@ -45,6 +50,8 @@ CUTS = pa.schema(
         pa.field("kept", pa.uint64()),  # the document of the first occurrence, and its bytes there
         pa.field("kept_start", pa.int64()),
         pa.field("kept_end", pa.int64()),
+        pa.field("reason", pa.string()),  # the rule that cut; null: the stage has one rule
+        pa.field("source", pa.string()),
     ]
 )
 UNREAD = pa.schema(
@@ -57,16 +64,18 @@ UNREAD = pa.schema(
 )
 BAD, EMPTY, QUARANTINED = "bad", "empty", "quarantined"  # reasons of UNREAD
 BAD_DIGEST, DAMAGED, SEGMENTED = "bad_digest", "damaged", "segmented"  # read, except for some records
-VERDICTS = pa.schema([field for field in DROPS if field.name != "stage"])
-SPANS = pa.schema([field for field in CUTS if field.name != "stage"])
+BY_LEDGER = ("stage", "source", "bytes")  # the columns that only a Ledger knows
+VERDICTS = pa.schema([field for field in DROPS if field.name not in BY_LEDGER])
+SPANS = pa.schema([field for field in CUTS if field.name not in BY_LEDGER])
 ID = pa.schema([DROPS.field("id")])
 SCHEMAS = {"drops": DROPS, "cuts": CUTS}  # by kind, as `core/output/layout.py` names them
 SPAN = np.dtype(
     [("id", "<u8"), ("start", "<i8"), ("end", "<i8"), ("kept", "<u8"), ("kept_start", "<i8"), ("kept_end", "<i8")]
 )
+JOINED = "joined"  # the reason of a message that became part of the document `kept`
 NOBODY = np.uint64(2**64 - 1)  # `kept` of a span whose first occurrence is not known
 VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
-ORDER = ("id", "reason", "start")  # the columns by which the rows of a verdict table are sorted
+ORDER = ("id", "start", "reason")  # the columns by which the rows of a verdict table are sorted
 IDS = (0, 2**64 - 1)  # the smallest and the largest id that there can be
 
 AnyRows = TypeVar("AnyRows", pa.Table, pa.RecordBatch)
@@ -101,6 +110,14 @@ def _array(values: Any, kind: pa.DataType, n: int) -> pa.Array:
     if isinstance(values, (str, int, float)):
         return pa.repeat(pa.scalar(values, kind), n)
     return pa.array(np.ascontiguousarray(values) if isinstance(values, np.ndarray) else values, kind)
+
+
+def without_columns(rows: pa.Table, *names: str) -> pa.Table:
+    """Return the rows with nulls in the columns `names`."""
+    for name in names:
+        field = rows.schema.field(name)
+        rows = rows.set_column(rows.schema.get_field_index(name), field, pa.nulls(len(rows), field.type))
+    return rows
 
 
 def conform(rows: AnyRows, schema: pa.Schema) -> AnyRows:
@@ -159,16 +176,17 @@ def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]
     return ids[first], start[first], (reach - base)[last]
 
 
-def span_rows(rows: npt.NDArray[Any], kept_in: pa.Array | None = None) -> pa.RecordBatch:
+def span_rows(rows: npt.NDArray[Any], kept_in: pa.Array | None = None, reason: Any = None) -> pa.RecordBatch:
     """Return spans to cut, an array of dtype SPAN, as rows with the columns of SPANS.
 
-    kept_in: the folder of the Dataset of each retained copy, null for this one; None: all are of this one.
+    kept_in: the folder of the Dataset of each retained copy, null for this one; None: all are of this one. reason: the
+    rule that cuts each span; None: the stage has one rule.
     """
     known = pa.array(rows["kept"] != NOBODY)
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
     for name in ("kept", "kept_start", "kept_end"):
         columns[name] = pc.if_else(known, columns[name], None)
-    return new_rows(SPANS, **columns, kept_in=kept_in)
+    return new_rows(SPANS, **columns, kept_in=kept_in, reason=reason)
 
 
 def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch]) -> int:
@@ -195,7 +213,8 @@ class Drop:
 
     id: the dropped document. stage: the stage that dropped it. reason: the reason of the drop. kept: the document that
     was kept instead. kept_in: the Dataset that contains `kept`; None if it is the same as that of `id`. similarity: the
-    similarity of the documents `id` and `kept`.
+    similarity of the documents `id` and `kept`. source, bytes: the document's source, and the UTF-8 bytes of its text.
+    value: the number that the rule compared. label: what a classifier said, such as the language.
     """
 
     id: int
@@ -204,6 +223,10 @@ class Drop:
     kept_in: str | None
     kept: int | None
     similarity: float | None
+    source: str | None
+    bytes: int | None
+    value: float | None
+    label: str | None
     folder: str
 
 
@@ -213,7 +236,8 @@ class Cut:
 
     id: the document. stage: the stage that cut the span. start, end: the span's offsets, in bytes, in the text that the
     stage read. kept: the document that retains a copy of the cut text. kept_start, kept_end: the offsets of the copy in
-    that document. kept_in: the Dataset that contains `kept`; None if it is the same as that of `id`.
+    that document. kept_in: the Dataset that contains `kept`; None if it is the same as that of `id`. reason: the rule
+    that cut; None if the stage has one rule. source: the document's source.
     """
 
     id: int
@@ -224,6 +248,8 @@ class Cut:
     kept: int | None
     kept_start: int | None
     kept_end: int | None
+    reason: str | None
+    source: str | None
     folder: str
 
 

@@ -18,10 +18,12 @@ from dataprep.store import files, receipts
 from ..model import batch as B
 from ..model.batch import Batch
 from ..model.dataset import Dataset
+from ..model.describe import FORGET
 from ..model.ledger import Ledger
 from ..model.part import Part, ShardWriter
 from ..model.stage import n_hidden
 from ..model.stats import StageStats, Stats
+from ..model.tables import without_columns
 from ..model.unread import without_names
 from ..output.commit import Work
 from ..output.layout import CUTS, DROPS
@@ -61,6 +63,7 @@ class Seal:
         tables = {DROPS: [ledger.drop_table() for ledger in ledgers]}
         if any(ledger.cuts for ledger in ledgers):
             tables[CUTS] = [ledger.cut_table() for ledger in ledgers]
+        tables = {kind: _published_rows(found, ledgers, part.stages) for kind, found in tables.items()}
         urls = {kind: self.places.url(self.places.table(kind, part.number)) for kind in tables}
         for kind, found in tables.items():
             write_table(urls[kind], pa.concat_tables(found) if found else Ledger("").drop_table())
@@ -143,9 +146,27 @@ def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
 
     stats: the statistics of the reader and of the forget list, if there are any, and then of each of `stages`.
     """
-    n = n_hidden(stages)
-    last = n + len(stats) - len(stages) if n else 0
+    last = _n_unnamed(len(stats), stages)
     return Stats([one.hidden() if i < last else one for i, one in enumerate(stats)])
+
+
+def _published_rows(tables: list[pa.Table], ledgers: Sequence[Ledger], stages: Sequence[Any]) -> list[pa.Table]:
+    """Return the tables of `ledgers`, without the sources that may not be named, and with bare rows of forgotten ones.
+
+    A forgotten document has only its id and the reason, as in a table that `forget` changes.
+    """
+    last = _n_unnamed(len(ledgers), stages)
+    secret = [("source", "bytes") if one.stage == FORGET else ("source",) * (i < last) for i, one in enumerate(ledgers)]
+    return [
+        without_columns(table, *(name for name in names if name in table.schema.names))
+        for table, names in zip(tables, secret, strict=True)
+    ]
+
+
+def _n_unnamed(n: int, stages: Sequence[Any]) -> int:
+    """Return how many of the `n` records of a part, the last of which are of `stages`, may not name sources."""
+    hidden = n_hidden(stages)
+    return hidden + n - len(stages) if hidden else 0
 
 
 class Flow:

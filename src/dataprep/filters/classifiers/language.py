@@ -139,8 +139,16 @@ class Language(ScoredFilter):
         """Yield the documents in the languages to keep, with the language columns; drop the others."""
         for batch in batches:
             scored = self.with_scores(batch)
-            reasons = self.decide({name: scored.column(name) for name in self.scores})
-            yield drop_rows(scored, reasons, stats)
+            scores = {name: scored.column(name) for name in self.scores}
+            reasons = self.decide(scores)
+            yield drop_rows(scored, reasons, stats, **self.compared(scores, reasons))
+
+    def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:  # noqa: ARG002
+        """Return the language as the column `label`, and as `value` its score, or with `mixed` the kept share."""
+        value = scores["language_score"]
+        if self.keep and self.mixed is not None:
+            value = pa.array(self._kept_share(scores["languages"]))
+        return {"value": value, "label": scores["language"]}
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return the columns that the filter adds, by name; they are computed from the model's labels of every unit."""

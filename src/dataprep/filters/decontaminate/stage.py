@@ -18,7 +18,7 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.score import ScoredFilter
 from dataprep.core.model.stage import drop_rows
 from dataprep.errors import PlanError
-from dataprep.filters.thresholds import read_list
+from dataprep.filters.thresholds import Threshold, compared, read_list
 from dataprep.store.key import key
 from dataprep.unicode.text import I64
 from dataprep.unicode.words import SPLITS
@@ -160,12 +160,20 @@ class Decontaminate(ScoredFilter):
                 first[scores[f"decontaminate_{name}"].to_numpy() >= self.min_ngrams] = number
         return pa.array([*(f"contaminated_{name}" for name, _ in self.sets), None], pa.string()).take(pa.array(first))
 
+    def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:
+        """Return the number of runs shared with the set that each reason names, as the column `value`."""
+        names = [name for name, _ in self.sets]
+        return compared(
+            [Threshold("min_ngrams", f"decontaminate_{n}", ">=", f"contaminated_{n}") for n in names], scores, reasons
+        )
+
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents without contamination (all with "report"); count documents, n-grams and questions."""
         for batch in batches:
             scores = self.scores_of(batch)
             self._count(scores, stats)
-            yield drop_rows(batch, self.decide(scores), stats)
+            reasons = self.decide(scores)
+            yield drop_rows(batch, reasons, stats, **self.compared(scores, reasons))
 
     def _count(self, scores: Mapping[str, pa.Array], stats: Ledger) -> None:
         for name, _ in self.sets:

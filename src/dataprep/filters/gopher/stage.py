@@ -20,6 +20,7 @@ from dataprep.filters.thresholds import (
     PRESET,
     Threshold,
     check_numbers,
+    compared,
     reasons,
     share,
     tuple_of_words,
@@ -216,6 +217,10 @@ class Gopher(ScoredFilter):
         scores: the columns of `score`.
         """
         return reasons(self, RULES, scores)
+
+    def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:
+        """Return the score that the rule of each reason compared, as the column `value`."""
+        return compared(RULES, scores, reasons)
 
 
 def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:
