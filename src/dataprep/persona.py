@@ -36,7 +36,7 @@ from dataprep.shown.notebook import block
 
 from .core.model.batch import Batch, parse_id, show_id
 from .core.model.dataset import Dataset
-from .core.output import owned
+from .core.output import kinds, owned
 from .core.pipeline import Pipeline
 from .core.run.context import context_of
 from .core.run.plan import check_apart
@@ -168,11 +168,13 @@ def persona(
     options: parameters of `dp.read`, such as date_order="dmy".
 
     Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
-    tokenizer, or if no text of the person is left; InUse if another process writes into `out`.
+    tokenizer, or if no text of the person is left; StaleOutput if `out` holds another result; InUse if another process
+    writes into it.
     """
     folder, runner, written = os.fspath(out).rstrip("/"), context_of(run), template_of(template)
     docs = read(chats, **options)
     check_apart(docs, folder)
+    kinds.refuse(folder, kinds.PERSONA)
     files.sweep(folder)
     if files.is_local(folder):
         sweep_attempts(files.path_of(f"{folder}.audit.json"))

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
+from dataprep.errors import FunctionFailed
 from dataprep.messages.names.consent import Consent
 from dataprep.messages.names.stage import Pseudonyms
 from dataprep.store import atomic, files
@@ -123,6 +124,28 @@ def test_stages_that_wait_hide_too(docs, tmp_path):
     os.rename(tmp_path / "recipe.json", tmp_path / "_unfinished" / "recipe.json")  # what a commit moves last
     last.run(docs.then(Hide()), str(tmp_path))  # finished before, but killed before it had removed all
     assert found(tmp_path) == set()
+
+
+def fails(text):
+    """End the run, at a document that is not the first."""
+    if "a long text" in text:
+        raise ValueError(text)
+
+
+def test_work_of_a_run_that_failed_is_named_and_removed(docs, tmp_path):
+    """A recipe that hides nothing failed in a folder that hides: `verify` says what is left, a run removes it."""
+    out = str(tmp_path)
+    private = dp.Pipeline(FILTER, Hide())
+    before = private.run(docs, out)
+    assert (found(tmp_path), dp.verify(out)) == (set(), {out: []})
+    with pytest.raises(FunctionFailed):
+        dp.Pipeline(FILTER, dp.Exact(), dp.Filter(fails)).run(docs, out, replace=True)
+    assert {"zzrefused", "zzadmira"} <= found(tmp_path)
+    steps = [f"steps/{name}" for name in steps_of(tmp_path)]
+    assert steps
+    assert [problem.file for problem in dp.verify(out)[out]] == ["_unfinished", *steps]
+    assert private.run(docs, out).key == before.key
+    assert (found(tmp_path), steps_of(tmp_path), dp.verify(out)) == (set(), [], {out: []})
 
 
 def steps_of(folder):

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import cloudpickle
 import pytest
 
+import dataprep as dp
 from dataprep.core.run import ray_runner
+from dataprep.core.run.context import Context, place_of
 from dataprep.core.run.ray_runner import Ray
 from dataprep.core.run.runner import Local
 from dataprep.errors import PlanError, WorkerDied
@@ -145,3 +147,13 @@ def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
             return iter([number(items[0]) + 1])
 
     assert cloudpickle.loads(ray_runner._work_elsewhere([], task, item, Apart())) == 8
+
+
+def test_workers_of_other_nodes_get_absolute_folders(ray, tmp_path, monkeypatch) -> None:
+    """A relative one would be another folder on each node; URLs and the folders of other runners stay as they are."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}')
+    docs = dp.read("a.jsonl")
+    assert dp.Pipeline().plan(docs, "out", Ray()).out == str(tmp_path / "out")
+    assert dp.Pipeline().plan(docs, "out", Local(1)).out == "out"
+    assert place_of("memory://out", Context(Ray())) == "memory://out"

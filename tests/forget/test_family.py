@@ -295,3 +295,39 @@ def test_token_shards_without_forgotten_documents_are_not_opened(tmp_path) -> No
     everyone.members = [source, mixed]
     plan = Removal(everyone, none, (), {}, {source.folder: none, mixed.folder: none})
     assert _remove(plan, mixed) == {"none": 0}
+
+
+def a_copy(place):
+    """Make a run of two Datasets, the second of which lost a document to a filter, and a copy of it."""
+    (place / "a.jsonl").write_text("".join(json.dumps({"text": name * 9}) + "\n" for name in "abcd"))
+    web = dp.Pipeline().run(dp.read(str(place / "a.jsonl")), str(place / "old" / "web"))
+    dp.Pipeline(dp.Filter(lambda text: text[0] != "d", version="1")).run(web, str(place / "old" / "clean"))
+    shutil.copytree(place / "old", place / "new")
+    return str(place / "new")
+
+
+def test_in_a_copy_the_copies_are_forgotten(tmp_path) -> None:
+    """Though the run that it was copied from is still there, which is named; a second call finds them too."""
+    new = a_copy(tmp_path)
+    a, b, c, d = (row["id"] for row in dp.open_dataset(f"{new}/web"))
+    done = dp.forget(new, [b, d], of="web")
+    assert done.removed == {f"{new}/clean": 1, f"{new}/web": 2}
+    assert any(said.startswith(f"{tmp_path}/old/web (a Dataset outside") for said in done.elsewhere)
+    assert dp.forget(new, [c], of="web").removed == {f"{new}/clean": 1, f"{new}/web": 1}
+    assert [row["id"] for row in dp.open_dataset(f"{new}/clean")] == [a]
+    assert dp.open_dataset(f"{tmp_path}/old/clean").count == 3
+
+
+def test_a_folder_of_unknown_parents_is_named(tmp_path) -> None:
+    """One whose parent was made again in the copy only, and one that does not state what it was made from."""
+    new = a_copy(tmp_path)
+    shutil.rmtree(f"{new}/web")
+    (tmp_path / "b.jsonl").write_text('{"text": "b"}\n')
+    dp.Pipeline().run(dp.read(str(tmp_path / "b.jsonl")), f"{new}/web")
+    shutil.copytree(f"{new}/clean", f"{new}/alone")
+    for name in files.listdir(f"{new}/alone"):
+        if name.startswith("origin"):
+            files.remove(f"{new}/alone/{name}")
+    said = dp.forget(new, ["0:0"], of="web").elsewhere
+    doubts = [one.partition(" (")[0] for one in said if one.endswith("whether it has the documents is not known)")]
+    assert sorted(doubts) == [f"{new}/alone", f"{new}/clean"]

@@ -1,5 +1,6 @@
 """Leases: one writer per output folder, and none that outlives its process."""
 
+import errno
 import os
 import shutil
 import signal
@@ -294,3 +295,14 @@ def test_a_lease_that_is_removed_as_it_is_taken_is_made_again(tmp_path, monkeypa
         with pytest.raises(InUse), held(str(tmp_path)):
             pytest.fail("two writers")
     assert removed
+
+
+def test_a_full_disk_is_said(tmp_path, monkeypatch) -> None:
+    """Not the permissions, if there is no room for the lease."""
+
+    def full(*_given, **_named):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(lease, "_acquired", full)
+    with pytest.raises(DataprepError, match="out: the disk is full; free some space"), held(str(tmp_path / "out")):
+        pass

@@ -17,7 +17,7 @@ from .model.estimator import Estimator
 from .model.stage import Stage
 from .output.commit import Output
 from .output.layout import folder_url
-from .run.context import context_of
+from .run.context import context_of, place_of
 from .run.execute import execute
 from .run.plan import Plan
 from .run.runner import Runner
@@ -47,7 +47,7 @@ class Pipeline:
 
     def plan(self, docs: Dataset, out: str, run: Runner | None = None) -> Plan:
         """Return what `run` would do with the same arguments; nothing is written. Raises PlanError as `run` does."""
-        return Plan.of(docs, self.stages, folder_url(out), context_of(run))
+        return Plan.of(docs, self.stages, place_of(folder_url(out), run), context_of(run))
 
     def run(self, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> Dataset:
         """Apply the stages to `docs`, save the result in the folder `out`, and return it as a Dataset.

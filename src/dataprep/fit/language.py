@@ -10,7 +10,7 @@ import numpy as np
 import xxhash
 
 from dataprep.core.model.dataset import Dataset, check_dataset
-from dataprep.core.output import owned
+from dataprep.core.output import kinds, owned
 from dataprep.core.output.layout import numbered
 from dataprep.core.run.plan import check_apart
 from dataprep.errors import PlanError, require
@@ -94,6 +94,7 @@ def fit_language(
     if found is not None:
         sweep(out, own)
         return found
+    kinds.refuse(out, kinds.PRESET)
     owned.refuse(out, owned.foreign(out, [RECORD, RECEIPTS, *models(out)]))
     sample, wild = _sample(reference, "reference"), _sample(crawl, "crawl sample")
     if not mixed_scripts:

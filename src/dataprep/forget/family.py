@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from dataprep.core.output import forget_list
 from dataprep.core.output.changes import SEALED
 from dataprep.core.output.layout import MANIFEST, ORIGIN, RECIPE, STEPS, UNFINISHED, Folder, home_of
 from dataprep.core.output.run_folder import run_steps
-from dataprep.core.output.state import DATASET, INDEX, TOKENS, Origin
+from dataprep.core.output.state import DATASET, INDEX, TOKENS, Origin, OriginFile
 from dataprep.errors import PlanError
 from dataprep.store import files
 
@@ -27,9 +27,10 @@ class Member:
     kind: Dataset or token shards. saved: saved inputs of its deduplications and other Estimators, in which documents
     have the same ids. parents: the folders from which this folder was made. children: the folders that were made from
     it. Each parent and child has a number, which is added to the file numbers in the parent's ids to get those in the
-    child's ids. outside: Datasets of other runs from which this folder was made, each with such a number. inputs: the
-    number and the URL of each input file. sources: if the folder is a mixture, the token shards of each source by name,
-    which may be outside of the run.
+    child's ids. outside: Datasets of other runs from which this folder was made, each with such a number. originals:
+    Datasets of other runs of which parents are copies. inputs: the number and the URL of each input file. sources: if
+    the folder is a mixture, the token shards of each source by name, which may be outside of the run. unknown: what it
+    was made from, if that was not found; "" if it was.
     """
 
     folder: Folder
@@ -38,8 +39,10 @@ class Member:
     parents: list[tuple[Member, int]] = field(default_factory=list)
     children: list[tuple[Member, int]] = field(default_factory=list)
     outside: list[tuple[Folder, int]] = field(default_factory=list)
+    originals: list[Folder] = field(default_factory=list)
     inputs: list[tuple[int, str]] = field(default_factory=list)
     sources: dict[str, Member] = field(default_factory=dict)
+    unknown: str = ""
 
     @property
     def datasets(self) -> list[Folder]:
@@ -56,6 +59,17 @@ class Member:
         """The largest file number in the ids of this folder's documents; an id has a file number and a position."""
         found = self.folder.manifest
         return (1 << 24) - 1 if found is None else found.last_file
+
+    @property
+    def content(self) -> set[str]:
+        """The hashes of the shards of a finished Dataset, as they were before documents were forgotten."""
+        found = self.folder.readable
+        return set() if found is None else {shard.sealed or shard.hash for shard in found.shards}
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is not known from what this folder was made."""
+        return not (self.parents or self.inputs or self.outside or self.sources)
 
     @property
     def root(self) -> Member:
@@ -101,12 +115,32 @@ class Family:
             _link_sources(member, self)
         _link_by_order(self)
 
-    def at(self, home: Folder) -> Member | None:
-        """Return the member in a folder; if it was moved with the run, the only one of its name."""
+    def read_by(self, child: Folder) -> list[tuple[Folder, int, Member | None]]:
+        """Return the Datasets that a folder was made from, with the number of each; None: it is no member."""
+        content: dict[tuple[Folder, int], set[str]] = {}
+        for home, row in _rows(child):
+            if home is not None:
+                content.setdefault((home, row.file), set()).add(row.fingerprint)
+        return [(home, number, self._at(home, shards, child)) for (home, number), shards in content.items()]
+
+    def _at(self, home: Folder, content: set[str], child: Folder) -> Member | None:
+        """Return the member that `child` read in the folder `home`: the one there, or in a copied run its copy.
+
+        If nothing is there, the run was moved, and it is the only member of this name. content: the hashes of the
+        shards that were read.
+        """
         if found := self.places.get(files.real(home.url)):
             return found
-        same = [one for one in self.members if one.folder.name == home.name]
+        same = self.namesakes(home, child)
+        copies = [one for one in same if content <= one.content]
+        near = [one for one in copies if one.folder.parent == child.parent] or copies
+        if len(near) == 1:
+            return near[0]
         return same[0] if len(same) == 1 and not files.exists(home.url) else None
+
+    def namesakes(self, home: Folder, child: Folder) -> list[Member]:
+        """Return the members with the name of the folder `home` from which `child`, which is none, may be made."""
+        return [one for one in self.members if one.folder.name == home.name and one.folder != child]
 
     def owner(self, of: str | None) -> Member:
         """Return the member to which the user's ids refer: the folder `of` or, if it is None, the only possible one.
@@ -190,20 +224,24 @@ def _folders(url: str) -> list[Folder]:
 
 def _link_origin(member: Member, family: Family) -> None:
     """Enter the parents and the input files that the origin of a folder states."""
-    origin = member.folder.any_origin or Origin()
-    homes: dict[tuple[Folder, int], None] = {}
-    for row in origin.files:
-        home = home_of(row.url) if (origin.readers[row.reader] or {}).get("name") == SEALED else None
-        if home is None:
-            member.inputs.append((row.file, row.url))
-        else:
-            homes[home, row.file] = None
-    for home, offset in homes:
-        parent = family.at(home)
+    member.inputs += [(row.file, row.url) for home, row in _rows(member.folder) if home is None]
+    for home, offset, parent in family.read_by(member.folder):
         if parent is None:
             member.outside.append((home, offset))
+            if family.namesakes(home, member.folder):
+                member.unknown = f"made from {home.url}, of which no folder of this name here is a copy"
         elif parent is not member:
             member.made_of(parent, offset)
+            if files.real(home.url) != files.real(parent.folder.url) and files.exists(home.url):
+                member.originals.append(home)
+
+
+def _rows(folder: Folder) -> Iterator[tuple[Folder | None, OriginFile]]:
+    """Yield the input files that the origin of a folder states, each with the Dataset it is of; None: of none."""
+    origin = folder.any_origin or Origin()
+    for row in origin.files:
+        is_sealed = (origin.readers[row.reader] or {}).get("name") == SEALED
+        yield home_of(row.url) if is_sealed else None, row
 
 
 def _link_sources(member: Member, family: Family) -> None:
@@ -220,6 +258,8 @@ def _link_sources(member: Member, family: Family) -> None:
     for share in tokens.mixture.get("sources", []):
         if share.get("recipe") in known:
             member.sources[share["source"]] = known[share["recipe"]]
+        else:
+            member.unknown = f"a mixture, of which the source {share['source']} was not found"
 
 
 def _link_by_order(family: Family) -> None:
@@ -231,8 +271,7 @@ def _link_by_order(family: Family) -> None:
             continue
         found = member.folder.manifest
         shifts = {row["offset"] for row in (() if found is None else found.inputs) if "offset" in row}
-        unknown = not (member.parents or member.inputs or member.outside or member.sources)
-        if before is not None and unknown and shifts <= {0}:
+        if before is not None and member.is_alone and shifts <= {0}:
             member.made_of(before, 0)
         if member.kind == DATASET:
             before = member

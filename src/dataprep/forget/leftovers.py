@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dataprep.core.model.batch import NO_IDS, POSITION_BITS, Ids
 from dataprep.core.output import owned
-from dataprep.core.output.layout import INDEX, INPUT, REPORT, Folder, home_of
-from dataprep.core.output.state import Origin
+from dataprep.core.output.layout import INDEX, INPUT, REPORT, Folder
 from dataprep.search.index import remove_index
 from dataprep.shown.notebook import text
 from dataprep.store import files
@@ -54,11 +53,10 @@ def _reports(folder: Folder) -> Iterator[str]:
 def _indexes(family: Family, changed: list[Folder]) -> Iterator[str]:
     """Remove the search indexes of the Datasets `changed`, wherever they are in the run."""
     yield from (f"{one.path(INDEX)} (an index of the texts)" for one in changed if owned.remove(one.url, [INDEX]))
-    places, names = {files.real(one.url) for one in changed}, {one.name for one in changed}
+    places = {files.real(one.url) for one in changed}
     for index in family.indexes:
-        homes = [home for row in (index.any_origin or Origin()).files if (home := home_of(row.url)) is not None]
-        moved = {home.name for home in homes if not files.exists(home.url)}  # with the run
-        if (places & {files.real(home.url) for home in homes} or names & moved) and remove_index(index.url):
+        read = [home if at is None else at.folder for home, _, at in family.read_by(index)]
+        if places & {files.real(home.url) for home in read} and remove_index(index.url):
             yield f"{index.url} (an index of the texts)"
 
 
@@ -77,8 +75,8 @@ def remaining_files(family: Family, lists: Mapping[Member, Ids]) -> list[str]:
 
     `forget` never changes these files. lists: the ids of the forgotten documents, by folder.
     """
-    found = (said for read in (_inputs, _other_runs, _made_of_texts, _tokenizers) for said in read(family, lists))
-    return [*dict.fromkeys(found)]
+    readers = (_inputs, _other_runs, _unknown, _made_of_texts, _tokenizers)
+    return [*dict.fromkeys(said for read in readers for said in read(family, lists))]
 
 
 def _inputs(family: Family, lists: Mapping[Member, Ids]) -> Iterator[str]:
@@ -88,8 +86,16 @@ def _inputs(family: Family, lists: Mapping[Member, Ids]) -> Iterator[str]:
 
 
 def _other_runs(family: Family, _: Mapping[Member, Ids]) -> Iterator[str]:
-    for home in (home for member in family.members for home, _ in member.outside):
-        yield f"{home.url} (a Dataset outside {family.home.url}: run `dataprep forget` there too)"
+    for member in family.members:
+        for home in (*(home for home, _ in member.outside), *member.originals):
+            yield f"{home.url} (a Dataset outside {family.home.url}: run `dataprep forget` there too)"
+
+
+def _unknown(family: Family, lists: Mapping[Member, Ids]) -> Iterator[str]:
+    for member in family.members if any(map(len, lists.values())) else ():
+        is_apart = member.is_alone and not len(lists.get(member, NO_IDS))
+        if why := member.unknown or ("it does not state what it was made from" if is_apart else ""):
+            yield f"{member.folder.url} ({why}: whether it has the documents is not known)"
 
 
 def _made_of_texts(family: Family, _: Mapping[Member, Ids]) -> Iterator[str]:

@@ -19,18 +19,20 @@ from dataprep.core.output.layout import (
     DATA,
     DROPS,
     INPUT,
+    LOCK,
     MANIFEST,
     ORIGIN,
     RECEIPTS,
     RECIPE,
     RUN,
     STEPS,
+    UNFINISHED,
     Folder,
     inside,
 )  # fmt: skip
 from dataprep.core.output.layout import INDEX as OWN
 from dataprep.core.output.run_folder import token_folders, walk
-from dataprep.core.output.state import DATASET, TOKENS, File, Manifest
+from dataprep.core.output.state import DATASET, TOKENS, File, Manifest, Recipe
 from dataprep.core.run import quarantine
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError, counted, raise_if_short
@@ -38,7 +40,6 @@ from dataprep.search.index import index_manifest, is_index
 from dataprep.search.shard import KINDS, SHARDS
 from dataprep.store import files, hashes, receipts
 from dataprep.store.atomic import JOURNAL, is_cut, is_journal, journaled, n_damaged
-from dataprep.tokens.mix.mix import LOCK
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
 
@@ -50,6 +51,7 @@ AGAIN = (
 )
 ORIGIN_AGAIN = "remove it and manifest.json, and run the same pipeline: it makes both again"
 JSON_STATE = (RUN, LOCK, hashes.NAME, quarantine.NAME)  # files that no receipt states, and that have a checksum
+NOT_HIDDEN = "is of another recipe, and may hold what the result hides"
 INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, makes it again"
 
 
@@ -205,7 +207,18 @@ def _unnamed(folder: Folder, manifest: Manifest) -> list[Problem]:
     there = {f"{kind}/{name}" for kind in (DATA, DROPS, CUTS) for name in files.listdir(folder.path(kind))}
     others = owned.ours(folder.url, sorted(there - set(manifest.names())))
     names = sorted(owned.relative(url, folder.url) for url in others)
-    return [Problem(name, "is not of the result: the manifest does not name it", STOPPED) for name in names]
+    problems = [Problem(name, "is not of the result: the manifest does not name it", STOPPED) for name in names]
+    return [*problems, *(Problem(name, NOT_HIDDEN, STOPPED) for name in _not_hidden(folder, manifest))]
+
+
+def _not_hidden(folder: Folder, manifest: Manifest) -> Iterator[str]:
+    """Yield what was left of a recipe that names its input, beside a result that hides it."""
+    if manifest.origin is None:
+        if folder.unfinished.origin is not None:
+            yield UNFINISHED
+        made = Recipe.found(folder.path(RECIPE))
+        if made is not None and made.keeps is not None:
+            yield from (f"{STEPS}/{step.name}" for step in folder.steps if step.name not in made.keeps)
 
 
 def origin_url(folder: Folder) -> str:

@@ -31,7 +31,7 @@ from dataprep.core.output.layout import (
 )
 from dataprep.core.output.state import INDEX as KIND
 from dataprep.core.output.state import IndexManifest, IndexShard, Recipe
-from dataprep.core.run.context import reserve
+from dataprep.core.run.context import place_of, reserve
 from dataprep.core.run.plan import check_apart, hides_input
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import CorruptShard, PlanError, ReadError, need
@@ -125,7 +125,7 @@ class SuffixIndex:
         Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
         """
         need("pydivsufsort", extra="dedup")
-        url, key = _local(out), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
+        url, key = place_of(_local(out), run), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
         if not any(files.real(url) == files.real(home.path(OWN)) for home in _homes(docs)):
             check_apart(docs, url)
         wanted = Wanted(

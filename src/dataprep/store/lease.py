@@ -24,6 +24,7 @@ from typing import Any, TypeVar, cast
 from dataprep.errors import DataprepError, InUse, PlanError
 
 from . import failure
+from .atomic import full_disk_said
 from .stopping import clean_end
 
 try:
@@ -86,8 +87,9 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
     home = folder.removeprefix("file://")
     made = _missing(home)
     try:
-        os.makedirs(home, exist_ok=True)
-        descriptor = _acquired(os.path.join(home, NAME), folder)
+        with full_disk_said(folder):
+            os.makedirs(home, exist_ok=True)
+            descriptor = _acquired(os.path.join(home, NAME), folder)
     except OSError as e:
         state = "it is a file" if os.path.isfile(home) else e.strerror or str(e)
         if os.path.islink(home) and not os.path.exists(home):

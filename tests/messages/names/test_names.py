@@ -166,6 +166,15 @@ def test_keys(docs, tmp_path, monkeypatch):
     assert KEY.decode() not in everything_in(tmp_path / "fit")
 
 
+def test_a_secret_that_was_given_as_a_path_is_not_said() -> None:
+    """Neither in the sentence nor in the errors before it."""
+    for secret in ("k3y" * 12, "k3y" * 200, "s3://k3y/k3y", "k3y\0"):
+        with pytest.raises(PlanError, match="a secret is given as bytes") as raised:
+            Pseudonyms(key=secret)
+        assert "k3y" not in str(raised.value)
+        assert raised.value.__suppress_context__
+
+
 @pytest.mark.parametrize(("given", "said"), [
     ({"key": b"short"}, "openssl rand"), ({"key": "nowhere.key"}, "could not read the key"),
     ({"key": "env:NO_SUCH_VARIABLE"}, "not set"), ({"form": "{}"}, "must contain a word"), ({"digits": 1}, "2 to 32"),

@@ -24,7 +24,7 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.store import failure, files, lease, receipts
 
 from ..model.batch import NO_IDS, Ids, file_numbers
-from . import forget_list, owned
+from . import forget_list, kinds, owned
 from .changes import compared, first_difference
 from .layout import (
     CUTS,
@@ -35,6 +35,7 @@ from .layout import (
     FORGET_LIST,
     INDEX,
     INDEX_FILE,
+    LOCK,
     MANIFEST,
     ORIGIN,
     RECEIPTS,
@@ -47,7 +48,7 @@ from .layout import (
     Folder,
 )  # fmt: skip
 from .staging import Staging, keep
-from .state import DATASET, TOKENS, AnyManifest, Origin, Recipe
+from .state import DATASET, TOKENS, AnyManifest, Origin, Recipe, TokenManifest
 from .state import INDEX as INDEX_KIND
 
 log = logging.getLogger("dataprep")
@@ -55,7 +56,6 @@ log = logging.getLogger("dataprep")
 T = TypeVar("T")
 Check = Callable[[str, Sequence[str]], None]
 TABLES = (DATA, DROPS, CUTS)
-NOUNS = {DATASET: "a Dataset", TOKENS: "token shards", INDEX_KIND: "a search index"}
 IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinished: what is no part of the result
 
 
@@ -163,6 +163,8 @@ class Output(Generic[T]):
         with contextlib.nullcontext() if self.nested else lease.held(self.url):
             self._recover(wanted)
             found = self._found(wanted.recipe, whole=whole)
+            if found is not None:
+                self._remove_begun(wanted)
             earlier = self._prepare(wanted, replace=replace) if found is None else ()
             with self._old_result_said(wanted):
                 yield self._work(wanted, found, earlier)
@@ -176,7 +178,7 @@ class Output(Generic[T]):
         try:
             yield
         except BaseException as e:
-            if isinstance(e, (PlanError, StaleOutput)) and not self._has_work():
+            if isinstance(e, (PlanError, StaleOutput)) and not kinds.has_work(Folder(self.url)):
                 owned.remove(self.url, [UNFINISHED])
             found = Folder(self.url).stated
             if found is not None and not wanted.recipe.is_same(found) and self._private(wanted, found):
@@ -227,6 +229,12 @@ class Output(Generic[T]):
         left = [REPLACED] if begun.recipe is not None else [REPLACED, UNFINISHED]
         owned.remove(self.url, [name for name in left if files.exists(folder.path(name))])
 
+    def _remove_begun(self, wanted: Wanted) -> None:
+        """Remove the work on another result, as the wanted one is finished; its steps too, if they must not be kept."""
+        owned.remove(self.url, [UNFINISHED])
+        if wanted.private:
+            owned.remove(self.url, _steps_but(Folder(self.url), sorted(wanted.steps)))
+
     def _prepare(self, wanted: Wanted, *, replace: bool) -> list[Folder]:
         """Check that the folder may be written, and remove unfinished work that is of no use.
 
@@ -235,8 +243,9 @@ class Output(Generic[T]):
         folder, names = Folder(self.url), set(files.listdir(self.url))
         found, begun = folder.recipe, folder.unfinished.recipe
         if not self.nested:
+            kinds.refuse(self.url, wanted.recipe.kind)
             owned.refuse(self.url, self._strangers(wanted.recipe.kind, names, has_steps=bool(found or begun)))
-        other = found if found is not None else begun if self._is_begun() else None
+        other = found if found is not None else begun if kinds.is_begun(folder) else None
         if other is not None and not wanted.recipe.is_same(other) and not self.nested:
             self._check_other(folder if found is not None else folder.unfinished, other, wanted, replace=replace)
         if not self.nested:
@@ -265,20 +274,8 @@ class Output(Generic[T]):
         searched = names & known - ({STEPS} if has_steps else set()) - {FORGET_LIST}
         return owned.strangers(self.url, known, searched)
 
-    def _is_begun(self) -> bool:
-        """Return whether there is unfinished work with a result: a recipe alone is none."""
-        return self._has_work() or bool(Folder(self.url).steps)
-
-    def _has_work(self) -> bool:
-        """Return whether a file of the next result was made."""
-        return bool(set(files.listdir(Folder(self.url).unfinished.url)) - {RECIPE, ORIGIN})
-
     def _check_other(self, home: Folder, other: Recipe, wanted: Wanted, *, replace: bool) -> None:
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
-        if other.kind != wanted.recipe.kind:
-            what = f"{self.url} holds {NOUNS.get(other.kind)}, not {NOUNS[wanted.recipe.kind]}"
-            msg = f"{what}; give another folder as out"
-            raise StaleOutput(msg)
         if not replace and other.key == wanted.recipe.key:
             raise forget_list.stale(self.url)
         changes = compared(home.origin, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
@@ -357,7 +354,9 @@ def _stale(folder: Folder, manifest: AnyManifest | None) -> list[str]:
     own, named = INDEX_FILE if manifest.kind == INDEX_KIND else RESULT_FILE, set(manifest.names())
     there += [name for name in files.listdir(folder.url) if own.fullmatch(name)]
     stale = sorted(set(there) - named - {name.partition("/")[0] for name in named})
-    return stale + [name for name in (REPORT, INDEX) if stale and files.exists(folder.path(name))]
+    made = [LOCK] if isinstance(manifest, TokenManifest) and manifest.mixture is None else []
+    made += [REPORT, INDEX] if stale else []
+    return stale + [name for name in made if files.exists(folder.path(name))]
 
 
 def _steps_but(folder: Folder, keeps: list[str] | None) -> list[str]:

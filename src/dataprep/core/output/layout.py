@@ -47,6 +47,7 @@ VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Est
 INPUT = "input"
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder
 UNFINISHED, REPLACED = "_unfinished", "_replaced"
+LOCK = "mixture.lock.json"  # the plan of a mixture, beside its token shards
 DRAFT = "draft.json"  # in OUT/_unfinished: the next manifest, until the result was searched for private strings
 DATASET_FILES = {
     MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX, UNFINISHED, REPLACED,
@@ -223,7 +224,7 @@ class Folder:
 
     def receipts(self) -> list[str]:
         """Return the URLs of all receipts (records of finished work, one per part)."""
-        return [self.path(RECEIPTS, name) for name in files.listdir(self.path(RECEIPTS))]
+        return [self.path(RECEIPTS, name) for name in files.listdir(self.path(RECEIPTS)) if name.endswith(".json")]
 
     def tables(self, kind: str) -> list[str]:
         """Return the URLs of all tables of dropped documents (kind DROPS) or of spans cut from texts (kind CUTS)."""

@@ -79,9 +79,10 @@ def begin(out: str) -> None:
     if files.is_local(out):
         home = files.path_of(out)
         try:
-            os.makedirs(home, exist_ok=True)
-            if not is_journal(os.path.join(home, JOURNAL)) or n_damaged(os.path.join(home, JOURNAL)):
-                begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
+            with full_disk_said(out):
+                os.makedirs(home, exist_ok=True)
+                if not is_journal(os.path.join(home, JOURNAL)) or n_damaged(os.path.join(home, JOURNAL)):
+                    begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
         except OSError as e:
             state = "it is a link to nowhere" if os.path.islink(home) and not os.path.exists(home) else e.strerror or e
             msg = f"{out} cannot be written ({state}); give another folder as out"
@@ -103,9 +104,11 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
 
 
 def refuse(out: str, others: Sequence[str]) -> None:
-    """Raise StaleOutput, which names the first, if `others`, files in `out` that dataprep did not create, has any."""
+    """Raise StaleOutput, which names the first, if `others`, files in `out` that are in the way, has any."""
     if others:
-        msg = f"{out} holds {others[0]}, which dataprep did not write; give another folder as out"
+        mine, not_mine = _divided(out, others[:1])
+        what = "which is of another result" if mine and not not_mine else "which dataprep did not write"
+        msg = f"{out} holds {others[0]}, {what}; give another folder as out"
         raise StaleOutput(msg)
 
 

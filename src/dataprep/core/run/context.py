@@ -10,6 +10,7 @@ whole input asks `trial_of(run)` or `sees_all(run)`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,9 +18,11 @@ from typing import TypeVar
 from rich.filesize import decimal
 
 from dataprep.errors import PlanError
+from dataprep.store import files
 
 from ..model.ledger import Ledger
 from ..model.part import Part
+from .ray_runner import Ray
 from .runner import WORKER_BYTES, Runner, memory_of, runner_of
 from .trial import Reserved, Trial
 
@@ -86,6 +89,12 @@ def sees_all(run: Runner) -> bool:
     """Return whether `run` reads its whole input: if it is no trial, or one whose samples are complete."""
     trial = trial_of(run)
     return trial is None or trial.share == 1.0
+
+
+def place_of(out: str, run: Runner | None) -> str:
+    """Return the folder `out`; for Ray its absolute path, since workers on other nodes have other current folders."""
+    is_apart = isinstance(context_of(run).runner, Ray) and files.is_local(out)
+    return os.path.abspath(files.path_of(out)) if is_apart else out
 
 
 def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:

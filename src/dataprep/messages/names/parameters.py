@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from dataprep.core.model.dataset import Dataset
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import DataprepError, PlanError
 from dataprep.read.chats.messages import KINDS
 from dataprep.store import files
 
@@ -75,9 +75,10 @@ def secret_of(given: str | bytes | None) -> bytes | None:
         try:
             with files.open_read(given) as f:
                 found = f.read().strip()
-        except (OSError, ReadError) as e:
-            msg = f"could not read the key of Pseudonyms ({e}); make one: openssl rand -hex 32 > people.key"
-            raise PlanError(msg) from e
+        except (DataprepError, OSError, ValueError):  # which name the path: it may be the secret itself
+            what = "a text is the path of a file, or env:NAME, and a secret is given as bytes"
+            msg = f"could not read the key of Pseudonyms ({what}); make one: openssl rand -hex 32 > people.key"
+            raise PlanError(msg) from None
     if len(found) < MIN_KEY_BYTES:
         msg = (
             f"the key of Pseudonyms has {len(found)} bytes; it must have at least {MIN_KEY_BYTES} that nobody can "

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dataprep.core.output import owned
+from dataprep.core.output.layout import LOCK
 from dataprep.errors import CorruptShard, PlanError, shown
 from dataprep.shown.notebook import block
 from dataprep.store import files
@@ -35,7 +36,6 @@ log = logging.getLogger("dataprep")
 
 MAX_EPOCHS = 4.0
 UNMET = 0.01  # share of all tokens that a source may lack without a warning
-LOCK = "mixture.lock.json"
 Sources = Mapping[str, "Shards | str | os.PathLike[str]"]
 
 

@@ -21,6 +21,7 @@ from dataprep.core.output import forget_list
 from dataprep.core.output.commit import Work
 from dataprep.core.output.staging import Staging
 from dataprep.core.output.state import MixedFolder, Origin, TokenizerFile, TokenShard
+from dataprep.core.run.context import place_of
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import CorruptShard, PlanError, redacted
 from dataprep.store import files
@@ -42,7 +43,7 @@ from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.writer import Writer, arrange, copy_ranges
 from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.encoder import size_in_bytes
-from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
+from dataprep.tokens.vocabulary.place import TOKENIZER, check_files
 
 from .sources import MixSource, Numbers, lengths_of
 
@@ -75,7 +76,7 @@ def write_mixture(
     `out`.
     """
     check_shard_tokens(shard_tokens)
-    folder = local_folder(out)
+    folder = place_of(local_folder(out), run)
     if files.real(folder) in [files.real(s.path) for s in streams]:
         msg = f"{folder} is one of the sources; give another folder as out"
         raise PlanError(msg)
@@ -91,8 +92,9 @@ def write_mixture(
     again = "writing the mixture again"
     of_sources = {s.name: s.shards.manifest.forgotten for s in streams}
     with begin(
-        folder, recipe, settings, made_by="mix", replace=replace, of_sources=of_sources, origin=origin, again=again
-    ) as work:
+        folder, recipe, settings, made_by="mix", tokenizer=_tokenizer_file(first), replace=replace,
+        of_sources=of_sources, origin=origin, again=again,
+    ) as work:  # fmt: skip
         return work.result or _write(streams, got, work, seed, shard_tokens, runner_of(run), described)
 
 
@@ -136,12 +138,17 @@ def _write(
 
 def _tokenizer(first: Shards, work: Work[Shards]) -> TokenizerFile | None:
     """Copy the tokenizer of the sources; return its entry in the manifest. Raises CorruptShard if it is another one."""
-    if own_tokenizer(first) is None:
+    data = _tokenizer_file(first)
+    if data is None:
         return first.manifest.tokenizer and TokenizerFile(hash=first.tokenizer_hash)
-    data = first.read(first.tokenizer_file.name, read_bytes)
-    check_place(work.out, {TOKENIZER: data})
+    check_files(work.out, {TOKENIZER: data})
     name = files.name_of(write_files(work, {TOKENIZER: data})[TOKENIZER])
     return TokenizerFile(file=name, hash=first.tokenizer_hash, file_hash=content_hash(data))
+
+
+def _tokenizer_file(shards: Shards) -> bytes | None:
+    """Return the content of the tokenizer of token shards. Raises CorruptShard if it is another one."""
+    return None if own_tokenizer(shards) is None else shards.read(shards.tokenizer_file.name, read_bytes)
 
 
 @dataclass(frozen=True)

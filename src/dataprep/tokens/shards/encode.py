@@ -26,6 +26,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import check_dataset
 from dataprep.core.output import forget_list
 from dataprep.core.output.layout import FORGET_LIST
+from dataprep.core.run.context import place_of
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.plan import check_apart, hides_input, shards_of_datasets
 from dataprep.core.run.runner import runner_of
@@ -104,7 +105,7 @@ def encode(
     """
     check_dataset(docs)
     tok = tokenizer_for(tokenizer, docs)
-    folder = local_folder(out)
+    folder = place_of(local_folder(out), run)
     check_apart(docs, folder)
     token_dtype(tok.vocab_size, dtype)
     split = split or Split(val=val, seed=split_seed)
@@ -115,9 +116,9 @@ def encode(
     layout = ShardLayout(split=split, template=written_by, dtype=dtype, shard_tokens=shard_tokens)
     dropped = forget_list.wanted(shards_of_datasets(docs), folder)
     with begin(
-        folder, key([VERSION, docs.key, tok.hash, layout]), layout.settings(tok), made_by="encode", replace=replace,
-        dropped=dropped, origin=origin_of(docs, [VERSION, tok.hash, layout]), private=hides_input(docs),
-        again="encoding all documents again",
+        folder, key([VERSION, docs.key, tok.hash, layout]), layout.settings(tok), made_by="encode", tokenizer=tok.file,
+        replace=replace, dropped=dropped, origin=origin_of(docs, [VERSION, tok.hash, layout]),
+        private=hides_input(docs), again="encoding all documents again",
     ) as work:  # fmt: skip
         return work.result or _encode(docs, tok, work, layout, runner_of(run), dropped)
 

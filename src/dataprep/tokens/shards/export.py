@@ -22,14 +22,15 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dataprep.core.output import owned
+from dataprep.core.output import kinds, owned
 from dataprep.core.output.state import TokenShard
+from dataprep.core.run.context import place_of
 from dataprep.core.run.runner import runner_of
 from dataprep.errors import PlanError
 from dataprep.store import beside, files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import ENDS
-from dataprep.tokens.vocabulary.place import TOKENIZER, check_place
+from dataprep.tokens.vocabulary.place import TOKENIZER, check_files, check_same
 
 from .folder import local_folder, own_tokenizer
 from .shard import Shards
@@ -65,15 +66,17 @@ def export(
 
     Raises:
         PlanError: the format is unknown, or cannot hold these tokens.
+        StaleOutput: `out` holds a result that is no export, or files of others that have the names of the new ones.
     """
     found = shards if isinstance(shards, Shards) else Shards.open(shards)
-    folder = local_folder(out)
+    folder = place_of(local_folder(out), run)
     if to not in FORMS:
         msg = f"to={to!r} must be one of {', '.join(FORMS)}"
         raise PlanError(msg)
     if os.path.realpath(folder) == os.path.realpath(found.path):
         msg = f"{folder} holds the shards themselves; give another folder as out"
         raise PlanError(msg)
+    kinds.refuse(folder, kinds.EXPORT)
     if to != "datatrove" and any(s.has_mask for s in found.shards):
         log.warning("%s does not store loss masks, so they are omitted", to)
     with lease.held(folder):
@@ -99,7 +102,9 @@ def _check_foreign(folder: str, jobs: Sequence[ExportFile], shards: Shards) -> N
     tokenizer = shards.tokenizer_file
     if jobs and jobs[0].write is _nanogpt and tokenizer.exists():
         with files.open_raw(str(tokenizer)) as f:
-            check_place(folder, {TOKENIZER: f.read()})
+            content = f.read()
+        check_same(folder, kinds.TOKENIZER, content)
+        check_files(folder, {TOKENIZER: content})
 
 
 def _gone(folder: str, form: str, kept: set[str]) -> set[str]:

@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 
 from dataprep.core.model.batch import Ids
-from dataprep.core.output import forget_list
+from dataprep.core.output import forget_list, kinds
 from dataprep.core.output.commit import Output, Wanted, Work
 from dataprep.core.output.layout import Folder, folder_url, numbered
 from dataprep.core.output.state import TOKENS, Origin, Recipe, TokenizerFile, TokenShard
@@ -27,7 +27,7 @@ from dataprep.store import files, receipts
 from dataprep.store.as_json import json_bytes
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import SHARD_TOKENS, content_hash
-from dataprep.tokens.vocabulary.place import CONFIG, TOKENIZER, check_place
+from dataprep.tokens.vocabulary.place import CONFIG, TOKENIZER, check_files, check_same
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .shard import Shards
@@ -54,17 +54,20 @@ def check_shard_tokens(shard_tokens: int) -> None:
 
 
 def begin(
-    out: str, recipe: str, settings: Mapping[str, Any], *, made_by: str, replace: bool, dropped: Ids | None = None,
-    of_sources: Mapping[str, str | None] | None = None, origin: Origin | None = None, private: bool = False,
-    again: str | None = None,
+    out: str, recipe: str, settings: Mapping[str, Any], *, made_by: str, tokenizer: bytes | None, replace: bool,
+    dropped: Ids | None = None, of_sources: Mapping[str, str | None] | None = None, origin: Origin | None = None,
+    private: bool = False, again: str | None = None,
 ) -> AbstractContextManager[Work[Shards]]:  # fmt: skip
     """Return the work on the token shards of a recipe in the folder `out`; see `Output.begin`, which raises its errors.
 
     recipe: hash of all that decides the wanted shards. settings: values that decide it, for a message that names what
-    changed. made_by: the name of the function. dropped: ids of documents that must not be in them; None: those on the
-    folder's own forget list. of_sources: what the sources of a mixture state as `forgotten`. origin, private, again:
-    see `Wanted`.
+    changed. made_by: the name of the function. tokenizer: the content of their tokenizer.json, None if they have none;
+    StaleOutput is raised if another one was saved in the folder. dropped: ids of documents that must not be in them;
+    None: those on the folder's own forget list. of_sources: what the sources of a mixture state as `forgotten`. origin,
+    private, again: see `Wanted`.
     """
+    if tokenizer is not None:
+        check_same(out, kinds.TOKENIZER, tokenizer)
     dropped = forget_list.listed(out) if dropped is None else dropped
     stage = orjson.loads(json_bytes({"label": made_by, "class": made_by, "fields": dict(settings)}))
     wanted = Wanted(
@@ -98,8 +101,8 @@ def write_vocabulary(work: Work[Shards], tok: Tokenizer) -> tuple[str, dict[str,
 
     Raises StaleOutput if the folder has another tokenizer, which dataprep did not write there.
     """
-    check_place(work.out, {TOKENIZER: tok.file})
-    check_place(work.out, tok.written)
+    check_files(work.out, {TOKENIZER: tok.file})
+    check_files(work.out, tok.written)
     names = write_files(work, tok.written)
     entry = TokenizerFile(
         file=files.name_of(names[TOKENIZER]), hash=tok.hash, file_hash=content_hash(tok.file),

@@ -81,7 +81,7 @@ def import_tokens(
     recipe = key(["import", VERSION, prints, tok.hash, separator, dtype, shard_tokens])
     shown = {"eot": separator, "dtype": dtype, "shard_tokens": shard_tokens}
     settings = {"tokenizer": tok.hash[:8], **shown}
-    with begin(folder, recipe, settings, made_by="import", replace=replace) as work:
+    with begin(folder, recipe, settings, made_by="import", tokenizer=tok.file, replace=replace) as work:
         if work.result is not None:
             return work.result
         _, vocabulary = write_vocabulary(work, tok)

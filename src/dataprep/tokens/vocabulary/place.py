@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.documents import check_file_apart
-from dataprep.core.output import owned
+from dataprep.core.output import kinds, owned
 from dataprep.core.run.plan import check_apart
 from dataprep.errors import CorruptShard, StaleOutput
 from dataprep.store import files, lease, receipts, together
@@ -20,6 +20,24 @@ TOKENIZER, CONFIG, RECEIPT = "tokenizer.json", "tokenizer_config.json", "receipt
 
 
 def check_place(folder: str, written: Mapping[str, bytes | None]) -> None:
+    """Raise StaleOutput as `check_files` does, or if a folder holds a result beside which no tokenizer is saved.
+
+    Beside token shards and exports only the tokenizer is saved that is there already; written: see `check_files`.
+    """
+    kinds.refuse(folder, kinds.TOKENIZER)
+    for kind in kinds.BESIDE[kinds.TOKENIZER]:
+        check_same(folder, kind, written[TOKENIZER])
+    check_files(folder, written)
+
+
+def check_same(folder: str, kind: str, tokenizer: bytes | None) -> None:
+    """Raise StaleOutput if a folder holds a result of a kind, and a tokenizer.json that is not `tokenizer`."""
+    has_one = kind in kinds.held(folder) and files.exists(files.join(folder, TOKENIZER))
+    if has_one and _content(folder, TOKENIZER) != tokenizer:
+        raise kinds.other_kind(folder, kind)
+
+
+def check_files(folder: str, written: Mapping[str, bytes | None]) -> None:
     """Raise StaleOutput if files of a tokenizer would replace those of another one, which dataprep did not write there.
 
     written: {name: content} of the files that will be written, None: not known yet; files with the same content may
