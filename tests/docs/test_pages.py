@@ -34,6 +34,7 @@ from typing import NamedTuple
 import pytest
 
 import dataprep as dp
+from opened import open_all
 
 pytest.register_assert_rewrite("docs.pages")
 PAGES = Path(__file__).parents[2] / "docs"
@@ -66,6 +67,7 @@ def named(page: str) -> str:
     return page.replace("-", "_")
 
 
+OPENED = ("tutorial", "dedup", "chats")  # pages whose results other programs open
 WITH_BLOCKS = [page.stem for page in sorted(PAGES.glob("*.md")) if next(blocks(page), None)]
 
 
@@ -99,6 +101,8 @@ def test_what_a_page_shows(page, dataprep, tmp_path, monkeypatch, request) -> No
     assert not absent, f"{page}.md does not have {absent}"
     assert not unused, "LEFT and NOT_OUTPUT name blocks and lines that the page has"
     getattr(about, "check", lambda *_: None)(tmp_path, names)
+    if page in OPENED:
+        assert open_all(tmp_path) > 3
 
 
 def _lines(text: str) -> Iterator[str]:
