@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import dataprep as dp
+from opened import open_in_others
 
 
 def test_examples_are_short(root) -> None:
@@ -29,6 +30,7 @@ def test_a_reader(root, tmp_path) -> None:
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "3 recipes\n"
+    open_in_others(out)
     clean = dp.open_dataset(out).table()
     assert clean["text"].to_pylist() == [cake, soup, "A plain text is one document."]
     assert clean["source"].to_pylist() == ["a", "a", "in"]

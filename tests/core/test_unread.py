@@ -11,9 +11,10 @@ import dataprep as dp
 import laws
 from dataprep.core.model.tables import UNREAD, Unread
 from dataprep.core.model.unread import by_kind, check_unread, rows_of, unread_table, without_names
-from dataprep.errors import CorruptShard, ReadError
+from dataprep.errors import CorruptShard, PlanError, ReadError
 from dataprep.history.verify import verify
 from dataprep.read import parts
+from dataprep.read.survey import survey
 
 LINE = '{"text": "a document"}\n'
 CHAT = "[01.02.24, 10:00:00] Ada: hello\n[01.02.24, 10:01:00] Bo: hello, Ada\n[01.02.24, 10:02:00] Ada: bye\n"
@@ -148,7 +149,7 @@ def test_a_hidden_file_that_is_named_is_read(tmp_path) -> None:
 
 
 def test_not_a_chat_among_chats(tmp_path) -> None:
-    """Next to chats, files that only have a suffix of chats, zips without one and damaged zips are rows."""
+    """Next to chats, texts are read; settings, zips without a chat and damaged zips are rows."""
     (tmp_path / "Ada.txt").write_text(CHAT)
     (tmp_path / "settings.json").write_text('{"theme": "dark"}')
     (tmp_path / "shopping.txt").write_text("eggs\n")
@@ -160,11 +161,25 @@ def test_not_a_chat_among_chats(tmp_path) -> None:
     whole = (tmp_path / "good.zip").read_bytes()
     (tmp_path / "cut.zip").write_bytes(whole[: len(whole) // 2])
     docs = dp.read(str(tmp_path))
-    assert docs.count == 6
+    assert docs.count == 7
+    assert [row["author"] for row in docs if row["text"] == "eggs\n"] == [None]
     assert rows(docs, str(tmp_path)) == [
-        ("cut.zip", "bad", None), ("nothing.txt", "empty", 0), ("photos.zip", "not_a_chat", None),
-        ("settings.json", "not_a_chat", None), ("shopping.txt", "not_a_chat", None),
+        ("cut.zip", "bad", None), ("photos.zip", "not_a_chat", None), ("settings.json", "not_a_chat", None),
     ]  # fmt: skip
+
+
+def test_a_folder_without_chats_never_hears_of_them(tmp_path) -> None:
+    """A table, a page and a zip beside a text are of unknown type, for `read` and for `init`, and alone, too."""
+    for name in ("a.csv", "b.xml"):
+        (tmp_path / name).write_text("a,b\n1,2\n")
+        with pytest.raises(PlanError, match="no reader is known for this suffix") as caught:
+            dp.read(str(tmp_path))
+        assert "not a chat" not in str(caught.value)
+    with zipfile.ZipFile(tmp_path / "photos.zip", "w") as archive:
+        archive.writestr("a.jpg", b"")
+    (tmp_path / "note.txt").write_text("eggs\n")
+    assert {row[1] for row in rows(dp.read(str(tmp_path)), str(tmp_path))} == {"unknown_type"}
+    assert set(survey(str(tmp_path)).left_out.values()) == {"unknown_type"}
 
 
 def test_only_empty_files_are_an_error(tmp_path) -> None:

@@ -43,6 +43,7 @@ from docs.blocks import (
     shortened,
     written,
 )
+from opened import open_all
 
 pytest.register_assert_rewrite("docs.pages")
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,7 @@ def named(page: str) -> str:
     return page.lower().replace("-", "_")
 
 
+OPENED = ("tutorial", "dedup", "chats")  # pages whose results other programs open
 WITH_BLOCKS = [page for page, path in PAGES.items() if next(blocks(path.read_text("utf-8")), None)]
 
 
@@ -102,6 +104,8 @@ def test_what_a_page_shows(page, dataprep, tmp_path, monkeypatch, request) -> No
     assert not absent, f"{page}.md does not have {absent}"
     assert not unused, f"the module of {page}.md names lines that the page does not have: {unused}"
     getattr(about, "check", lambda *_: None)(tmp_path, names)
+    if page in OPENED:
+        assert open_all(tmp_path) > 3
 
 
 def _block(text: str) -> Block:

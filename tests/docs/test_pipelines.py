@@ -14,6 +14,7 @@ import dataprep as dp
 from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
 from fixtures.demo import short_demo
+from opened import open_in_others
 
 FILES = ("articles.jsonl", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")
 
@@ -73,6 +74,7 @@ def test_near_misses_stay(articles, expected):
 def test_books_balance(articles):
     """What was read is what is kept and what was dropped, stage by stage."""
     clean, docs = articles
+    open_in_others(clean.url)
     assert docs.count == 160
     assert clean.count + len(drops_of(clean)) == docs.count
     for book in clean.stats:

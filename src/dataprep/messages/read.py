@@ -21,6 +21,7 @@ from dataprep.read import read
 from dataprep.read.chats.charsets import head_as_utf8
 from dataprep.read.chats.messages import COLUMNS
 from dataprep.read.formats import PLATFORMS
+from dataprep.read.whole_file import TextBesideChats
 from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
 
@@ -67,10 +68,10 @@ def read_messages(
         msg = f"platform={platform!r} must be one of {', '.join(PLATFORMS)}"
         raise PlanError(msg)
     known = people_of(people)
-    docs = read(path, platform, **options)
+    docs = _chats_of(read(path, platform, **options))
     _check(docs)
     if date_order and any(hasattr(part.reader, "date_order") for part in docs.parts):
-        docs = read(path, platform, date_order=date_order, **options)
+        docs = _chats_of(read(path, platform, date_order=date_order, **options))
     dropped: Counter[str] = Counter()
     unread: list[Unread] = []
     batches: list[Batch] = []
@@ -85,6 +86,15 @@ def read_messages(
         log.warning("%d records of %s are not messages and are left out: %s", dropped.total(), path, reasons)
     rows = pa.Table.from_batches([batch.select(READ.names) for batch in batches]).cast(READ)
     return shown_in_notebooks(_in_order(*_merged(_of_people(rows, known), known, merge=merge)))
+
+
+def _chats_of(docs: Dataset) -> Dataset:
+    """Return the Dataset without the text files that lie beside the chats."""
+    texts = [part for part in docs.parts if isinstance(part.reader, TextBesideChats)]
+    if texts:
+        urls = [piece.url for part in texts for piece in part.slices]
+        log.warning("text files that are not chats and are left out: %d, the first is %s", len(urls), urls[0])
+    return docs.of(part for part in docs.parts if part not in texts)
 
 
 def _check(docs: Dataset) -> None:

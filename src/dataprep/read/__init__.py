@@ -25,6 +25,7 @@ from .memory import is_in_memory, rows_in_memory
 from .parts import LEAST_BYTES, InputFile, number
 from .row_source import RowSource, pinned, write_once
 from .source_field import field_path
+from .whole_file import Text, TextBesideChats
 
 HF_OPTIONS = ("split", "config", "revision", "key")
 
@@ -78,8 +79,8 @@ def read(
     For JSON Lines and Parquet, source="field:NAME" or "field:OUTER.INNER" states the field that names the source of
     each document.
 
-    In folders with chats, files that have a suffix of chat exports but are not chats are left out; set format="text" or
-    "jsonl" to read them. Numbered files of one export are read oldest first. `Dataset.unread()` has a row for each
+    Text files in a folder with chats are documents, whose columns of messages are null; a .json, .html, .csv, .xml or
+    .db file there that is not a chat is left out; set format="jsonl" to read it. Numbered files of one export are read oldest first. `Dataset.unread()` has a row for each
     file that is left out: hidden (a name that starts with . or _, unless `path` names it), of unknown type, or empty.
 
     Raises PlanError for an unknown format or option, ReadError if nothing matches or all files are empty.
@@ -234,6 +235,8 @@ def _readers(found: list[InputFile], given: Mapping[str, Any], *, skip: bool) ->
         there = f"the options are {', '.join(sorted(known))}" if known else "leave it out, since there are none"
         msg = f"there is no option {unknown[0]!r} for {of}; {there}{meant}"
         raise PlanError(msg)
+    if any(f.is_chat for f in loaded):
+        loaded = {f: TextBesideChats if kind is Text else kind for f, kind in loaded.items()}
     readers = {f: _reader(f.name, kind, given, urls[f] if skip else urls[f][:1]) for f, kind in loaded.items()}
     adds = {f.name: {k: str(v) for k, v in reader.adds.items()} for f, reader in readers.items()}
     one = next(iter(adds))

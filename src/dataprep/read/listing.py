@@ -48,10 +48,11 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
         raise ReadError(LINK, urls[0])
     kinds = {url: wanted or formats.format_of(url) for url in urls if url not in folders}
     unknown = [url for url, kind in kinds.items() if not kind]
+    with_chats = any(kind and kind.is_chat for kind in kinds.values())
     if unknown and (not is_dir or len(unknown) == len(kinds)):
-        raise _no_format(unknown[0])
+        raise _no_format(unknown[0], is_named=not is_dir)
     listing = Listing(left_out=[Unread(url, "unknown_type", None, LINK) for url in sorted(folders)])
-    listing.left_out += map(_unknown, unknown)
+    listing.left_out += [_unknown(url, with_chats=with_chats) for url in unknown]
     for url, kind in kinds.items():
         if kind:
             source = source_of(url, () if isinstance(kind.reader, str) else kind.suffixes)
@@ -59,8 +60,8 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
                 source = folder_of(url) or source
             file = InputFile(url, kind, source, 0, listed="" if is_file else path)
             listing.found.append(_measured(file, skip=skip))
-    if is_dir and wanted is None:
-        _leave_chats_only(listing)
+    if is_dir and wanted is None and with_chats:
+        _leave_settings(listing)
     read_beside = _companions(listing)
     listing.left_out = [row for row in listing.left_out if row.file not in read_beside]
     _warn(path, [*listing.left_out, *(file.unread for file in listing.found if file.unread)])
@@ -86,8 +87,11 @@ def _empty(url: str) -> Unread:
     return Unread(url, EMPTY, 0, "the file is empty; remove it or fetch it again")
 
 
-def _no_format(url: str) -> PlanError | ReadError:
-    """Return the error of a file without a format; of a zip, ReadError with the reason why it is not a chat export."""
+def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
+    """Return the error of a file without a format; of a zip, ReadError with the reason why it is not a chat export.
+
+    is_named: whether the user named the file, which may be meant as a chat.
+    """
     if files.suffix(url) == ".zip":
         from .chats.whatsapp.archives import exports  # imports Numba
 
@@ -100,28 +104,29 @@ def _no_format(url: str) -> PlanError | ReadError:
         except ReadError as e:
             return e
     known = ", ".join(s for f in formats.FORMATS.values() if f.sniff is None for s in f.suffixes)
-    state = ", and it is not a chat export" if formats.may_be_chat(url) else ""
+    state = ", and it is not a chat export" if is_named and formats.may_be_chat(url) else ""
     return PlanError(
         f"{url}: no reader is known for this suffix ({known}){state}; name one with format={'|'.join(formats.FORMATS)}"
     )
 
 
-def _unknown(url: str) -> Unread:
-    """Return the row of a file in a folder for which there is no reader."""
+def _unknown(url: str, *, with_chats: bool) -> Unread:
+    """Return the row of a file in a folder for which there is no reader; with_chats: whether the folder has chats."""
+    reason = "not_a_chat" if with_chats and formats.may_be_chat(url) else "unknown_type"
     if files.suffix(url) != ".zip":
-        return Unread(url, "not_a_chat" if formats.may_be_chat(url) else "unknown_type")
-    error = _no_format(url)
-    return Unread(url, *((error.reason, None, error.message) if isinstance(error, ReadError) else ("not_a_chat",)))
+        return Unread(url, reason)
+    error = _no_format(url, is_named=False)
+    if not isinstance(error, ReadError) or (error.reason == "not_a_chat" and not with_chats):
+        return Unread(url, reason)
+    return Unread(url, error.reason, None, error.message)
 
 
-def _leave_chats_only(listing: Listing) -> None:
-    """Leave out of a folder with chats the files that only have a suffix of chats, such as settings."""
-    if not any(file.format.is_chat for file in listing.found):
-        return
+def _leave_settings(listing: Listing) -> None:
+    """Leave out of a folder with chats the files that have a suffix of chats and are neither chats nor texts."""
     built_in = [f for f in listing.found if not f.format.is_chat and isinstance(f.format.reader, str) and not f.unread]
-    others = {f.url: f for f in built_in if f.format.name == formats.WHOLE_FILE or formats.may_be_chat(f.url)}
+    others = {f.url: f for f in built_in if f.format.name != formats.WHOLE_FILE and formats.may_be_chat(f.url)}
     listing.found = [f for f in listing.found if f.url not in others]
-    listing.left_out += [Unread(url, "not_a_chat") if f.n_bytes else _empty(url) for url, f in sorted(others.items())]
+    listing.left_out += [Unread(url, "not_a_chat") for url in sorted(others)]
 
 
 def _companions(listing: Listing) -> set[str]:

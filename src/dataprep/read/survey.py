@@ -106,12 +106,12 @@ def _of_files(folder: str) -> FolderContents:
     kinds = {url: formats.format_of(url) for url in files.expand(folder)}
     if not any(kinds.values()):
         list_files(folder, None)  # raises the error that states what is wrong
-    with_chats = {_parent(url) for url, kind in kinds.items() if kind and kind.is_chat}
+    with_chats = any(kind and kind.is_chat for kind in kinds.values())
     groups: dict[tuple[bool, str], FileGroup] = {}
     keys: dict[str, tuple[bool, str]] = {}
     left_out: dict[str, str] = dict.fromkeys(files.hidden(folder), "hidden")
     for url, kind in kinds.items():
-        reason = _reason(url, kind, with_chats)
+        reason = _reason(url, kind, with_chats=with_chats)
         text = "text"
         if kind and not reason and not kind.is_chat:
             text = _text_field(url, kind.name)
@@ -136,25 +136,19 @@ def _of_files(folder: str) -> FolderContents:
     return FolderContents(sorted(groups.values(), key=lambda g: (not g.chats, g.text != "text", g.text)), left_out)
 
 
-def _reason(url: str, kind: formats.Format | None, with_chats: set[str]) -> str:
-    """Return the reason to leave a file out, or "". with_chats: the folders that have exports of chats."""
+def _reason(url: str, kind: formats.Format | None, *, with_chats: bool) -> str:
+    """Return the reason to leave a file out, or "". with_chats: whether the folder has exports of chats."""
+    no_chat = "not_a_chat" if with_chats and formats.may_be_chat(url) else ""
     if kind is None:
-        return "not_a_chat" if formats.may_be_chat(url) else "unknown_type"
+        return no_chat or "unknown_type"
     if files.size(url) == 0:
         return "empty"
-    if kind.is_chat or not with_chats or not isinstance(kind.reader, str):
-        return ""
-    if kind.name == "text":  # of a folder of its own, it is a text
-        return "not_a_chat" if _parent(url) in with_chats else ""
-    return "not_a_chat" if formats.may_be_chat(url) else ""
+    is_other = not kind.is_chat and kind.name != formats.WHOLE_FILE and isinstance(kind.reader, str)
+    return no_chat if is_other else ""
 
 
 def _prefix(folder: str) -> str:
     return "" if folder == "." else f"{folder.rstrip('/')}/"
-
-
-def _parent(url: str) -> str:
-    return url.rpartition("/")[0]
 
 
 def _compact(folder: str, keys: Mapping[str, tuple[bool, str]]) -> Iterable[tuple[str, tuple[bool, str]]]:

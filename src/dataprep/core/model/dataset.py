@@ -28,6 +28,7 @@ from ..output.state import Manifest, Shard
 from . import batch as B
 from . import blame
 from .batch import Batch
+from .columns import as_text, union_of
 from .documents import Documents
 from .part import Part, Sealed
 from .reader import Slice
@@ -354,7 +355,8 @@ def _shard(url: str, shard: Shard) -> Slice:
 def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
     """Return several sealed (complete) Datasets as one; the file numbers in ids are shifted, so that ids stay unique.
 
-    Raises PlanError if one is not sealed.
+    It has the columns of all of them; documents of a Dataset that lacks a column have nulls there. Raises PlanError if
+    one is not sealed, or if the types of a column differ and no type has all their values.
     """
     parts: list[Part] = []
     offset = 0
@@ -364,4 +366,15 @@ def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
             raise PlanError(msg)
         parts += [part.shifted(offset) for part in docs.parts]
         offset += docs.manifest.last_file + 1
-    return Dataset(tuple(parts))
+    return Dataset(_alike(parts, datasets))
+
+
+def _alike(parts: Sequence[Part], datasets: Sequence[Dataset]) -> tuple[Part, ...]:
+    """Return the parts of several sealed Datasets with readers that yield the columns of all of them."""
+    first = {str(docs.url): docs.parts[0] for docs in datasets if docs.parts}
+    readers = {url: part.reader for url, part in first.items() if isinstance(part.reader, Sealed)}
+    if len(set(readers.values())) <= 1:
+        return tuple(parts)
+    schema = union_of({url: reader.schema(first[url].slices[0]) for url, reader in readers.items()})
+    extra = tuple((column.name, str(column.type)) for column in schema if column.name not in B.FIXED)
+    return tuple(replace(part, reader=Sealed(extra, as_text(schema))) for part in parts)

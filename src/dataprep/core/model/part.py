@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from ..output.layout import open_at_hand
 from . import batch as B
 from . import blame
 from .batch import Batch, Ids
+from .columns import from_text, with_columns
 from .describe import FORGET, READ, numbered
 from .ledger import Ledger
 from .process import begin_slice
@@ -38,15 +40,24 @@ REOPEN = (
 class Sealed(Reader):
     """Reads the Parquet files of documents (shards) that a Pipeline wrote; one row group is one batch.
 
-    extra: (name, type) of each column other than id, text, source and meta.
+    extra: (name, type) of each column other than id, text, source and meta. joined: the schema of all Datasets that
+    this one is joined with, as text; columns that a shard lacks are null. "": all shards have the same columns.
     """
 
     extra: tuple[tuple[str, str], ...] = ()
+    joined: str = field(default="", compare=False)  # `extra` has the same names and types
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
         """The columns of the shards in addition to id, text, source and meta; the type of each is stated as null."""
         return {name: pa.null() for name, _ in self.extra}
+
+    def schema(self, piece: Slice) -> pa.Schema:
+        """Return the schema of the batches of the shard `piece`."""
+        if self.joined:
+            return from_text(self.joined)
+        with self._opened(piece.url) as parquet:
+            return parquet.schema_arrow.remove_metadata()
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield every row group of a shard as one batch; `piece.file` is added to the file numbers in ids."""
@@ -57,19 +68,31 @@ class Sealed(Reader):
 
         columns: names of the columns to read; None: all.
         """
-        coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
-        with (
-            checked(piece.url, "shard that was sealed", REOPEN),
-            open_at_hand(piece.url) as f,
-            pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False, page_checksum_verification=True) as parquet,
-        ):
+        flow = self._stored(piece, columns)
+        if self.joined:
+            schema = from_text(self.joined)
+            return (with_columns(batch, schema, columns) for batch in flow)
+        return flow
+
+    def _stored(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
+        with self._opened(piece.url) as parquet:
             if parquet.metadata.num_row_groups == 0:
                 empty = B.empty(parquet.schema_arrow)
-                yield empty if columns is None else empty.select(columns)
+                yield empty if columns is None else empty.select([c for c in columns if c in empty.schema.names])
             for group in range(parquet.metadata.num_row_groups):
                 table = parquet.read_row_group(group, columns=columns, use_threads=False)
                 for batch in table.combine_chunks().to_batches():
                     yield _renumbered(batch, piece.file) if "id" in batch.schema.names else batch
+
+    @contextlib.contextmanager
+    def _opened(self, url: str) -> Iterator[pq.ParquetFile]:
+        coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
+        with (
+            checked(url, "shard that was sealed", REOPEN),
+            open_at_hand(url) as f,
+            pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False, page_checksum_verification=True) as parquet,
+        ):
+            yield parquet
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..model.batch import Batch
 from ..model.dataset import Dataset
 from ..model.describe import FORGET
 from ..model.ledger import Ledger
-from ..model.part import Part, ShardWriter
+from ..model.part import Part, Sealed, ShardWriter
 from ..model.stage import n_hidden
 from ..model.stats import StageStats, Stats
 from ..model.tables import without_columns
@@ -193,10 +193,14 @@ class Flow:
 
 def _schema(part: Part) -> pa.Schema:
     """Return the schema of a part that yields no batch."""
-    added = dict(part.reader.adds)
-    for stage in part.stages:
-        added |= stage.adds
-    return pa.schema([*B.SCHEMA, *(pa.field(n, t) for n, t in added.items() if n not in B.FIXED)])
+    reader = part.reader
+    of_reader = reader.schema(part.slices[0]) if isinstance(reader, Sealed) else [*B.SCHEMA, *_fields(reader.adds)]
+    of_stages = [column for stage in part.stages for column in _fields(stage.adds)]
+    return pa.schema({column.name: column for column in (*of_reader, *of_stages)}.values())
+
+
+def _fields(adds: Mapping[str, pa.DataType]) -> list[pa.Field]:
+    return [pa.field(name, kind) for name, kind in adds.items() if name not in B.FIXED]
 
 
 def _digest(digest: Any, batch: Batch) -> None:

@@ -1,0 +1,96 @@
+"""The columns of Datasets that are joined: those of any of them, each with one type that loses no value."""
+
+from __future__ import annotations
+
+import base64
+import functools
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from dataprep.errors import PlanError
+
+from . import batch as B
+from .batch import Batch
+
+EXACT_BITS = {16: 11, 32: 24, 64: 53}  # of the integers that a floating-point number of so many bits has exactly
+
+
+def union_of(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """Return the schema with all columns of several Datasets; schemas: that of each, by the name that errors show.
+
+    Raises PlanError if a column has types that no type has all values of.
+    """
+    found: dict[str, pa.DataType] = {}
+    first: dict[str, str] = {}
+    for name, schema in schemas.items():
+        for field in schema:
+            both = _common(found[field.name], field.type) if field.name in found else field.type
+            if both is None:
+                msg = (
+                    f"the column {field.name!r} is {found[field.name]} in {first[field.name]} and {field.type} in "
+                    f"{name}; give it one type, such as with columns={{{field.name!r}: ...}} in dp.read"
+                )
+                raise PlanError(msg)
+            first.setdefault(field.name, name)
+            found[field.name] = both
+    return pa.schema([pa.field(name, kind, nullable=name not in B.FIXED) for name, kind in found.items()])
+
+
+def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type that has all values of two types; None if there is none."""
+    if one == other:
+        return one
+    plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (one, other)]
+    try:
+        schemas = [pa.schema([pa.field("", kind)]) for kind in plain]
+        both = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        for kind in plain:
+            pa.array([], kind).cast(both)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return None
+    return both if all(_keeps(both, kind) for kind in plain) else None
+
+
+def _keeps(wide: pa.DataType, kind: pa.DataType) -> bool:
+    """Return whether `wide`, to which Arrow promotes `kind`, has each of its values."""
+    if pa.types.is_nested(kind):
+        return bool(kind == wide)
+    if pa.types.is_integer(kind) and pa.types.is_integer(wide):
+        return _bits(wide) >= _bits(kind)
+    if pa.types.is_integer(kind) and pa.types.is_floating(wide):
+        return EXACT_BITS[wide.bit_width] >= _bits(kind)
+    return True
+
+
+def _bits(kind: pa.DataType) -> int:
+    """Return the bits of the largest value of a type of integers."""
+    return int(kind.bit_width) - bool(pa.types.is_signed_integer(kind))
+
+
+def as_text(schema: pa.Schema) -> str:
+    """Return a schema as text, for records in JSON."""
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+@functools.lru_cache(maxsize=16)
+def from_text(text: str) -> pa.Schema:
+    """Return the schema that `as_text` described."""
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
+
+
+def with_columns(batch: Batch, schema: pa.Schema, columns: Sequence[str] | None) -> Batch:
+    """Return the batch with the columns of `schema` in its order: nulls for those that it lacks.
+
+    columns: names of the columns to return; None: all.
+    """
+    fields, arrays = [], []
+    for field in schema:
+        if columns is not None and field.name not in columns:
+            continue
+        at = batch.schema.get_field_index(field.name)
+        own = batch.schema.field(at) if at >= 0 else field
+        array = batch.column(at) if at >= 0 else pa.nulls(batch.num_rows, field.type)
+        fields.append(own.with_type(field.type))
+        arrays.append(array if own.type == field.type else array.cast(field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
