@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import laws
 import stated
 from dataprep.core.model import tables
+from dataprep.core.model.range_reader import RangeReader
 from dataprep.core.model.tables import (
     CUTS,
     DROPS,
@@ -20,7 +21,6 @@ from dataprep.core.model.tables import (
     SPANS,
     UNREAD,
     VERDICTS,
-    RangeReader,
     checked,
     rows_of_id,
     span_rows,

@@ -16,7 +16,8 @@ from dataprep.store import files
 from . import batch as B
 from .batch import Batch
 from .ledger import Ledger
-from .tables import SPANS, VERDICTS, RangeReader, new_rows, read_rows, write_rows
+from .range_reader import RangeReader
+from .tables import SPANS, VERDICTS, new_rows, read_rows, write_rows
 from .verdict import CutSpans, DropIds, Verdict
 
 CLUSTERS = pa.schema(

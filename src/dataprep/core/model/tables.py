@@ -127,7 +127,7 @@ def conform(rows: AnyRows, schema: pa.Schema) -> AnyRows:
     """
     if rows.schema.equals(schema):
         return rows
-    known = _known(rows.schema, schema)
+    known = known_columns(rows.schema, schema)
     columns = [
         rows.column(field.name).cast(field.type) if field.name in known else pa.nulls(rows.num_rows, field.type)
         for field in schema
@@ -135,7 +135,7 @@ def conform(rows: AnyRows, schema: pa.Schema) -> AnyRows:
     return type(rows).from_arrays(columns, schema=schema)
 
 
-def _known(found: pa.Schema, schema: pa.Schema) -> list[str]:
+def known_columns(found: pa.Schema, schema: pa.Schema) -> list[str]:
     """Return the names of the columns of `schema` that a file has, `found`; raise ArrowInvalid as `conform` does."""
     missing = [field.name for field in schema if not field.nullable and field.name not in found.names]
     if missing:
@@ -317,14 +317,14 @@ def opened(url: str, schema: pa.Schema) -> Iterator[pq.ParquetFile]:
     """
     with checked(url), files.open_arrow(url) as f:
         file = pq.ParquetFile(f, page_checksum_verification=True)
-        _known(file.schema_arrow, schema)
+        known_columns(file.schema_arrow, schema)
         yield file
 
 
 def read_rows(url: str, schema: pa.Schema) -> pa.Table:
     """Return all rows of a table, with the columns of `schema`. Raises CorruptShard as `opened` does."""
     with opened(url, schema) as file:
-        return conform(file.read(_known(file.schema_arrow, schema)), schema)
+        return conform(file.read(known_columns(file.schema_arrow, schema)), schema)
 
 
 def id_bounds(metadata: pq.FileMetaData) -> list[tuple[int, int]]:
@@ -348,7 +348,7 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
     wanted = pa.schema([field for field in coded if columns is None or field.name in columns])
     for table in Folder(url).tables(kind):
         with checked(table), files.open_arrow(table) as f:
-            known = _known(pq.read_schema(f), schema)
+            known = known_columns(pq.read_schema(f), schema)
             coded_here = [name for name in encoded if name in known]
             parquet = pq.ParquetFile(f, read_dictionary=coded_here, page_checksum_verification=True)
             for batch in parquet.iter_batches(1 << 16, columns=[name for name in known if name in wanted.names]):
@@ -364,12 +364,13 @@ def rows_between(url: str, first: int, last: int, schema: pa.Schema | None = Non
     with opened(url, ID if schema is None else schema) as file:
         groups = [i for i, (low, high) in enumerate(id_bounds(file.metadata)) if low <= last and high >= first]
         if schema is None:
-            return _between(file.read_row_groups(groups), first, last)
-        rows = file.read_row_groups(groups, _known(file.schema_arrow, schema))
-        return _between(conform(rows, schema), first, last)
+            return between(file.read_row_groups(groups), first, last)
+        rows = file.read_row_groups(groups, known_columns(file.schema_arrow, schema))
+        return between(conform(rows, schema), first, last)
 
 
-def _between(rows: pa.Table, first: int, last: int) -> pa.Table:
+def between(rows: pa.Table, first: int, last: int) -> pa.Table:
+    """Return the rows with ids from `first` to `last`."""
     ids, low, high = rows.column("id"), pa.scalar(first, pa.uint64()), pa.scalar(last, pa.uint64())
     return rows.filter(pc.and_(pc.greater_equal(ids, low), pc.less_equal(ids, high)))
 
@@ -377,44 +378,3 @@ def _between(rows: pa.Table, first: int, last: int) -> pa.Table:
 def rows_of_id(url: str, id_: int, schema: pa.Schema | None = None) -> list[dict[str, Any]]:
     """Return the rows of a Parquet file with the id `id_`, as dicts; schema, errors: as in `rows_between`."""
     return list(rows_between(url, id_, id_, schema).to_pylist())
-
-
-class RangeReader:
-    """Reads an Estimator's table (of documents to drop or spans to cut) batch by batch, one row group at a time.
-
-    Raises CorruptShard if the table is missing or damaged, or has no column that must have values.
-    """
-
-    def __init__(self, url: str, schema: pa.Schema) -> None:
-        self.url, self.schema = url, schema
-        with self._checked(), contextlib.ExitStack() as opened:
-            opened_file = opened.enter_context(files.open_arrow(url))
-            self.file = pq.ParquetFile(opened_file, page_checksum_verification=True)
-            self.known = _known(self.file.schema_arrow, schema)
-            self.opened = opened.pop_all()
-        self.bounds = id_bounds(self.file.metadata)
-        self.held: dict[int, pa.Table] = {}
-
-    def __enter__(self) -> RangeReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.opened.close()
-
-    def _checked(self) -> contextlib.AbstractContextManager[None]:
-        return checked(self.url, "verdict table that was written", "remove its folder and run again")
-
-    def of(self, batch: pa.RecordBatch) -> pa.Table:
-        """Return the rows of the table that belong to documents of `batch`."""
-        numbers = batch.column("id").to_numpy()
-        low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (1, 0)
-        groups = [i for i, (a, b) in enumerate(self.bounds) if a <= high and b >= low]
-        with self._checked():
-            self.held = {i: self.held.get(i) or self._read(i) for i in groups}
-        if not groups:
-            return self.schema.empty_table()
-        found = _between(pa.concat_tables(self.held.values()), low, high)
-        return found.filter(pc.is_in(found.column("id"), batch.column("id"))).combine_chunks()
-
-    def _read(self, group: int) -> pa.Table:
-        return conform(self.file.read_row_group(group, self.known), self.schema)

@@ -15,8 +15,9 @@ from dataprep.errors import PlanError
 from . import batch as B
 from .batch import Batch
 from .ledger import Ledger
+from .range_reader import RangeReader
 from .stage import Stage, drop_rows
-from .tables import SPANS, VERDICTS, RangeReader
+from .tables import SPANS, VERDICTS
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -24,8 +24,9 @@ from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.part import Part
+from dataprep.core.model.range_reader import RangeReader
 from dataprep.core.model.stage import drop_rows
-from dataprep.core.model.tables import RangeReader, new_rows
+from dataprep.core.model.tables import new_rows
 from dataprep.core.model.verdict import Verdict
 from dataprep.core.run.runner import Runner
 from dataprep.store import files, receipts

@@ -1,0 +1,54 @@
+"""RangeReader: reads an Estimator's table for the documents of one batch after another."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dataprep.store import files
+
+from .tables import between, checked, conform, id_bounds, known_columns
+
+
+class RangeReader:
+    """Reads an Estimator's table (of documents to drop or spans to cut) batch by batch, one row group at a time.
+
+    Raises CorruptShard if the table is missing or damaged, or has no column that must have values.
+    """
+
+    def __init__(self, url: str, schema: pa.Schema) -> None:
+        self.url, self.schema = url, schema
+        with self._checked(), contextlib.ExitStack() as opened:
+            opened_file = opened.enter_context(files.open_arrow(url))
+            self.file = pq.ParquetFile(opened_file, page_checksum_verification=True)
+            self.known = known_columns(self.file.schema_arrow, schema)
+            self.opened = opened.pop_all()
+        self.bounds = id_bounds(self.file.metadata)
+        self.held: dict[int, pa.Table] = {}
+
+    def __enter__(self) -> RangeReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.opened.close()
+
+    def _checked(self) -> contextlib.AbstractContextManager[None]:
+        return checked(self.url, "verdict table that was written", "remove its folder and run again")
+
+    def of(self, batch: pa.RecordBatch) -> pa.Table:
+        """Return the rows of the table that belong to documents of `batch`."""
+        numbers = batch.column("id").to_numpy()
+        low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (1, 0)
+        groups = [i for i, (a, b) in enumerate(self.bounds) if a <= high and b >= low]
+        with self._checked():
+            self.held = {i: self.held.get(i) or self._read(i) for i in groups}
+        if not groups:
+            return self.schema.empty_table()
+        found = between(pa.concat_tables(self.held.values()), low, high)
+        return found.filter(pc.is_in(found.column("id"), batch.column("id"))).combine_chunks()
+
+    def _read(self, group: int) -> pa.Table:
+        return conform(self.file.read_row_group(group, self.known), self.schema)
