@@ -50,6 +50,21 @@ def run(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize("pattern", ["clean/steps/*/rows/*[0-9]", "clean/steps/*/verdicts.parquet"])
+def test_a_missing_file_of_a_step_is_made_again(run, pattern, dataprep):
+    """As one that is damaged: what a receipt states is there, or is a problem."""
+    path = min((run / "out").glob(pattern))
+    data = path.read_bytes()
+    path.unlink()
+    found = dp.verify(str(run / "out"))[str(run / "out" / "clean")]
+    assert [(problem.file, problem.found) for problem in found] == [
+        (str(path.relative_to(run / "out" / "clean")), "is missing")
+    ]
+    assert dataprep("verify", str(run / "out"), "--repair", str(run / "pipe.py"))
+    assert path.read_bytes() == data
+    assert not any(dp.verify(str(run / "out")).values())
+
+
 @pytest.mark.parametrize("pattern", DAMAGED)
 def test_a_damaged_file_is_made_again(run, pattern, dataprep):
     """A byte is turned over, in a file of each kind; the repaired run has the bytes of one that was not damaged."""

@@ -256,12 +256,11 @@ def _inside(url: str) -> Iterator[str]:
 
 
 def _tables(folder: Folder, url: str, made: Sequence[File]) -> Iterator[File]:
-    """Yield the files that only the receipt at `url` states, by their paths in the folder; of steps, some are gone."""
+    """Yield the files that only the receipt at `url` states, by their paths in the folder."""
     home = url.rpartition("/")[0].removeprefix(f"{folder.url}/")
     for one in made:
         name = posixpath.normpath(files.join(home, one.name))
-        is_of_step = name.startswith(f"{STEPS}/") and files.exists(folder.path(name))
-        if is_of_step or (name.startswith((f"{DROPS}/", f"{CUTS}/")) and name in folder.named):
+        if name.startswith(f"{STEPS}/") or (name.startswith((f"{DROPS}/", f"{CUTS}/")) and name in folder.named):
             yield replace(one, name=name)
 
 
