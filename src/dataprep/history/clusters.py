@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.stats import Stats
 from dataprep.core.model.tables import Drop, read_tables, row_object
-from dataprep.core.output.layout import DROPS
+from dataprep.core.output.layout import DROPS, Folder
 from dataprep.core.output.run_folder import datasets
 
 HERE = 0  # the index of this run in `Clusters.homes`
@@ -188,12 +189,22 @@ def _links(url: str) -> tuple[U64, U64, npt.NDArray[np.uint8], list[str | None]]
     """Return every document dropped for another: its id, the kept id, the index of its Dataset, and the Datasets."""
     ids, kept, homes = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], [np.zeros(0, np.uint8)]
     datasets: list[str | None] = [None]
-    for batch, _ in drop_batches(url, ["id", "kept_in", "kept"]):
-        rows = batch.filter(batch.column("kept").is_valid())
+    for batch, folder in drop_batches(url, ["id", "stage", "reason", "kept_in", "kept"]):
+        rows = _without_moved(batch.filter(batch.column("kept").is_valid()), folder)
         ids.append(rows.column("id").to_numpy())
         kept.append(rows.column("kept").to_numpy())
         homes.append(_codes(rows.column("kept_in"), datasets))
     return np.concatenate(ids), np.concatenate(kept), np.concatenate(homes), datasets
+
+
+def _without_moved(rows: pa.RecordBatch, folder: str) -> pa.RecordBatch:
+    """Return the rows without documents whose text became part of another, such as messages of a conversation."""
+    for stage in Stats.from_json(manifest.stats if (manifest := Folder(folder).manifest) else []):
+        if stage.moved:
+            moved = pc.is_in(rows.column("reason").cast(pa.string()), pa.array(sorted(stage.moved)))
+            of_stage = pc.equal(rows.column("stage").cast(pa.string()), stage.name)
+            rows = rows.filter(pc.invert(pc.and_(moved, of_stage)))
+    return rows
 
 
 def _codes(names: pa.DictionaryArray, datasets: list[str | None]) -> npt.NDArray[np.uint8]:
