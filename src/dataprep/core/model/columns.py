@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import functools
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -73,7 +72,6 @@ def as_text(schema: pa.Schema) -> str:
     return base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 
-@functools.lru_cache(maxsize=16)
 def from_text(text: str) -> pa.Schema:
     """Return the schema that `as_text` described."""
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
