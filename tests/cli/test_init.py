@@ -7,6 +7,7 @@ import importlib
 import itertools
 import json
 import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,10 @@ import pytest
 from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError
+from dataprep.history.clusters import find_clusters
+from dataprep.history.run_summary import summarize, totals
 from dataprep.read.survey import survey
+from opened import open_all
 
 WORDS = ("river", "stone", "harbour", "lantern", "winter", "orchard", "letter", "bridge", "candle", "window", "garden")
 
@@ -160,6 +164,32 @@ def test_a_mixed_folder_has_a_step_for_each_kind(tmp_path, samples, dataprep, mo
         "chats", "conversations", "read_1", "read_2", "ingest", "filter", "dedup_exact", "dedup_minhash", "corpus",
         "tokenizer", "encode", "report",
     ]  # fmt: skip
+
+
+def test_the_sample_data_is_read_whole_and_opens_everywhere(tmp_path, samples, dataprep, monkeypatch):
+    """Only scripts and one JSON file are left out, other programs open all results, and the report counts them."""
+    pytest.importorskip("fastwarc")
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(samples, "sample_data")
+    code, out, err = dataprep("init", "sample_data")
+    assert code == 0, err
+    text = Path("pipeline.py").read_text()
+    assert "essay.txt" in text
+    assert "chat_log.txt" in text
+    assert "left out, not_a_chat: 1 (sample_data/EXPECTED.json)" in out
+    done = {d.name: d.result for d in pipeline_file.execute(pipeline_file.load("pipeline.py"), "out", Serial())}
+    assert len(done["corpus"]) > 200
+    assert open_all(tmp_path / "out") > 5
+    summary, corpus = summarize("out"), done["corpus"].sealed
+    read, kept = totals(summary)
+    assert (kept.docs, kept.bytes) == (corpus.docs, corpus.bytes)
+    assert read.docs == done["ingest"].stats.docs_in + done["chats"].stats.docs_in
+    assert all(kept.docs for name, (_, kept) in summary.sources.items() if name.startswith("Chat-"))
+    joined = sum(stage.reasons.get("joined", 0) for stage in done["conversations"].stats)
+    dropped = sum(len(done[step].drops()) for step in done if step not in ("tokenizer", "encode", "report"))
+    assert 0 < find_clusters("out").removed <= dropped - joined
+    page = Path("out/report/report.html").read_text()
+    assert "corpus joins conversations and dedup_minhash" in page
 
 
 def test_rules_that_would_drop_most_documents_are_comments(tmp_path, dataprep, monkeypatch):

@@ -120,6 +120,20 @@ def test_a_run_without_workers_stops_the_same_way(pipe, tmp_path, monkeypatch, d
     assert not (tmp_path / "out" / "ingest" / ".dataprep-lease").exists()
 
 
+def test_finished_steps_are_kept_when_another_is_stopped(tmp_path, monkeypatch, dataprep):
+    """The sentence names the folder of the run, though the stopped step had written nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(stopping, "_folders", [])
+    (tmp_path / "a.txt").write_text("a text")
+    (tmp_path / "pipe.py").write_text(
+        "import dataprep as dp\n\n\n"
+        "def one(out, run):\n    return dp.Pipeline().run(dp.read('a.txt'), out=out, run=run)\n\n\n"
+        "def two(one, out):\n    raise KeyboardInterrupt\n"
+    )
+    code, _, said = dataprep("run", "pipe.py", "--out", "out")
+    assert (code, said) == (130, "dataprep: stopped; finished work is kept in out, and the same command resumes\n")
+
+
 def test_the_finished_parts_are_counted(tmp_path, monkeypatch):
     """The sentence says how many parts need not be made again; without a folder, that nothing was saved."""
     monkeypatch.setattr(stopping, "_folders", [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -104,6 +105,17 @@ def test_a_sample_is_spread_over_the_parts(tmp_path):
     assert list(few.spread()) == list(few.parts)
     assert few.sample(80).count == 8
     assert docs.of(docs.parts[:9]).spread()[-1] is docs.parts[7]
+
+
+def test_a_sample_has_each_source(tmp_path):
+    """The beginning of each file of a source of its own, such as the only one of a language."""
+    names = "abcdefghijklmnopqrst"
+    for name in names:
+        (tmp_path / f"{name}.jsonl").write_text('{"text": "words"}\n')
+    docs = dp.read([str(tmp_path / f"{name}.jsonl") for name in names])
+    each = docs.of(replace(part, slices=(piece,)) for part in docs.parts for piece in part.slices)
+    assert {row["source"] for row in each.sample(10_000)} == set(names)
+
 
 
 def test_a_notebook_shows_200_characters():

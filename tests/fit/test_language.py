@@ -210,7 +210,7 @@ def test_the_command_prints_the_cuts(fitted, dataprep, tmp_path):
     made, _, _, _ = fitted
     home = made.url.rsplit("/", 1)[0]
     samples = ("--reference", f"{home}/reference.jsonl", "--crawl", f"{home}/crawl.jsonl")
-    code, out, _ = dataprep("fit-language", "mine", *samples, "--out", made.url, "--vocab-size", "200", "-o", "3")
+    code, out, _ = dataprep("fit-language", "mine", *samples, "--out", made.url, "--vocab-size", "200", "--order", "3")
     assert code == 0
     assert "Gopher too_few_words" in out
     assert "crawl loses" in out

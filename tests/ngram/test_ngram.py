@@ -226,7 +226,8 @@ def test_the_command_takes_what_lmplz_takes(tmp_path, capsys, monkeypatch):
     text.write_text("a b c\na b c\na b d\n")
 
     def run(*args):
-        monkeypatch.setattr(sys, "argv", ["dataprep", "train-ngram", str(text), "--out", str(out), "-o", "3", *args])
+        words = ["dataprep", "train-ngram", str(text), "--out", str(out), "--order", "3", *args]
+        monkeypatch.setattr(sys, "argv", words)
         try:
             cli.main()
         except SystemExit as e:

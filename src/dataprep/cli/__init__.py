@@ -161,8 +161,8 @@ def _complain(sentence: str) -> None:
 
 def _stopped() -> str:
     """Return what Ctrl-C or SIGTERM left, and how to go on."""
-    folder = stopped_in()
-    if folder is None or not files.is_dir(folder):  # as of a dry run
+    folder = next((one for one in stopped_in() if files.is_dir(one)), None)
+    if folder is None:  # as of a dry run
         return "stopped; nothing was saved"
     n = len(Folder(folder).unfinished.receipts())
     parts = f" ({counted(n, 'part')})" if n else ""

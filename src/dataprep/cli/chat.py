@@ -95,7 +95,7 @@ def sample(
     top_p: TopP = 1.0,
     min_p: MinP = 0.0,
     repetition_penalty: Penalty = 1.0,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same text.")] = 0,
     max_tokens: MaxTokens = 200,
     device: Device = "auto",
 ) -> None:

@@ -27,7 +27,7 @@ def fit_language(
     words: Annotated[str, typer.Option(help="The words that are counted: unicode, blanks or punctuation.")] = "unicode",
     tail: Annotated[float, typer.Option(help="Share of the reference that one threshold may drop.")] = 0.01,
     vocab_size: Annotated[int, typer.Option("--vocab-size", help="Pieces of the SentencePiece model.")] = 32_000,
-    order: Annotated[int, typer.Option("-o", "--order", help="Number of pieces in the longest n-grams.")] = 5,
+    order: Annotated[int, typer.Option("--order", help="Number of pieces in the longest n-grams.")] = 5,
     mixed_scripts: Annotated[bool, typer.Option("--mixed-scripts", help="Accept a reference in two scripts.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Write over a preset of other samples.")] = False,
 ) -> None:

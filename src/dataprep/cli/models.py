@@ -142,7 +142,7 @@ def export_model(
 def train_ngram(
     text: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Text files with one sentence per line.")],
     out: Annotated[str, typer.Option(help="The ARPA file to write.")],
-    order: Annotated[int, typer.Option("-o", "--order", help="Number of words in the longest n-grams.")] = 5,
+    order: Annotated[int, typer.Option("--order", help="Number of words in the longest n-grams.")] = 5,
     prune: Annotated[
         str, typer.Option(metavar="0 0 1", help="For each order: drop n-grams that occur at most this often.")
     ] = "",

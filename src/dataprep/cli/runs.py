@@ -16,6 +16,7 @@ from dataprep.core.output.layout import REPLACED, STEPS, UNFINISHED, Folder
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
 from dataprep.store import files, lease
+from dataprep.store.stopping import clean_end
 
 from .options import Memory, RunFolder, Screen, Timeout, Workers, runner, say
 from .trial import dry_run as dry_run_of
@@ -49,9 +50,10 @@ def run(
     def starting(name: str) -> None:
         console.rule(f"[bold]{name}", align="left", style="dim")
 
-    for done in pipeline_file.execute(steps, out, runner(workers, memory, ray=ray, timeout=timeout), to, starting):
-        _print_result(console, done.result)
-        console.print(f"[dim]{done.seconds:.1f} s{', done before' if done.before else ''}[/]")
+    with clean_end(out):
+        for done in pipeline_file.execute(steps, out, runner(workers, memory, ray=ray, timeout=timeout), to, starting):
+            _print_result(console, done.result)
+            console.print(f"[dim]{done.seconds:.1f} s{', done before' if done.before else ''}[/]")
     console.print(f"\n[dim]details:[/] dataprep inspect {escape(out)}", highlight=False)
 
 

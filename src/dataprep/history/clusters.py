@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import open_dataset
-from dataprep.core.model.tables import JOINED, Drop, read_tables, row_object
-from dataprep.core.output.layout import DROPS
+from dataprep.core.model.stats import Stats
+from dataprep.core.model.tables import Drop, read_tables, row_object
+from dataprep.core.output.layout import DROPS, Folder
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import counted
 
@@ -120,21 +121,15 @@ class Clusters:
     def no_survivor(self) -> NoSurvivor:
         """Return the clusters of which no document is left; reads the drop tables once more."""
         roots, counts = self._counts(HERE)
-        ends, joined = dict[int, tuple[str, str]](), 0
+        ends = dict[int, tuple[str, str]]()
         for batch, _ in drop_batches(self.url, ["id", "stage", "reason", "kept"]) if len(roots) else ():
-            moved = batch.filter(pc.equal(batch.column("reason").cast(pa.string()), JOINED))
-            if moved.num_rows:
-                at, known = B.find_sorted(self.ids, moved.column("id").to_numpy())
-                own = at[known & (self.homes[at] == HERE)]
-                np.subtract.at(counts, np.searchsorted(roots, self.roots[own]), 1)
-                joined += moved.num_rows
             at, known = B.find_sorted(roots, batch.column("id").to_numpy())
             rows = batch.filter(pa.array(known & batch.column("kept").is_null().to_numpy(zero_copy_only=False)))
             at = np.searchsorted(roots, rows.column("id").to_numpy())
             names = zip(*(rows.column(name).to_pylist() for name in ("stage", "reason")), strict=True)
             ends |= zip(at.tolist(), names, strict=True)
-        gone = sorted(i for i in ends if counts[i] > 0)
-        return NoSurvivor(roots[gone], counts[gone], self.removed - joined, Counter(ends[i] for i in gone))
+        gone = sorted(ends)
+        return NoSurvivor(roots[gone], counts[gone], self.removed, Counter(ends[i] for i in gone))
 
     def survivor(self, id_: int, lost: NoSurvivor) -> int | None:
         """Return the document that is left of the cluster of a dropped document; None if none is."""
@@ -253,12 +248,22 @@ def _links(url: str) -> tuple[U64, U64, npt.NDArray[np.uint8], list[str | None]]
     """Return every document dropped for another: its id, the kept id, the index of its Dataset, and the Datasets."""
     ids, kept, homes = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], [np.zeros(0, np.uint8)]
     datasets: list[str | None] = [None]
-    for batch, _ in drop_batches(url, ["id", "kept_in", "kept"]):
-        rows = batch.filter(batch.column("kept").is_valid())
+    for batch, folder in drop_batches(url, ["id", "stage", "reason", "kept_in", "kept"]):
+        rows = _without_moved(batch.filter(batch.column("kept").is_valid()), folder)
         ids.append(rows.column("id").to_numpy())
         kept.append(rows.column("kept").to_numpy())
         homes.append(_codes(rows.column("kept_in"), datasets))
     return np.concatenate(ids), np.concatenate(kept), np.concatenate(homes), datasets
+
+
+def _without_moved(rows: pa.RecordBatch, folder: str) -> pa.RecordBatch:
+    """Return the rows without documents whose text became part of another, such as messages of a conversation."""
+    for stage in Stats.from_json(manifest.stats if (manifest := Folder(folder).manifest) else []):
+        if stage.moved:
+            moved = pc.is_in(rows.column("reason").cast(pa.string()), pa.array(sorted(stage.moved)))
+            of_stage = pc.equal(rows.column("stage").cast(pa.string()), stage.name)
+            rows = rows.filter(pc.invert(pc.and_(moved, of_stage)))
+    return rows
 
 
 def _codes(names: pa.DictionaryArray, datasets: list[str | None]) -> npt.NDArray[np.uint8]:

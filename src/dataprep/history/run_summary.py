@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +16,7 @@ from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats
 from dataprep.core.model.tables import Drop, Unread
 from dataprep.core.model.unread import rows_of
-from dataprep.core.output.layout import inside
+from dataprep.core.output.layout import Folder, home_of, inside
 from dataprep.core.output.run_folder import datasets, token_folders
 from dataprep.core.output.state import Manifest
 from dataprep.errors import DataprepError
@@ -57,7 +56,8 @@ class RunSummary:
     """The content of a report on a run.
 
     name: the name of the run's folder. manifests: the manifests of the finished Datasets, by folder. stages: statistics
-    of each stage. sources: (amount read, amount kept) by source, most bytes first. alarms: sentences about suspicious
+    of each stage. sources: (amount read, amount kept) by source, most bytes first. totals: (amount read, amount
+    kept) of all. inputs: by folder, the folders of the run that it was made of. alarms: sentences about suspicious
     drops. unread: files that could not be read. fits: counts that deduplications and other Estimators made.
     similarities: similarities of dropped documents to the kept ones, by stage. recalls: expected recall of MinHash by
     script. sizes: the distinct sizes of clusters of
@@ -73,6 +73,8 @@ class RunSummary:
     stages: list[StageStats]
     sources: dict[str, tuple[Amount, Amount]]
     alarms: list[str]
+    totals: tuple[Amount, Amount] = field(default_factory=lambda: (Amount(), Amount()))
+    inputs: dict[str, list[str]] = field(default_factory=dict)
     unread: list[Unread] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
     similarities: dict[str, Similarities] = field(default_factory=dict)
@@ -97,7 +99,9 @@ def summarize(folder: str) -> RunSummary:
     """
     finals = {found.url: open_dataset(found.url) for found in datasets(folder, saved=False)}
     stages = [stage for docs in finals.values() for stage in docs.stats if stage.docs_in]
-    sources = source_amounts(stages)
+    inputs = inputs_of(finals)
+    read, kept = _ends(finals, inputs)
+    sources = source_amounts(stages, _kept_of(finals, inputs))
     found = clusters.find_clusters(folder)
     lost = found.no_survivor()
     shards = token_shards(folder)
@@ -106,6 +110,8 @@ def summarize(folder: str) -> RunSummary:
         manifests={url: docs.sealed for url, docs in finals.items()},
         stages=stages,
         sources=sources,
+        totals=(read, kept),
+        inputs=inputs,
         alarms=[*find_alarms(stages, sources), *([str(lost)] if lost.n else [])],
         unread=[row for docs in finals.values() for row in rows_of(docs.unread())],
         fits=[fit for docs in finals.values() for fit in docs.sealed.fits],
@@ -125,47 +131,91 @@ def summarize(folder: str) -> RunSummary:
     )
 
 
-def source_amounts(stages: list[StageStats]) -> dict[str, tuple[Amount, Amount]]:
-    """Return (amount read, amount after the last stage) of each source, most bytes first.
+def inputs_of(finals: Mapping[str, Dataset]) -> dict[str, list[str]]:
+    """Return, for each Dataset of a run, the Datasets of the run that it was made of, all by folder."""
+    known = {files.real(url): url for url in finals}
+    found: dict[str, list[str]] = {}
+    for url in finals:
+        origin = Folder(url).origin
+        homes = [home_of(row.url) for row in origin.files] if origin is not None else []
+        places = [known.get(files.real(home.url)) or _beside(home.url, finals) for home in homes if home is not None]
+        found[url] = list(dict.fromkeys(place for place in places if place and place != url))
+    return found
 
-    If stages hide the names of sources, the second amount of a hidden source is the amount after the last of these
-    stages.
+
+def _beside(url: str, finals: Mapping[str, Dataset]) -> str | None:
+    """Return the Dataset of the same name, for a run whose folder was moved."""
+    return next((one for one in finals if files.name_of(one) == files.name_of(url)), None)
+
+
+def _kept_of(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> dict[str, Amount]:
+    """Return the amount of each source in the Datasets that `_last` returns."""
+    waiting, found = _last(finals, inputs), dict[str, Amount]()
+    while waiting:
+        url = waiting.pop()
+        ran = [stage for stage in finals[url].stats if stage.docs_in]
+        for name, amount in ran[-1].out.items() if ran else ():
+            found.setdefault(name, Amount()).__iadd__(amount)
+        waiting += [] if ran else inputs[url]  # a join has the documents of its inputs
+    return found
+
+
+def _last(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> list[str]:
+    """Return the Datasets of a run that no other reads; of those with common inputs, such as alternatives, the last."""
+    read = {one for some in inputs.values() for one in some}
+    found: list[str] = []
+    seen: set[str] = set()
+    for url in reversed([url for url in finals if url not in read]):
+        above = _above(url, inputs)
+        if not above & seen:
+            found.append(url)
+            seen |= above
+    return found
+
+
+def _above(url: str, inputs: Mapping[str, list[str]]) -> set[str]:
+    """Return a Dataset and all Datasets of the run that it was made of."""
+    found, waiting = {url}, [url]
+    while waiting:
+        more = set(inputs[waiting.pop()]) - found
+        found |= more
+        waiting += more
+    return found
+
+
+def _ends(finals: Mapping[str, Dataset], inputs: Mapping[str, list[str]]) -> tuple[Amount, Amount]:
+    """Return the amounts that were read into a run, and that are in its last Datasets."""
+    read, kept = Amount(), Amount()
+    last = _last(finals, inputs)
+    for url in last:
+        kept += Amount(finals[url].sealed.docs, finals[url].sealed.bytes)
+    for url in set().union(*(_above(one, inputs) for one in last)):
+        if not inputs[url]:
+            ran = [stage for stage in finals[url].stats if stage.docs_in]
+            whole = Amount(finals[url].sealed.docs, finals[url].sealed.bytes)
+            read += ran[0].total(ran[0].into) if ran else whole
+    return read, kept
+
+
+def source_amounts(stages: list[StageStats], kept: Mapping[str, Amount]) -> dict[str, tuple[Amount, Amount]]:
+    """Return (amount read, amount kept at the end) of each source, most bytes first.
+
+    kept: the second amounts. If stages hide the names of sources, that of a hidden source is the amount after the last
+    of these stages.
     """
     found: dict[str, tuple[Amount, Amount]] = {}
     for stage in stages:
         for name, read in stage.into.items():
-            found.setdefault(name, (read, stages[-1].out.get(name, Amount())))
+            found.setdefault(name, (read, kept.get(name, Amount())))
     for stage in stages:
         if HIDDEN in stage.out and HIDDEN in found:
             found[HIDDEN] = (found[HIDDEN][0], stage.out[HIDDEN])
     return dict(sorted(found.items(), key=lambda item: (-item[1][0].bytes, item[0])))
 
 
-def renamed_sources(stages: list[StageStats]) -> set[str]:
-    """Return the names of sources that a stage gave to documents whose earlier source names are hidden.
-
-    stages: statistics of the stages, in order.
-    """
-    new: set[str] = set()
-    seen: set[str] = set()
-    for before, stage in itertools.pairwise(stages):
-        seen |= set(before.into)
-        if HIDDEN in before.out and HIDDEN not in stage.into:
-            new |= set(stage.into) - seen
-    return new
-
-
 def totals(summary: RunSummary) -> tuple[Amount, Amount]:
     """Return the amount that was read and the amount that is kept, over all sources; each document counts once."""
-    read, kept = Amount(), Amount()
-    again = renamed_sources(summary.stages)
-    for name, (first, last) in summary.sources.items():
-        read += Amount() if name in again else first
-        kept += Amount() if again and name == HIDDEN else last
-    if not summary.stages:  # nothing but copies: what was read is kept
-        last_manifest = list(summary.manifests.values())[-1]
-        read = kept = Amount(last_manifest.docs, last_manifest.bytes)
-    return read, kept
+    return summary.totals
 
 
 def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:

@@ -79,10 +79,10 @@ def read(
     For JSON Lines and Parquet, source="field:NAME" or "field:OUTER.INNER" states the field that names the source of
     each document.
 
-    Text files in a folder with chats are documents, whose columns of messages are null; a .json, .html, .csv, .xml or
-    .db file there that is not a chat is left out; set format="jsonl" to read it. Numbered files of one export are read
-    oldest first. `Dataset.unread()` has a row for each
-    file that is left out: hidden (a name that starts with . or _, unless `path` names it), of unknown type, or empty.
+    Text files in a folder with chats are documents whose columns of messages are null; other files there that have a
+    suffix of chat exports but are not chats are left out; set format="jsonl" to read them. Numbered files of one export
+    are read oldest first. `Dataset.unread()` has a row for each file that is left out: hidden (a name that starts with
+    . or _, unless `path` names it), of unknown type, or empty.
 
     Raises PlanError for an unknown format or option, ReadError if nothing matches or all files are empty.
 

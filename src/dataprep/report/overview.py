@@ -7,8 +7,10 @@ from collections import Counter
 from dataprep.core.model.describe import READ
 from dataprep.core.model.stats import Amount, StageStats
 from dataprep.core.model.unread import by_kind
+from dataprep.errors import counted
 from dataprep.history.run_summary import RunSummary, totals
 from dataprep.shown.notebook import text
+from dataprep.store.files import name_of
 
 from . import charts
 from .blocks import card, format_bytes, format_number, format_percent, section, table
@@ -65,7 +67,21 @@ def funnel(summary: RunSummary) -> str:
     style = "funnel with-tokens" if summary.tokens is not None else "funnel"
     head = f'<div role="row" class="head">{top}</div>'
     body = f'<div class="{style}" role="table" aria-label="From input to shards">{head}{"".join(rows)}</div>'
-    return section("funnel", "From input to shards", lead, card(body))
+    return section("funnel", "From input to shards", lead, card(body), _branches(summary))
+
+
+def _branches(summary: RunSummary) -> str:
+    """Return a list of the Datasets and what each was made of, as HTML; "" if each was made of the one before it."""
+    urls = list(summary.inputs)
+    if list(summary.inputs.values()) == [[], *([url] for url in urls[:-1])]:
+        return ""
+    lines = []
+    for url, inputs in summary.inputs.items():
+        names = " and ".join(text(name_of(one)) for one in inputs)
+        made = f"joins {names}" if len(inputs) > 1 else f"reads {names or 'the input'}"
+        n = summary.manifests[url].docs
+        lines.append(f'<li><span dir="auto">{text(name_of(url))} {made}</span>: {counted(n, "document")}</li>')
+    return f'<p class="note">These steps are no single chain; the rows are in this order.</p><ol>{"".join(lines)}</ol>'
 
 
 def _stage(stage: StageStats, read: Amount, summary: RunSummary) -> str:

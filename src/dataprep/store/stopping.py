@@ -63,7 +63,7 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
     """Make SIGTERM raise SystemExit(143) in the `with` block, unless the program has its own handler.
 
     When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too; neither is lost while a kernel
-    compiles. folder: the output folder of the work, which `stopped_in` returns afterwards; None if there is none.
+    compiles. folder: the output folder of the work, which `stopped_in` lists afterwards; None if there is none.
     """
     main = threading.current_thread() is threading.main_thread()
     usual = ((signal.SIGTERM, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler))
@@ -83,9 +83,9 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
             signal.signal(number, before)
 
 
-def stopped_in() -> str | None:
-    """Return the output folder of the run that Ctrl-C or SIGTERM stopped in this process; None if there was none."""
-    return _folders[0] if _folders else None
+def stopped_in() -> list[str]:
+    """Return the output folders of the work that Ctrl-C or SIGTERM stopped in this process, the innermost first."""
+    return list(_folders)
 
 
 @contextlib.contextmanager

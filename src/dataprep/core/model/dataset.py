@@ -39,6 +39,7 @@ from .unread import NOT_OPENED, check_unread, read_unread, rows_of, unread_table
 from .verdict import Verdict
 
 SPREAD = 8  # parts that a sample is taken from
+MOST_SOURCES = 64  # of which a sample has the beginning, too
 TRIES = 3  # to open a folder whose result is just being replaced
 
 
@@ -162,9 +163,14 @@ class Dataset(Documents):
         return self.of(part.then(Head(max_bytes=max_bytes // len(chosen))) for part in chosen)
 
     def spread(self) -> Sequence[Part]:
-        """Return up to 8 evenly spread parts."""
+        """Return up to 8 evenly spread parts, and the first part of each of up to 64 sources of input files."""
         n = len(self.parts)
-        return self.parts if n <= SPREAD else [self.parts[i * n // SPREAD] for i in range(SPREAD)]
+        first: dict[str, int] = {}
+        for i, part in enumerate(self.parts):
+            for piece in part.slices:
+                first.setdefault(piece.source, i)
+        even = range(n) if n <= SPREAD else [i * n // SPREAD for i in range(SPREAD)]
+        return [self.parts[i] for i in sorted({*even, *list(first.values())[:MOST_SOURCES]})]
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Yield all documents in batches, after the pending stages; columns: names of the columns to read (None: all).

@@ -19,14 +19,20 @@ def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
     y = np.where(y < 100, y + 2_000, np.where(y >= BUDDHIST[0], y - BUDDHIST[1], y))
     possible = (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31) & (y >= YEARS[0]) & (y < YEARS[1])
     persian = (y >= PERSIAN[0]) & (y <= PERSIAN[1])
-    first = np.where(possible, (y - 1970) * 12 + m - 1, 0).astype("datetime64[M]")
-    days = first.astype("datetime64[D]").astype(np.int64) + d - 1
-    possible &= days < (first + 1).astype("datetime64[D]").astype(np.int64)
+    month = np.where(possible, (y - 1970) * 12 + m - 1, 0)
+    days = _first_day(month) + d - 1
+    possible &= days < _first_day(month + 1)
     if persian.any():
         longest = np.where(m <= 6, 31, np.where(m < 12, 30, 29 + ((8 * (y + 1) + 21) // 33 - (8 * y + 21) // 33)))
         days = np.where(persian, _persian(y, m, d), days)
         possible |= persian & (m >= 1) & (m <= 12) & (d >= 1) & (d <= longest)
     return days, possible
+
+
+def _first_day(months: Ints) -> Ints:
+    """Return the days since 1970 of the first days of months, which are counted from January 1970."""
+    days: Ints = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    return days
 
 
 def _persian(y: Ints, m: Ints, d: Ints) -> Ints:
