@@ -97,4 +97,4 @@ $(STEPS) $(COURSE) $(STAGES): setup
 	@$(BIN)/dataprep run $(PIPELINE) --to $@ --out $(OUT) $(ARGS)
 
 clean: setup  ## remove what runs wrote under out/, and nothing else
-	@$(BIN)/dataprep clean --all out
+	@$(BIN)/dataprep prune --all out

@@ -129,7 +129,7 @@ def _fit(stage, file: str) -> list:
 
     with tempfile.TemporaryDirectory() as out:
         found = pq.read_table(stage.fit(dp.read(file), dp.Serial(), out).verdicts)
-    return list(zip(found["id"].to_pylist(), found["kept"].to_pylist(), strict=True))
+    return list(zip(found["id"].to_pylist(), found["duplicate_of"].to_pylist(), strict=True))
 
 
 def minhash_datasketch(file: str) -> Callable[[], list]:

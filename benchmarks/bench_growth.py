@@ -46,7 +46,7 @@ METHODS: dict[str, tuple[str, dict]] = {
     "exact-line": ("Exact", {"unit": "line"}),
     "exact-paragraph": ("Exact", {"unit": "paragraph"}),
     "exact-span3": ("Exact", {"unit": "span3"}),
-    "url": ("URL", {}),
+    "url": ("URLDedup", {}),
     "minhash": ("MinHash", {}),
     "minhash-lee2022": ("MinHash", {"preset": "lee2022"}),
     "suffix": ("SuffixArray", {"min_bytes": 100}),

@@ -37,7 +37,7 @@ def fit(stage: dp.MinHash, file: str, out: str) -> tuple[np.ndarray, np.ndarray,
     made = stage.fit(dp.read(file), dp.Serial(), out)
     seconds = resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
     table = pq.read_table(made.verdicts)
-    gone, kept = (table.column(name).to_numpy() & POSITION for name in ("id", "kept"))
+    gone, kept = (table.column(name).to_numpy() & POSITION for name in ("id", "duplicate_of"))
     return gone, kept, dict(made.facts), seconds
 
 

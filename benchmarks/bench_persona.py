@@ -16,11 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from dataprep.inference.chat_model import ChatModel
+from dataprep.inference.conversation import Conversation
+from dataprep.inference.tune import Tuning, tune
 from dataprep.persona import persona
 from dataprep.train import Sampling
-from dataprep.voice.talk import Talk
-from dataprep.voice.tune import Tuning, tune
-from dataprep.voice.voice import Voice
 
 THINGS = "bread rice soup cheese honey salt tea coffee apples olives figs lentils".split()  # noqa: SIM905
 PLACES = "harbour market station bridge library bakery garden mill".split()  # noqa: SIM905
@@ -70,7 +70,7 @@ def write_export(place: Path, n: int = 240, times: int = 6) -> None:
 
 def answered(folder: str) -> int:
     """How many planted questions, each in a new conversation, a model answers word for word."""
-    talk = Talk(Voice.load(folder, device="cpu"), Sampling(temperature=0), 40)
+    talk = Conversation(ChatModel.load(folder, device="cpu"), Sampling(temperature=0), 40)
     right = 0
     for question, answer in PLANTED.items():
         talk.reset()
@@ -87,7 +87,7 @@ def main(out: Path) -> None:
         secret, home = out / f"{seed}.key", out / f"persona-{seed}"
         secret.write_text(f"a key of seed {seed} only\n", encoding="utf-8")  # a random one gives other data in each run
         made = persona(
-            str(export), PERSON, home, vocab_size=600, block=128, val=0.1, transcripts=True, key_file=str(secret)
+            str(export), PERSON, home, vocab_size=600, max_length=128, val=0.1, transcripts=True, key_file=str(secret)
         )
         assert made.transcripts is not None
         began = time.perf_counter()

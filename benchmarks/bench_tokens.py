@@ -148,7 +148,7 @@ def _ours(case: str, docs: dp.Dataset, tok: Tokenizer, out: str) -> Callable[[],
     dp.encode(dp.read(f"{out}/first.jsonl"), tok, out=f"{out}/first")
 
     def whole() -> int:
-        shards = dp.encode(docs, tok, out=f"{out}/shards", run=run)
+        shards = dp.encode(docs, tok, out=f"{out}/shards", runner=run)
         return shards.n_tokens - len(shards)
 
     return whole

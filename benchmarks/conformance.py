@@ -74,7 +74,7 @@ def prepare(docs: list[dict], configs: str | None) -> None:
                     "top_n_grams": [(n, getattr(p, f"max_top_{n}gram")) for n in (2, 3, 4)],
                     "dup_n_grams": [(n, getattr(p, f"max_dup_{n}gram")) for n in range(5, 11)],
                 },
-                "lines": {"line_punct_thr": p.min_end_mark_lines, "new_line_ratio": p.max_breaks},
+                "lines": {"line_punct_thr": p.min_punctuated_lines, "new_line_ratio": p.max_newline_ratio},
                 "quality": {
                     "min_avg_word_length": p.min_mean_word_chars, "max_avg_word_length": p.max_mean_word_chars,
                     "max_non_alpha_words_ratio": p.min_alphabetic, "stop_words": p.stop_words,
@@ -112,7 +112,10 @@ def checks(configs: str | None) -> dict[str, tuple]:
     return {
         "Gopher(preset='datatrove')": ("gopher words", gopher(preset="datatrove"), every),
         "Gopher(preset='datatrove'), library's words": ("gopher", gopher(preset="datatrove"), every),
-        **{f"Gopher(words={w!r})": ("gopher", gopher(words=w), every) for w in ("blanks", "punctuation", "unicode")},
+        **{
+            f"Gopher(word_split={w!r})": ("gopher", gopher(word_split=w), every)
+            for w in ("blanks", "punctuation", "unicode")
+        },
         "FineWeb(preset='code')": ("fineweb words", lambda _: dp.FineWeb(preset="code"), every),
         "FineWeb(preset='code'), library's words": ("fineweb", lambda _: dp.FineWeb(preset="code"), every),
         "FineWeb()": ("fineweb", lambda _: dp.FineWeb(), every),

@@ -34,7 +34,7 @@ DOLMA = {
 
 
 def peer_datatrove(docs: list[dict]) -> dict[str, list]:
-    """Decisions of datatrove: with its own words, and (`... words`) with those of `words="punctuation"`."""
+    """Decisions of datatrove: with its own words, and (`... words`) with those of `word_split="punctuation"`."""
     from datatrove.data import Document
     from datatrove.pipeline import filters as F
 

@@ -21,9 +21,9 @@ class LongestPerSource(dp.Estimator):
     n: int
     only_drops = True
 
-    def fit(self, docs: dp.Dataset, run: dp.Runner, out: str) -> dp.Stage:
+    def fit(self, docs: dp.Dataset, runner: dp.Runner, out: str) -> dp.Stage:
         """Measure the parts in parallel, rank all documents of a source, and write the others into a table."""
-        table = pa.concat_tables(run.map(lengths, docs.tasks, "LongestPerSource"))
+        table = pa.concat_tables(runner.map(lengths, docs.tasks, "LongestPerSource"))
         ranked = table.sort_by([("chars", "descending"), ("id", "ascending")])
         seen: dict[str, int] = {}
         dropped = []
@@ -46,7 +46,7 @@ def lengths(part: Part) -> pa.Table:
 def main(path: str = "sample_data/news.jsonl.zst") -> dp.Dataset:
     """Keep the five longest documents of a file, and print what was dropped."""
     with tempfile.TemporaryDirectory() as out:
-        kept = dp.Pipeline(LongestPerSource(n=5)).run(dp.read(path), out=out, run=dp.Local(2))
+        kept = dp.Pipeline(LongestPerSource(n=5)).run(dp.read(path), out=out, runner=dp.Local(2))
         print(kept.stats)
     return kept
 

@@ -34,7 +34,7 @@ def main(path: str = "sample_data/news.jsonl.zst") -> dp.Dataset:
     run: dp.Runner = Threads(2)
     with tempfile.TemporaryDirectory() as out:
         pipeline = dp.Pipeline(dp.C4(), dp.Exact(), dp.MinHash(threshold=0.8))
-        kept = pipeline.run(dp.read(path), out=out, run=run)
+        kept = pipeline.run(dp.read(path), out=out, runner=run)
         print(kept.stats)
     return kept
 

@@ -24,15 +24,15 @@ VAL = 0.005
 CONFIG = trainer.preset("11m")
 
 
-def ingest(out, run):
+def ingest(out, runner):
     """Download the rows once into a Parquet file, and write them as a Dataset."""
     place = os.environ.get("ATLASET", HUB)
     collection = {"columns": {"dataset_source": "string"}, "source": "field:dataset_source"}
     docs = dp.read(place, format="hf", split="train", out=f"{out}-stream", **collection)
-    return dp.Pipeline().run(docs, out=out, run=run, replace=True)
+    return dp.Pipeline().run(docs, out=out, runner=runner, replace=True)
 
 
-def language(ingest, out, run):
+def language(ingest, out, runner):
     """Detect the language of every text, and drop texts that are another language with a score of at least 0.9.
 
     The model "builtin" classifies Darija in Arabic letters mostly as Arabic, and Darija in Latin letters (Arabizi) as
@@ -40,7 +40,7 @@ def language(ingest, out, run):
     Darija in Arabic letters and 3 % of Arabizi (9,000 sentences of SmartlyAI each), and 7 % of another set of Arabizi,
     mixed with English; with 0.5 it would drop 97, 2, 7 and 15 %. A model that you train yourself separates them better.
     """
-    return dp.Pipeline(dp.Language(model=LANGID), dp.Filter(foreign)).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Language(model=LANGID), dp.Filter(foreign)).run(ingest, out=out, runner=runner, replace=True)
 
 
 def foreign(language, language_score):
@@ -48,7 +48,7 @@ def foreign(language, language_score):
     return "other_language" if language not in (*KEEP, "und") and language_score >= SURE else None
 
 
-def filter(language, out, run):  # noqa: A001 - the step's name
+def filter(language, out, runner):  # noqa: A001 - the step's name
     """Drop texts that are not prose or that repeat themselves, by the rules of C4 and Gopher.
 
     Darija is written as it is spoken, in Arabic letters or in Latin ones with digits, and mostly without full stops.
@@ -56,29 +56,29 @@ def filter(language, out, run):  # noqa: A001 - the step's name
     Gopher's 50 words and may lack its two stop words, so 3 words and 1 stop word (of Darija or Arabic) are enough: 90 %
     of Darija sentences have one, 2 % of English sentences.
     """
-    lines = dp.C4(end_marks=None, min_words=3, min_sentences=None, curly_bracket=False)
+    lines = dp.C4(terminal_punctuation=None, min_words=3, min_sentences=None, curly_bracket=False)
     prose = dp.Gopher(languages=("ary", "ary-Latn", "ar"), min_words=3, min_stop_words=1)
-    return dp.Pipeline(lines, prose).run(language, out=out, run=run, replace=True)
+    return dp.Pipeline(lines, prose).run(language, out=out, runner=runner, replace=True)
 
 
-def dedup_exact(filter, out, run):  # noqa: A002
+def dedup_exact(filter, out, runner):  # noqa: A002
     """Drop exact copies: some texts are in several collections."""
-    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, runner=runner, replace=True)
 
 
-def dedup_minhash(dedup_exact, out, run):
+def dedup_minhash(dedup_exact, out, runner):
     """Drop near-duplicates, found by runs of four characters instead of words, since Darija has no fixed spelling."""
-    return dp.Pipeline(dp.MinHash(preset="dialect")).run(dedup_exact, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.MinHash(preset="dialect")).run(dedup_exact, out=out, runner=runner, replace=True)
 
 
-def tokenizer(dedup_minhash, out, run):
+def tokenizer(dedup_minhash, out, runner):
     """Train a byte-level BPE on the texts."""
-    return dp.train_bpe(dedup_minhash, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
+    return dp.train_bpe(dedup_minhash, vocab_size=VOCABULARY, val=VAL, runner=runner, out=out)
 
 
-def encode(dedup_minhash, tokenizer, out, run):
+def encode(dedup_minhash, tokenizer, out, runner):
     """Write uint16 shards."""
-    return dp.encode(dedup_minhash, tokenizer, out=out, val=VAL, run=run, replace=True)
+    return dp.encode(dedup_minhash, tokenizer, out=out, val=VAL, runner=runner, replace=True)
 
 
 def train(encode, out):

@@ -26,27 +26,29 @@ BAD_WORDS = os.environ.get("C4_BAD_WORDS")
 LANGID = os.environ.get("C4_LANGID", "builtin")
 
 
-def ingest(out, run):
+def ingest(out, runner):
     """Write the pages as a Dataset."""
-    return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
+    return dp.Pipeline().run(dp.read(INPUT), out=out, runner=runner, replace=True)
 
 
-def language(ingest, out, run):
+def language(ingest, out, runner):
     """Keep pages that are English with a probability of 0.99, and pages with too few letters to detect the language."""
-    return dp.Pipeline(dp.Language("en", model=LANGID, min_score=0.99)).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Language("en", model=LANGID, min_score=0.99)).run(
+        ingest, out=out, runner=runner, replace=True
+    )
 
 
-def clean(language, out, run):
+def clean(language, out, runner):
     """Keep lines that end like sentences, and pages with three sentences; drop pages with code or placeholder text."""
-    return dp.Pipeline(dp.C4()).run(language, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.C4()).run(language, out=out, runner=runner, replace=True)
 
 
-def bad_words(clean, out, run):
+def bad_words(clean, out, runner):
     """Drop pages with any word of the list."""
     rules = [dp.BadWords(BAD_WORDS, language="en")] if BAD_WORDS else []
-    return dp.Pipeline(*rules).run(clean, out=out, run=run, replace=True)
+    return dp.Pipeline(*rules).run(clean, out=out, runner=runner, replace=True)
 
 
-def dedup(bad_words, out, run):
+def dedup(bad_words, out, runner):
     """Cut every three sentences in a row that occurred before in the corpus."""
-    return dp.Pipeline(dp.Exact(unit="span3")).run(bad_words, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Exact(unit="span3")).run(bad_words, out=out, runner=runner, replace=True)

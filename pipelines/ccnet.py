@@ -36,27 +36,27 @@ CUT = os.environ.get("CCNET_CUT", "head")
 ORDER = 5
 
 
-def ingest(out, run):
+def ingest(out, runner):
     """Write the pages as a Dataset."""
-    return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
+    return dp.Pipeline().run(dp.read(INPUT), out=out, runner=runner, replace=True)
 
 
-def dedup(ingest, out, run):
+def dedup(ingest, out, runner):
     """Cut paragraphs that occurred before (menus, notices, copied articles); numbers and accents are ignored."""
-    return dp.Pipeline(dp.Exact(unit="paragraph")).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Exact(unit="paragraph")).run(ingest, out=out, runner=runner, replace=True)
 
 
-def language(dedup, out, run):
+def language(dedup, out, runner):
     """Keep pages in the chosen language with a score of at least 0.5, as in the paper."""
     rule = dp.Language(LANGUAGE, model=LANGID, min_score=0.5)
-    return dp.Pipeline(rule).run(dedup, out=out, run=run, replace=True)
+    return dp.Pipeline(rule).run(dedup, out=out, runner=runner, replace=True)
 
 
-def reference(out, run):
+def reference(out, runner):
     """Keep the reference texts in the chosen language, normalised as Perplexity normalises pages: lower case ..."""
     docs = dp.read(REFERENCE or str(SAMPLES / "articles.jsonl"))
     stages = (dp.Language(LANGUAGE, model=LANGID), dp.Map(ccnet_lines))
-    return dp.Pipeline(*stages).run(docs, out=out, run=run, replace=True)
+    return dp.Pipeline(*stages).run(docs, out=out, runner=runner, replace=True)
 
 
 def model(reference, out):
@@ -71,7 +71,7 @@ def model(reference, out):
     return arpa
 
 
-def perplexity(language, model, out, run):
+def perplexity(language, model, out, runner):
     """Keep the third of the pages that the model predicts best; the manifest states the bounds in `fits`."""
     cut = dp.Percentiles(dp.Perplexity(model=model), cut=CUT)
-    return dp.Pipeline(cut).run(language, out=out, run=run, replace=True)
+    return dp.Pipeline(cut).run(language, out=out, runner=runner, replace=True)

@@ -40,42 +40,45 @@ VAL = 0.1  # of the conversations; chats are small
 CONFIG = trainer.preset("tiny").override("steps=200")  # more would memorise so little text
 
 
-def ingest(out, run):
+def ingest(out, runner):
     """Read the exports, drop messages that two of them have, and hide people, numbers and addresses.
 
     One pipeline, so that nothing is saved between reading and hiding: overlaps are found first, in the raw texts, and
     only the verdicts are saved.
     """
     consent = Consent(refused=REFUSED) if REFUSED else None
-    people = Pseudonyms(key=KEY, consent=consent, names=NAMES, people=PEOPLE, common=())  # common: Noor is hidden, too
-    return dp.Pipeline(Overlaps(people=PEOPLE), people, dp.PII()).run(dp.read(CHATS), out=out, run=run, replace=True)
+    # common_words: Noor is hidden, too
+    people = Pseudonyms(key=KEY, consent=consent, names=NAMES, people=PEOPLE, common_words=())
+    return dp.Pipeline(Overlaps(people=PEOPLE), people, dp.PII()).run(
+        dp.read(CHATS), out=out, runner=runner, replace=True
+    )
 
 
-def filter(ingest, out, run):  # noqa: A001 - the step's name
+def filter(ingest, out, runner):  # noqa: A001 - the step's name
     """Add the language of each message, count messages for the report, and keep and clean what people wrote."""
     stages = (MessageLanguage(), MessageStats(gap=GAP), CleanMessages())
-    return dp.Pipeline(*stages).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(*stages).run(ingest, out=out, runner=runner, replace=True)
 
 
-def dedup_minhash(filter, out, run):  # noqa: A002
+def dedup_minhash(filter, out, runner):  # noqa: A002
     """Drop forwarded messages, even if changed a little; short texts are frequent, and do not count as copies."""
     forwards = dp.MinHash(preset="dialect", min_shingles=57)
-    return dp.Pipeline(forwards).run(filter, out=out, run=run, replace=True)
+    return dp.Pipeline(forwards).run(filter, out=out, runner=runner, replace=True)
 
 
-def conversations(dedup_minhash, out, run):
+def conversations(dedup_minhash, out, runner):
     """Join messages into conversations, from which a model learns how people answer."""
-    return dp.Pipeline(dp.Conversations(gap=GAP)).run(dedup_minhash, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Conversations(gap=GAP)).run(dedup_minhash, out=out, runner=runner, replace=True)
 
 
-def tokenizer(conversations, out, run):
+def tokenizer(conversations, out, runner):
     """Train a byte-level BPE, on text with pseudonyms and placeholders."""
-    return dp.train_bpe(conversations, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
+    return dp.train_bpe(conversations, vocab_size=VOCABULARY, val=VAL, runner=runner, out=out)
 
 
-def encode(conversations, tokenizer, out, run):
+def encode(conversations, tokenizer, out, runner):
     """Write uint16 shards, one conversation per document."""
-    return dp.encode(conversations, tokenizer, out=out, val=VAL, run=run, replace=True)
+    return dp.encode(conversations, tokenizer, out=out, val=VAL, runner=runner, replace=True)
 
 
 def train(encode, out):

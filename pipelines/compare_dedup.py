@@ -59,25 +59,25 @@ MATRIX = "of the bytes that a row removes (documents, and spans cut out of other
 MEASURED = ("method", "documents", "bytes", "tokens", "seconds", "cpu_seconds", "peak_mb")
 
 
-def ingest(out, run):
+def ingest(out, runner):
     """Write the corpus as a Dataset."""
     if INPUT is None:
         demo = pipeline_file.load(str(Path(__file__).with_name("demo.py")))
-        return demo[0].fn(out, run)
-    return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
+        return demo[0].fn(out, runner)
+    return dp.Pipeline().run(dp.read(INPUT), out=out, runner=runner, replace=True)
 
 
-def tokenizer(ingest, out, run):
+def tokenizer(ingest, out, runner):
     """Train the BPE by which tokens are counted."""
-    return dp.train_bpe(ingest, vocab_size=VOCABULARY, run=run, out=out)
+    return dp.train_bpe(ingest, vocab_size=VOCABULARY, runner=runner, out=out)
 
 
-def compare(ingest, tokenizer, out, run):
+def compare(ingest, tokenizer, out, runner):
     """Run every method, measure the remaining documents, and print two tables."""
     for stage in map(stages, STAGES):
         for one in stage:
             one.warm()  # compiled here once, so that no method's time or memory has the compiler in it
-    rows = [_row(name, ingest, tokenizer, out, run) for name in METHODS]
+    rows = [_row(name, ingest, tokenizer, out, runner) for name in METHODS]
     shared = overlap(ingest, [_opened(out, name) for name in METHODS[1:]])
     files.write_json(files.join(out, "compare.json"), {"methods": rows, "shared_bytes": shared.tolist()})
     tables = [results(rows), matrix(METHODS[1:], shared)]
@@ -96,7 +96,7 @@ def stages(method: str) -> list[Any]:
 # -- one method
 
 
-def _row(name: str, docs: dp.Dataset, tok: dp.Tokenizer, out: str, run: Any) -> dict[str, Any]:
+def _row(name: str, docs: dp.Dataset, tok: dp.Tokenizer, out: str, runner: Any) -> dict[str, Any]:
     """Return the measurements of a method, as {field of MEASURED: value}; run the method unless it was measured."""
     place = files.join(out, name)
 
@@ -104,7 +104,7 @@ def _row(name: str, docs: dp.Dataset, tok: dp.Tokenizer, out: str, run: Any) -> 
         files.remove(place)
         took = _measure(name, str(docs.url), place)
         left = dp.open_dataset(place)
-        n_tokens = sum(run.map(partial(_n_tokens, tok), left.tasks, f"{name}: tokens"))
+        n_tokens = sum(runner.map(partial(_n_tokens, tok), left.tasks, f"{name}: tokens"))
         n_bytes = left.sealed.bytes
         return {"files": [files.join(place, "manifest.json")], "method": name, "documents": left.count,
                 "bytes": n_bytes, "tokens": n_tokens, **took}  # fmt: skip

@@ -58,23 +58,23 @@ def url_pattern(tlds):
 URL = url_pattern(TLDS)
 
 
-def ingest(out, run):
+def ingest(out, runner):
     """Write the main content of every page as a Dataset, without pages of banned URLs."""
     docs = dp.read(INPUT, columns=["url"]) if HOSTS or URL_WORDS else dp.read(INPUT)
-    banned = [dp.Hosts(HOSTS, words=URL_WORDS)] if HOSTS or URL_WORDS else []
-    return dp.Pipeline(*banned).run(docs, out=out, run=run, replace=True)
+    banned = [dp.Hosts(HOSTS, banned_words=URL_WORDS)] if HOSTS or URL_WORDS else []
+    return dp.Pipeline(*banned).run(docs, out=out, runner=runner, replace=True)
 
 
-def heuristics(ingest, out, run):
+def heuristics(ingest, out, runner):
     """Keep English pages of prose that do not repeat themselves, by the rules of Gopher and RefinedWeb."""
     english = dp.Language("en", model=LANGID, min_score=0.65)
     rules = (dp.Map(_tidy), english, dp.Gopher(preset="dclm"), dp.RefinedWeb(preset="dclm"))
-    return dp.Pipeline(*rules).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(*rules).run(ingest, out=out, runner=runner, replace=True)
 
 
-def dedup(heuristics, out, run):
+def dedup(heuristics, out, runner):
     """Drop lines and pages if 80 % of their 13-grams occurred earlier in the corpus."""
-    return dp.Pipeline(dp.Bloom(unit="ngram")).run(heuristics, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Bloom(unit="ngram")).run(heuristics, out=out, runner=runner, replace=True)
 
 
 def classifier(dedup, out):
@@ -92,9 +92,11 @@ def classifier(dedup, out):
     return model
 
 
-def quality(dedup, classifier, out, run):
+def quality(dedup, classifier, out, runner):
     """Keep the best tenth of the pages; the manifest states the threshold in `fits`."""
-    return dp.Pipeline(dp.Percentiles(dp.Quality(model=classifier), top=TOP)).run(dedup, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Percentiles(dp.Quality(model=classifier), top=TOP)).run(
+        dedup, out=out, runner=runner, replace=True
+    )
 
 
 def _tidy(text):

@@ -39,7 +39,7 @@ PROMPTS = ("Return the ", "The MIT License", "")
 LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$", re.IGNORECASE)
 
 
-def ingest(out, run):
+def ingest(out, runner):
     """Collect the text of the installation in JSONL.zst files, and write it and the sample files as a Dataset."""
     parts = f"{out}-parts"
     packages = sorted(f"{d.name} {d.version}" for d in importlib.metadata.distributions())
@@ -51,13 +51,13 @@ def ingest(out, run):
     phones = [str(SAMPLES / f"whatsapp_{phone}.txt") for phone in ("android", "ios")]
     chats = dp.read(phones, format="whatsapp")
     both = [
-        dp.Pipeline().run(pages, out=files.join(parts, "pages"), run=run, replace=True),
-        dp.Pipeline(dp.Conversations(gap="1h")).run(chats, out=files.join(parts, "chats"), run=run, replace=True),
+        dp.Pipeline().run(pages, out=files.join(parts, "pages"), runner=runner, replace=True),
+        dp.Pipeline(dp.Conversations(gap="1h")).run(chats, out=files.join(parts, "chats"), runner=runner, replace=True),
     ]
-    return dp.Pipeline().run(dp.read(both), out=out, run=run, replace=True)
+    return dp.Pipeline().run(dp.read(both), out=out, runner=runner, replace=True)
 
 
-def filter(ingest, out, run):  # noqa: A001 - the step's name
+def filter(ingest, out, runner):  # noqa: A001 - the step's name
     """Keep prose by C4's rules, after the line breaks inside paragraphs are removed.
 
     C4 removes lines that do not end with a full stop or the like; in text wrapped at 72 columns, that would be nearly
@@ -65,32 +65,32 @@ def filter(ingest, out, run):  # noqa: A001 - the step's name
     a programming language. Lines of 3 words and pages of 3 sentences are enough, so that short docstrings are kept.
     """
     c4 = dp.C4(preset="tfds", min_words=3, curly_bracket=False)
-    return dp.Pipeline(dp.Map(unwrapped), c4).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Map(unwrapped), c4).run(ingest, out=out, runner=runner, replace=True)
 
 
-def dedup_exact(filter, out, run):  # noqa: A002
+def dedup_exact(filter, out, runner):  # noqa: A002
     """Drop exact copies."""
-    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, runner=runner, replace=True)
 
 
-def dedup_minhash(dedup_exact, out, run):
+def dedup_minhash(dedup_exact, out, runner):
     """Drop near-duplicates: documents whose word 5-grams have a Jaccard similarity of 0.8 to those of a kept one."""
-    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, runner=runner, replace=True)
 
 
-def dedup_suffix(dedup_minhash, out, run):
+def dedup_suffix(dedup_minhash, out, runner):
     """Cut out passages of 50 words or more that also occur elsewhere, such as quoted licences."""
-    return dp.Pipeline(dp.SuffixArray(min_words=50)).run(dedup_minhash, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.SuffixArray(min_words=50)).run(dedup_minhash, out=out, runner=runner, replace=True)
 
 
-def tokenizer(dedup_suffix, out, run):
+def tokenizer(dedup_suffix, out, runner):
     """Train a byte-level BPE; 4,096 ids are enough for a few megabytes."""
-    return dp.train_bpe(dedup_suffix, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
+    return dp.train_bpe(dedup_suffix, vocab_size=VOCABULARY, val=VAL, runner=runner, out=out)
 
 
-def encode(dedup_suffix, tokenizer, out, run):
+def encode(dedup_suffix, tokenizer, out, runner):
     """Write uint16 shards; 5 % of the documents are held out, enough for a meaningful validation loss."""
-    return dp.encode(dedup_suffix, tokenizer, out=out, val=VAL, run=run, replace=True)
+    return dp.encode(dedup_suffix, tokenizer, out=out, val=VAL, runner=runner, replace=True)
 
 
 def train(encode, out):

@@ -32,20 +32,20 @@ CHATS = os.environ.get("STAGES_CHATS") or str(SAMPLES / "chats")
 FEW_TEXTS = replace(QUALITY, epochs=100, lr=0.5, min_count=1)
 
 
-def ingest(out, run):
+def ingest(out, runner):
     """Write the texts as a Dataset."""
-    return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
+    return dp.Pipeline().run(dp.read(INPUT), out=out, runner=runner, replace=True)
 
 
-def language(ingest, out, run):
+def language(ingest, out, runner):
     """Keep documents in English; texts of fewer than ten letters are kept, too."""
-    return dp.Pipeline(dp.Language("en")).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Language("en")).run(ingest, out=out, runner=runner, replace=True)
 
 
-def reference(out, run):
+def reference(out, runner):
     """Normalise the sample articles as Perplexity normalises documents."""
     docs = dp.read(str(SAMPLES / "articles.jsonl"))
-    return dp.Pipeline(dp.Map(ccnet_lines)).run(docs, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Map(ccnet_lines)).run(docs, out=out, runner=runner, replace=True)
 
 
 def language_model(reference, out):
@@ -60,10 +60,10 @@ def language_model(reference, out):
     return arpa
 
 
-def perplexity(ingest, language_model, out, run):
+def perplexity(ingest, language_model, out, runner):
     """Keep the third of the documents that the n-gram model predicts best."""
     best = dp.Percentiles(dp.Perplexity(model=language_model), cut="head")
-    return dp.Pipeline(best).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(best).run(ingest, out=out, runner=runner, replace=True)
 
 
 def classifier(ingest, out):
@@ -78,34 +78,34 @@ def classifier(ingest, out):
     return model
 
 
-def quality(ingest, classifier, out, run):
+def quality(ingest, classifier, out, runner):
     """Keep the half of the documents that the classifier scores highest."""
     best = dp.Percentiles(dp.Quality(model=classifier), top=0.5)
-    return dp.Pipeline(best).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(best).run(ingest, out=out, runner=runner, replace=True)
 
 
-def dedup_url(out, run):
+def dedup_url(out, runner):
     """Keep the newest capture of each page."""
     pages = dp.read(PAGES, columns=["url", "date"])
-    return dp.Pipeline(dp.URL()).run(pages, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.URLDedup()).run(pages, out=out, runner=runner, replace=True)
 
 
-def dedup_paragraph(ingest, out, run):
+def dedup_paragraph(ingest, out, runner):
     """Cut paragraphs that occurred before; case, accents and numbers do not count."""
-    return dp.Pipeline(dp.Exact(unit="paragraph")).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Exact(unit="paragraph")).run(ingest, out=out, runner=runner, replace=True)
 
 
-def dedup_bloom(ingest, out, run):
+def dedup_bloom(ingest, out, runner):
     """Cut lines that a Bloom filter has seen before; it compares hashes only."""
-    return dp.Pipeline(dp.Bloom(unit="paragraph")).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Bloom(unit="paragraph")).run(ingest, out=out, runner=runner, replace=True)
 
 
-def dedup_semantic(ingest, out, run):
+def dedup_semantic(ingest, out, runner):
     """Drop documents with nearly the vector of another, by word vectors learned from the texts."""
-    return dp.Pipeline(dp.SemDeDup(epsilon=0.05)).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.SemDeDup(epsilon=0.05)).run(ingest, out=out, runner=runner, replace=True)
 
 
-def chats(out, run):
+def chats(out, runner):
     """Drop messages that two exports share, clean the others, and join them into conversations."""
     stages = (Overlaps(), CleanMessages(), dp.Conversations(gap="1h"))
-    return dp.Pipeline(*stages).run(dp.read(CHATS), out=out, run=run, replace=True)
+    return dp.Pipeline(*stages).run(dp.read(CHATS), out=out, runner=runner, replace=True)

@@ -301,7 +301,7 @@ def _main(home: Path, suffix: str, name: str, kind: str, place: int) -> None:
     class Marks(Estimator):
         """Drops the first document, with a value in the new column."""
 
-        def fit(self, docs, run, out):
+        def fit(self, docs, runner, out):
             """One row."""
             ids = docs.table(["id"])["id"].to_pylist()[:1]
             further = {"reason": ["marked"], name: pa.array([value], TYPES[kind])}

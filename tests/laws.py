@@ -137,7 +137,9 @@ def books_balance(stage, batch) -> None:
     assert book.total(book.out).bytes == out_bytes
     assert sum(book.total(s).bytes for s in book.dropped.values()) == sum(size[i] for i in gone)
     assert sum(size.values()) + book.added == out_bytes + sum(size[i] for i in gone) + book.cut
-    assert {d["kept"] for d in drops if d["kept"] is not None and d["kept_in"] is None} <= set(size)
+    assert {
+        d["duplicate_of"] for d in drops if d["duplicate_of"] is not None and d["duplicate_of_dataset"] is None
+    } <= set(size)
 
 
 def key_and_pickle_are_stable(stage) -> None:

@@ -32,7 +32,7 @@ DROPPED = "of no use"
 class Words(ScoredFilter):
     """The number of words, within a range."""
 
-    keep: tuple[float | None, float | None] = (None, None)
+    score_range: tuple[float | None, float | None] = (None, None)
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
@@ -45,7 +45,7 @@ class Words(ScoredFilter):
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Drop what is out of the range."""
-        low, high = (-np.inf if self.keep[0] is None else self.keep[0], self.keep[1] or np.inf)
+        low, high = (-np.inf if self.score_range[0] is None else self.score_range[0], self.score_range[1] or np.inf)
         out = [None if low <= n < high else "length" for n in scores["words_number"].to_pylist()]
         return pa.array(out, pa.string())
 

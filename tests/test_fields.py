@@ -51,47 +51,105 @@ class Case(NamedTuple):
     free: tuple[str, ...] = ()
 
 
-WORDS, MARKS, COPIES = {"words": "unicode"}, {"end_marks": (".",)}, {"annotate": True, "keep": "longest"}
-OF, UNITS = {"columns": ("url",), "ignore_pattern": "x+"}, {"annotate": "near_", "words": "regex"}
+WORDS, MARKS, COPIES = (
+    {"word_split": "unicode"},
+    {"terminal_punctuation": (".",)},
+    {"annotate": True, "keep": "longest"},
+)
+OF, UNITS = {"columns": ("url",), "ignore_pattern": "x+"}, {"annotate": "near_", "word_split": "regex"}
 NOT_BANDS = tuple(f.name for f in dataclasses.fields(dp.MinHash) if f.name not in ("bands", "rows"))
 CASES = [
-    Case(dp.C4, {}, {**WORDS, **MARKS, "preset": "paper", "not_end_marks": (), "policy": ("us",),
-                     "sentence_marks": (".",)}),
+    Case(
+        dp.C4,
+        {},
+        {
+            **WORDS,
+            **MARKS,
+            "preset": "paper",
+            "not_terminal_punctuation": (),
+            "policy": ("us",),
+            "sentence_terminals": (".",),
+        },
+    ),
     Case(Gopher, {}, {**WORDS, "preset": "datatrove", "languages": ("fr",), "stop_words": ("a",), "bullets": ("-",)}),
-    Case(FineWeb, {}, {**WORDS, **MARKS, "preset": "code", "max_breaks": 0.3}),
-    Case(BadWords, {"words": ("goats",), "max_matches": 3},
-         {"words": ("goat",), "language": "ar", "whole_words": False, "keep_fraction": 0.5}),
+    Case(FineWeb, {}, {**WORDS, **MARKS, "preset": "code", "max_newline_ratio": 0.3}),
+    Case(
+        BadWords,
+        {"words": ("goats",), "max_matches": 3},
+        {"words": ("goat",), "language": "ar", "whole_words": False, "keep_fraction": 0.5},
+    ),
     Case(Hosts, {"block": ("1.org",)}, {"block": ("2.org",), "allow": ("2.org",), "words": ("a",), "column": "source"}),
-    Case(Decontaminate, {"sets": {"one": ["a b c d e f g h i j k l m n o"]}},
-         {"sets": {"one": ["b c d e f g h i j k l m n o p"]}, "action": "report", "words": "regex"}, ("fields",)),
+    Case(
+        Decontaminate,
+        {"sets": {"one": ["a b c d e f g h i j k l m n o"]}},
+        {"sets": {"one": ["b c d e f g h i j k l m n o p"]}, "action": "report", "word_split": "regex"},
+        ("fields",),
+    ),
     Case(dp.Filter, {"fn": one}, {"fn": two, "version": "1"}),
     Case(dp.Map, {"fn": one, "adds": {"size": pa.int64()}}, {"fn": two, "version": "1", "adds": {"size": pa.int32()}}),
     Case(dp.Score, {"filter": Gopher()}, {"filter": Gopher(languages=("fr",))}),
-    Case(dp.Exact, {}, {**COPIES, **OF, "unit": "line", "normalize": "lower", "_key_bits": 8}, ("against", "min_left")),
+    Case(
+        dp.Exact,
+        {},
+        {**COPIES, **OF, "unit": "line", "normalize": "lower", "_key_bits": 8},
+        ("against", "min_remaining_chars"),
+    ),
     Case(dp.Exact, {"unit": "line"}, {"unit": "paragraph", "normalize": None}, ("keep", *OF, "against", "_key_bits")),
-    Case(dp.MinHash, {},
-         {**COPIES, **OF, "threshold": 0.7, "shingle": "char", "ngram": 4, "words": "regex",
-          "normalize": ("diacritics", "case", "punctuation", "space"), "preset": "dialect", "measure": "containment"},
-         ("against", "bands", "rows")),
+    Case(
+        dp.MinHash,
+        {},
+        {
+            **COPIES,
+            **OF,
+            "threshold": 0.7,
+            "shingle": "char",
+            "ngram": 4,
+            "word_split": "regex",
+            "normalize": ("diacritics", "case", "punctuation", "space"),
+            "preset": "dialect",
+            "measure": "containment",
+        },
+        ("against", "bands", "rows"),
+    ),
     Case(dp.MinHash, {"bands": 5, "rows": 3}, {"bands": 6, "rows": 4}, NOT_BANDS),
     Case(dp.Bloom, {}, {**UNITS, "unit": "ngram", "capacity": 100, "normalize": "lower"}, ("against",)),
     Case(dp.Bloom, {"unit": "ngram"}, {**UNITS, "unit": "paragraph", "capacity": 100}, ("against", "normalize")),
-    Case(dp.URL, {}, {**COPIES, "column": "meta", "ignore": (), "tracking": ("a",)}, ("against",)),
+    Case(dp.URLDedup, {}, {**COPIES, "column": "meta", "ignore": (), "tracking": ("a",)}, ("against",)),
     Case(dp.SuffixArray, {"min_words": 5}, {**UNITS, "cut": "word"}, ("against", "engine", "min_bytes")),
     Case(dp.SuffixArray, {"min_bytes": 50}, {**UNITS, "cut": "word"}, ("against", "engine", "min_words")),
     Case(dp.SemDeDup, {}, {**COPIES, "clusters": 3, "embed": one, "diversify": 0.5, "version": "1"}, ("against",)),
-    Case(dp.SemDeDup, {"embed": one}, {**COPIES, "clusters": 3, "embed": two, "diversify": 0.5, "version": "1"},
-         ("against",)),
+    Case(
+        dp.SemDeDup,
+        {"embed": one},
+        {**COPIES, "clusters": 3, "embed": two, "diversify": 0.5, "version": "1"},
+        ("against",),
+    ),
     Case(Consent, {"refused": ("Ilse Varga",)}, {"refused": ("Ilse Varha",), "people": PEOPLE}, ("allowed", "strict")),
     Case(Consent, {"allowed": ("0611223344",)}, {"allowed": ("0611223345",)}, ("refused", "strict", "people")),
-    Case(Pseudonyms, {"key": SECRET, "names": ("Ilse",)},
-         {"key": OTHER_SECRET, "consent": Consent(refused=("Ilse",)), "names": ("Orsi",), "common": ("will",),
-          "prefixes": "", "blank": (), "keep_meta": (), "form": "Name-{}", "people": PEOPLE}, ("mapping", "exports")),
-    Case(Pseudonyms, {"key": SECRET, "consent": Consent(refused=("Ilse",))},
-         {"consent": Consent(refused=("Orsi",)), "key": None},
-         ("names", "common", "prefixes", "blank", "keep_meta", "form", "people", "mapping", "exports")),
+    Case(
+        Pseudonyms,
+        {"key": SECRET, "names": ("Ilse",)},
+        {
+            "key": OTHER_SECRET,
+            "consent": Consent(refused=("Ilse",)),
+            "names": ("Orsi",),
+            "common": ("will",),
+            "prefixes": "",
+            "blank": (),
+            "keep_meta": (),
+            "form": "Name-{}",
+            "people": PEOPLE,
+        },
+        ("mapping", "exports"),
+    ),
+    Case(
+        Pseudonyms,
+        {"key": SECRET, "consent": Consent(refused=("Ilse",))},
+        {"consent": Consent(refused=("Orsi",)), "key": None},
+        ("names", "common", "prefixes", "blank", "keep_meta", "form", "people", "mapping", "exports"),
+    ),
     *([Case(RepairText, {}, {"form": "NFKC"})] if find_spec("ftfy") else []),
-]  # fmt: skip
+]
 
 
 def parameters(stage):
@@ -129,7 +187,13 @@ def test_the_version_changes_the_key(case, monkeypatch):
     assert key(case.make(**case.given)) != before
 
 
-OLDER = {dp.Exact: {}, dp.MinHash: {}, dp.Bloom: {}, dp.URL: {"column": "source"}, dp.SuffixArray: {"min_words": 5}}
+OLDER = {
+    dp.Exact: {},
+    dp.MinHash: {},
+    dp.Bloom: {},
+    dp.URLDedup: {"column": "source"},
+    dp.SuffixArray: {"min_words": 5},
+}
 OLDER |= {dp.SemDeDup: {"embed": one}}
 
 

@@ -23,7 +23,7 @@ SRC = Path(dp.__file__).parent
 TIERS = [
     {"errors"}, {"store", "unicode"}, {"shown"}, {"core"}, {"pii", "read", "resource", "pipeline_file"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
-    {"forget", "voice"}, {"persona"},
+    {"forget", "inference"}, {"persona"},
     {"report"}, {"cli"}, {"__init__", "__main__", "extend"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
@@ -285,11 +285,22 @@ def test_public_names_load() -> None:
     for name in dp.__all__:
         assert inspect.getdoc(getattr(dp, name)), f"dp.{name} has no docstring"
     wanted = {
-        "read": ["format", "text", "columns"], "train_bpe": ["vocab_size", "sample", "seed", "run"],
-        "encode": ["out", "val", "run"], "open_dataset": [], "Pipeline": [], "Serial": ["memory"], "Local": ["memory"],
-        "Ray": ["memory"], "Filter": [], "Map": [], "C4": ["preset"], "Exact": ["keep"],
-        "MinHash": ["threshold", "keep"], "Conversations": ["gap"], "Shards": [],
-    }  # fmt: skip
+        "read": ["format", "text", "columns"],
+        "train_bpe": ["vocab_size", "sample", "seed", "runner"],
+        "encode": ["out", "val", "runner"],
+        "open_dataset": [],
+        "Pipeline": [],
+        "Serial": ["memory"],
+        "Local": ["memory"],
+        "Ray": ["memory"],
+        "Filter": [],
+        "Map": [],
+        "C4": ["preset"],
+        "Exact": ["keep"],
+        "MinHash": ["threshold", "keep"],
+        "Conversations": ["gap"],
+        "Shards": [],
+    }
     assert set(wanted) <= set(dp.__all__)
     for name, parameters in wanted.items():
         assert set(parameters) <= set(inspect.signature(getattr(dp, name)).parameters), name

@@ -82,7 +82,7 @@ STAGES = [
     PII(),
     PII(action="drop"),
     *([RepairText()] if find_spec("ftfy") else []),
-    Hosts(("1.org", "3.org/5"), words=("rg/6",)),
+    Hosts(("1.org", "3.org/5"), banned_words=("rg/6",)),
     *([Language("en", unit="line", mixed=0.5), Language("fr")] if LANGID else []),
     dp.Filter(no_vowels),
     dp.Map(squeeze),
@@ -103,7 +103,7 @@ ESTIMATORS = [
     dp.MinHash(),
     dp.MinHash(shingle="char", threshold=0.6, keep="longest"),
     *(dp.Bloom(unit=unit, ngram=4) for unit in ("document", "paragraph", "ngram")),
-    dp.URL(),
+    dp.URLDedup(),
     dp.SuffixArray(min_words=5),
     dp.SuffixArray(min_bytes=20, cut="word"),
     SemDeDup(epsilon=0.2, embed=letters),
@@ -185,7 +185,7 @@ def test_estimators_keep_the_laws(stage, made):
         kept, dropped = one.table().to_pylist(), _drops(f"{folder}/one")
         assert len(kept) + len(dropped) == len(made) == book.docs_in
         kept_ids = {row["id"] for row in kept}
-        assert all(d["kept"] in kept_ids or d["kept"] is None for d in dropped)
+        assert all(d["duplicate_of"] in kept_ids or d["duplicate_of"] is None for d in dropped)
         assert two.stats.to_json() == one.stats.to_json()
 
 
@@ -203,5 +203,5 @@ REAL = [PAGE, PAGE + " More.", PAGE.upper(), "short", "", *PAGES]
 def test_runners_agree_on_estimators(stage, tmp_path):
     """Two workers write the bytes that one process writes, over several parts."""
     run(stage, str(tmp_path), REAL * 3, "serial", parts=5)
-    run(stage, str(tmp_path), REAL * 3, "local", parts=5, run=laws.TWO)
+    run(stage, str(tmp_path), REAL * 3, "local", parts=5, runner=laws.TWO)
     laws.same_bytes(tmp_path / "serial", tmp_path / "local")

@@ -41,14 +41,14 @@ def docs(samples):
 def test_a_runner_with_only_map_works_everywhere(docs, tmp_path):
     """Pipelines, tokenizers, shards, checks and removal run on it, and give the bytes of Serial."""
 
-    def everything(run, out):
+    def everything(runner, out):
         stages = dp.C4(), dp.Exact(), dp.MinHash(), dp.SuffixArray(min_words=20), dp.Bloom(), dp.Exact(unit="line")
-        clean = dp.Pipeline(*stages).run(docs, str(out / "clean"), run)
-        tok = dp.train_bpe(clean, vocab_size=300, run=run)
-        shards = dp.encode(clean, tok, str(out / "shards"), val=0.2, run=run)
-        problems = dp.verify(str(out), run)
+        clean = dp.Pipeline(*stages).run(docs, str(out / "clean"), runner)
+        tok = dp.train_bpe(clean, vocab_size=300, runner=runner)
+        shards = dp.encode(clean, tok, str(out / "shards"), val=0.2, runner=runner)
+        problems = dp.verify(str(out), runner)
         assert not any(problems.values())
-        dp.forget(str(out), [str(int(clean.table(["id"])["id"][0].as_py()))], run=run)
+        dp.forget(str(out), [str(int(clean.table(["id"])["id"][0].as_py()))], runner=runner)
         return clean, shards
 
     mine = OnlyMap()
@@ -89,7 +89,7 @@ def test_an_estimator_has_its_defaults():
     """A class with `fit` alone is an Estimator: name, needs, promises, key and warm come with it."""
 
     class First(dp.Estimator):
-        def fit(self, docs, run, out):
+        def fit(self, docs, runner, out):
             raise NotImplementedError
 
     first = First()

@@ -18,12 +18,12 @@ import laws
 from dataprep.core.output.audit import audit
 from dataprep.errors import Leak, PlanError, StaleOutput
 from dataprep.forget.forget import forget
+from dataprep.inference.jsonl import write_jsonl
 from dataprep.messages.names.known import KnownPeople
 from dataprep.persona import persona
 from dataprep.store import beside
 from dataprep.tokens.shards.audited import SCANS
 from dataprep.tokens.shards.verify import verify_shards
-from dataprep.voice.jsonl import write_jsonl
 from killed import bytes_of, kills
 
 NAMES = ("Ilse Varga", "Tomas Orr", "Noor Telle")
@@ -55,7 +55,7 @@ def export(tmp_path_factory):
 def made(export, tmp_path_factory):
     """Return the persona of Tomas, and its folder."""
     out = tmp_path_factory.mktemp("persona") / "out"
-    options = {"vocab_size": 700, "block": 128, "val": 0.2, "test": 0.1, "key_file": None}
+    options = {"vocab_size": 700, "max_length": 128, "val": 0.2, "test": 0.1, "key_file": None}
     return persona(export, "Tomas Orr", out, **options), out
 
 
@@ -118,7 +118,9 @@ def test_habits_are_learned_and_forwards_are_not(tmp_path):
             lines.append(f"{now:%d/%m/%Y, %H:%M} - {NAMES[1]}: {article}")
     place = tmp_path / "WhatsApp Chat with Ilse Varga.txt"
     place.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    result = persona(str(place), NAMES[1], tmp_path / "out", vocab_size=600, val=0.2, block=1024, template="chatml")
+    result = persona(
+        str(place), NAMES[1], tmp_path / "out", vocab_size=600, val=0.2, max_length=1024, template="chatml"
+    )
     rows = {side: lines_of(path) for side, path in result.jsonl.items()}
     answers = [m["content"] for found in rows.values() for row in found for m in row if m["role"] == "assistant"]
     assert [sum(answer.startswith(one) for answer in answers) for one in said.values()] == [30] * 5
@@ -138,7 +140,7 @@ def test_repeated_exchanges_are_capped(tmp_path, dataprep):
         habit = rng.choice([*habits.items()]) if number % 4 else (f"news {number}", f"no, {number * 7}")
         said += zip(NAMES, habit, strict=False)
     place = write_chat(tmp_path, said, gap=dt.timedelta(minutes=20))  # several exchanges per window
-    given = (place, "--as", NAMES[1], "--vocab-size", 400, "--block", 128, "--val", 0.2)
+    given = (place, "--person", NAMES[1], "--vocab-size", 400, "--max-length", 128, "--val", 0.2)
     seen = {}
     for name, more in (("all", ()), ("capped", ("--cap-repeats",))):
         code, _, err = dataprep("persona", *given, "--out", tmp_path / name, *more)
@@ -184,7 +186,7 @@ def test_every_word_of_the_person_is_accounted_for(tmp_path):
     ]
     chat = {"name": NAMES[2], "type": "personal_chat", "id": 1, "messages": rows}
     (place / "result.json").write_text(json.dumps(chat))
-    result = persona(str(place), NAMES[1], tmp_path / "out", vocab_size=600, val=0.2, block=128)
+    result = persona(str(place), NAMES[1], tmp_path / "out", vocab_size=600, val=0.2, max_length=128)
     found = result.words
     answers = [
         m["content"] for row in lines_of(result.jsonl["train"]) for m in row
@@ -198,12 +200,12 @@ def test_every_word_of_the_person_is_accounted_for(tmp_path):
         fates[fate] += n
     assert fates["copy of a long message"] == 360
     assert fates["removed from texts"] == len(mine) - 2
-    assert 200 < fates["longer than the block"] < 360
+    assert 200 < fates["longer than max_length"] < 360
     assert fates["held out"] > 20
     assert {(platform, language) for platform, language, _ in found.counts} >= {("whatsapp", "en"), ("telegram", "ary")}
     assert "of the person's" in str(result)
     assert "telegram ary: " in str(result)
-    again = persona(str(place), NAMES[1], tmp_path / "out", vocab_size=600, val=0.2, block=128)
+    again = persona(str(place), NAMES[1], tmp_path / "out", vocab_size=600, val=0.2, max_length=128)
     assert again.words == found
 
 
@@ -255,9 +257,9 @@ def test_again_is_nothing_and_workers_do_not_matter(export, tmp_path):
     """With a key the bytes are the same whoever works, and a second call makes nothing anew."""
     key = tmp_path / "people.key"
     key.write_text("a key that nobody can guess")
-    options = {"vocab_size": 500, "block": 96, "template": "course", "key_file": str(key)}
+    options = {"vocab_size": 500, "max_length": 96, "template": "course", "key_file": str(key)}
     persona(export, "Tomas Orr", tmp_path / "one", **options)
-    persona(export, "Tomas Orr", tmp_path / "two", run=laws.TWO, **options)
+    persona(export, "Tomas Orr", tmp_path / "two", runner=laws.TWO, **options)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "one").rglob("*") if p.is_file()}
     persona(export, "Tomas Orr", tmp_path / "one", **options)
@@ -275,7 +277,7 @@ def test_a_side_that_is_gone_leaves_no_file(export, tmp_path):
 def test_what_is_hidden_later_is_in_no_file(export, tmp_path):
     """The results before, which have the name in their texts, are not kept for those who read them."""
     out = tmp_path / "out"
-    options = {"vocab_size": 600, "block": 128, "transcripts": True}
+    options = {"vocab_size": 600, "max_length": 128, "transcripts": True}
     assert any("walnut" in str(row) for row in persona(export, "Tomas Orr", out, **options).windows)
     again = persona(export, "Tomas Orr", out, names=["walnut"], **options)
     assert not [path for path in out.rglob("*") if path.name in ("_replaced", "_unfinished")]
@@ -284,9 +286,7 @@ def test_what_is_hidden_later_is_in_no_file(export, tmp_path):
 
 def test_a_killed_jsonl_is_the_old_one_or_the_new_one(export, tmp_path, monkeypatch):
     """The files of the splits and their receipt are replaced together."""
-    windows = [
-        persona(export, "Tomas Orr", tmp_path / str(val), vocab_size=500, val=val).windows for val in (0.3, 0.0)
-    ]
+    windows = [persona(export, "Tomas Orr", tmp_path / str(val), vocab_size=500, val=val).windows for val in (0.3, 0.0)]
     for name, docs in zip(("old", "new"), windows, strict=True):
         write_jsonl(docs, str(tmp_path / name))
     old, new = (bytes_of(tmp_path / name) for name in ("old", "new"))
@@ -339,7 +339,7 @@ def test_what_does_not_work_is_one_sentence(export, tmp_path):
 
 def test_command(export, tmp_path, dataprep):
     """`dataprep persona` does it in one command, and says what came out."""
-    given = (export, "--as", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500)
+    given = (export, "--person", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500)
     _, done, _ = dataprep("persona", *given)
     assert "answers in" in done
     assert "0612345678" not in (tmp_path / "out" / "train.jsonl").read_text()
@@ -349,7 +349,7 @@ def test_command(export, tmp_path, dataprep):
 
 def test_transcripts_have_the_same_split(export, tmp_path):
     """All conversations are in the transcripts; those held out in the windows are held out there, and only those."""
-    options = {"vocab_size": 500, "block": 128, "val": 0.2, "test": 0.1, "transcripts": True}
+    options = {"vocab_size": 500, "max_length": 128, "val": 0.2, "test": 0.1, "transcripts": True}
     made = persona(export, "Tomas Orr", tmp_path / "out", **options)
     assert made.transcripts is not None
     docs = dp.open_dataset(str(tmp_path / "out" / "transcripts")).table(["id", "text"]).to_pylist()
@@ -367,10 +367,10 @@ def test_transcripts_have_the_same_split(export, tmp_path):
 
 
 def test_from_exports_to_a_model_to_talk_to(export, tmp_path, dataprep):
-    """`--train` makes two models and a report, and says how to talk; the second time nothing is done; --base."""
+    """`--train` makes two models and a report, and says how to talk; the second time nothing is done; --init-from."""
     pytest.importorskip("torch")
     out = tmp_path / "out"
-    given = (export, "--as", "Tomas Orr", "--out", out, "--vocab-size", 500, "--val", 0.1, "--block", 96)
+    given = (export, "--person", "Tomas Orr", "--out", out, "--vocab-size", 500, "--val", 0.1, "--max-length", 96)
     small = ("--train", "--set", "model.n_layers=1", "--set", "model.d_model=32", "--set", "steps=3")
     code, said, err = dataprep("persona", *given, *small)
     assert code == 0, err
@@ -381,12 +381,12 @@ def test_from_exports_to_a_model_to_talk_to(export, tmp_path, dataprep):
     assert dataprep("persona", *given, *small)[0] == 0
     assert before == {p: p.stat().st_mtime_ns for p in out.rglob("*.pt")}
     assert len(before) == 2
-    again = (export, "--as", "Tomas Orr", "--out", tmp_path / "more", "--val", 0.1, "--train", "--set", "steps=2")
-    code, said, err = dataprep("persona", *again, "--base", out / "base")
+    again = (export, "--person", "Tomas Orr", "--out", tmp_path / "more", "--val", 0.1, "--train", "--set", "steps=2")
+    code, said, err = dataprep("persona", *again, "--init-from", out / "base")
     assert code == 0, err
-    from dataprep.voice.voice import Voice
+    from dataprep.inference.chat_model import ChatModel
 
-    assert "32 wide, context 96 tokens" in Voice.load(tmp_path / "more" / "model").card[0]
+    assert "32 wide, context 96 tokens" in ChatModel.load(tmp_path / "more" / "model").card[0]
     code, _, err = dataprep("persona", *given, "--preset", "tiny")
     assert (code, "--preset is about training; add --train" in err) == (1, True)
     code, _, err = dataprep("persona", *given, "--train", "--replay", 1)
@@ -396,7 +396,7 @@ def test_from_exports_to_a_model_to_talk_to(export, tmp_path, dataprep):
 def test_forgotten_is_also_not_context(export, tmp_path):
     """A message that was asked away is in no window, and not in one that repeats it as context."""
     out = tmp_path / "out"
-    persona(export, "Tomas Orr", out, vocab_size=500, block=160)
+    persona(export, "Tomas Orr", out, vocab_size=500, max_length=160)
     messages = dp.open_dataset(str(out / "messages")).table(["id", "text"]).to_pylist()
     texts = dp.open_dataset(str(out / "windows")).table(["text"])["text"].to_pylist()
     once = (m for m in messages if sum(m["text"] in other["text"] for other in messages) == 1)
@@ -412,7 +412,7 @@ def test_forgotten_is_also_not_context(export, tmp_path):
 
 def test_dry_run_shows_and_writes_nothing(export, tmp_path, dataprep):
     """`--dry-run` tells what each stage would drop and change, with examples, and leaves no folder."""
-    given = (export, "--as", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500, "--dry-run")
+    given = (export, "--person", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500, "--dry-run")
     code, said, _ = dataprep("persona", *given)
     assert code == 0
     assert "Pseudonyms changes text" in said
@@ -465,13 +465,13 @@ def test_typed_special_tokens_are_no_tokens_for_others(tmp_path, template):
 
 
 def test_words_of_names_that_are_words_stay(tmp_path, dataprep):
-    """A contact's `will` and `from` stay in learned answers; `--common` adds words; the name itself is hidden."""
+    """A contact's `will` and `from` stay in learned answers; `--common-words` adds words; the name itself is hidden."""
     people = ("Will Mayer from the bakery", NAMES[1])
     said = [(people[k % 2], f"we will come from the bakery {k}, Mayer") for k in range(60)]
     place = write_chat(tmp_path, said)
     (tmp_path / "common.txt").write_text("bakery\n")
-    given = (place, "--as", NAMES[1], "--out", tmp_path / "out", "--vocab-size", 400)
-    code, _, _ = dataprep("persona", *given, "--common", tmp_path / "common.txt")
+    given = (place, "--person", NAMES[1], "--out", tmp_path / "out", "--vocab-size", 400)
+    code, _, _ = dataprep("persona", *given, "--common-words", tmp_path / "common.txt")
     assert code == 0
     assert re.search(r"we will come from the bakery \d+, Person-\w+", (tmp_path / "out" / "train.jsonl").read_text())
 
@@ -498,7 +498,7 @@ def test_names_that_are_words_of_the_program(tmp_path, name):
 def test_a_given_tokenizer_gets_the_marks_of_the_template(export, tmp_path, caplog):
     """Its ids stay, so that a model of it can be trained on the shards; the marks follow."""
     tok = dp.Tokenizer.from_merges([(b"t", b"h"), (b"th", b"e")])
-    made = persona(export, "Tomas Orr", tmp_path / "out", tokenizer=tok, block=256, template="chatml")
+    made = persona(export, "Tomas Orr", tmp_path / "out", tokenizer=tok, max_length=256, template="chatml")
     found = dp.Tokenizer.load(tmp_path / "out" / "tokenizer")
     assert found.hash == tok.extended("chatml").hash
     assert (found.vocab, found.merges, found.eot) == (tok.vocab, tok.merges, tok.eot)
@@ -562,7 +562,7 @@ def test_the_owner_of_the_phone(tmp_path, dataprep):
     place.write_text(f'<?xml version="1.0"?>\n<smses count="80">{"".join(lines)}</smses>\n')
     code, _, err = dataprep("persona", place, "--out", tmp_path / "none")
     assert (code, err.count("\n")) == (1, 1)
-    assert "name the person to imitate with --as; the authors are " in err
+    assert "name the person to imitate with --person; the authors are " in err
     assert "Me (40)" in err
     assert not (tmp_path / "none").exists()
     code, done, err = dataprep("persona", place, "--me", "Mae Holt", "--out", tmp_path / "out", "--vocab-size", 300)

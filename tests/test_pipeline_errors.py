@@ -13,7 +13,7 @@ from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError, ReadError
 
 AT_IMPORT = {
-    "def ingest(out, run:\n    return 1": "pipe.py:1: ",
+    "def ingest(out, runner:\n    return 1": "pipe.py:1: ",
     "import dataprep as dp\nstage = dp.C5()": "pipe.py:2: module 'dataprep' has no attribute 'C5'; did you mean C4?",
     "import dataprep as dp\n\nstage = dp.C4(min_wrods=5)": (
         "pipe.py:3: C4.__init__() got an unexpected keyword argument 'min_wrods'; did you mean min_words?"
@@ -55,7 +55,7 @@ def test_an_error_at_import_is_one_sentence(tmp_path, text):
 @pytest.mark.parametrize("call", IN_A_STEP)
 def test_a_wrong_name_in_a_step_is_one_sentence(tmp_path, call):
     """A line with a name or an argument that does not exist is named, with the nearest right one."""
-    steps = load(tmp_path, f"import dataprep as dp\n\ndef ingest(out, run):\n    return {call}")
+    steps = load(tmp_path, f"import dataprep as dp\n\ndef ingest(out, runner):\n    return {call}")
     said = IN_A_STEP[call]
     with pytest.raises(ReadError if said is None else PlanError) as e:
         list(pipeline_file.execute(steps, str(tmp_path / "out"), Serial()))
@@ -85,7 +85,7 @@ def test_a_wrong_option_of_read_has_file_and_line(tmp_path):
     place = tmp_path / "p.py"
     data = tmp_path / "a.jsonl"
     data.write_text('{"text": "a"}\n')
-    place.write_text(f"import dataprep as dp\ndef a(out, run):\n    return dp.read({str(data)!r}, colums=['url'])\n")
+    place.write_text(f"import dataprep as dp\ndef a(out, runner):\n    return dp.read({str(data)!r}, colums=['url'])\n")
     with pytest.raises(PlanError, match=r"p\.py:3: there is no option 'colums' .*; did you mean columns\?"):
         list(pipeline_file.execute(pipeline_file.load(str(place)), str(tmp_path / "out"), None))
 
@@ -96,7 +96,10 @@ def test_what_is_no_dataset_or_runner_is_one_sentence(tmp_path):
     calls = [
         (lambda: dp.Pipeline().run("texts.jsonl", out=str(tmp_path / "a")), "docs='texts.jsonl' must be a Dataset"),
         (lambda: dp.train_bpe("texts.jsonl", vocab_size=300), "docs='texts.jsonl' must be a Dataset"),
-        (lambda: dp.Pipeline().run(docs, out=str(tmp_path / "b"), run=2), "run=2 must be a Runner such as dp.Serial"),
+        (
+            lambda: dp.Pipeline().run(docs, out=str(tmp_path / "b"), runner=2),
+            "runner=2 must be a Runner such as dp.Serial",
+        ),
         (lambda: dp.read("x.jsonl", columns="url"), r"write columns=\['url'\]"),
     ]
     for call, says in calls:
@@ -116,7 +119,7 @@ class Drops(dp.Estimator):
     [
         ({"id": [2, 1, 1], "reason": ["x"] * 3}, "document 0:1 is dropped twice"),
         ({"id": [1, 3, 2, 3], "reason": ["x"] * 4}, "document 0:3 is dropped twice"),
-        ({"id": [0], "reason": ["x"], "kept": [0]}, "document 0:0 is dropped in place of itself"),
+        ({"id": [0], "reason": ["x"], "duplicate_of": [0]}, "document 0:0 is dropped in place of itself"),
         ({"id": [0]}, "must have the column 'reason'"),
         ({"id": [0, None], "reason": ["x", "x"]}, "must have the column 'id', with a value"),
     ],
@@ -125,11 +128,11 @@ class Drops(dp.Estimator):
 def test_rows_that_contradict_themselves_are_refused(tmp_path, rows, says):
     """An Estimator's table is checked before a document is dropped; rows in any order are fine."""
     docs = dp.read([{"text": f"text {n}"} for n in range(4)], out=str(tmp_path / "rows"))
-    types = {"id": pa.uint64(), "reason": pa.string(), "kept": pa.uint64()}
+    types = {"id": pa.uint64(), "reason": pa.string(), "duplicate_of": pa.uint64()}
     table = pa.table({name: pa.array(values, types[name]) for name, values in rows.items()})
     with pytest.raises(PlanError, match=says):
         Drops().drop(docs, str(tmp_path / "out"), table)
-    good = {"id": pa.array([3, 1], pa.uint64()), "reason": ["x", "y"], "kept": pa.array([0, None], pa.uint64())}
+    good = {"id": pa.array([3, 1], pa.uint64()), "reason": ["x", "y"], "duplicate_of": pa.array([0, None], pa.uint64())}
     left = docs.then(Drops().drop(docs, str(tmp_path / "good"), pa.table(good)))
     assert [row["text"] for row in left] == ["text 0", "text 2"]
 

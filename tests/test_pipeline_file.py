@@ -67,7 +67,7 @@ def test_ccnet(tmp_path, monkeypatch):
     done = results("ccnet", tmp_path / "out")
     check_books({name: step for name, step in done.items() if name != "reference"}, "ingest", "perplexity")
     assert done["perplexity"].count == pytest.approx(0.3 * done["language"].count, abs=1)
-    assert done["dedup"].stats["Exact"].counts["spans cut"] > 0
+    assert done["dedup"].stats["Exact"].counts["spans_cut"] > 0
     arpa = Path(done["model"])
     assert "ngram 5=" in arpa.read_text(encoding="utf-8")[:200]
     head, before = set(ids(done["perplexity"])), arpa.stat().st_mtime_ns
@@ -136,7 +136,7 @@ def test_to_runs_the_step_and_what_it_needs(tmp_path):
         "def read(out): return 'r'\n"
         "def other(read, out): raise RuntimeError\n"
         "def model(read, out): return read + 'm'\n"
-        "def after_all(model, out, run): return model + 'a'\n"
+        "def after_all(model, out, runner): return model + 'a'\n"
         "def last(after_all, out): return 'l'\n"
     )
     steps = pipeline_file.load(str(tmp_path / "some.py"))
@@ -146,8 +146,8 @@ def test_to_runs_the_step_and_what_it_needs(tmp_path):
 
 REASONS = {
     "language": {"other_language"}, "perplexity": {"perplexity_high"}, "quality": {"quality_low"},
-    "dedup_url": {"older_capture", "content_type", "revisit", "status"}, "dedup_paragraph": {"left_too_short"},
-    "dedup_bloom": {"left_too_short"}, "dedup_semantic": {"semantic_duplicate"},
+    "dedup_url": {"older_capture", "content_type", "revisit", "status"}, "dedup_paragraph": {"too_short_after_cuts"},
+    "dedup_bloom": {"too_short_after_cuts"}, "dedup_semantic": {"semantic_duplicate"},
 }  # fmt: skip
 
 
@@ -192,15 +192,15 @@ def test_what_is_no_pipeline_file(tmp_path):
     for path in (text, str(tmp_path / "none.py")):
         says = f"{path} is not a pipeline file; it must be an existing .py file whose functions are the steps"
         assert sentence(lambda path=path: pipeline_file.load(path)) == says
-    without = written(tmp_path / "b.py", "from os.path import join\ndef _hidden(out): ...\ndef other(run): ...\n")
+    without = written(tmp_path / "b.py", "from os.path import join\ndef _hidden(out): ...\ndef other(runner): ...\n")
     assert sentence(lambda: pipeline_file.load(without)).startswith(f"{without} has no steps; a step must be a ")
     found = pipeline_file.load(steps)
     assert [(step.name, step.takes) for step in found] == [("one", ("out",)), ("two_steps", ("one", "out"))]
     says = "there is no step three; the steps are one, two_steps"
     assert sentence(lambda: list(pipeline_file.execute(found, str(tmp_path / "out"), Serial(), "three"))) == says
     assert not (tmp_path / "out").exists()
-    early = written(tmp_path / "c.py", "def one(two, out): ...\ndef two(out, run, more): ...\n")
-    says = f"{early}:1: step one takes two, which is not defined before it; parameters must be out, run"
+    early = written(tmp_path / "c.py", "def one(two, out): ...\ndef two(out, runner, more): ...\n")
+    says = f"{early}:1: step one takes two, which is not defined before it; parameters must be out, runner"
     assert sentence(lambda: pipeline_file.load(early)) == says
     assert sentence(lambda: pipeline_file.load(written(tmp_path / "d.py", "a = 1\0"))).startswith(f"{tmp_path}/d.py")
 
@@ -272,7 +272,7 @@ def test_a_refused_first_step_leaves_no_record(tmp_path, at, kind):
 
 def test_a_trial_is_handed_to_every_step(tmp_path) -> None:
     """As `run`; a step that takes only results is called, since these are of a sample."""
-    text = "SEEN = []\ndef read(out, run):\n    SEEN.append(run)\n    return 1\n"
+    text = "SEEN = []\ndef read(out, runner):\n    SEEN.append(runner)\n    return 1\n"
     steps = pipeline_file.load(written(tmp_path / "a.py", text + "def join(read, out): return read + 1\n"))
     run = Context(Serial(), Trial(str(tmp_path / "out"), 1))
     assert [done.result for done in pipeline_file.execute(steps, str(tmp_path / "out"), run)] == [1, 2]
@@ -282,13 +282,13 @@ def test_a_trial_is_handed_to_every_step(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("step", "why"),
-    [("def two(out): return out", "takes no `run`, so .* on a sample; add the parameter and pass it on"),
-     ("def two(one, out): return out", "takes no `run`, so .* on a sample; add the parameter and pass it on"),
-     ("def two(out, run): return out", "uses no `run`, so .* on a sample; pass it on")],
+    [("def two(out): return out", "takes no `runner`, so .* on a sample; add the parameter and pass it on"),
+     ("def two(one, out): return out", "takes no `runner`, so .* on a sample; add the parameter and pass it on"),
+     ("def two(out, runner): return out", "uses no `runner`, so .* on a sample; pass it on")],
 )  # fmt: skip
 def test_a_step_that_cannot_know_of_the_trial_is_named(tmp_path, step, why) -> None:
     """Before any step is called; outside of trials it is called."""
-    steps = pipeline_file.load(written(tmp_path / "a.py", f"def one(out, run): return run\n\n{step}\n"))
+    steps = pipeline_file.load(written(tmp_path / "a.py", f"def one(out, runner): return runner\n\n{step}\n"))
     run = Context(Serial(), Trial(str(tmp_path / "out"), 1))
     with pytest.raises(PlanError, match=rf"a\.py:3: step two {why}$"):
         next(pipeline_file.execute(steps, str(tmp_path / "out"), run))

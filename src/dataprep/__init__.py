@@ -36,7 +36,7 @@ _NAMES = {
     "dedup.minhash": "MinHash",
     "dedup.semantic": "SemDeDup",
     "dedup.suffix_array": "SuffixArray",
-    "dedup.url": "URL",
+    "dedup.url": "URLDedup",
     "errors": "DataprepError",
     "filters.badwords": "BadWords",
     "filters.c4.stage": "C4",

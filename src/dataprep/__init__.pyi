@@ -21,7 +21,7 @@ from .dedup.exact import Exact as Exact
 from .dedup.minhash import MinHash as MinHash
 from .dedup.semantic import SemDeDup as SemDeDup
 from .dedup.suffix_array import SuffixArray as SuffixArray
-from .dedup.url import URL as URL
+from .dedup.url import URLDedup as URLDedup
 from .errors import DataprepError as DataprepError
 from .filters.badwords import BadWords as BadWords
 from .filters.c4.stage import C4 as C4

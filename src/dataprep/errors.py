@@ -121,11 +121,11 @@ class PlanError(DataprepError):
 class ReadError(DataprepError):
     """An input file cannot be read; path: the file, offset: where, in decompressed bytes.
 
-    reason: the reason in the table of unread files: "bad", or "empty" if the file is intact but has no document.
+    reason: the reason in the table of unread files: "unreadable", or "empty" if the file is intact but has no document.
     """
 
     def __init__(
-        self, message: str, path: str | None = None, offset: int | None = None, *, reason: str = "bad"
+        self, message: str, path: str | None = None, offset: int | None = None, *, reason: str = "unreadable"
     ) -> None:
         where = ""
         if path is not None:

@@ -2,7 +2,7 @@
 
     OUT/messages         all messages, cleaned; names are pseudonyms, personal data is masked
     OUT/conversations    complete conversations; the vocabulary is learned from them if none is given
-    OUT/windows          training examples of at most `block` tokens; trainers read the column `messages`
+    OUT/windows          training examples of at most `max_length` tokens; trainers read the column `messages`
     OUT/shards           token shards with a loss mask over the person's answers
     OUT/transcripts, OUT/transcript-shards   all conversations as plain text, for a base model; if asked for
     OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
@@ -43,6 +43,7 @@ from .core.run.plan import check_apart
 from .core.run.runner import Runner
 from .dedup.minhash import MinHash
 from .errors import PlanError
+from .inference.jsonl import check_jsonl, repeated_windows, write_jsonl
 from .messages.clean import CleanMessages
 from .messages.conversations.cap import CapRepeats
 from .messages.conversations.cuts import cuts_of
@@ -61,7 +62,7 @@ from .read import read
 from .store import files, lease, receipts
 from .store.atomic import sweep_attempts
 from .store.key import key
-from .tokens.dialogue import TokenSize
+from .tokens.dialogue import ChatTokenCounter
 from .tokens.shards.audited import SCANS
 from .tokens.shards.encode import encode
 from .tokens.shards.shard import Shards
@@ -70,7 +71,6 @@ from .tokens.templates import ANY, BUILT_IN, Template, specials_of, template_of
 from .tokens.vocabulary.tokenizer import Tokenizer
 from .tokens.vocabulary.train import train_bpe
 from .unicode.text import I64
-from .voice.jsonl import check_jsonl, repeated_windows, write_jsonl
 
 log = logging.getLogger("dataprep")
 
@@ -122,7 +122,7 @@ def persona(
     out: str | os.PathLike[str],
     *,
     template: str | os.PathLike[str] = "chatml",
-    block: int = 1024,
+    max_length: int = 1024,
     tokenizer: Tokenizer | str | os.PathLike[str] | None = None,
     vocab_size: int = 8_000,
     gap: str = "1h",
@@ -134,11 +134,11 @@ def persona(
     refused: str | None = None,
     names: str | Sequence[str] | None = None,
     pii: bool = True,
-    common: str | Sequence[str] | None = None,
+    common_words: str | Sequence[str] | None = None,
     cap_repeats: bool = False,
     people: Any = None,
     transcripts: bool = False,
-    run: Runner | None = None,
+    runner: Runner | None = None,
     replace: bool = True,
     **options: Any,
 ) -> Persona:
@@ -150,7 +150,7 @@ def persona(
     person: the author to imitate, as the exports write the name; or several names of this one person.
     out: the folder of all steps.
     template: "course", "chatml", or a Jinja chat template (its text or a file).
-    block: the largest number of tokens of a window.
+    max_length: the largest number of tokens of a window.
     tokenizer: a tokenizer or its path; special tokens of the template that it lacks are added at its end. None: one of
     `vocab_size` ids is trained on the training conversations.
     gap: the silence that ends a conversation.
@@ -160,7 +160,7 @@ def persona(
     clean: the stage that cleans messages.
     key_file, names, refused: see `Pseudonyms` and `Consent`.
     pii: mask personal data.
-    common: words of names to leave in texts, or a file with one per line; see `Pseudonyms`.
+    common_words: words of names to leave in texts, or a file with one per line; see `Pseudonyms`.
     cap_repeats: learn an exchange that occurs n times sqrt(n) times, rounded up; see `CapRepeats`.
     people: a people file (`dataprep people`), which states the people who have several names; a name in `person` then
     stands for all names of that person.
@@ -171,7 +171,7 @@ def persona(
     tokenizer, or if no text of the person is left; StaleOutput if `out` holds another result; InUse if another process
     writes into it.
     """
-    folder, runner, written = os.fspath(out).rstrip("/"), context_of(run), template_of(template)
+    folder, run_context, written = os.fspath(out).rstrip("/"), context_of(runner), template_of(template)
     docs = read(chats, **options)
     check_apart(docs, folder)
     kinds.refuse(folder, kinds.PERSONA)
@@ -192,9 +192,9 @@ def persona(
     if consent is not None and consent.reasons(pa.array(own)).null_count < len(own):
         msg = f"{own[0]!r} is on the list of people who did not agree ({refused}); choose another person"
         raise PlanError(msg)
-    usual = names_in("persona", common) if common else ()
-    hidden = Pseudonyms(key=key_file, consent=consent, names=() if names is None else names, common=usual,
-                        pii=pii, weigh=True, people=known, exports=docs)  # fmt: skip
+    usual = names_in("persona", common_words) if common_words else ()
+    hidden = Pseudonyms(key=key_file, consent=consent, names=() if names is None else names, common_words=usual,
+                        pii=pii, detect_common_words=True, people=known, exports=docs)  # fmt: skip
     safe: list[Stage | Estimator] = [
         Overlaps(people=known),  # first: after a stage that changes texts, a saved step would have raw texts
         Map(answers, adds={ANSWERS: pa.bool_()}),
@@ -202,13 +202,13 @@ def persona(
         clean or (CleanMessages() if pii else CleanMessages(emails=None, phones=None)),
         MinHash(preset="dialect", min_shingles=COPIED),
     ]
-    messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
-    if not runner.trial:
+    messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", runner=run_context, replace=replace)
+    if not run_context.trial:
         owned.begin(folder)
     turns, wanted = Turns(gap=gap, context=context, openings="empty"), Split(val=val, test=test, group="conversation")
 
     def joined(turns: Turns) -> Dataset:
-        made = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
+        made = Pipeline(turns).run(messages, out=f"{folder}/conversations", runner=run_context, replace=replace)
         if not made.count:
             msg = f"{own[0]!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
             raise PlanError(msg)
@@ -218,7 +218,7 @@ def persona(
         near = split_of(joined(turns), wanted, _letters)[1]
         return {"files": [], "cuts": [] if near else [*map(show_id, cuts_of(messages, turns, (val, test)))]}
 
-    if not runner.trial:  # the cuts are kept, so that a rerun finds the conversations as they were
+    if not run_context.trial:  # the cuts are kept, so that a rerun finds the conversations as they were
         work = key([1, messages.key, messages.count, turns, wanted])
         found = receipts.once(f"{folder}/cuts.json", work, cuts)["cuts"]
         turns = replace_(turns, cuts=tuple(map(parse_id, found)))
@@ -227,43 +227,47 @@ def persona(
     home = f"{folder}/tokenizer"
     if tokenizer is None:
         special = specials_of(written, known=(), pattern=ANY)
-        tok = train_bpe(conversations, vocab_size, sample=1.0, run=runner, out=home, special=special, split=split)
+        tok = train_bpe(
+            conversations, vocab_size, sample=1.0, runner=run_context, out=home, special=special, split=split
+        )
     else:
         tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
         if missing := specials_of(written, list(tok.special)):
             tok = tok.extended(written.source if written.source in BUILT_IN else missing)
             log.warning("the tokenizer gets %s at its end, which the template uses", ", ".join(missing))
         tok.save(home)
-    size = TokenSize(tokenizer=files.join(home, "tokenizer.json"), hash=tok.hash, template=written, block=block)
-    windows = Pipeline(replace_(turns, size=size), split, *([CapRepeats()] if cap_repeats else [])).run(
-        messages, out=f"{folder}/windows", run=runner, replace=replace
+    size = ChatTokenCounter(
+        tokenizer=files.join(home, "tokenizer.json"), hash=tok.hash, template=written, max_length=max_length
+    )
+    windows = Pipeline(replace_(turns, token_counter=size), split, *([CapRepeats()] if cap_repeats else [])).run(
+        messages, out=f"{folder}/windows", runner=run_context, replace=replace
     )
     lines = write_jsonl(windows, folder, specials_of(written, known=(), pattern=ANY))
     dtype = "uint16" if tok.vocab_size <= 1 << 16 else "uint32"
     if dtype == "uint32":
         log.warning("the vocabulary has %d ids, so tokens are stored as uint32", tok.vocab_size)
-    to_shards: dict[str, Any] = {"run": runner, "split": split, "dtype": dtype, "replace": replace}
+    to_shards: dict[str, Any] = {"runner": run_context, "split": split, "dtype": dtype, "replace": replace}
     shards = encode(windows, tok, f"{folder}/shards", template=written, **to_shards)
     made = Persona(windows, shards, *lines, *repeated_windows(windows))
     if transcripts:
         written_down = Pipeline(
             Conversations(gap=gap, max_bytes=MAX_BYTES, cuts=turns.cuts),
             Map(own_conversation, adds={"conversation": pa.uint64()}),
-        ).run(messages, out=f"{folder}/transcripts", run=runner, replace=replace)
+        ).run(messages, out=f"{folder}/transcripts", runner=run_context, replace=replace)
         all_shards = encode(written_down, tok, f"{folder}/transcript-shards", **to_shards)
         made = replace_(made, transcripts=all_shards)
-    if runner.trial:
+    if run_context.trial:
         return made
 
     def count() -> dict[str, Any]:
-        return {"files": [], "words": learned_words(docs, own, messages, windows, runner).rows()}
+        return {"files": [], "words": learned_words(docs, own, messages, windows, run_context).rows()}
 
     words = receipts.once(f"{folder}/learned.json", key([3, docs.key, windows.key]), count)["words"]
     more = [given for given in (names, refused, known.all_strings()) if given]
     mine = tuple(dict.fromkeys((*own, *(one for name in names_of_person for one in known.strings_of(name)))))
     of_all = made.transcripts.manifest.recipe if made.transcripts else None
     work = key([5, usual, docs.key, windows.key, shards.manifest.recipe, of_all, more, mine])
-    receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, mine, written, usual))
+    receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, run_context, more, mine, written, usual))
     return replace_(made, words=LearnedWords.of_rows(words))
 
 
@@ -281,7 +285,7 @@ def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's na
 
 
 def _audit(
-    docs: Dataset, folder: str, run: Runner, lists: Sequence[str | Sequence[str]], own: Sequence[str],
+    docs: Dataset, folder: str, runner: Runner, lists: Sequence[str | Sequence[str]], own: Sequence[str],
     template: Template, usual: Sequence[str],
 ) -> dict[str, Any]:  # fmt: skip
     """Search every file in `folder` for every known name and number; return those that may stay, with counts.
@@ -291,8 +295,8 @@ def _audit(
     Raises Leak if one is left that may not.
     """
     names = [name for given in lists for name in names_in("persona", given)]
-    people = known_people(docs, run, names, own, words_of(template) | listed_words() | frozenset(usual))
-    left = audit(folder, people, run, skip=MODELS, scans=SCANS)
+    people = known_people(docs, runner, names, own, words_of(template) | listed_words() | frozenset(usual))
+    left = audit(folder, people, runner, skip=MODELS, scans=SCANS)
     return {"files": [], "left": dict(left.most_common())}
 
 

@@ -1,13 +1,13 @@
 """Pipeline files: a Python file with one plain function per step, run in file order.
 
-    def ingest(out, run): ...
-    def filter(ingest, out, run): ...        # takes what `ingest` returned
+    def ingest(out, runner): ...
+    def filter(ingest, out, runner): ...        # takes what `ingest` returned
 
 A step is a public function of the file with a parameter `out`, the step's own folder. Its other parameters may be
-`run`, the Runner, and the names of earlier steps, whose results are passed for them. In a trial, `run` is a Context
-that states it, so a step must pass it on, or else work on results of earlier steps only. Steps are called in every run;
-receipts make a repeated call cheap. A mistake in the file is reported in one sentence with the file, the line and the
-most similar valid name.
+`runner`, the Runner, and the names of earlier steps, whose results are passed for them. In a trial, `runner` is a
+Context that states it, so a step must pass it on, or else work on results of earlier steps only. Steps are called in
+every run; receipts make a repeated call cheap. A mistake in the file is reported in one sentence with the file, the
+line and the most similar valid name.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Done:
 def load(path: str) -> list[Step]:
     """Import a pipeline file and return its steps in file order.
 
-    Raises PlanError if the file cannot be imported, if a parameter is neither `out`, `run` nor an earlier step, or if a
-    step uses the result of one without `return`.
+    Raises PlanError if the file cannot be imported, if a parameter is neither `out`, `runner` nor an earlier step, or
+    if a step uses the result of one without `return`.
     """
     module = _import(path)
     found = [
@@ -78,9 +78,9 @@ def load(path: str) -> list[Step]:
     ]
     steps = sorted((step for step in found if "out" in step.takes), key=lambda step: step.fn.__code__.co_firstlineno)
     if not steps:
-        msg = f"{path} has no steps; a step must be a function that takes `out`, like def ingest(out, run): ..."
+        msg = f"{path} has no steps; a step must be a function that takes `out`, like def ingest(out, runner): ..."
         raise PlanError(msg)
-    known = ["out", "run"]
+    known = ["out", "runner"]
     for step in steps:
         missing = [name for name in step.takes if name not in known]
         if missing:
@@ -133,12 +133,12 @@ def execute(
 ) -> Iterator[Done]:  # fmt: skip
     """Call the steps one after another, and yield a `Done` after each.
 
-    A step is passed the folder `out`/NAME, the Runner `run`, and the results of the earlier steps that its parameters
-    name. to: the step or steps to call, and those that they need; None: all steps. starting: called with the name
-    before each step.
+    A step is passed the folder `out`/NAME, the Runner `runner`, and the results of the earlier steps that its
+    parameters name. to: the step or steps to call, and those that they need; None: all steps. starting: called with the
+    name before each step.
 
     Raises PlanError if there is no step `to`, if a line of the pipeline file uses an unknown name or argument, or if
-    `run` is a trial of which a step cannot know.
+    `runner` is a trial of which a step cannot know.
     """
     results: dict[str, Any] = {}
     chosen = _needed(steps, to)
@@ -153,7 +153,7 @@ def execute(
     RunSteps(steps=[step.name for step in steps]).save(record)
     for step in chosen:
         starting(step.name)
-        given = {"out": files.join(out, step.name), "run": run, **results}
+        given = {"out": files.join(out, step.name), "runner": run, **results}
         began, there = time.perf_counter(), _stamps(given["out"])
         try:
             with _noted(out, step.name), _calling(step.fn.__code__.co_filename):
@@ -169,13 +169,13 @@ def execute(
 
 
 def _check_told(steps: Sequence[Step]) -> None:
-    """Raise PlanError if a step would read whole input in a trial: it uses neither `run` nor the sample of another."""
+    """Raise PlanError if a step would read whole input in a trial: it uses neither `runner` nor a sample."""
     for step in steps:
         used = [name for name in step.takes if name != "out" and (not _body(step.fn) or _names_in(step.fn, name))]
         if not used:
             code = step.fn.__code__
-            lacks, fix = ("uses no", "") if "run" in step.takes else ("takes no", "add the parameter and ")
-            msg = f"{code.co_filename}:{code.co_firstlineno}: step {step.name} {lacks} `run`, so it cannot be tried "
+            lacks, fix = ("uses no", "") if "runner" in step.takes else ("takes no", "add the parameter and ")
+            msg = f"{code.co_filename}:{code.co_firstlineno}: step {step.name} {lacks} `runner`, so it cannot be tried "
             msg += f"on a sample; {fix}pass it on"
             raise PlanError(msg)
 

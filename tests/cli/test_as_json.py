@@ -13,9 +13,9 @@ from dataprep.cli.as_json import of_dataset, print_json
 NOISY = """
 import dataprep as dp
 
-def read(out, run):
+def read(out, runner):
     print("a line of the pipeline file")
-    return dp.Pipeline().run(dp.read({texts!r}), out=out, run=run)
+    return dp.Pipeline().run(dp.read({texts!r}), out=out, runner=runner)
 """
 
 
@@ -73,7 +73,7 @@ def test_figures_are_those_of_the_run(dataprep, run):
     assert stage["dropped"] == {"short": {"texts": {"documents": 1, "bytes": 7}}}
     assert stage["sources"]["texts"]["out"] == {"documents": 1, "bytes": 13}
     (example,) = stage["examples"]["short"]
-    assert (example["id"], example["text"], example["kept"]) == ("0:0", "a text\x1b", None)
+    assert (example["id"], example["text"], example["duplicate_of"]) == ("0:0", "a text\x1b", None)
     (clean,) = json.loads(dataprep("inspect", run, "--json", "--examples", "0", "--source", "texts")[1])["datasets"]
     for more in ((), ("--json",)):
         code, _, said = dataprep("inspect", run, "--source", "nobody", *more)

@@ -20,33 +20,33 @@ import dataprep as dp
 SAMPLES = {samples!r}
 
 
-def ingest(out, run):
+def ingest(out, runner):
     parts = []
     for names in (["articles.jsonl", "letters.jsonl.gz"], ["news.jsonl.zst"]):
         docs = dp.read([SAMPLES + "/" + name for name in names])
-        parts.append(dp.Pipeline().run(docs, out=f"{{out}}-{{len(parts)}}", run=run))
-    return dp.Pipeline().run(dp.read(parts), out=out, run=run)
+        parts.append(dp.Pipeline().run(docs, out=f"{{out}}-{{len(parts)}}", runner=runner))
+    return dp.Pipeline().run(dp.read(parts), out=out, runner=runner)
 
 
 def too_short(text: str):
     return "too_short" if len(text) < 500 else None
 
 
-def filter(ingest, out, run):
-    return dp.Pipeline(dp.Filter(too_short)).run(ingest, out=out, run=run)
+def filter(ingest, out, runner):
+    return dp.Pipeline(dp.Filter(too_short)).run(ingest, out=out, runner=runner)
 
 
-def dedup_exact(filter, out, run):
-    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run)
+def dedup_exact(filter, out, runner):
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, runner=runner)
 
 
-def dedup_minhash(dedup_exact, out, run):
-    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run)
+def dedup_minhash(dedup_exact, out, runner):
+    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, runner=runner)
 
 
-def encode(dedup_minhash, out, run):
-    tokenizer = dp.train_bpe(dedup_minhash, vocab_size=500, val=0.1, run=run)
-    return dp.encode(dedup_minhash, tokenizer, out=out, val=0.1, run=run)
+def encode(dedup_minhash, out, runner):
+    tokenizer = dp.train_bpe(dedup_minhash, vocab_size=500, val=0.1, runner=runner)
+    return dp.encode(dedup_minhash, tokenizer, out=out, val=0.1, runner=runner)
 '''
 
 
@@ -196,7 +196,7 @@ def test_clean_removes_steps_and_why_says_so(dataprep, samples, tmp_path):
     gone = clean.drops().column("id").to_pylist()
     assert len(gone) >= 1
     assert "texts" not in dataprep("why", out, gone[0])[2]
-    code, said, _ = dataprep("clean", out)
+    code, said, _ = dataprep("prune", out)
     assert (code, "files of 1 folder" in said) == (0, True)
     code, said, _ = dataprep("why", out, gone[0])
     assert code == 0
@@ -257,7 +257,7 @@ def test_search_longest_of_a_text_and_of_a_file(dataprep, finished, samples, tmp
         (["inspect", "nowhere"], 1, "no sealed Dataset"),
         (["why", "nowhere", "0:1"], 1, "no sealed Dataset"),
         (["plan", "nowhere.jsonl"], 1, "nowhere.jsonl"),
-        (["clean", "nowhere"], 1, "not a folder"),
+        (["prune", "nowhere"], 1, "not a folder"),
         (["search", "nowhere", "text"], 1, "no sealed Dataset"),
         (["search", "nowhere"], 1, "give either a text"),
         (["train", "nowhere", "--out", "x", "--preset", "huge"], 1, "huge"),
@@ -331,7 +331,7 @@ def test_clean_removes_what_dataprep_wrote(dataprep, pipeline, tmp_path, journal
     if not journal:
         for path in list(out.rglob(".dataprep-journal")):
             path.unlink()
-    code, said, _ = dataprep("clean", out)
+    code, said, _ = dataprep("prune", out)
     assert code == 0
     assert "kept " in said
     assert "notes.md, which dataprep did not write" in " ".join(said.split())
@@ -340,11 +340,11 @@ def test_clean_removes_what_dataprep_wrote(dataprep, pipeline, tmp_path, journal
     assert not [n for n in left if "/steps/" in n and n not in mine and not n.endswith("notes.md")]
     assert not [n for n in before - left if "/steps/" not in n and "journal" not in n]
     if journal:
-        code, said, _ = dataprep("clean", "--all", out)
+        code, said, _ = dataprep("prune", "--all", out)
         assert code == 0
         note = str(note.relative_to(out))
         assert everything(out) == {*mine, note}
-        assert dataprep("clean", "--all", tmp_path / "nothing")[0] == 0
+        assert dataprep("prune", "--all", tmp_path / "nothing")[0] == 0
 
 
 def test_clean_leaves_a_folder_in_use_alone(dataprep, tmp_path):
@@ -352,12 +352,12 @@ def test_clean_leaves_a_folder_in_use_alone(dataprep, tmp_path):
     dp.Pipeline().run(dp.read([{"text": "a text"}], out=str(tmp_path / "rows")), out=str(tmp_path / "run" / "step"))
     before = sorted(tmp_path.rglob("*"))
     with lease.held(str(tmp_path / "run" / "step")):
-        for words in (["clean", tmp_path / "run", "--all"], ["clean", tmp_path / "run" / "step", "--all"]):
+        for words in (["prune", tmp_path / "run", "--all"], ["prune", tmp_path / "run" / "step", "--all"]):
             code, _, said = dataprep(*words)
             assert code == 75
             assert "is in use by pid" in said
     assert sorted(tmp_path.rglob("*")) == before
-    assert dataprep("clean", tmp_path / "run", "--all")[0] == 0
+    assert dataprep("prune", tmp_path / "run", "--all")[0] == 0
     assert not (tmp_path / "run").exists()
 
 

@@ -27,7 +27,7 @@ def test_clusters_shows_sizes_reasons_and_both_texts(dataprep, rich):
     code, said, _ = dataprep("clusters", rich)
     assert code == 0
     top = clusters.find_clusters(str(rich)).largest(1)[0]
-    assert f"{top.removed} documents dropped as duplicates of {show_id(top.kept)}" in said
+    assert f"{top.removed} documents dropped as duplicates of {show_id(top.duplicate_of)}" in said
     assert f"{top.removed} MinHash: near_duplicate" in said
     assert said.count("the quick brown fox") >= 4
     assert re.search(r"documents in a cluster +clusters +removed", said)
@@ -60,7 +60,7 @@ def test_why_shows_what_was_cut_and_where_it_stands_first(dataprep, rich):
     code, said, _ = dataprep("why", rich, show_id(cut["id"]))
     assert code == 0
     assert f"Lines cut one span out of {show_id(cut['id'])}, {cut['end'] - cut['start']} bytes" in said
-    assert f"first occurs in {show_id(cut['kept'])}, byte {cut['kept_start']}" in said
+    assert f"first occurs in {show_id(cut['duplicate_of'])}, byte {cut['duplicate_of_start']}" in said
     assert said.count("Subscribe & share <this> page") == 2, "cut here, and where it stands; no longer in the text"
     assert f"{show_id(cut['id'])} is kept in" in said
 
@@ -73,10 +73,10 @@ def test_why_of_a_text_left_too_short(dataprep, tmp_path):
     docs = dp.Pipeline().run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "run" / "ingest"))
     dp.Pipeline(dp.Exact(unit="line")).run(docs, out=str(tmp_path / "run" / "clean"))
     gone = dp.open_dataset(str(tmp_path / "run" / "clean")).drops().to_pylist()
-    assert [row["reason"] for row in gone] == ["left_too_short"]
+    assert [row["reason"] for row in gone] == ["too_short_after_cuts"]
     code, said, _ = dataprep("why", tmp_path / "run", gone[0]["id"])
     assert code == 0
-    assert "left_too_short" in said
+    assert "too_short_after_cuts" in said
     assert said.count(line) == 3, "cut here, first there, and the text as it was"
 
 
@@ -90,7 +90,7 @@ def test_survivors_in_another_dataset_are_read_there(dataprep, tmp_path):
     newer = dp.MinHash(threshold=0.7, against=str(tmp_path / "old"))
     dp.Pipeline(newer).run(docs, out=str(tmp_path / "run" / "clean"))
     gone = dp.open_dataset(str(tmp_path / "run" / "clean")).drops().to_pylist()
-    assert gone[0]["kept_in"] == str(tmp_path / "old")
+    assert gone[0]["duplicate_of_dataset"] == str(tmp_path / "old")
     for words in (("why", tmp_path / "run", gone[0]["id"]), ("clusters", tmp_path / "run")):
         code, said, _ = dataprep(*words)
         assert code == 0
@@ -255,9 +255,9 @@ def test_no_command_prints_control_characters(dataprep, tmp_path):
     docs = dp.read({f"src{NASTY}\nforged": str(home / f"in{NASTY}.jsonl")})
     done = dp.Pipeline(dp.Filter(rude)).run(docs, str(home / "out"))
     ids = [str(i) for i in (done.drops()["id"][0], done.table()["id"][0])]
-    calls = [("inspect", done.url), *(("why", done.url, i) for i in ids), ("clean", done.url), ("inspect", home / "x"),
+    calls = [("inspect", done.url), *(("why", done.url, i) for i in ids), ("prune", done.url), ("inspect", home / "x"),
              ("why", home, "7"), ("forget", home / NASTY), ("run", home / f"{NASTY}.py"),
-             ("clean", "--all", home)]  # fmt: skip
+             ("prune", "--all", home)]  # fmt: skip
     for call in calls:
         said = "".join(dataprep(*call)[1:])
         assert said

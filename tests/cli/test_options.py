@@ -42,9 +42,9 @@ def test_completion_knows_commands_and_options(dataprep, monkeypatch):
 def test_quiet_prints_errors_alone(dataprep, tmp_path):
     """Nothing is on stdout, and the sentence about a mistake is still on stderr."""
     docs = dp.Pipeline().run(dp.read([{"text": "a text"}], out=str(tmp_path / "rows")), out=str(tmp_path / "run"))
-    assert dataprep("clean", docs.url)[1] != ""
-    assert dataprep("clean", docs.url, "--quiet") == (0, "", "")
-    code, out, said = dataprep("clean", tmp_path / "nowhere", "-q")
+    assert dataprep("prune", docs.url)[1] != ""
+    assert dataprep("prune", docs.url, "--quiet") == (0, "", "")
+    code, out, said = dataprep("prune", tmp_path / "nowhere", "-q")
     assert (code, out) == (1, "")
     assert "is not a folder" in said
 
@@ -57,15 +57,15 @@ def test_quiet_prints_errors_alone(dataprep, tmp_path):
         ("import", "out='' is used; give another folder as out", "--out '' is used; give another folder as --out"),
         ("run", "memory='7XB' must be like '8GB'", "--memory '7XB' must be like '8GB'"),
         ("report", "a.txt is a folder; give a file as out", "a.txt is a folder; give a file"),
-        ("tokenizer", "a.txt is an input; give another file as out", "a.txt is an input; give another file"),
+        ("tokenizer-stats", "a.txt is an input; give another file as out", "a.txt is an input; give another file"),
         ("run", "a.py:3: out has others; give another folder as out, or replace=True", None),
         ("train-tokenizer", "a larger sample=, or less vocab_size=", "a larger --sample, or less --vocab-size"),
         ("inspect", "folder='' must be a path", "DIR '' must be a path"),
-        ("persona", "put it in base (--base)", "put it in --base"),
-        ("persona", "put it in base= (--base DIR); go on", "put it in --base DIR; go on"),
+        ("persona", "put it in init_from (--init-from)", "put it in --init-from"),
+        ("persona", "put it in init_from= (--init-from DIR); go on", "put it in --init-from DIR; go on"),
         ("train", "start over (--start-over, or resume=False)", "start over (--start-over)"),
-        ("train", "name one with init_from= (--from)", "name one with --from"),
-        ("train", "train it again with another name (--from)", None),
+        ("train", "name one with init_from= (--init-from)", "name one with --init-from"),
+        ("train", "train it again with another name (--init-from)", None),
         ("inspect", "s3://b/f?vocab_size=3 and a.b=3 must be read", None),
         ("inspect", "vocab_size=3 is not an option of this command", None),
     ],

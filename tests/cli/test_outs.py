@@ -33,14 +33,14 @@ train-tokenizer texts/a.jsonl --out mine.tiktoken
 extend-tokenizer tok --special <x> --out mine
 extend-tokenizer tok --special <x> --out mine.json
 extend-tokenizer tok --special <x> --out mine.tiktoken
-tokenizer tok texts/a.jsonl --json tok/tokenizer.json
-tokenizer tok texts/a.jsonl --json texts/a.jsonl
-tokenizer tok texts/a.jsonl --json mine.json
+tokenizer-stats tok texts/a.jsonl --json tok/tokenizer.json
+tokenizer-stats tok texts/a.jsonl --json texts/a.jsonl
+tokenizer-stats tok texts/a.jsonl --json mine.json
 init texts --out mine.py
 people chats --out chats/a.txt
 people chats --out chats/a.txt --replace
-persona chats --as Ilse --out chats
-persona chats --as Ilse --out chats/deeper
+persona chats --person Ilse --out chats
+persona chats --person Ilse --out chats/deeper
 fit-language en --reference texts --crawl chats --out texts
 fit-language en --reference texts --crawl chats --out chats/deeper
 report run --to mine.json
@@ -53,8 +53,8 @@ import bins --tokenizer tok --out bins
 JOB = """
 import dataprep as dp
 
-def data(out, run):
-    return dp.Pipeline().run(dp.read("texts"), out=out, run=run)
+def data(out, runner):
+    return dp.Pipeline().run(dp.read("texts"), out=out, runner=runner)
 """
 SAID = r"give (another|a) (file|folder)|exists|not a people file"
 

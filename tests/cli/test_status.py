@@ -14,13 +14,13 @@ from dataprep.store import failure, lease
 STEPS = """
 import dataprep as dp
 
-def first(out, run):
-    return dp.Pipeline().run(dp.read({texts!r}), out, run, replace=True)
+def first(out, runner):
+    return dp.Pipeline().run(dp.read({texts!r}), out, runner, replace=True)
 
-def second(first, out, run):
+def second(first, out, runner):
     {second}
 
-def third(second, out, run):
+def third(second, out, runner):
     return None
 """
 
@@ -73,7 +73,7 @@ def test_a_failed_run(dataprep, texts, tmp_path):
     assert found["failure"]["step"] == "second"
     assert found["failure"]["error"] == "ValueError: no disk for that"
     assert [one["state"] for one in inside.values()] == ["done", "not begun", "not begun"]
-    pipeline.write_text(STEPS.format(texts=texts, second="return dp.Pipeline().run(first, out, run)"))
+    pipeline.write_text(STEPS.format(texts=texts, second="return dp.Pipeline().run(first, out, runner)"))
     assert dataprep("run", pipeline, "--out", out)[0] == 0
     found, _ = status(dataprep, out)
     assert (found["failure"], found["left"]) == (None, ["third"])

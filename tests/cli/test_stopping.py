@@ -32,8 +32,8 @@ def slow(text):
         {stop}
     return text
 
-def ingest(out, run):
-    return dp.Pipeline(dp.Map(slow, version="1")).run(dp.read({texts!r}), out, run)
+def ingest(out, runner):
+    return dp.Pipeline(dp.Map(slow, version="1")).run(dp.read({texts!r}), out, runner)
 """
 # A job in the background is started without Ctrl-C.
 START = """
@@ -127,7 +127,7 @@ def test_finished_steps_are_kept_when_another_is_stopped(tmp_path, monkeypatch, 
     (tmp_path / "a.txt").write_text("a text")
     (tmp_path / "pipe.py").write_text(
         "import dataprep as dp\n\n\n"
-        "def one(out, run):\n    return dp.Pipeline().run(dp.read('a.txt'), out=out, run=run)\n\n\n"
+        "def one(out, runner):\n    return dp.Pipeline().run(dp.read('a.txt'), out=out, runner=runner)\n\n\n"
         "def two(one, out):\n    raise KeyboardInterrupt\n"
     )
     code, _, said = dataprep("run", "pipe.py", "--out", "out")

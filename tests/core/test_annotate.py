@@ -32,11 +32,11 @@ rows_ = st.dictionaries(st.integers(0, 11), st.tuples(homes, st.none() | st.inte
 
 
 def verdicts(rows):
-    """A table of decisions: {id: (kept_in, kept)}."""
+    """A table of decisions: {id: (duplicate_of_dataset, duplicate_of)}."""
     similarity = [i / 16 for i in sorted(rows)]
     columns = [sorted(rows), [f"why {i}" for i in sorted(rows)], *zip(*(rows[i] for i in sorted(rows)), strict=True)]
     columns = columns if rows else [[], [], [], []]
-    names = ("id", "reason", "kept_in", "kept", "similarity")
+    names = ("id", "reason", "duplicate_of_dataset", "duplicate_of", "similarity")
     return conform(pa.table(dict(zip(names, [*columns, similarity], strict=True))), VERDICTS)
 
 
@@ -60,7 +60,7 @@ def test_clusters_are_those_of_a_plain_count(rows):
     """Of chains, of documents that are kept elsewhere, and of those that are dropped for nobody."""
     found = clusters_of(verdicts(rows)).to_pylist()
     assert [row["id"] for row in found] == sorted(expected(rows))
-    stated = {r["id"]: (r["duplicate"], r["cluster"], r["cluster_in"], r["cluster_size"]) for r in found}
+    stated = {r["id"]: (r["duplicate"], r["cluster"], r["cluster_dataset"], r["cluster_size"]) for r in found}
     assert stated == expected(rows)
     assert {r["id"]: r["similarity"] for r in found} == {i: i / 16 if i in rows else None for i in expected(rows)}
 
@@ -83,7 +83,7 @@ def test_every_document_gets_its_columns(tmp_path, near, sized):
     stage = annotated(verdict, "a_", str(tmp_path / "near.parquet") if near else "", sized=sized)
     assert (stage.facts, stage.name, stage.only_drops) == ({"n": 1}, "E", True)
     found = run(stage, laws.batch_of(["x"] * 3), laws.batch_of(["x"] * 4, 3), laws.batch_of([], 7))
-    names = ("a_duplicate", "a_cluster", "a_cluster_in", "a_cluster_size", "a_similarity")
+    names = ("a_duplicate", "a_cluster", "a_cluster_dataset", "a_cluster_size", "a_similarity")
     assert [tuple(row[name] for name in names) for row in found] == [
         (None, 0, None, 2, None), ("why 1", 0, None, 2, 1 / 16), (None, 2, None, 1 if sized else None, None),
         (None, 3, None, 1 if sized else None, None), ("why 4", 7, "old", 2, 0.25), ("why 5", None, None, None, 5 / 16),
@@ -103,7 +103,9 @@ def test_every_document_gets_its_spans(tmp_path):
     stage = annotated(CutSpans(spans=str(tmp_path / "spans.parquet"), **GIVEN), "")
     found = run(stage, laws.batch_of(["abcdef"] * 2), laws.batch_of(["abcdef"] * 3, 2), laws.batch_of(["x"], 9))
     assert [row["text"] for row in found] == ["abcdef"] * 5 + ["x"]
-    pairs = [[(s["start"], s["end"], s["kept"], s["kept_start"]) for s in row["repeats"]] for row in found]
+    pairs = [
+        [(s["start"], s["end"], s["duplicate_of"], s["duplicate_of_start"]) for s in row["repeats"]] for row in found
+    ]
     assert pairs == [[], [(0, 2, 9, 5), (4, 6, 9, 0)], [], [(1, 2, 1, 0)], [], []]
     assert dict(stage.adds) == {"repeats": added_columns("", cuts=True)["repeats"]}
 

@@ -175,7 +175,7 @@ class Learns(dp.Estimator):
 
     hides: ClassVar[bool] = True
 
-    def fit(self, docs, run, out):
+    def fit(self, docs, runner, out):
         """Return the stage that hides."""
         return Hides()
 

@@ -66,7 +66,7 @@ class Failing(dp.Stage):
 class FailingFit(dp.Estimator):
     """An Estimator of the user that fails while it reads."""
 
-    def fit(self, docs, run, out):
+    def fit(self, docs, runner, out):
         """Read until the bad document."""
         for batch in docs.batches():
             for text in batch.column("text").to_pylist():
@@ -305,7 +305,7 @@ def test_the_file_of_a_document_is_that_of_its_number(tmp_path):
 class FailsAtOnce(dp.Estimator):
     """Reads nothing, or an empty batch, before it fails."""
 
-    def fit(self, docs, run, out):
+    def fit(self, docs, runner, out):
         """Fail."""
         raise KeyError(out)
 
@@ -328,7 +328,7 @@ class FailsAfterAnother(dp.Estimator):
 
     other: Any
 
-    def fit(self, docs, run, out):
+    def fit(self, docs, runner, out):
         """Fail."""
         held = next(docs.then(dp.Map(loud)).batches())
         both = [held, next(self.other.batches())]

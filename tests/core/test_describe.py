@@ -70,7 +70,7 @@ def test_labels_are_different(stages, labels):
 def test_labels_are_those_of_statistics_tables_and_steps(tmp_path):
     """Statistics, drop and cut tables, manifest and folders use the labels; a bare name finds the first."""
     docs = dataset_of(tmp_path, ["a\nb\n\nc", "a\nb\n\nd", "e\nb", "e\nb"], parts=2)
-    done = dp.Pipeline(dp.Exact(), dp.Exact(unit="line", min_left=0)).run(docs, str(tmp_path / "out"))
+    done = dp.Pipeline(dp.Exact(), dp.Exact(unit="line", min_remaining_chars=0)).run(docs, str(tmp_path / "out"))
     assert [s.name for s in done.stats][-2:] == ["Exact(document)", "Exact(line)"]
     assert set(done.drops()["stage"].to_pylist()) == {"Exact(document)"}
     assert set(done.cuts()["stage"].to_pylist()) == {"Exact(line)"}
@@ -97,7 +97,7 @@ class Odd(dp.Estimator):
     value: object = None
     forgets: bool = False
 
-    def fit(self, docs, run, out):
+    def fit(self, docs, runner, out):
         rows = pa.table({"id": pa.array([], pa.uint64()), "reason": pa.array([], pa.string())})
         return None if self.forgets else self.drop(docs, out, rows, mean=np.float64(0.5), stage="other")
 

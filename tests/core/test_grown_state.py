@@ -43,29 +43,29 @@ import grown
 from fixtures.jobs import vectors
 
 
-def clean(out, run):
+def clean(out, runner):
     docs = dp.read({texts!r}, on_bad_file="skip")
-    return dp.Pipeline(*grown.stages()).run(docs, out, run, replace=True)
+    return dp.Pipeline(*grown.stages()).run(docs, out, runner, replace=True)
 
 
-def alike(clean, out, run):
-    return dp.Pipeline(dp.SemDeDup(epsilon=0.0001, embed=vectors, version="1")).run(clean, out, run, replace=True)
+def alike(clean, out, runner):
+    return dp.Pipeline(dp.SemDeDup(epsilon=0.0001, embed=vectors, version="1")).run(clean, out, runner, replace=True)
 
 
-def vocabulary(clean, out, run):
-    return dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.1, out=out, run=run)
+def vocabulary(clean, out, runner):
+    return dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.1, out=out, runner=runner)
 
 
-def shards(clean, vocabulary, out, run):
-    return dp.encode(clean, vocabulary, out, val=0.2, shard_tokens=2_000, run=run, replace=True)
+def shards(clean, vocabulary, out, runner):
+    return dp.encode(clean, vocabulary, out, val=0.2, shard_tokens=2_000, runner=runner, replace=True)
 
 
-def mixture(shards, out, run):
-    return dp.Mix({{"all": 1}}, max_epochs=3).write({{"all": shards}}, out, tokens=4_000, run=run, replace=True)
+def mixture(shards, out, runner):
+    return dp.Mix({{"all": 1}}, max_epochs=3).write({{"all": shards}}, out, tokens=4_000, runner=runner, replace=True)
 
 
-def index(clean, out, run):
-    return dp.SuffixIndex.build(clean, out, run, replace=True)
+def index(clean, out, runner):
+    return dp.SuffixIndex.build(clean, out, runner, replace=True)
 """
 
 
@@ -92,7 +92,7 @@ def made(tmp_path_factory):
     run(home)
     files.write_state(str(home / "run" / "clean" / quarantine.NAME), {"0" * 32 + ":0": "it took too long"})
     files.write_state(str(home / "run" / "clean" / hashes.NAME), {"0" * 32: "1" * 32})
-    shutil.copytree(home / "run", home / "kept")
+    shutil.copytree(home / "run", home / "duplicate_of")
     return home
 
 
@@ -100,7 +100,7 @@ def made(tmp_path_factory):
 def home(made):
     """The same folder at the same place, anew."""
     shutil.rmtree(made / "run")
-    shutil.copytree(made / "kept", made / "run")
+    shutil.copytree(made / "duplicate_of", made / "run")
     return made
 
 

@@ -99,7 +99,18 @@ def test_a_column_that_nobody_knows_is_ignored(home, copied, seed) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["kept_in", "kept", "similarity", "source", "value", "kept_start", "kept_end", "offset", "detail"]
+    "name",
+    [
+        "duplicate_of_dataset",
+        "duplicate_of",
+        "similarity",
+        "source",
+        "value",
+        "duplicate_of_start",
+        "duplicate_of_end",
+        "offset",
+        "detail",
+    ],
 )
 def test_a_missing_column_is_null(home, copied, name) -> None:
     """If it may be; every reader goes on, and those that do not need it read the same."""
@@ -110,7 +121,7 @@ def test_a_missing_column_is_null(home, copied, name) -> None:
     assert grown.rows(str(copied / "older" / "clean")) == nulls
     assert said["reasons"] == before(home)["reasons"]
     assert said["cut_texts"] == before(home)["cut_texts"]
-    assert name != "kept_in" or said == before(home)  # there is no other Dataset here
+    assert name != "duplicate_of_dataset" or said == before(home)  # there is no other Dataset here
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in REQUIRED.items() for name in names])
@@ -129,9 +140,17 @@ def test_rows_are_made_by_name() -> None:
     made = tables.new_rows(tables.VERDICTS, reason=pa.chunked_array([["a"], ["b"]]), id=[1, 2], similarity=0.5)
     assert made.schema.equals(tables.VERDICTS)
     assert made.to_pylist() == [
-        {"id": n, "reason": why, "kept_in": None, "kept": None, "similarity": 0.5, "value": None, "label": None}
+        {
+            "id": n,
+            "reason": why,
+            "duplicate_of_dataset": None,
+            "duplicate_of": None,
+            "similarity": 0.5,
+            "value": None,
+            "label": None,
+        }
         for n, why in ((1, "a"), (2, "b"))
     ]
     for wrong in ({"id": [1]}, {"id": [1], "reason": "a", "why": "b"}):
-        with pytest.raises(TypeError, match=r"must be id, reason, kept_in \(optional\).*: (reason|why)$"):
+        with pytest.raises(TypeError, match=r"must be id, reason, duplicate_of_dataset \(optional\).*: (reason|why)$"):
             tables.new_rows(tables.VERDICTS, **wrong)

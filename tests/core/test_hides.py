@@ -40,7 +40,7 @@ class HideLater(dp.Estimator):
 
     hides = True
 
-    def fit(self, docs, run, out):
+    def fit(self, docs, runner, out):
         """Return the stage."""
         return Hide()
 

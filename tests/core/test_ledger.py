@@ -22,7 +22,7 @@ def dropper(batches, stats):
         third, fifth = ids % 3 == 0, ids % 5 == 0
         reasons = np.where(third, "third", "fifth")[third | fifth]
         gone = ids[third | fifth]
-        stats.drop(gone, reasons, kept=pa.array(gone + 1), similarity=np.full(len(gone), 0.5))
+        stats.drop(gone, reasons, duplicate_of=pa.array(gone + 1), similarity=np.full(len(gone), 0.5))
         stats.count("seen", batch.num_rows)
         stats.observe("length", B.lengths(batch))
         left = batch.filter(pa.array(~(third | fifth)))
@@ -47,8 +47,8 @@ def test_books_do_not_depend_on_cuts_and_balance(texts, sizes):
     assert one.record.total(one.record.out).bytes == sum(len(r["text"].encode()) for r in rows)
     assert sum(one.record.histograms.get("length", {}).values()) == len(texts) == one.record.counts["seen"]
     dropped = Counter(len(t.encode()).bit_length() for i, t in enumerate(texts) if i % 3 == 0 or i % 5 == 0)
-    assert one.record.histograms.get("bytes dropped", {}) == dropped
-    assert one.record.histograms.get("bytes kept", {}) == Counter(len(r["text"].encode()).bit_length() for r in rows)
+    assert one.record.histograms.get("bytes_dropped", {}) == dropped
+    assert one.record.histograms.get("bytes_kept", {}) == Counter(len(r["text"].encode()).bit_length() for r in rows)
 
 
 def test_examples_are_those_of_the_smallest_hash():
@@ -233,15 +233,15 @@ def test_values_of_a_drop_may_be_one_or_many():
     for reason in reasons:
         ledger = Ledger("S")
         ledger.received(batch_of(["a", "bc", "d"]))
-        ledger.drop([2, 0], reason, kept=5, similarity=0.5, kept_in="there")
+        ledger.drop([2, 0], reason, duplicate_of=5, similarity=0.5, duplicate_of_dataset="there")
         rows = ledger.drop_table().to_pylist()
-        more = {"stage": "S", "reason": "r", "kept_in": "there", "kept": 5, "similarity": 0.5}
+        more = {"stage": "S", "reason": "r", "duplicate_of_dataset": "there", "duplicate_of": 5, "similarity": 0.5}
         more |= {"source": "rows", "bytes": 1, "value": None, "label": None}
         assert rows == [{"id": 0, **more}, {"id": 2, **more}]
         assert ledger.record.docs_dropped == 2
-    ledger.drop([1], "s", kept=[7], similarity=None, value=[0.25], label="fr")
+    ledger.drop([1], "s", duplicate_of=[7], similarity=None, value=[0.25], label="fr")
     assert ledger.drop_table().to_pylist()[1] == {
-        "id": 1, "stage": "S", "reason": "s", "kept_in": None, "kept": 7, "similarity": None,
+        "id": 1, "stage": "S", "reason": "s", "duplicate_of_dataset": None, "duplicate_of": 7, "similarity": None,
         "source": "rows", "bytes": 2, "value": 0.25, "label": "fr",
     }  # fmt: skip
     ledger.close()
@@ -251,13 +251,32 @@ def test_cuts_are_rows_and_spans():
     """Sorted by document and place; spans that touch are one; a quiet ledger has nothing."""
     for quiet in (False, True):
         ledger = Ledger("S", quiet=quiet)
-        ledger.cut([3, 1, 3], [4, 0, 2], [6, 2, 4], kept=[1, 9, 1], kept_start=0, kept_end=[2, 2, 2], kept_in="there")
-        rows = [(r["id"], r["start"], r["end"], r["kept"], r["kept_start"], r["kept_end"], r["kept_in"], r["stage"])
-                for r in ledger.cut_table().to_pylist()]  # fmt: skip
+        ledger.cut(
+            [3, 1, 3],
+            [4, 0, 2],
+            [6, 2, 4],
+            duplicate_of=[1, 9, 1],
+            duplicate_of_start=0,
+            duplicate_of_end=[2, 2, 2],
+            duplicate_of_dataset="there",
+        )
+        rows = [
+            (
+                r["id"],
+                r["start"],
+                r["end"],
+                r["duplicate_of"],
+                r["duplicate_of_start"],
+                r["duplicate_of_end"],
+                r["duplicate_of_dataset"],
+                r["stage"],
+            )
+            for r in ledger.cut_table().to_pylist()
+        ]
         assert rows == ([] if quiet else [
             (1, 0, 2, 9, 0, 2, "there", "S"), (3, 2, 4, 1, 0, 2, "there", "S"), (3, 4, 6, 1, 0, 2, "there", "S"),
         ])  # fmt: skip
-        assert ledger.record.counts["spans cut"] == (0 if quiet else 2)
+        assert ledger.record.counts["spans_cut"] == (0 if quiet else 2)
         ledger.observe("n", [1])
         ledger.count("n", 3)
         assert (ledger.record.histograms, ledger.record.counts["n"]) == (({}, 0) if quiet else ({"n": {1: 1}}, 3))

@@ -7,7 +7,7 @@ import pytest
 
 import dataprep as dp
 from dataprep import pipeline_file
-from dataprep.cli.runs import clean
+from dataprep.cli.runs import prune
 from dataprep.core.output import owned
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import InUse, PlanError, StaleOutput
@@ -180,7 +180,7 @@ def test_nobody_writes_while_clean_removes(tmp_path, monkeypatch, all_):
         return remove(url, names)
 
     monkeypatch.setattr(owned, "remove", watched)
-    clean(str(tmp_path / "runs"), all_)
+    prune(str(tmp_path / "runs"), all_)
     assert out in refused
     assert (tmp_path / "runs").exists() is not all_
 

@@ -163,7 +163,10 @@ def test_a_bad_file_ends_reading_or_is_listed(inputs, skips) -> None:
     if skips:
         rows = [row for batch in part.batches(ledgers=ledgers) for row in batch.to_pylist()]
         assert {row["id"] >> 40 for row in rows} == {2, 3}
-        assert [(row.file, row.reason) for row in ledgers[0].unread] == [(slices[0].url, "bad"), (two.url, "empty")]
+        assert [(row.file, row.reason) for row in ledgers[0].unread] == [
+            (slices[0].url, "unreadable"),
+            (two.url, "empty"),
+        ]
     else:
         with pytest.raises(ReadError, match="or read the other files with dp.read"):
             list(part.batches(ledgers=ledgers))

@@ -267,7 +267,7 @@ def test_clean_of_a_home_folder_is_refused(dataprep, tmp_path, monkeypatch):
     """Or everything that dataprep wrote anywhere would be deleted."""
     dp.Pipeline().run(docs(tmp_path), str(tmp_path / "home" / "run"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    code, _, err = dataprep("clean", "--all", tmp_path / "home")
+    code, _, err = dataprep("prune", "--all", tmp_path / "home")
     assert (code, len(err.splitlines())) == (1, 1)
     assert "is the home folder" in err
     assert (tmp_path / "home" / "run" / "manifest.json").exists()

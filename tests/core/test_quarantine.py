@@ -12,7 +12,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core.model import batch as B
-from dataprep.core.run.deaths import Quarantined
+from dataprep.core.run.crashes import Quarantined
 from dataprep.core.run.quarantine import NAME, without, without_deadly_files
 from dataprep.errors import PlanError, WorkerDied
 from laws import same_bytes

@@ -53,7 +53,7 @@ def test_dropped_documents_are_a_dataset(docs, tmp_path, sealed) -> None:
     ]  # fmt: skip
     facts = [{k: v for k, v in row.items() if k in done.drops().column_names} for row in rows]
     assert facts == sorted(done.drops().drop_columns("bytes").to_pylist(), key=lambda row: row["id"])
-    own = ["stage", "reason", "kept_in", "kept", "similarity", "value", "label"]
+    own = ["stage", "reason", "duplicate_of_dataset", "duplicate_of", "similarity", "value", "label"]
     assert dropped.columns == ["id", "text", "source", "meta", "n", *own]
     dropped.write(str(tmp_path / "dropped.jsonl"))
     assert len((tmp_path / "dropped.jsonl").read_text().splitlines()) == 2

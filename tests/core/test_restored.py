@@ -91,7 +91,7 @@ def test_a_file_that_is_gone_after_it_was_listed(tmp_path, monkeypatch, gone) ->
     with pytest.raises(ReadError, match=r"b\.jsonl\.gz"):
         dp.Pipeline().run(strict, out=str(out))
     done = dp.Pipeline().run(docs, out=str(out))
-    assert [(row["file"], row["reason"]) for row in done.unread().to_pylist()] == [(str(lost), "bad")]
+    assert [(row["file"], row["reason"]) for row in done.unread().to_pylist()] == [(str(lost), "unreadable")]
     assert done.count == 4_000
     if gone == "a folder":
         lost.rmdir()

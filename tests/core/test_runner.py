@@ -243,7 +243,7 @@ def test_what_is_no_runner_is_told():
     """None is Serial; the members that lack are named."""
     assert run.runner_of(None) == Serial()
     assert run.runner_of(Local(3)) == Local(3)
-    with pytest.raises(PlanError, match="run=3 must be a Runner .*it has no map and no workers and no memory"):
+    with pytest.raises(PlanError, match="runner=3 must be a Runner .*it has no map and no workers and no memory"):
         run.runner_of(3)
 
 

@@ -11,7 +11,7 @@ import cloudpickle
 import pytest
 
 from dataprep.core.run import runner as run
-from dataprep.core.run.deaths import Quarantined
+from dataprep.core.run.crashes import Quarantined
 from dataprep.core.run.runner import Local, Serial
 from dataprep.core.run.workers import Workers
 from dataprep.errors import FunctionFailed, PlanError, WorkerDied

@@ -75,13 +75,19 @@ def test_drop_ids_applies_verdicts(tmp_path, monkeypatch):
     """The verdict table names who goes and for whom; only the row groups of the id range are read."""
     monkeypatch.setattr("dataprep.core.model.tables.VERDICT_ROWS", 3)
     gone = np.array([1, 2, 5, 11, 13, 19, 400], np.uint64)
-    table = {"id": gone[::-1], "reason": ["twin"] * 7, "kept_in": [None] * 7, "kept": [0] * 7, "similarity": [0.9] * 7}
+    table = {
+        "id": gone[::-1],
+        "reason": ["twin"] * 7,
+        "duplicate_of_dataset": [None] * 7,
+        "duplicate_of": [0] * 7,
+        "similarity": [0.9] * 7,
+    }
     url = str(tmp_path / "verdicts.parquet")
     write_verdicts(url, pa.table(table))
     stage = DropIds(verdicts=url, key="k", estimator="Twins")
     rows, drops, book = apply(stage, cuts(ROWS, [3]))
     assert [d["id"] for d in drops] == gone[:-1].tolist()
-    assert {(d["stage"], d["kept"], round(d["similarity"], 2)) for d in drops} == {("Twins", 0, 0.9)}
+    assert {(d["stage"], d["duplicate_of"], round(d["similarity"], 2)) for d in drops} == {("Twins", 0, 0.9)}
     assert len(rows) == 20 - 6 == book.docs_out
     books_balance(stage, ROWS)
     cuts_do_not_matter(stage, ROWS, [2, 5])

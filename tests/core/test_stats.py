@@ -79,10 +79,10 @@ def test_json_gives_all_of_it_back(stats):
     """Every field, ids above 2^53 too."""
     assert copy(stats) == stats
     stated = [e for stage in stats.to_json() for found in stage["examples"].values() for e in found]
-    assert all(type(e[name]) is str for e in stated for name in ("rank", "id", "kept") if e[name] is not None)
+    assert all(type(e[name]) is str for e in stated for name in ("rank", "id", "duplicate_of") if e[name] is not None)
     for one, other in zip(copy(stats), stats, strict=True):
         pairs = [(e, f) for why in other.examples for e, f in zip(one.examples[why], other.examples[why], strict=True)]
-        assert all((e.kept, e.similarity) == (f.kept, f.similarity) for e, f in pairs)
+        assert all((e.duplicate_of, e.similarity) == (f.duplicate_of, f.similarity) for e, f in pairs)
 
 
 @settings(max_examples=15)

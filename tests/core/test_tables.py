@@ -99,11 +99,11 @@ def test_spans_of_nobody_have_no_copy(tmp_path) -> None:
     assert write_spans(str(tmp_path / "s.parquet"), [rows]) == 3
     found = pq.read_table(tmp_path / "s.parquet")
     assert found.schema.equals(SPANS)
-    names = ("id", "start", "end", "kept_in", "kept", "kept_start", "kept_end")
+    names = ("id", "start", "end", "duplicate_of_dataset", "duplicate_of", "duplicate_of_start", "duplicate_of_end")
     assert [tuple(row[name] for name in names) for row in found.to_pylist()] == [
         (2, 0, 1, None, 5, 2, 3), (5, 1, 4, None, None, None, None), (5, 7, 9, None, 3, 1, 3),
     ]  # fmt: skip
-    assert span_rows(rows, pa.array(["a", "b", None]))["kept_in"].to_pylist() == ["a", "b", None]
+    assert span_rows(rows, pa.array(["a", "b", None]))["duplicate_of_dataset"].to_pylist() == ["a", "b", None]
     found = span_rows(rows, reason=pa.array(["x", "y", "x"]))
     assert found["reason"].to_pylist() == ["x", "y", "x"]
     write_verdicts(str(tmp_path / "v.parquet"), [])
@@ -112,10 +112,10 @@ def test_spans_of_nobody_have_no_copy(tmp_path) -> None:
 
 
 COLUMNS = {
-    DROPS: "id:uint64! stage:string! reason:string! kept_in:string kept:uint64 similarity:float source:string "
-    "bytes:int64 value:double label:string",
-    CUTS: "id:uint64! stage:string! start:int64! end:int64! kept_in:string kept:uint64 kept_start:int64 kept_end:int64 "
-    "reason:string source:string",
+    DROPS: "id:uint64! stage:string! reason:string! duplicate_of_dataset:string duplicate_of:uint64 "
+    "similarity:float source:string bytes:int64 value:double label:string",
+    CUTS: "id:uint64! stage:string! start:int64! end:int64! duplicate_of_dataset:string duplicate_of:uint64 "
+    "duplicate_of_start:int64 duplicate_of_end:int64 reason:string source:string",
     UNREAD: "file:string! reason:string! offset:int64 detail:string",
 }
 

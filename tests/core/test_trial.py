@@ -109,7 +109,7 @@ def test_a_context_is_the_runner_that_it_has() -> None:
     assert context_of(None) == Context(dp.Serial())
     assert [trial_of(run) for run in (given, runner, context_of(runner))] == [trial, None, None]
     assert [sees_all(run) for run in (given, runner, context_of(runner))] == [False, True, True]
-    with pytest.raises(PlanError, match="run=3 must be a Runner"):
+    with pytest.raises(PlanError, match="runner=3 must be a Runner"):
         context_of(3)
 
 

@@ -42,7 +42,7 @@ def folder(tmp_path):
 
 LISTED = [
     (".secret.jsonl", "hidden", None), ("_logs", "hidden", None), ("aaa.ndjson", "empty", 0),
-    ("archive.zip", "bad", None), ("empty.jsonl", "empty", 0), ("notes.pdf", "unknown_type", None),
+    ("archive.zip", "unreadable", None), ("empty.jsonl", "empty", 0), ("notes.pdf", "unknown_type", None),
     ("sub/.git", "hidden", None), ("zero.parquet", "empty", 0),
 ]  # fmt: skip
 
@@ -56,12 +56,12 @@ def test_each_file_has_a_row(folder, tmp_path, monkeypatch, caplog, relative, ru
     docs = dp.read(given)
     assert rows(docs, given) == LISTED
     assert "files that are not read: 5 (bad 1, empty 3, unknown_type 1)" in caplog.text
-    done = dp.Pipeline().run(docs, out=str(tmp_path / "out"), run=run)
+    done = dp.Pipeline().run(docs, out=str(tmp_path / "out"), runner=run)
     assert done.count == 2
     assert rows(done, given) == LISTED
     assert rows(dp.open_dataset(str(tmp_path / "out")), given) == LISTED
-    assert done.manifest.unread.reasons == {"bad": 1, "empty": 3, "hidden": 3, "unknown_type": 1}
-    assert "zip" in next(r["detail"] for r in done.unread().to_pylist() if r["reason"] == "bad")
+    assert done.manifest.unread.reasons == {"unreadable": 1, "empty": 3, "hidden": 3, "unknown_type": 1}
+    assert "zip" in next(r["detail"] for r in done.unread().to_pylist() if r["reason"] == "unreadable")
 
 
 def test_a_table_only_where_there_are_rows(tmp_path) -> None:
@@ -164,7 +164,7 @@ def test_not_a_chat_among_chats(tmp_path) -> None:
     assert docs.count == 7
     assert [row["author"] for row in docs if row["text"] == "eggs\n"] == [None]
     assert rows(docs, str(tmp_path)) == [
-        ("cut.zip", "bad", None), ("photos.zip", "not_a_chat", None), ("settings.json", "not_a_chat", None),
+        ("cut.zip", "unreadable", None), ("photos.zip", "not_a_chat", None), ("settings.json", "not_a_chat", None),
     ]  # fmt: skip
 
 
@@ -207,12 +207,20 @@ def test_inspect_counts_them(folder, tmp_path, dataprep) -> None:
 @pytest.mark.parametrize(
     ("reasons", "limit", "docs", "sentence"),
     [
-        (["bad"], 0, None, "a; or read the other files with"), (["quarantined"], 0, 3, "a; or read the other files"),
-        (["bad"], 1, 3, None), (["bad"], None, 3, None), (["bad", "bad"], 1, None, "2 files are bad, more than max"),
-        (["bad", "bad"], 2, None, None), (["empty", "damaged", "bad_digest"], 0, 3, None), (["empty"], 0, 0, "a"),
-        (["bad"], 1, 0, "a"), (["damaged"], 0, 0, None), ([], 0, 0, None), (["empty"], 0, None, None),
+        (["unreadable"], 0, None, "a; or read the other files with"),
+        (["quarantined"], 0, 3, "a; or read the other files"),
+        (["unreadable"], 1, 3, None),
+        (["unreadable"], None, 3, None),
+        (["unreadable", "unreadable"], 1, None, "2 files are bad, more than max"),
+        (["unreadable", "unreadable"], 2, None, None),
+        (["empty", "damaged", "bad_digest"], 0, 3, None),
+        (["empty"], 0, 0, "a"),
+        (["unreadable"], 1, 0, "a"),
+        (["damaged"], 0, 0, None),
+        ([], 0, 0, None),
+        (["empty"], 0, None, None),
     ],
-)  # fmt: skip
+)
 def test_how_many_files_may_be_bad(reasons, limit, docs, sentence) -> None:
     """Bad and quarantined ones count, empty and damaged ones do not; if nothing was read, the first is the error."""
     rows = [Unread(f"{k}.txt", reason, k, "ab"[k % 2]) for k, reason in enumerate(reasons)]
@@ -226,10 +234,10 @@ def test_how_many_files_may_be_bad(reasons, limit, docs, sentence) -> None:
 
 def test_each_bad_file_counts_once(caplog) -> None:
     """Two rows of one file are one bad file; hidden ones cannot be told apart by their names; kinds are warned of."""
-    twice = [Unread("a", "bad", 1), Unread("a", "bad", 2)]
+    twice = [Unread("a", "unreadable", 1), Unread("a", "unreadable", 2)]
     check_unread(twice, 1, 5)
-    assert "not read, or not to the end: 1 bad file; of a, the file is bad" in caplog.text
-    hidden = [Unread("hidden", "bad", 1), Unread("hidden", "bad", 2)]
+    assert "not read, or not to the end: 1 bad file; of a, the file is unreadable" in caplog.text
+    hidden = [Unread("hidden", "unreadable", 1), Unread("hidden", "unreadable", 2)]
     with pytest.raises(ReadError, match="2 files are bad"):
         check_unread(hidden, 1, 5)
     for reason in ("damaged", "bad_digest"):
@@ -245,19 +253,25 @@ def test_the_table_has_no_secrets_and_one_order() -> None:
     """Users and queries of URLs are left out of names and details; rows are sorted whatever their order."""
     private = "https://ada:key@host/a.jsonl?sig=12"
     rows = [
-        Unread(private, "bad", 7, f"{private} is cut"), Unread("b", "bad", 9), Unread("b", "bad", None, "x"),
-        Unread("b", "empty", 9), Unread("b", "bad", 9, "y"),
-    ]  # fmt: skip
+        Unread(private, "unreadable", 7, f"{private} is cut"),
+        Unread("b", "unreadable", 9),
+        Unread("b", "unreadable", None, "x"),
+        Unread("b", "empty", 9),
+        Unread("b", "unreadable", 9, "y"),
+    ]
     table = unread_table(rows)
     assert table.equals(unread_table(reversed(rows)))
     assert [tuple(row.values()) for row in table.to_pylist()] == [
-        ("b", "bad", None, "x"), ("b", "bad", 9, None), ("b", "bad", 9, "y"), ("b", "empty", 9, None),
-        ("https://***@host/a.jsonl?***", "bad", 7, "https://***@host/a.jsonl?*** is cut"),
-    ]  # fmt: skip
+        ("b", "unreadable", None, "x"),
+        ("b", "empty", 9, None),
+        ("b", "unreadable", 9, None),
+        ("b", "unreadable", 9, "y"),
+        ("https://***@host/a.jsonl?***", "unreadable", 7, "https://***@host/a.jsonl?*** is cut"),
+    ]
     assert unread_table([]).num_rows == 0
     assert rows_of(table)[0] == rows[2]
-    assert without_names(rows[:1]) == [Unread("hidden", "bad", 7)]
-    assert list(by_kind(rows)) == [("bad", ""), ("bad", ".jsonl"), ("empty", "")]
+    assert without_names(rows[:1]) == [Unread("hidden", "unreadable", 7)]
+    assert list(by_kind(rows)) == [("unreadable", ""), ("unreadable", ".jsonl"), ("empty", "")]
 
 
 def test_names_that_are_not_utf8_are_stored_as_escapes(tmp_path):

@@ -15,7 +15,7 @@ import laws
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
-from dataprep.core.model.verdict import CutSpans, DropIds, check_min_left
+from dataprep.core.model.verdict import CutSpans, DropIds, check_min_remaining_chars
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
@@ -48,11 +48,15 @@ def texts_and_spans(draw):
 
 
 @settings(max_examples=60)
-@given(given_=texts_and_spans(), min_left=st.integers(0, 3), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3))
-def test_spans_are_cut_as_python_would(tmp_path_factory, given_, min_left, sizes):
+@given(
+    given_=texts_and_spans(),
+    min_remaining_chars=st.integers(0, 3),
+    sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3),
+)
+def test_spans_are_cut_as_python_would(tmp_path_factory, given_, min_remaining_chars, sizes):
     """The texts lose just their spans; what is left of too little goes; batch cuts do not matter; books balance."""
     made, spans = given_
-    stage = stage_of(tmp_path_factory.mktemp("spans"), spans, min_left=min_left)
+    stage = stage_of(tmp_path_factory.mktemp("spans"), spans, min_remaining_chars=min_remaining_chars)
     batch = laws.batch_of(made)
     rows, drops, book = laws.apply(stage, [batch])
     expected, stretches = {}, 0
@@ -60,12 +64,12 @@ def test_spans_are_cut_as_python_would(tmp_path_factory, given_, min_left, sizes
         own = [(a, b) for i, a, b, *_ in spans if i == row]
         left, n = cut_plainly(text, own)
         stretches += n
-        if not own or len("".join(left.split())) >= min_left:
+        if not own or len("".join(left.split())) >= min_remaining_chars:
             expected[row] = left
     assert {r["id"]: r["text"] for r in rows} == expected
     assert {d["id"] for d in drops} == set(range(len(made))) - set(expected)
-    assert {d["reason"] for d in drops} <= {"left_too_short"}
-    assert book.counts["spans cut"] == stretches
+    assert {d["reason"] for d in drops} <= {"too_short_after_cuts"}
+    assert book.counts["spans_cut"] == stretches
     laws.cuts_do_not_matter(stage, batch, sizes)
     laws.books_balance(stage, batch)
 
@@ -74,7 +78,7 @@ def test_spans_are_cut_as_python_would(tmp_path_factory, given_, min_left, sizes
 class Halves(Estimator):
     """An Estimator that cuts the first half of every text, as copies of document 0."""
 
-    def fit(self, docs, run, out):
+    def fit(self, docs, runner, out):
         """Spans of half the length."""
         rows = [(i, 0, len(t.encode()) // 2, 0, 0, 1) for b in docs.batches() for i, t in zip(*columns(b), strict=True)]
         url = files.join(out, "spans.parquet")
@@ -98,7 +102,7 @@ def test_cuts_are_read_through_and_kept_with_the_result(tmp_path):
     assert out.manifest.fits[0]["spans"] == 4
     assert out.manifest.saved == []
     cuts = out.cuts().to_pylist()
-    assert [(c["id"] & 0xFF, c["start"], c["end"], c["kept"]) for c in cuts][:4] == [
+    assert [(c["id"] & 0xFF, c["start"], c["end"], c["duplicate_of"]) for c in cuts][:4] == [
         (0, 0, 4, 0), (0, 0, 2, 0), (2, 0, 4, 0), (2, 0, 2, 0)]  # fmt: skip
     assert out.stats[-1].cut == 4
     assert pq.read_table(f"{tmp_path}/out/cuts").num_rows == 4
@@ -110,14 +114,14 @@ def test_a_first_occurrence_may_be_unknown(tmp_path):
     assert write_spans(url, iter([spans_of([(1, 0, 2, NOBODY, 0, 0)]), spans_of([(3, 1, 2, 1, 7, 8)])])) == 2
     table = pq.read_table(url)
     assert table.schema.names == SPANS.names
-    assert table.column("kept").to_pylist() == [None, 1]
-    assert table.column("kept_start").to_pylist() == [None, 7]
-    assert table.column("kept_end").to_pylist() == [None, 8]
+    assert table.column("duplicate_of").to_pylist() == [None, 1]
+    assert table.column("duplicate_of_start").to_pylist() == [None, 7]
+    assert table.column("duplicate_of_end").to_pylist() == [None, 8]
 
 
 def test_verdicts_may_be_streamed(tmp_path):
     """Tables in order of ids make one table; out of order is our own mistake."""
-    row = {"reason": "x", "kept_in": None, "kept": None, "similarity": None}
+    row = {"reason": "x", "duplicate_of_dataset": None, "duplicate_of": None, "similarity": None}
     tables = [pa.Table.from_pylist([row | {"id": i}], schema=VERDICTS) for i in (3, 9)]
     assert write_verdicts(str(tmp_path / "v.parquet"), iter(tables)) == 2
     with pytest.raises(AssertionError, match="in order of ids"):
@@ -143,16 +147,22 @@ def test_a_broken_table_says_so(tmp_path, broken):
 @pytest.mark.parametrize("wrong", [-1, 1.5, "3", None])
 def test_what_must_be_left_is_a_number_of_characters(wrong):
     """None or more of them."""
-    check_min_left(0)
-    with pytest.raises(PlanError, match=f"^min_left={wrong!r} must be a number of characters: an integer, 0 or more$"):
-        check_min_left(wrong)
+    check_min_remaining_chars(0)
+    with pytest.raises(
+        PlanError, match=(f"^min_remaining_chars={wrong!r} must be a number of characters: an integer, 0 or more$")
+    ):
+        check_min_remaining_chars(wrong)
 
 
 def test_keys_of_verdicts_know_the_table_and_not_its_place():
     """And what must be left; facts do not count."""
-    some = [CutSpans(spans="a", key="k", estimator="E"), CutSpans(spans="a", key="l", estimator="E"),
-            CutSpans(spans="a", key="k", estimator="F"), CutSpans(spans="a", key="k", estimator="E", min_left=2),
-            DropIds(verdicts="a", key="k", estimator="E")]  # fmt: skip
+    some = [
+        CutSpans(spans="a", key="k", estimator="E"),
+        CutSpans(spans="a", key="l", estimator="E"),
+        CutSpans(spans="a", key="k", estimator="F"),
+        CutSpans(spans="a", key="k", estimator="E", min_remaining_chars=2),
+        DropIds(verdicts="a", key="k", estimator="E"),
+    ]
     assert len({key(one) for one in some}) == len(some)
     assert key(some[0]) == key(CutSpans(spans="b", key="k", estimator="E", facts={"n": 1}))
     assert (some[0].name, repr(some[0])) == ("E", "verdicts of E")
@@ -174,7 +184,7 @@ class Names(Estimator):
     n: int = 1
     adds: ClassVar[dict[str, pa.DataType]] = {"named": pa.string()}
 
-    def fit(self, docs, run, out):
+    def fit(self, docs, runner, out):
         """Drop nothing."""
         return self.drop(docs, out, pa.table({"id": pa.array([], pa.uint64()), "reason": pa.array([], pa.string())}))
 

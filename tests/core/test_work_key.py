@@ -142,15 +142,22 @@ def test_rows_of_verdicts_may_be_in_any_order(tmp_path, ids) -> None:
     [
         ({"id": [4, 1, 4]}, "document 0:4 is dropped twice"),
         ({"id": [1, 3, 2, 9, 3]}, "document 0:3 is dropped twice"),
-        ({"id": [2, 3], "kept": [None, 3]}, "document 0:3 is dropped in place of itself"),
-        ({"id": [2, 3], "kept": [3, 3], "kept_in": ["there", None]}, "document 0:3 is dropped in place of itself"),
+        ({"id": [2, 3], "duplicate_of": [None, 3]}, "document 0:3 is dropped in place of itself"),
+        (
+            {"id": [2, 3], "duplicate_of": [3, 3], "duplicate_of_dataset": ["there", None]},
+            "document 0:3 is dropped in place of itself",
+        ),
     ],
 )
 def test_verdicts_that_contradict_themselves_are_refused(tmp_path, columns, sentence) -> None:
     """A document twice, or in place of itself; one of the same id in another Dataset is another document."""
     with pytest.raises(PlanError, match=sentence):
         verdicts(tmp_path, reason=["x"] * len(columns["id"]), **columns)
-    for kept in ({"kept": [None, None]}, {"kept": [3, 2]}, {"kept": [2, 3], "kept_in": ["there", "there"]}):
+    for kept in (
+        {"duplicate_of": [None, None]},
+        {"duplicate_of": [3, 2]},
+        {"duplicate_of": [2, 3], "duplicate_of_dataset": ["there", "there"]},
+    ):
         assert len(verdicts(tmp_path, id=[2, 3], reason=["x", "x"], **kept)) == 2
 
 

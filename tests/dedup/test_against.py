@@ -21,7 +21,7 @@ from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.suffix_array import SuffixArray
-from dataprep.dedup.url import URL
+from dataprep.dedup.url import URLDedup
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
 from dataprep.store.spill import Spill, spill_to
@@ -44,7 +44,7 @@ DROPPERS = {
     "exact": Exact(),
     "line": Exact(unit="line"),
     "minhash": MinHash(threshold=0.5, ngram=1, bands=40, rows=1),
-    "url": URL(keep="first"),
+    "url": URLDedup(keep="first"),
     "bloom": Bloom(error_rate=SURE),
     "ngram": Bloom(unit="ngram", ngram=2, threshold=0.5, error_rate=SURE),
 }
@@ -84,9 +84,9 @@ def test_what_is_cut_is_what_one_run_cuts(tmp_path, name) -> None:
         found = []
         for k, docs in enumerate(raw):
             for row in table_of(replace(stage, against=folders[:k]), docs, tmp_path / f"new{seed}-{k}"):
-                home = k if row["kept_in"] is None else folders.index(row.pop("kept_in"))
-                row |= {"kept_in": None, "id": row["id"] + (k << 40)}
-                row["kept"] = None if row["kept"] is None else row["kept"] + (home << 40)
+                home = k if row["duplicate_of_dataset"] is None else folders.index(row.pop("duplicate_of_dataset"))
+                row |= {"duplicate_of_dataset": None, "id": row["id"] + (k << 40)}
+                row["duplicate_of"] = None if row["duplicate_of"] is None else row["duplicate_of"] + (home << 40)
                 found.append(row)
         everything = dp.read([str(tmp_path / f"{seed}-{k}.jsonl") for k in range(len(raw))], columns=["url", "date"])
         assert found == table_of(stage, everything, tmp_path / f"all{seed}")
@@ -115,8 +115,8 @@ def test_dumps_that_come_are_one_run(tmp_path, name) -> None:
 def test_keys_of_older_dumps_are_borrowed(tmp_path) -> None:
     """Exact and URL hash no document that was hashed when its dump was made; MinHash is not put off by their keys."""
     first, second = (write(tmp_path / f"{k}.jsonl", rows) for k, rows in enumerate(dumps_of(3, 2)))
-    old = dp.Pipeline(Exact(), URL(keep="first")).run(first, str(tmp_path / "old"))
-    for stage in (Exact(against=old.url), URL(keep="first", against=old.url)):
+    old = dp.Pipeline(Exact(), URLDedup(keep="first")).run(first, str(tmp_path / "old"))
+    for stage in (Exact(against=old.url), URLDedup(keep="first", against=old.url)):
         out = dp.Pipeline(stage).run(second, str(tmp_path / stage.name))
         (index,) = Path(out.url).glob("steps/*/index.json")
         assert files.read_json(str(index))["keys"] == {"hashed": 1, "found": 0, "borrowed": 1}
@@ -128,14 +128,14 @@ def test_what_is_older_stays_for_url(tmp_path) -> None:
     page = {"text": "a", "url": "http://e.org"}
     old = dp.Pipeline().run(write(tmp_path / "old.jsonl", [page | {"date": "2010"}]), str(tmp_path / "old"))
     rows = [page | {"date": "2020"}, *({"text": "b", "url": "http://e.org/b", "date": d} for d in ("2011", "2012"))]
-    new = dp.Pipeline(URL(against=old.url)).run(write(tmp_path / "new.jsonl", rows), str(tmp_path / "new"))
-    found = {row["reason"]: row["kept_in"] for row in new.drops().to_pylist()}
+    new = dp.Pipeline(URLDedup(against=old.url)).run(write(tmp_path / "new.jsonl", rows), str(tmp_path / "new"))
+    found = {row["reason"]: row["duplicate_of_dataset"] for row in new.drops().to_pylist()}
     assert found == {"same_url": old.url, "older_capture": None}
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"text": "a"}')
     no_url = dp.Pipeline().run(dp.read(str(bare)), str(tmp_path / "bare"))
     with pytest.raises(PlanError, match="must have the column url"):
-        dp.Pipeline(URL(against=no_url.url)).run(write(tmp_path / "new.jsonl", rows), str(tmp_path / "no"))
+        dp.Pipeline(URLDedup(against=no_url.url)).run(write(tmp_path / "new.jsonl", rows), str(tmp_path / "no"))
 
 
 @pytest.mark.parametrize("unit", ["document", "paragraph", "ngram"])
@@ -204,7 +204,9 @@ def test_semantic_copies_of_older_dumps_go(tmp_path, monkeypatch) -> None:
     for keep in ("first", "farthest"):
         stage = SemDeDup(embed=bag, epsilon=0.03, keep=keep, against=old)
         rows = table_of(stage, raw[2], tmp_path / keep)
-        gone = {row["id"]: (row["kept_in"], row["kept"], round(row["similarity"], 4)) for row in rows}
+        gone = {
+            row["id"]: (row["duplicate_of_dataset"], row["duplicate_of"], round(row["similarity"], 4)) for row in rows
+        }
         if keep == "first":
             assert gone == semantic_by_force(texts, 120, old)
     assert {home for home, *_ in gone.values()} == {None, *old}
@@ -231,7 +233,7 @@ def test_a_model_reads_each_text_once(tmp_path) -> None:
         folders.append(done.url)
     last = replace(stage, against=folders[:2])
     wanted = table_of(last, dumps[2], tmp_path / "again")
-    assert len({row["kept_in"] for row in wanted}) == 3
+    assert len({row["duplicate_of_dataset"] for row in wanted}) == 3
     for spoil, n in (("version", 2), ("damaged", 1), ("gone", 2)):
         read.clear()
         if spoil == "damaged":

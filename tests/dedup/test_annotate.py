@@ -18,7 +18,7 @@ from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.suffix_array import SuffixArray
-from dataprep.dedup.url import URL
+from dataprep.dedup.url import URLDedup
 from dataprep.errors import PlanError
 
 TEXTS = ["one two three", "four five six\nseven", "one two three", "", "nine\nfour five six", "one two three", "ten"]
@@ -33,7 +33,7 @@ def lengths(texts: list[str]) -> list[list[float]]:
 DROPPERS = {
     "exact": Exact(),
     "minhash": MinHash(ngram=1),
-    "url": URL(keep="first"),
+    "url": URLDedup(keep="first"),
     "semantic": SemDeDup(embed=lengths, epsilon=1e-4),
     "prototypes": SemDeDup(embed=lengths, epsilon=1e-4, diversify=0.7),
     "bloom": Bloom(),
@@ -67,14 +67,19 @@ def test_clusters_are_those_of_the_drop_table(tmp_path, name, older) -> None:
     assert [row["text"] for row in rows.values()] == TEXTS
     assert [i for i, row in rows.items() if row["duplicate"] is None] == [row["id"] for row in plain.take(99)]
     drops = {row["id"]: row for row in plain.drops().to_pylist()}
-    sizes = Counter((row["kept_in"], row["kept"]) for row in drops.values())
+    sizes = Counter((row["duplicate_of_dataset"], row["duplicate_of"]) for row in drops.values())
     for i, row in rows.items():
-        drop = drops.get(i, {"reason": None, "kept_in": None, "kept": i, "similarity": None})
-        head = i if drop["kept"] is None and sizes[None, i] else drop["kept"]  # a survivor that is a prototype
-        assert (row["duplicate"], row["cluster_in"], row["cluster"]) == (drop["reason"], drop["kept_in"], head)
+        drop = drops.get(i, {"reason": None, "duplicate_of_dataset": None, "duplicate_of": i, "similarity": None})
+        # a survivor that is a prototype
+        head = i if drop["duplicate_of"] is None and sizes[None, i] else drop["duplicate_of"]
+        assert (row["duplicate"], row["cluster_dataset"], row["cluster"]) == (
+            drop["reason"],
+            drop["duplicate_of_dataset"],
+            head,
+        )
         assert row["similarity"] == drop["similarity"]
         unknown = head is None or name == "bloom"
-        assert row["cluster_size"] == (None if unknown else sizes[drop["kept_in"], head] + 1)
+        assert row["cluster_size"] == (None if unknown else sizes[drop["duplicate_of_dataset"], head] + 1)
     assert len(drops) > 1
 
 
@@ -96,7 +101,7 @@ def test_columns_are_read_by_later_stages(tmp_path, caplog) -> None:
     docs = read(tmp_path / "in.jsonl", TEXTS)
     stages = (
         Exact(annotate=True), Exact(unit="line", annotate=True), MinHash(ngram=1, annotate="near_"),
-        URL(keep="best:cluster_size"), dp.Filter(lambda duplicate: duplicate is None),
+        URLDedup(keep="best:cluster_size"), dp.Filter(lambda duplicate: duplicate is None),
     )  # fmt: skip
     done = dp.Pipeline(*stages).run(docs, str(tmp_path / "out"))
     assert [(row["text"], row["cluster_size"], row["near_cluster_size"]) for row in done.take(9)] == [

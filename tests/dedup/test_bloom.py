@@ -37,8 +37,8 @@ TEXTS = st.lists(st.one_of(st.lists(LINES, max_size=6).map("\n".join), st.text(m
 def fitted(dataset):
     """The verdicts of a fit on texts, and what it counted."""
 
-    def fit(stage: Bloom, out: Path, texts, run=None, **cuts):
-        verdict = stage.fit(dataset(texts, **cuts), run or Serial(), str(out))
+    def fit(stage: Bloom, out: Path, texts, runner=None, **cuts):
+        verdict = stage.fit(dataset(texts, **cuts), runner or Serial(), str(out))
         name = "verdicts" if stage.unit == "document" else "spans"
         files = sorted(p.name for p in Path(out).iterdir())
         assert files == sorted(["filter.bloom", f"{name}.json", f"{name}.parquet"])
@@ -54,7 +54,7 @@ def found(fitted):
     def find(stage: Bloom, out: Path, texts, **cuts) -> list:
         table = fitted(stage, out, texts, **cuts)[0]
         rows = [i // 10 for i in table.column("id").to_pylist()]  # ids are 0, 10, 20 ...
-        assert not any(table.column("kept").to_pylist())
+        assert not any(table.column("duplicate_of").to_pylist())
         if stage.unit == "document":
             return rows
         return list(zip(rows, table.column("start").to_pylist(), table.column("end").to_pylist(), strict=True))
@@ -220,7 +220,7 @@ def test_workers_and_cuts_do_not_change_a_byte(fitted, tmp_path) -> None:
         stage = Bloom(unit=unit, ngram=3)
         fitted(stage, tmp_path / unit / "one", texts, parts=4, cut=7)
         fitted(stage, tmp_path / unit / "two", texts, parts=4, cut=100)
-        fitted(stage, tmp_path / unit / "local", texts, parts=4, cut=7, run=laws.TWO)
+        fitted(stage, tmp_path / unit / "local", texts, parts=4, cut=7, runner=laws.TWO)
         laws.same_bytes(tmp_path / unit / "one", tmp_path / unit / "local")
         for receipt in (tmp_path / unit).glob("*/*.json"):
             receipt.unlink()  # they hold the key of the input, which knows how these tests cut it
@@ -259,7 +259,7 @@ def test_plan_states_the_filter_of_the_whole_input(tmp_path) -> None:
 
     def step(stage: Bloom) -> list[Step]:
         docs = read(str(tmp_path / "in.jsonl"))
-        return [Step("dedup", lambda out, run: Pipeline(stage).run(docs, out, run), ("out", "run"))]
+        return [Step("dedup", lambda out, runner: Pipeline(stage).run(docs, out, runner), ("out", "runner"))]
 
     (counted,) = estimate(step(Bloom()), 1 << 20).reserved
     assert counted.n_bytes == pytest.approx(FilterSize(12_000, 1e-4).n_bytes, rel=0.05)
@@ -278,9 +278,9 @@ def test_plan_says_what_to_do_without_a_filter(tmp_path, monkeypatch, samples) -
     (tmp_path / "recipe.py").write_text(f"""
 import dataprep as dp
 
-def clean(out, run):
+def clean(out, runner):
     docs = dp.read({str(samples / "articles.jsonl")!r})
-    return dp.Pipeline(dp.Bloom(unit="ngram", capacity=10**12)).run(docs, out, run)
+    return dp.Pipeline(dp.Bloom(unit="ngram", capacity=10**12)).run(docs, out, runner)
 """)
     said = CliRunner().invoke(app, ["plan", str(tmp_path / "recipe.py"), "--memory", "1GB"]).output
     assert "the filter of Bloom(unit='ngram'), in addition to one worker: about 2.4 TB of memory" in said
@@ -309,7 +309,7 @@ def test_a_document_that_is_left_too_short_is_dropped(tmp_path) -> None:
     clean = Pipeline(Bloom(unit="paragraph")).run(docs, str(tmp_path / "out"))
     assert clean.table().column("text").to_pylist() == ["head\none", "two", "\n\n", "a\n\nb", "c\n\nd"]
     drops = pq.read_table(tmp_path / "out" / "drops").to_pylist()
-    assert [d["reason"] for d in drops] == ["left_too_short"] * 2
+    assert [d["reason"] for d in drops] == ["too_short_after_cuts"] * 2
     (fit,) = clean.manifest.fits
     assert (fit["stage"], fit["keys"], fit["entered"], fit["spans"]) == ("Bloom", 12, 7, 5)
 
@@ -336,7 +336,7 @@ def test_a_filter_that_is_too_full_is_alarming(fitted, tmp_path, monkeypatch, ca
         ({"capacity": 1e9}, "integer from 1"),
         ({"normalize": "upper"}, "None or one of 'space'"),
         ({"unit": "ngram", "normalize": "space"}, "leave it out"),
-        ({"min_left": -1}, "min_left=-1"),
+        ({"min_remaining_chars": -1}, "min_remaining_chars=-1"),
     ],
 )
 def test_wrong_parameters_are_named(wrong, said) -> None:

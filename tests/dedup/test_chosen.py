@@ -48,7 +48,7 @@ def gone(stage, rows: list[dict], tmp_path: Path) -> dict[int, int]:
     docs = dp.read(pa.Table.from_pylist(rows))
     ids = docs.table(["id"]).column("id").to_pylist()
     table = pq.read_table(stage.fit(docs, dp.Serial(), str(tmp_path)).verdicts).to_pylist()
-    return {ids.index(row["id"]): ids.index(row["kept"]) for row in table}
+    return {ids.index(row["id"]): ids.index(row["duplicate_of"]) for row in table}
 
 
 def test_tokens_are_compared_by_brute_force(tmp_path, tokenizer) -> None:
@@ -169,7 +169,7 @@ def test_several_columns_are_compared(tmp_path) -> None:
     ids = docs.table(["id"]).column("id").to_pylist()
     stage = Exact(columns=["title", "text"])
     table = pq.read_table(stage.fit(docs, dp.Serial(), str(tmp_path / "fit")).verdicts).to_pylist()
-    assert {ids.index(r["id"]): ids.index(r["kept"]) for r in table} == {2: 0, 4: 3}
+    assert {ids.index(r["id"]): ids.index(r["duplicate_of"]) for r in table} == {2: 0, 4: 3}
     old = dp.Pipeline(Exact(columns=["title", "text"])).run(docs, str(tmp_path / "old"))
     new = columned(tmp_path / "b.jsonl", [{"title": "a", "text": "bc"}, {"title": "z", "text": "bc"}])
     left = dp.Pipeline(Exact(columns=("title", "text"), against=old.url)).run(new, str(tmp_path / "new"))

@@ -12,8 +12,8 @@ from dataprep.core.run.runner import Serial
 from dataprep.dedup.bloom import Bloom
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.minhash import MinHash
-from dataprep.dedup.pieces import search
 from dataprep.dedup.semantic import SemDeDup
+from dataprep.dedup.spans import search
 from dataprep.dedup.suffix_array import SuffixArray
 
 
@@ -66,9 +66,9 @@ def test_spans_are_counted_and_name_the_same_text(dataset, tmp_path, form):
     cut = {id_: set() for id_ in range(0, 40, 10)}
     for row in rows(fitted):
         cut[row["id"]] |= set(range(row["start"], row["end"]))
-        if row["kept"] is not None:
+        if row["duplicate_of"] is not None:
             gone = SPACED[row["id"] // 10][row["start"] : row["end"]]
-            kept = SPACED[row["kept"] // 10][row["kept_start"] : row["kept_end"]]
+            kept = SPACED[row["duplicate_of"] // 10][row["duplicate_of_start"] : row["duplicate_of_end"]]
             assert gone == kept or (form is not None and gone.lower().split() == kept.lower().split())
     gaps = sum(len(some) - sum(at + 1 in some for at in some) for some in cut.values())
     assert (fitted.facts["spans"], fitted.facts["bytes"]) == (gaps, sum(map(len, cut.values())))

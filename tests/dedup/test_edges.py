@@ -28,10 +28,10 @@ from dataprep.dedup.semantic import SemDeDup
 from dataprep.dedup.substrings.block import scratch_for
 from dataprep.dedup.substrings.minimizers import CHUNK, MAX_SLIDE, MAX_WINDOWS, rule_of
 from dataprep.dedup.suffix_array import SuffixArray
-from dataprep.dedup.url import URL
+from dataprep.dedup.url import URLDedup
 from dataprep.errors import PlanError
 
-STAGES = (Bloom, Exact, MinHash, SemDeDup, SuffixArray, URL)
+STAGES = (Bloom, Exact, MinHash, SemDeDup, SuffixArray, URLDedup)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -63,7 +63,7 @@ def test_kernels_are_compiled_on_two_documents(stage, monkeypatch):
     assert not os.path.exists(out)
     assert table["id"].to_pylist() == [0, 1]
     assert table["text"].to_pylist() == [warm.TEXT] * 2
-    wanted = {Exact: {"title"}, URL: {"url"}}.get(stage, set())
+    wanted = {Exact: {"title"}, URLDedup: {"url"}}.get(stage, set())
     assert set(table.column_names) - {"id", "text", "source", "meta"} == wanted
     assert all(table[name].to_pylist() == ["http://example.org/"] * 2 for name in wanted)
 
@@ -71,7 +71,7 @@ def test_kernels_are_compiled_on_two_documents(stage, monkeypatch):
 def test_published_settings():
     """Those of the papers, and how many times as long a text is in which containment is found."""
     made = {name: MinHash(preset=name).settings for name in bands.PRESETS}
-    found = {name: (s.bands, s.rows, s.words, s.shingle, s.ngram, s.threshold) for name, s in made.items()}
+    found = {name: (s.bands, s.rows, s.word_split, s.shingle, s.ngram, s.threshold) for name, s in made.items()}
     assert found["dclm"] == (93, 15, "regex", "word", 5, 0.8)
     assert found["fineweb"] == (14, 8, "regex", "word", 5, 0.8)
     assert found["lee2022"] == (450, 20, "regex", "word", 5, 0.8)
@@ -87,7 +87,11 @@ def test_published_settings():
 def test_another_threshold_keeps_the_shingles():
     """Their unit, length, words and normal form."""
     some = ["case", "punctuation", "space"]
-    given = {"shingle": "char", "ngram": 7}, {"words": "regex", "ngram": 3, "normalize": some}, {"preset": "dialect"}
+    given = (
+        {"shingle": "char", "ngram": 7},
+        {"word_split": "regex", "ngram": 3, "normalize": some},
+        {"preset": "dialect"},
+    )
     for made in (MinHash(**one) for one in given):
         other = made.at(0.9)
         assert other.settings.threshold == 0.9
@@ -100,7 +104,7 @@ def test_another_threshold_keeps_the_shingles():
 def test_records_of_the_most_windows_fit():
     """The work arrays have an entry for each window, word and chunk of a record, at any width."""
     for width, words in ((3, "unicode"), (700, "unicode"), (4, ""), (5000, "")):
-        scratch = scratch_for(rule_of(width, words=words))
+        scratch = scratch_for(rule_of(width, word_split=words))
         assert min(map(len, (scratch.start, scratch.end, scratch.tag))) > MAX_WINDOWS
         assert len(scratch.owner) > max(MAX_WINDOWS, CHUNK, MAX_SLIDE - 1)
         assert min(map(len, (*scratch.words, *scratch.other))) >= (MAX_WINDOWS + width if words else 1)
@@ -187,7 +191,9 @@ def test_registers_that_are_full(least):
     assert len(hyperloglog.empty()) == m
 
 
-@pytest.mark.parametrize(("out", "home"), [("a/b", "a"), ("a/b/", "a"), ("b", "."), ("/b", "."), ("s3://a/b", "s3://a")])
+@pytest.mark.parametrize(
+    ("out", "home"), [("a/b", "a"), ("a/b/", "a"), ("b", "."), ("/b", "."), ("s3://a/b", "s3://a")]
+)
 def test_the_folder_above(out, home):
     """Of a step; the current one if there is none."""
     assert keys.parent(out) == home
@@ -249,7 +255,7 @@ def test_chosen_columns_are_those_of_the_sketch():
             MinHash(**wrong)
     for wrong in ({"tracking": ["a"]}, {"tracking": ("*",)}, {"tracking": (5,)}, {"ignore": ["www"]}, {"column": 5}):
         with pytest.raises(PlanError, match=f"{next(iter(wrong))}="):
-            URL(**wrong)
+            URLDedup(**wrong)
 
 
 def test_special_tokens_are_not_added(monkeypatch):

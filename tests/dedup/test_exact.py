@@ -18,8 +18,8 @@ import twins.exact
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.runner import Serial
 from dataprep.dedup.exact import Exact
-from dataprep.dedup.pieces import passes, search, units
-from dataprep.dedup.pieces.forms import FORMS
+from dataprep.dedup.spans import passes, search, units
+from dataprep.dedup.spans.forms import FORMS
 from dataprep.errors import DataprepError, PlanError
 from twins.units import sentences, unit_form
 
@@ -98,7 +98,7 @@ def cut(stage, docs):
         assert {p.name for p in Path(out).iterdir()} == {"spans.json", "spans.parquet"}
         left, drops, _ = laws.apply(made, list(docs.batches()))
         rows = pq.read_table(made.spans).to_pylist()
-    assert {d["reason"] for d in drops} <= {"left_too_short"}
+    assert {d["reason"] for d in drops} <= {"too_short_after_cuts"}
     kept = {r["id"]: r["text"] for r in left}
     return made.facts, rows, [kept.get(i) for i in docs.table(["id"]).column("id").to_pylist()]
 
@@ -113,7 +113,7 @@ def cut(stage, docs):
 )
 def test_units_are_their_twin(dataset, texts, unit, form, parts, per_batch) -> None:
     """What occurred before goes, with the gap it leaves, for the first occurrence; however the input is cut."""
-    stage = Exact(unit=unit, normalize=form, min_left=0)
+    stage = Exact(unit=unit, normalize=form, min_remaining_chars=0)
     facts, spans, left = cut(stage, dataset(texts, parts=parts, cut=per_batch))
     found = twins.exact.repeats(texts, unit, stage.normalize)
     assert left == [twins.exact.without(t, [r[:2] for r in r_]) for t, r_ in zip(texts, found, strict=True)]
@@ -126,17 +126,17 @@ def test_units_are_their_twin(dataset, texts, unit, form, parts, per_batch) -> N
     assert facts["spans"] == sum(len(re.findall(b"x+", marks)) for marks in gone)
     for d, (text, repeats) in enumerate(zip(texts, found, strict=True)):
         mine = [s for s in spans if s["id"] == UNIT * d]
-        pieces = [s for s in mine if s["kept"] is not None]
+        pieces = [s for s in mine if s["duplicate_of"] is not None]
         assert len(pieces) == len(repeats)
         for span, (a, b, k, at) in zip(pieces, repeats, strict=True):
             piece, first = text.encode()[span["start"] : span["end"]].decode(), texts[k].encode()
             assert piece.strip() == text[a:b].strip(), "one row per unit, which is in no other line"
-            assert span["kept"] == UNIT * k
-            first = first[span["kept_start"] : span["kept_end"]].decode()
+            assert span["duplicate_of"] == UNIT * k
+            first = first[span["duplicate_of_start"] : span["duplicate_of_end"]].decode()
             assert texts[k][at:].lstrip().startswith(first.strip())
             assert form_of(piece, unit, stage.normalize) == form_of(first, unit, stage.normalize)
         for span in mine:
-            assert span["kept"] is not None or not text.encode()[span["start"] : span["end"]].decode().strip()
+            assert span["duplicate_of"] is not None or not text.encode()[span["start"] : span["end"]].decode().strip()
 
 
 def form_of(piece: str, unit: str, form: str | None) -> list[str]:
@@ -149,7 +149,7 @@ def test_units_of_forty_languages_are_the_twins(shared, dataset, unit) -> None:
     """On real pages in forty languages, too, what is left is what the twin leaves."""
     with gzip.open(shared / "text" / "multilingual" / "tldr_pages_40lang.jsonl.gz", "rt", encoding="utf-8") as f:
         texts = [json.loads(line)["text"] for line in f][::40][:700]
-    stage = Exact(unit=unit, min_left=0)
+    stage = Exact(unit=unit, min_remaining_chars=0)
     facts, _, left = cut(stage, dataset(texts, parts=3, cut=50))
     found = twins.exact.repeats(texts, unit, stage.normalize)
     assert facts["duplicates"] == sum(map(len, found)) > 0
@@ -192,9 +192,9 @@ def test_a_document_left_too_short_goes(dataset) -> None:
     texts = ["One line.\nTwo lines.", "one line.\nab c \u3000\n", "TWO LINES.", "", "x"]
     docs = dataset(texts)
     assert cut(Exact(unit="line"), docs)[2] == [texts[0], "ab c \u3000\n", None, "", "x"]
-    assert cut(Exact(unit="line", min_left=3), docs)[2] == [texts[0], "ab c \u3000\n", None, "", "x"]
-    assert cut(Exact(unit="line", min_left=4), docs)[2] == [texts[0], None, None, "", "x"]
-    assert cut(Exact(unit="line", min_left=0), docs)[2] == [texts[0], "ab c \u3000\n", "", "", "x"]
+    assert cut(Exact(unit="line", min_remaining_chars=3), docs)[2] == [texts[0], "ab c \u3000\n", None, "", "x"]
+    assert cut(Exact(unit="line", min_remaining_chars=4), docs)[2] == [texts[0], None, None, "", "x"]
+    assert cut(Exact(unit="line", min_remaining_chars=0), docs)[2] == [texts[0], "ab c \u3000\n", "", "", "x"]
 
 
 def test_spans_that_overlap_are_one_cut(dataset) -> None:
@@ -202,7 +202,7 @@ def test_spans_that_overlap_are_one_cut(dataset) -> None:
     texts = ["One. Two. Three. Four. Five.", "New. One. Two. Three. Four. Old.", "So. So. So. So.", "One. Two."]
     facts, spans, left = cut(Exact(unit="span3"), dataset(texts))
     assert left == [texts[0], "New. Old.", "So.", "One. Two."]
-    assert [(s["start"], s["end"], s["kept"], s["kept_start"]) for s in spans] == [
+    assert [(s["start"], s["end"], s["duplicate_of"], s["duplicate_of_start"]) for s in spans] == [
         (4, 5, None, None),
         (5, 21, 0, 0),
         (10, 27, 0, 5),
@@ -236,7 +236,7 @@ def test_a_long_document_is_cut_a_block_at_a_time(dataset, monkeypatch) -> None:
     assert left == [expected, "New."]
     assert facts["duplicates"] == 6000 - 2001 + 6000
     assert facts["spans"] == 999 + 1 + 1
-    assert sum(span["kept"] is not None for span in spans) == facts["duplicates"]
+    assert sum(span["duplicate_of"] is not None for span in spans) == facts["duplicates"]
     one_line = " ".join(lines)
     assert cut(Exact(unit="line"), dataset([one_line] * 2))[2] == [one_line, None]
     few = " ".join(lines[2800:3200])
@@ -251,7 +251,7 @@ def test_a_long_document_is_cut_a_block_at_a_time(dataset, monkeypatch) -> None:
         ({"unit": "line", "keep": "longest"}, "must be 'first' for unit='line'"),
         ({"normalize": "ccnet"}, "for unit='document', one of"),
         ({"unit": "line", "normalize": "upper"}, "for unit='line', one of 'space'"),
-        ({"unit": "line", "min_left": -1}, "min_left=-1"),
+        ({"unit": "line", "min_remaining_chars": -1}, "min_remaining_chars=-1"),
     ],
 )
 def test_wrong_units_are_named(wrong, says) -> None:
@@ -275,7 +275,7 @@ def test_an_interrupted_fit_goes_on(tmp_path, unit) -> None:
     pipeline.run(docs, out=str(tmp_path / "whole"))
     for stopped in ("Exact: hash", "Exact: match", "Exact: cut"):
         with pytest.raises(KeyboardInterrupt):
-            pipeline.run(docs, out=str(tmp_path / "torn"), run=laws.Stops(at=stopped))
+            pipeline.run(docs, out=str(tmp_path / "torn"), runner=laws.Stops(at=stopped))
     sealed = pipeline.run(docs, out=str(tmp_path / "torn"))
     laws.same_bytes(tmp_path / "whole", tmp_path / "torn")
     assert sealed.manifest.fits[0]["duplicates"] > 30

@@ -19,7 +19,7 @@ from dataprep.dedup.exact import Exact
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.semantic import SemDeDup
-from dataprep.dedup.url import URL
+from dataprep.dedup.url import URLDedup
 from dataprep.errors import PlanError
 
 TEXT = "the same eight words are in both texts"
@@ -50,7 +50,7 @@ def test_the_preferred_copy_stays(drops, stage, keep) -> None:
     assert found == {d: (EXPECTED[keep], 1.0) for d in range(4) if d != EXPECTED[keep]}
 
 
-@pytest.mark.parametrize("stage", [Exact, MinHash, SemDeDup, URL])
+@pytest.mark.parametrize("stage", [Exact, MinHash, SemDeDup, URLDedup])
 @pytest.mark.parametrize("parts", [1, 3])
 def test_no_copy_stays(tmp_path, dataset, stage, parts) -> None:
     """keep="none" drops every member of a cluster; the first of them names no kept document."""
@@ -59,7 +59,7 @@ def test_no_copy_stays(tmp_path, dataset, stage, parts) -> None:
     docs = dataset([{"text": text, "url": f"http://e.org/{page}"} for text, page in pages], parts=parts)
     out = stage(keep="none", **how).fit(docs, Serial(), str(tmp_path)).verdicts
     rows = pq.read_table(out).to_pylist()
-    assert [(r["id"], r["kept"], r["similarity"]) for r in rows] == [
+    assert [(r["id"], r["duplicate_of"], r["similarity"]) for r in rows] == [
         (0, None, None), (10, None, None), (30, 10, 1.0), (40, 0, 1.0), (50, 10, 1.0)
     ]  # fmt: skip
 
@@ -120,7 +120,7 @@ def test_unreadable_numbers_are_missing_and_counted(values) -> None:
     assert unreadable == [v for v in values if v in ("n/a", "1,5")]
 
 
-@pytest.mark.parametrize("stage", [Exact(keep="newest"), MinHash(keep="newest"), URL(), SemDeDup(keep="newest")])
+@pytest.mark.parametrize("stage", [Exact(keep="newest"), MinHash(keep="newest"), URLDedup(), SemDeDup(keep="newest")])
 def test_one_malformed_date_is_missing_counted_and_shown(tmp_path, caplog, stage) -> None:
     """It ends no run: the copy with a date is kept, the manifest has the count, and a warning the value."""
     if isinstance(stage, SemDeDup):

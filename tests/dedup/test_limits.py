@@ -26,8 +26,8 @@ from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.errors import PlanError
 
 LIMITS = [
-    (Bloom, {}, "ngram", 1, None), (Bloom, {}, "capacity", 1, None), (Bloom, {}, "min_left", 0, None),
-    (Exact, {"unit": "line"}, "min_left", 0, None), (SuffixArray, {}, "min_left", 0, None),
+    (Bloom, {}, "ngram", 1, None), (Bloom, {}, "capacity", 1, None), (Bloom, {}, "min_remaining_chars", 0, None),
+    (Exact, {"unit": "line"}, "min_remaining_chars", 0, None), (SuffixArray, {}, "min_remaining_chars", 0, None),
     (SuffixArray, {}, "min_words", 1, 1 << 20), (SuffixArray, {}, "min_bytes", 4, 1 << 20),
     (SemDeDup, {}, "dim", 16, 4096), (SemDeDup, {}, "seed", 0, (1 << 31) - 1), (SemDeDup, {}, "clusters", 1, None),
     (MinHash, {}, "ngram", 1, None), (MinHash, {}, "min_shingles", 1, None), (MinHash, {}, "seed", 0, (1 << 32) - 1),

@@ -205,7 +205,7 @@ def test_template_letters_are_linear(tmp_path, dataset) -> None:
         letters.append(" ".join(letter))
     fitted = MinHash().fit(dataset(letters, parts=2), Serial(), str(tmp_path))
     rows = pq.read_table(fitted.verdicts).to_pylist()
-    found = {row["id"] // 10: (row["kept"] // 10, row["similarity"]) for row in rows}
+    found = {row["id"] // 10: (row["duplicate_of"] // 10, row["similarity"]) for row in rows}
     check(letters, found, 0.8)
     assert fitted.facts["compared"] <= MOST * n
     assert fitted.facts["skipped"] > 0
@@ -246,7 +246,7 @@ def test_comparisons_are_counted(tmp_path, dataset) -> None:
 
     docs = dataset(["the same text again and again"] * 500 + ["another"])
     chosen = {"sketch": MinHash().sketch, "keep": Keep.parse("first"), "name": "x", "reason": "y", "key": "k"}
-    facts = search.DuplicateSearch(docs=docs, run=Serial(), out=str(tmp_path), **chosen).find().facts
+    facts = search.DuplicateSearch(docs=docs, runner=Serial(), out=str(tmp_path), **chosen).find().facts
     counted = {name: facts[name] for name in ("documents", "candidates", "compared", "dropped")}
     assert counted == {"documents": 501, "candidates": 500, "compared": 499, "dropped": 499}
 
@@ -340,7 +340,10 @@ def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
     with pytest.raises(PlanError, match="no document 7:3"):
         MinHash().datasketch(sealed, "7:3")
     (tmp_path / "words.jsonl").write_text(json.dumps({"text": "it's a \u00c9b c"}))
-    for stage in (MinHash(words="regex"), MinHash(words="regex", normalize="fineweb")):  # the stage's words and forms
+    for stage in (
+        MinHash(word_split="regex"),
+        MinHash(word_split="regex", normalize="fineweb"),
+    ):  # the stage's words and forms
         ours = stage.datasketch(dp.read(str(tmp_path / "words.jsonl")), "0:0")
         before = ours.hashvalues.tolist()
         ours.update("it's a \u00c9B c".encode())
@@ -438,7 +441,7 @@ def test_real_near_duplicates_are_found(drops, shared, texts, pairs) -> None:
     truth = {frozenset((number[a], number[b])): float(j) for a, b, j in rows if float(j) >= 0.8}
     if "tldr" in texts:  # of which words by Unicode's rules find others
         check(list(by_id.values()), drops(MinHash(), list(by_id.values()), parts=2), 0.8, judged=60)
-    found = drops(MinHash(words="regex"), list(by_id.values()), parts=2)
+    found = drops(MinHash(word_split="regex"), list(by_id.values()), parts=2)
     assert len(truth) > 250
     assert all(frozenset((gone, kept)) in truth for gone, (kept, _) in found.items())
     share = sum(bands.p_candidate(j, 26, 8) for j in truth.values())

@@ -24,11 +24,11 @@ from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near.bands import RATIO, choose, least_jaccard, p_candidate
 from dataprep.dedup.older import Joined
-from dataprep.dedup.pieces.gaps import close_up
 from dataprep.dedup.semantic import SemDeDup
+from dataprep.dedup.spans.gaps import close_up
 from dataprep.dedup.substrings import cut
 from dataprep.dedup.suffix_array import SuffixArray
-from dataprep.dedup.url import URL
+from dataprep.dedup.url import URLDedup
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 from dataprep.store.spill import write_spill
@@ -122,9 +122,9 @@ def test_older_documents_have_their_own_ids():
     assert homes.to_pylist() == ["folder 0"] * 2 + ["folder 1"] * 2 + [None] * 3
     assert own.tolist() == [0, 99, 0, 149, 0, 50, NOBODY]
     rows = np.zeros(3, SPAN)
-    rows["id"], rows["kept"], rows["start"], rows["end"] = (249, 250, 251), (0, 101, 250), (1, 2, 3), (4, 5, 6)
+    rows["id"], rows["duplicate_of"], rows["start"], rows["end"] = (249, 250, 251), (0, 101, 250), (1, 2, 3), (4, 5, 6)
     table = both.spans(rows).to_pylist()
-    assert [(r["id"], r["kept"], r["kept_in"], r["start"], r["end"]) for r in table] == [
+    assert [(r["id"], r["duplicate_of"], r["duplicate_of_dataset"], r["start"], r["end"]) for r in table] == [
         (0, 1, "folder 1", 2, 5), (1, 0, None, 3, 6)
     ]  # fmt: skip
     assert rows["id"].tolist() == [249, 250, 251]
@@ -194,7 +194,7 @@ def test_rows_are_regrouped():
 
 KINDS = [  # the stage, whether it cuts, whether it only drops; with annotate, it only adds columns
     (Exact(), False), (Exact(unit="line"), True), (Bloom(), False), (Bloom(unit="paragraph"), True),
-    (Bloom(unit="ngram"), True), (SuffixArray(), True), (MinHash(), False), (URL(), False), (SemDeDup(), False),
+    (Bloom(unit="ngram"), True), (SuffixArray(), True), (MinHash(), False), (URLDedup(), False), (SemDeDup(), False),
 ]  # fmt: skip
 
 
@@ -259,7 +259,7 @@ def test_texts_close_up_where_repeats_are_cut(seed):
             repeats.append((number, start, end, 7, 0, end - start))
         texts.append(text)
         cuts.append(chosen)
-    fields = ("id", "start", "end", "kept", "kept_start", "kept_end")
+    fields = ("id", "start", "end", "duplicate_of", "duplicate_of_start", "duplicate_of_end")
     given = np.zeros(len(repeats), SPAN)
     for name, column in zip(fields, zip(*repeats, strict=True), strict=True):
         given[name] = column
@@ -273,11 +273,11 @@ def test_texts_close_up_where_repeats_are_cut(seed):
                 assert span["start"] < span["end"] <= len(raw)
                 assert span["start"] >= last
                 left, last = left + raw[last : span["start"]], span["end"]
-                if span["kept"] == NOBODY:
+                if span["duplicate_of"] == NOBODY:
                     assert not raw[span["start"] : span["end"]].decode().strip()
-                    assert (span["kept_start"], span["kept_end"]) == (0, 0)
+                    assert (span["duplicate_of_start"], span["duplicate_of_end"]) == (0, 0)
                 elif not strips:
-                    assert span["kept_end"] - span["kept_start"] == span["end"] - span["start"]
+                    assert span["duplicate_of_end"] - span["duplicate_of_start"] == span["end"] - span["start"]
             assert (left + raw[last:]).decode() == twins.exact.without(text, cuts[number]), (text, cuts[number])
     _, undecided = close_up(given, batch, strips=True, final=False)
     assert undecided["id"].tolist() in ([], [max(given["id"])] * len(undecided))

@@ -249,7 +249,7 @@ def test_diversify_keeps_the_share(dataset, tmp_path, share) -> None:
     wanted = {int(left[i]): cosines[i] for i in order[: len(left) - int(np.ceil(share * len(left)))]}
     found = {r["id"] // 10: round(r["similarity"], 4) for r in rows if r["reason"] == "prototype"}
     assert found == wanted
-    assert all(r["kept"] is None for r in rows if r["reason"] == "prototype")
+    assert all(r["duplicate_of"] is None for r in rows if r["reason"] == "prototype")
     assert made.facts["prototypes"] == len(wanted)
     assert made.facts["dropped"] == len(gone)
 
@@ -435,11 +435,11 @@ def test_runners_and_crashes(tmp_path) -> None:
     docs = laws.dataset_of(tmp_path, texts, parts=4)
     pipeline = dp.Pipeline(SemDeDup(epsilon=0.1, embed=bag, clusters=3, diversify=0.6))
     pipeline.run(docs, str(tmp_path / "one"))
-    pipeline.run(docs, str(tmp_path / "two"), run=laws.TWO)
+    pipeline.run(docs, str(tmp_path / "two"), runner=laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     for at in ("vectors", "clusters", "assign", "compare", "diverse", "prototypes"):
         with pytest.raises(KeyboardInterrupt):
-            pipeline.run(docs, str(tmp_path / "torn"), run=laws.Stops(at=f"SemDeDup: {at}"))
+            pipeline.run(docs, str(tmp_path / "torn"), runner=laws.Stops(at=f"SemDeDup: {at}"))
     pipeline.run(docs, str(tmp_path / "torn"))
     laws.same_bytes(tmp_path / "one", tmp_path / "torn")
 

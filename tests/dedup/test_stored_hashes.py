@@ -16,8 +16,8 @@ from dataprep.dedup.membership import bloom_filter, hyperloglog
 from dataprep.dedup.membership import keys as membership
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near import chosen, sketch
-from dataprep.dedup.pieces import forms, hashes
-from dataprep.dedup.pieces import units as U
+from dataprep.dedup.spans import forms, hashes
+from dataprep.dedup.spans import units as U
 from dataprep.dedup.substrings import minimizers
 
 PIECES = ["The", "quick", "BROWN", "fox", "É", "é", "Ωmega", "ΟΔΟΣ", "王小明。", "42", "٣٩", "e-mail", "\u200b", "...",
@@ -47,7 +47,7 @@ OFFSETS, DATA = B.buffers(batch())
 MADE = {
     "minhash": lambda: [*MinHash().sketch.keys(batch()), *MinHash().sketch.contents(batch())],
     "minhash of characters": lambda: [*MinHash(shingle="char", ngram=4, bands=20, rows=2).sketch.contents(batch())],
-    "minhash of few": lambda: [*MinHash(min_shingles=4, words="regex", seed=3).sketch.contents(batch())],
+    "minhash of few": lambda: [*MinHash(min_shingles=4, word_split="regex", seed=3).sketch.contents(batch())],
     "tokens": lambda: [chosen.hashed(np.arange(100, dtype=np.uint64))],
     "exact": lambda: [*sketch.WholeText(form=None).contents(batch()), *sketch.WholeText(form="words").keys(batch())],
     **{f"units {form}": lambda form=form: hashes.unit_hashes(DATA, OFFSETS[:-1], OFFSETS[1:], form)
@@ -58,8 +58,8 @@ MADE = {
        for unit in ("paragraph", "ngram")},
     "registers": lambda: [registers()],
     "bits": lambda: [bloom_filter.places(np.uint64(key), 20, 12_345_678_901) for key in (0, 1, 2**63, 2**64 - 1)],
-    "windows of words": lambda: minimizers.records(OFFSETS, DATA, 5, minimizers.rule_of(4, words="unicode")),
-    "windows of bytes": lambda: minimizers.records(OFFSETS, DATA, 5, minimizers.rule_of(12, words="")),
+    "windows of words": lambda: minimizers.records(OFFSETS, DATA, 5, minimizers.rule_of(4, word_split="unicode")),
+    "windows of bytes": lambda: minimizers.records(OFFSETS, DATA, 5, minimizers.rule_of(12, word_split="")),
 }  # fmt: skip
 DIGESTS = {
     "minhash": "c8f5ed6ee78d", "minhash of characters": "87cfe5ac66f8", "minhash of few": "ac643f6281c8",

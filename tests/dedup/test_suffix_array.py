@@ -24,7 +24,7 @@ from dataprep.errors import PlanError
 from dataprep.read import parts as plan
 
 UNIT = 10  # ids of the `dataset` fixture
-COLUMNS = ("id", "start", "end", "kept", "kept_start", "kept_end")
+COLUMNS = ("id", "start", "end", "duplicate_of", "duplicate_of_start", "duplicate_of_end")
 PIECES = ["a", "b", "ab", "aba", "abc ", " ", "\n", "le chat ", "é", "سلام ", "يا", "😀", "👩‍👧", "e\u0301", "x_1", "٣"]
 TEXTS = st.lists(
     st.one_of(
@@ -173,7 +173,7 @@ def test_real_texts_and_long_ones(dataset, shared, chosen) -> None:
         assert len(found) > 20
 
 
-PIPELINE = dp.Pipeline(SuffixArray(min_bytes=30, cut="word", min_left=5))
+PIPELINE = dp.Pipeline(SuffixArray(min_bytes=30, cut="word", min_remaining_chars=5))
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ def test_nothing_in_is_nothing_out(dataset) -> None:
 
 def test_the_engine_is_no_part_of_the_recipe() -> None:
     """Engines cut the same bytes, so a finished run is not repeated for another one; all else is in the key."""
-    made = [{}, {"min_words": 51}, {"min_bytes": 50}, {"cut": "word"}, {"min_left": 2}]
+    made = [{}, {"min_words": 51}, {"min_bytes": 50}, {"cut": "word"}, {"min_remaining_chars": 2}]
     assert laws.key(SuffixArray(engine="suffix_array")) == laws.key(SuffixArray())
     assert len({laws.key(SuffixArray(**chosen)) for chosen in made}) == len(made)
     for chosen in made:
@@ -259,7 +259,7 @@ def test_what_does_not_fit_is_refused(dataset, monkeypatch, tmp_path) -> None:
         ({"min_bytes": 2.5}, "4 to"),
         ({"cut": "sentence"}, "'line'"),
         ({"engine": "fm"}, "'windows'"),
-        ({"min_left": -1}, "min_left=-1"),
+        ({"min_remaining_chars": -1}, "min_remaining_chars=-1"),
     ],
 )
 def test_wrong_parameters_are_named(wrong, says) -> None:

@@ -12,16 +12,31 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.dedup.url import IGNORE, URL, normalize_url
+from dataprep.dedup.url import IGNORE, URLDedup, normalize_url
 from dataprep.errors import PlanError
 
 pytest.importorskip("w3lib")
 
 SAME = [  # one page a line
-    ("http://example.org", "HTTP://EXAMPLE.ORG:80/", "https://www.example.org", "https://example.org:443/#top",
-     "http://example.org./", "  http://example.org/\n", "http://example.org/?", "http://example.org/?utm_source=x"),
-    ("http://example.org/a/c", "http://example.org/a/./b/../c", "http://example.org/a/c/", "http://example.org/%61/c",
-     "http://example.org/a/c?fbclid=1&UTM_Medium=2", "http://example.org/a/c;jsessionid=F00", "http://example.org/a/c//"),
+    (
+        "http://example.org",
+        "HTTP://EXAMPLE.ORG:80/",
+        "https://www.example.org",
+        "https://example.org:443/#top",
+        "http://example.org./",
+        "  http://example.org/\n",
+        "http://example.org/?",
+        "http://example.org/?utm_source=x",
+    ),
+    (
+        "http://example.org/a/c",
+        "http://example.org/a/./b/../c",
+        "http://example.org/a/c/",
+        "http://example.org/%61/c",
+        "http://example.org/a/c?fbclid=1&UTM_Medium=2",
+        "http://example.org/a/c;jsessionid=F00",
+        "http://example.org/a/c//",
+    ),
     ("http://example.org/?x=1&y=2", "http://example.org/?y=2&x=1", "http://example.org?y=2&gclid=7&x=1"),
     ("http://example.org/?q", "http://example.org/?q=", "http://example.org/?&q"),
     ("http://example.org/caf%c3%a9", "http://example.org/café", "http://example.org/caf%C3%A9"),
@@ -29,7 +44,7 @@ SAME = [  # one page a line
     ("http://example.org/a%20b", "http://example.org/a b"),
     ("http://example.org:8080/", "https://www.example.org:8080"),
     ("http://[::1]/", "http://[::1]:80"),
-]  # fmt: skip
+]
 APART = [  # each its own page
     "http://example.org/", "http://example.com/", "http://sub.example.org/", "http://example.org:8080/",
     "http://example.org:443/", "http://example.org/A", "http://example.org/a", "http://example.org/a/b",
@@ -38,9 +53,22 @@ APART = [  # each its own page
     "http://example.org/?ref=main", "http://www.com/", "http://com/", "http://me@example.org/",
 ]  # fmt: skip
 INVALID = [
-    "", " ", "example.org", "/a/b", "//example.org/", "mailto:a@example.org", "ftp://example.org/", "http://", "http:///a",
-    "javascript:void(0)", "http://exa mple.org/", "http://example.org:99999/", "http://[::1", "http://\ud800/", "null",
-]  # fmt: skip
+    "",
+    " ",
+    "example.org",
+    "/a/b",
+    "//example.org/",
+    "mailto:a@example.org",
+    "ftp://example.org/",
+    "http://",
+    "http:///a",
+    "javascript:void(0)",
+    "http://exa mple.org/",
+    "http://example.org:99999/",
+    "http://[::1",
+    "http://\ud800/",
+    "null",
+]
 
 
 @pytest.mark.parametrize("urls", SAME, ids=lambda urls: urls[0])
@@ -131,10 +159,10 @@ def test_the_newest_capture_stays(drops):
     ]
     wanted = {0: (1, 1.0), 3: (1, 1.0), 5: (1, 1.0), 2: (4, 1.0)}
     for parts in (1, 3):
-        assert drops(URL(), rows, parts=parts) == wanted
-    assert set(drops(URL(keep="first"), rows)) == {1, 3, 5, 4}
-    assert set(drops(URL(keep="longest"), rows)) == {0, 1, 3, 2}  # "same day"
-    assert drops(URL(ignore=(), tracking=()), rows) == {0: (5, 1.0), 2: (4, 1.0)}
+        assert drops(URLDedup(), rows, parts=parts) == wanted
+    assert set(drops(URLDedup(keep="first"), rows)) == {1, 3, 5, 4}
+    assert set(drops(URLDedup(keep="longest"), rows)) == {0, 1, 3, 2}  # "same day"
+    assert drops(URLDedup(ignore=(), tracking=()), rows) == {0: (5, 1.0), 2: (4, 1.0)}
 
 
 def test_documents_without_an_address_stay(drops):
@@ -142,9 +170,9 @@ def test_documents_without_an_address_stay(drops):
     rows = [
         page("same text", url, "2024-01-01") for url in [None, None, "", "", "x", "x", "ftp://e.org/", "ftp://e.org/"]
     ]
-    assert drops(URL(), rows) == {}
-    assert drops(URL(), [page("a", None, "2024-01-01")] * 3) == {}
-    assert drops(URL(), []) == {}
+    assert drops(URLDedup(), rows) == {}
+    assert drops(URLDedup(), [page("a", None, "2024-01-01")] * 3) == {}
+    assert drops(URLDedup(), []) == {}
 
 
 def test_agrees_with_grouping_by_the_normal_form(drops):
@@ -160,7 +188,7 @@ def test_agrees_with_grouping_by_the_normal_form(drops):
     for group in groups.values():
         best = min(group, key=lambda i: (-int(rows[i]["date"][:4]), i))
         wanted |= {i: (best, 1.0) for i in group if i != best}
-    assert drops(URL(), rows, parts=3, cut=50) == wanted
+    assert drops(URLDedup(), rows, parts=3, cut=50) == wanted
     assert len(wanted) > 200
 
 
@@ -168,14 +196,16 @@ def test_in_a_pipeline(tmp_path):
     """The reason is written, kept columns stay, and a url that is only in meta is asked for in words."""
     rows = [page("old", "http://e.org", "2021-01-01"), page("new", "http://e.org/", "2022-01-01")]
     docs = laws.dataset_of(tmp_path, rows)
-    with pytest.raises(PlanError, match=r"URL needs the column url, date.*read\(\.\.\., columns=\['url', 'date'\]\)"):
-        dp.Pipeline(URL()).run(docs, out=str(tmp_path / "no"))
+    with pytest.raises(
+        PlanError, match=r"URLDedup needs the column url, date.*read\(\.\.\., columns=\['url', 'date'\]\)"
+    ):
+        dp.Pipeline(URLDedup()).run(docs, out=str(tmp_path / "no"))
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     read = dp.read(str(tmp_path / "in.jsonl"), columns=["url", "date"])
-    clean = dp.Pipeline(URL()).run(read, out=str(tmp_path / "clean"))
+    clean = dp.Pipeline(URLDedup()).run(read, out=str(tmp_path / "clean"))
     assert [row["text"] for row in clean.take(9)] == ["new"]
     assert clean.drops().column("reason").to_pylist() == ["older_capture"]
-    first = dp.Pipeline(URL(keep="first")).run(read, out=str(tmp_path / "first"))
+    first = dp.Pipeline(URLDedup(keep="first")).run(read, out=str(tmp_path / "first"))
     assert first.drops().column("reason").to_pylist() == ["same_url"]
     assert first.take(9)[0]["url"] == "http://e.org"
 
@@ -191,7 +221,7 @@ def test_wrong_parameters_are_sentences(drops):
         ({"keep": "latest"}, "keep="),
     ]:
         with pytest.raises(PlanError, match=says):
-            URL(**wrong)
+            URLDedup(**wrong)
     with pytest.raises(PlanError, match="must hold strings; it holds int64"):
-        drops(URL(keep="first"), [{"text": "a", "url": 7}] * 2)
+        drops(URLDedup(keep="first"), [{"text": "a", "url": 7}] * 2)
     assert set(IGNORE) == {"scheme", "www", "slash"}

@@ -28,9 +28,13 @@ def test_ids_of_a_group_are_those_of_its_parts(tmp_path):
         with spill_to(vectors.EmbedDocuments.url(str(tmp_path), number), 3) as spill:
             for half in (slice(2), slice(2, 4)):
                 spill.write([np.array(ids[half], np.uint64), np.array([7, 8, 9, 6][half], np.uint64), rows[half]])
-    kept = [[b.ids.tolist() for b in kmeans.kept_in(str(tmp_path), n, 2, d)] for n in (0, 3) for d in (None, dropped)]
+    kept = [
+        [b.ids.tolist() for b in kmeans.vectors_kept_in(str(tmp_path), n, 2, d)]
+        for n in (0, 3)
+        for d in (None, dropped)
+    ]
     assert kept == [[[0], [3, 5]], [[0], [3]], [[30], [32, 33]], [[30], [32, 33]]]
-    blocks = list(kmeans.kept_in(str(tmp_path), 0, 2, dropped))
+    blocks = list(kmeans.vectors_kept_in(str(tmp_path), 0, 2, dropped))
     assert [(b.ranks.tolist(), b.vectors.tolist()) for b in blocks] == [([7], [[1, 0]]), ([9], [[2, 3]])]
 
 

@@ -22,9 +22,9 @@ import twins.semantic
 import twins.suffix_array
 import twins.text
 from dataprep.dedup.exact import Exact
-from dataprep.dedup.pieces.units import DEFAULT_FORM
 from dataprep.dedup.semantic import SemDeDup
-from dataprep.dedup.url import URL, normalize_url
+from dataprep.dedup.spans.units import DEFAULT_FORM
+from dataprep.dedup.url import URLDedup, normalize_url
 from dataprep.store import files
 
 from .test_against import CUTTERS, DROPPERS, dumps_of, table_of, write
@@ -90,7 +90,7 @@ def goes_words(rows: list[dict]) -> list[tuple]:
 WALKS = {
     "exact": (Exact(), goes_exact),
     "minhash": (DROPPERS["minhash"], goes_near),
-    "url": (URL(), goes_url),
+    "url": (URLDedup(), goes_url),
     "bloom": (DROPPERS["bloom"], goes_seen),
     "semantic": (SemDeDup(embed=letters, epsilon=0.05), goes_semantic),
 }
@@ -129,7 +129,7 @@ def test_dumps_that_come_and_go(tmp_path, name, seed) -> None:
     hashed, gone = set[int](), 0
     for step, here, docs in walk(tmp_path, name, seed):
         out = tmp_path / "steps" / f"01-{name}-{step}"
-        found = {row["id"]: row["kept"] for row in table_of(stage, docs, out)}
+        found = {row["id"]: row["duplicate_of"] for row in table_of(stage, docs, out)}
         rows = docs.take(99)
         assert found == {rows[i]["id"]: None if k is None else rows[k]["id"] for i, k in goes(rows).items()}
         gone += len(found)
@@ -150,8 +150,8 @@ def test_cuts_of_dumps_that_come_and_go(tmp_path, name, seed) -> None:
         rows = docs.take(99)
         text_of = {row["id"]: row["text"].encode() for row in rows}
         table = table_of(stage, docs, tmp_path / "steps" / f"01-{name}-{step}")
-        cuts = [row for row in table if row["kept"] is not None]
-        found = [(r["id"], text_of[r["id"]][r["start"] : r["end"]].decode().strip(), r["kept"]) for r in cuts]
+        cuts = [row for row in table if row["duplicate_of"] is not None]
+        found = [(r["id"], text_of[r["id"]][r["start"] : r["end"]].decode().strip(), r["duplicate_of"]) for r in cuts]
         assert found == goes(rows)
         gone += len(found)
     assert gone or seed != SEEDS[0]

@@ -176,7 +176,7 @@ def grams_of(rule, data, n, low, high):
 @pytest.mark.parametrize(("width", "how"), [(1, "unicode"), (4, "unicode"), (13, "unicode"), (4, ""), (20, "")])
 def test_records_of_windows(width, how):
     """Windows in order, each in one record, whose hash is the smallest of each; equal grams have equal hashes."""
-    rng, rule = random.Random(width), M.rule_of(width, words=how)
+    rng, rule = random.Random(width), M.rule_of(width, word_split=how)
     texts = ["".join(rng.choices(("a", "b", "é", " ", "  "), (5, 2, 1, 3, 1), k=rng.randrange(120))) for _ in range(25)]
     offsets, data = column([*TEXTS, *texts])
     hashes, info = M.records(offsets, data, 77, rule)
@@ -210,7 +210,7 @@ def test_records_of_windows(width, how):
 @pytest.mark.parametrize(("width", "how"), [(5, ""), (9, ""), (2, "unicode"), (3, "unicode")])
 def test_each_repeated_window_is_found_once(width, how):
     """In its record's own group alone, also where groups have ties or more windows than the table; none is new."""
-    rng, rule = random.Random(width), M.rule_of(width, words=how)
+    rng, rule = random.Random(width), M.rule_of(width, word_split=how)
     pieces = ("a ", "b ", "ab ", "a  ", "é") if how else ("a", "b", "ab", " ", "é")
     texts = [*TEXTS, *("".join(rng.choices(pieces, k=rng.randrange(60))) for _ in range(40))]
     offsets, data = column(texts)
@@ -247,7 +247,7 @@ def test_each_repeated_window_is_found_once(width, how):
 
 def test_equal_grams_are_ties_in_every_record():
     """Also in those that begin because the one before has as many windows as fit."""
-    rule = M.rule_of(12, words="")
+    rule = M.rule_of(12, word_split="")
     assert rule.gram < rule.width
     hashes, info = M.records(*column(["a" * (M.MAX_WINDOWS + 12)]), 0, rule)
     assert M.found(info)[1].tolist() == [M.MAX_WINDOWS, 1]

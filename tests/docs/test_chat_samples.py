@@ -92,7 +92,7 @@ def test_from_exports_to_a_model(root, expected, tmp_path, monkeypatch) -> None:
 def test_the_course(root, tmp_path, monkeypatch, dataprep) -> None:
     """From the sample chats to two models, shortened: both are trained once, nobody is named, and the model answers."""
     pytest.importorskip("torch")
-    from dataprep.voice.tune import Tuning
+    from dataprep.inference.tune import Tuning
 
     steps = pipeline_file.load(str(root / "pipelines" / "course.py"))
     course = sys.modules[steps[0].fn.__module__]

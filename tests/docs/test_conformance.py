@@ -34,9 +34,9 @@ def only(stage, **rules):
     [
         (only(dp.Gopher, min_alphabetic=0.8), "a, b, c, d, e", {}, {"preset": "datatrove"}),
         (only(dp.Gopher, min_stop_words=2), "The be, x", {}, {"preset": "datatrove"}),
-        (only(dp.Gopher, min_words=50), "a , " * 25, {"words": "punctuation"}, {"preset": "datatrove"}),
-        (only(dp.FineWeb, min_end_mark_lines=0.12), 'He said "yes."\n' * 9, {}, {"preset": "code"}),
-        (only(dp.FineWeb, min_end_mark_lines=0.12), "Yes. \n" * 9, {}, {"preset": "code"}),
+        (only(dp.Gopher, min_words=50), "a , " * 25, {"word_split": "punctuation"}, {"preset": "datatrove"}),
+        (only(dp.FineWeb, min_punctuated_lines=0.12), 'He said "yes."\n' * 9, {}, {"preset": "code"}),
+        (only(dp.FineWeb, min_punctuated_lines=0.12), "Yes. \n" * 9, {}, {"preset": "code"}),
         (only(dp.FineWeb), REPEATED, {"max_dup_line_chars": 0.1}, {"max_dup_line_chars": 0.01}),
     ],
     ids=["commas", "stop-words", "marks-are-no-words", "quotation-marks", "stripped-lines", "repeated-lines"],

@@ -70,7 +70,7 @@ def test_largest_clusters_are_those_of_the_command(answers):
     """DuckDB's recursion and `dataprep clusters` find the same clusters."""
     url, (_, rows, *_) = answers
     assert [(parse_id(name), removed) for name, removed, _ in rows] == [
-        (c.kept, c.removed) for c in clusters.find_clusters(url).largest(10)
+        (c.duplicate_of, c.removed) for c in clusters.find_clusters(url).largest(10)
     ]
     assert rows[0][2].startswith("the quick brown fox")
 

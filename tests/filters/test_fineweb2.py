@@ -104,13 +104,18 @@ def test_published_files(tmp_path):
     """A file gives the thresholds; an own value wins; 0 and shares below 0 switch a rule off; keys differ."""
     pytest.importorskip("yaml")
     read = stage_of(tmp_path)
-    assert (read.max_dup_lines, read.max_top_2gram, read.max_dup_10gram, read.max_breaks) == (0.3, 0.25, 0.14, 0.15)
+    assert (read.max_dup_lines, read.max_top_2gram, read.max_dup_10gram, read.max_newline_ratio) == (
+        0.3,
+        0.25,
+        0.14,
+        0.15,
+    )
     assert (read.min_mean_word_chars, read.max_mean_word_chars, read.min_alphabetic) == (3, 7, 0.7)
     assert read.stop_words == ("،", "ديال", "l'", "من")
     assert read.language_score == 0.4
-    assert stage_of(tmp_path, min_words=9, max_breaks=None).max_breaks is None
+    assert stage_of(tmp_path, min_words=9, max_newline_ratio=None).max_newline_ratio is None
     off = damaged(tmp_path, CONFIG.replace("0.12", "-1").replace("length: 3", "length: 0"))
-    assert off.min_end_mark_lines is off.min_mean_word_chars is None
+    assert off.min_punctuated_lines is off.min_mean_word_chars is None
     assert key(read) == key(stage_of(tmp_path)) != key(off)
     assert key(read) != key(stage_of(tmp_path, stop_words=("من",)))
 

@@ -104,7 +104,7 @@ def test_normal_text_has_no_capitals_accents_digits(text):
 @pytest.mark.parametrize("unit", ["document", "paragraph"])
 def test_it_keeps_the_laws(rows, sizes, unit, model):
     """Cuts do not matter, the books balance, and the stage travels."""
-    stage = Perplexity(model=model, unit=unit, keep=(2, 40))
+    stage = Perplexity(model=model, unit=unit, score_range=(2, 40))
     batch = laws.batch_of(rows)
     laws.cuts_do_not_matter(stage, batch, sizes)
     laws.books_balance(stage, batch)
@@ -115,10 +115,10 @@ def test_both_tails_go(model):
     """Low <= perplexity < high stays; what nobody can measure has a reason of its own."""
     rows = [SENTENCES[0], "xq zz kk", " \n ", "the big the"]
     low, _, _, middle = scored(Perplexity(model=model), rows)
-    left, drops, _ = laws.apply(Perplexity(model=model, keep=(low + 0.1, middle + 0.1)), [laws.batch_of(rows)])
+    left, drops, _ = laws.apply(Perplexity(model=model, score_range=(low + 0.1, middle + 0.1)), [laws.batch_of(rows)])
     assert [r["text"] for r in left] == ["the big the"]
     assert [d["reason"] for d in drops] == ["perplexity_low", "perplexity_high", "perplexity_no_words"]
-    left, _, _ = laws.apply(Perplexity(model=model, keep=(low, middle)), [laws.batch_of(rows)])
+    left, _, _ = laws.apply(Perplexity(model=model, score_range=(low, middle)), [laws.batch_of(rows)])
     assert [r["text"] for r in left] == [SENTENCES[0]]
 
 
@@ -126,7 +126,9 @@ def test_paragraphs_are_cut(model):
     """Only lines out of range go; lines without words stay; of a document of noise nothing is left."""
     good, noise = SENTENCES[0], "xq zz kk"
     rows = [f"{good}\n{noise}\n\n{good}", f"{noise}\n\n{noise}", "", f"{noise}\n{good}"]
-    left, drops, book = laws.apply(Perplexity(model=model, unit="paragraph", keep=(None, 20)), [laws.batch_of(rows)])
+    left, drops, book = laws.apply(
+        Perplexity(model=model, unit="paragraph", score_range=(None, 20)), [laws.batch_of(rows)]
+    )
     assert [r["text"] for r in left] == [f"{good}\n\n{good}", good]
     assert [d["reason"] for d in drops] == ["perplexity_high", "perplexity_no_words"]
     assert book.counts["lines.perplexity_high"] == 2
@@ -137,8 +139,8 @@ def test_scores_are_used_again(model, tmp_path, monkeypatch):
     docs = laws.dataset_of(tmp_path, [*SENTENCES, "xq zz kk"])
     sealed = dp.Pipeline(dp.Score(Perplexity(model=model))).run(docs, out=str(tmp_path / "scored"))
     assert sealed.columns[-1] == "perplexity"
-    stage = Perplexity(model=model, keep=(None, 20))
-    assert key(stage) != key(Perplexity(model=model, keep=(None, 21)))
+    stage = Perplexity(model=model, score_range=(None, 20))
+    assert key(stage) != key(Perplexity(model=model, score_range=(None, 21)))
     assert key(dp.Score(stage)) == key(dp.Score(Perplexity(model=model)))
     monkeypatch.setattr(Perplexity, "_measured", lambda *_: pytest.fail("measured again"))
     assert len(dp.Pipeline(stage).run(sealed, out=str(tmp_path / "clean"))) == len(SENTENCES)
@@ -162,7 +164,7 @@ def test_the_key_is_of_what_the_model_holds(model, tmp_path):
 def test_each_language_has_its_model(model, tmp_path):
     """{language} in the path chooses; without a model a document stays unmeasured."""
     shutil.copy(model, tmp_path / "en.arpa")
-    stage = Perplexity(model=str(tmp_path / "{language}.arpa"), keep=(None, 20))
+    stage = Perplexity(model=str(tmp_path / "{language}.arpa"), score_range=(None, 20))
     assert stage.needs == ("language",)
     rows = [{"text": t, "language": x} for t in (SENTENCES[0], "xq zz kk") for x in ("en", "ary", None)]
     left, drops, _ = laws.apply(stage, [laws.batch_of(rows)])
@@ -194,10 +196,21 @@ def test_what_is_no_model_is_one_sentence(content, tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"keep": (5, 5)}, {"keep": 5}, {"keep": ("a", 1)}, {"unit": "word"}, {"normalize": "nfc"}, {"preset": "ccnet"},
-     {"preset": "ccnet2020", "unit": "paragraph"}, {"model": "absent.arpa"}, {"tokenizer": "absent.model"},
-     {"cut": "heart"}, {"cut": (5, 5)}, {"cut": "head", "keep": (1, 2)}],
-)  # fmt: skip
+    [
+        {"score_range": (5, 5)},
+        {"score_range": 5},
+        {"score_range": ("a", 1)},
+        {"unit": "word"},
+        {"normalize": "nfc"},
+        {"preset": "ccnet"},
+        {"preset": "ccnet2020", "unit": "paragraph"},
+        {"model": "absent.arpa"},
+        {"tokenizer": "absent.model"},
+        {"cut": "heart"},
+        {"cut": (5, 5)},
+        {"cut": "head", "score_range": (1, 2)},
+    ],
+)
 def test_wrong_parameters_are_refused(wrong, model):
     """Each before any work."""
     with pytest.raises(PlanError):
@@ -257,7 +270,7 @@ def test_paragraphs_are_cut_at_percentiles_too(rows, cut, least, model, tmp_path
         docs, out=str(folder / "cut")
     )
     found = left.manifest.fits[0]["cuts"].get("all", {"low": None, "high": None})
-    plain = Perplexity(model=model, unit="paragraph", keep=(found["low"], found["high"]))
+    plain = Perplexity(model=model, unit="paragraph", score_range=(found["low"], found["high"]))
     expected = {r["id"]: r["text"] for r in laws.apply(plain, list(docs.batches()))[0]}
     here = {r["id"]: r["text"] for r in left.table().to_pylist()}
     assert {i: t for i, t in here.items() if i in expected} == expected

@@ -32,7 +32,7 @@ def test_wrong_decoding_is_undone():
     good = ["Déjà vu à l’été", "schöne Grüße", "مرحبا بالعالم", "Привет, как дела"]
     bad = [*(mojibake(t, "latin-1") for t in good), mojibake(mojibake("été à", "latin-1"), "latin-1"), "naÃ¯ve cafÃ©"]
     assert cleaned(RepairText(), *bad) == ([*good, "été à", "naïve café"], len(bad))
-    assert cleaned(RepairText(encoding=False, form=None, controls=False), *bad) == (bad, 0)
+    assert cleaned(RepairText(encoding=False, normalization=None, controls=False), *bad) == (bad, 0)
 
 
 def test_controls_and_composition():
@@ -40,8 +40,8 @@ def test_controls_and_composition():
     odd = "a\x00b\x07 \x1b[36mred\x1b[0m \ufeffx\r\ny\rz\u2028t e\u0301\tend"
     assert cleaned(RepairText(), odd) == (["ab red x\ny\nz\nt é\tend"], 1)
     assert cleaned(RepairText(controls=False), odd)[0] == [odd.replace("e\u0301", "é")]
-    assert cleaned(RepairText(form=None), "e\u0301 ﬁ") == (["e\u0301 ﬁ"], 0)
-    assert cleaned(RepairText(form="NFKC"), "ﬁ Ａ") == (["fi A"], 1)
+    assert cleaned(RepairText(normalization=None), "e\u0301 ﬁ") == (["e\u0301 ﬁ"], 0)
+    assert cleaned(RepairText(normalization="NFKC"), "ﬁ Ａ") == (["fi A"], 1)
 
 
 def test_good_text_stays():
@@ -84,7 +84,7 @@ texts = st.lists(st.one_of(st.sampled_from(ATOMS), st.text(max_size=4)), max_siz
 @given(st.lists(texts, min_size=1, max_size=5), st.booleans(), st.booleans(), st.sampled_from(["NFC", "NFKC", None]))
 def test_odd_lines_alone_equal_whole_texts(some, encoding, controls, form):
     """What is skipped needs no repair: the result is that of ftfy over each whole text; the laws hold."""
-    stage = RepairText(encoding=encoding, controls=controls, form=form)
+    stage = RepairText(encoding=encoding, controls=controls, normalization=form)
     assert cleaned(stage, *some)[0] == [stage.repairer()(t) for t in some]
     laws.cuts_do_not_matter(stage, laws.batch_of(some), [1, 3])
     laws.books_balance(stage, laws.batch_of(some))
@@ -102,7 +102,7 @@ def test_the_key_knows_ftfy(monkeypatch):
 def test_what_cannot_be(monkeypatch):
     """An unknown form, and a missing ftfy, are one sentence before any work."""
     with pytest.raises(PlanError, match=re.escape("must be 'NFC' or 'NFKC', or None")):
-        RepairText(form="NFD")
+        RepairText(normalization="NFD")
     monkeypatch.setitem(sys.modules, "ftfy", None)
     with pytest.raises(PlanError, match=re.escape("dataprep-lm[repair]")):
         RepairText()

@@ -97,7 +97,7 @@ def test_agents_and_counts(tmp_path):
             "http://b.org/private", "http://www.a.org/private", None, "http://a.org/private/1"]  # fmt: skip
     reasons, book = run(stage, *some)
     assert reasons == ["robots", None, "robots", "robots", None, None, None, "robots"]
-    counts = {"forbidden.CCBot": 2, "forbidden.Other": 2, "unreadable": 1, "without robots.txt": 1, "without url": 1}
+    counts = {"forbidden.CCBot": 2, "forbidden.Other": 2, "unreadable": 1, "without_robots_txt": 1, "without_url": 1}
     assert dict(book.counts) == counts
     strict = Robots(str(tmp_path), agents="Other", unreadable="drop")
     assert run(strict, *some)[0][4] == "robots_unreadable"

@@ -56,7 +56,7 @@ def test_the_folder_is_taken_by_the_filters(fitted, tmp_path):
     gopher, fineweb = dp.Gopher(preset=made.url), dp.FineWeb(preset=made.url)
     language = dp.Language(preset=made.url)
     assert (gopher.min_words, gopher.languages) == (made.record["gopher"]["min_words"], ())
-    assert (fineweb.max_short_lines, language.keep) == (None, ("mine",))
+    assert (fineweb.max_short_lines, language.languages) == (None, ("mine",))
     shares = {(cut.stage, cut.reason): cut for cut in made.cuts}
     for stage in (gopher, fineweb, language):
         kept = dp.Pipeline(stage).run(wild, out=str(tmp_path / stage.name)).count
@@ -72,7 +72,7 @@ def test_ccnet_parts_make_up_the_corpus(fitted, tmp_path):
     """Head, middle and tail of Perplexity do not overlap; a model or a range beside a folder is an error."""
     made, _, wild, _ = fitted
     parts = [
-        dp.Pipeline(dp.Perplexity(preset=made.url, keep=part)).run(wild, out=str(tmp_path / part)).count
+        dp.Pipeline(dp.Perplexity(preset=made.url, score_range=part)).run(wild, out=str(tmp_path / part)).count
         for part in ("head", "middle", "tail")
     ]
     assert sum(parts) == wild.count
@@ -80,7 +80,7 @@ def test_ccnet_parts_make_up_the_corpus(fitted, tmp_path):
     with pytest.raises(PlanError, match="leave model='x' out"):
         dp.Perplexity(preset=made.url, model="x")
     with pytest.raises(PlanError, match="must be 'head', 'middle', 'tail'"):
-        dp.Perplexity(preset=made.url, keep="feet")
+        dp.Perplexity(preset=made.url, score_range="feet")
 
 
 def test_keys_follow_the_content(fitted, tmp_path):
@@ -152,7 +152,7 @@ def test_a_second_call_does_nothing_and_a_killed_one_continues(fitted, tmp_path,
     monkeypatch.setattr("dataprep.fit.language.train_language", None)
     assert fit_language("mine", reference, wild, out=copy, **small).record == made.record
     with pytest.raises(DataprepError, match="made from other samples or settings"):
-        fit_language("mine", reference, wild, out=copy, tail=0.2, **small)
+        fit_language("mine", reference, wild, out=copy, quantile=0.2, **small)
 
 
 def test_copies_of_the_reference_do_not_move_the_cuts(fitted, tmp_path):
@@ -180,8 +180,8 @@ def _pair(folder, reference, wild):
         (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {}, "at least 10 documents in other languages .* has 1; give"),
         (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"vocab_size": 12}, "Vocabulary size is smaller"),
         (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"order": 9}, "order=9 must be from 2 to 6"),
-        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"tail": 2}, "tail=2 must be a share"),
-        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"words": "x"}, "words='x' must be"),
+        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"quantile": 2}, "quantile=2 must be a share"),
+        (made_up("Latn", 1, 60), made_up("Latn", 1, 60), {"word_split": "x"}, "word_split='x' must be"),
     ],
     ids=["empty", "one", "copies", "crawl", "scripts", "equal", "pieces", "order", "tail", "words"],
 )
@@ -236,8 +236,8 @@ def test_a_preset_is_replaced_by_other_settings(fitted, tmp_path):
     made, reference, wild, small = fitted
     shutil.copytree(made.url, tmp_path / "preset")
     (tmp_path / "preset" / ".dataprep-journal").unlink()
-    again = fit_language("mine", reference, wild, out=str(tmp_path / "preset"), tail=0.02, replace=True, **small)
-    assert again.record["tail"] == 0.02
+    again = fit_language("mine", reference, wild, out=str(tmp_path / "preset"), quantile=0.02, replace=True, **small)
+    assert again.record["quantile"] == 0.02
 
 
 STAGES = (dp.Gopher, dp.FineWeb, dp.Language, dp.Perplexity)
@@ -251,7 +251,7 @@ def opened(out):
 def test_a_killed_replacement_leaves_the_old_preset_or_the_new_one(fitted, tmp_path, monkeypatch):
     """Killed at each rename and deletion: all filters open one of the two, and the rerun ends as in a new folder."""
     made, reference, wild, small = fitted
-    other = {**small, "vocab_size": 150, "tail": 0.02}
+    other = {**small, "vocab_size": 150, "quantile": 0.02}
     fresh = fit_language("mine", reference, wild, out=str(tmp_path / "fresh"), **other)
     known, out, seen = [opened(made.url), opened(fresh.url)], tmp_path / "out", set()
 

@@ -267,8 +267,11 @@ def dataset(place, drops, **columns):
 
 
 def drop_table(drops):
-    """A drop table of rows (id, reason, kept, kept_in)."""
-    rows = [{"id": i, "stage": "Exact", "reason": why, "kept": kept, "kept_in": there} for i, why, kept, there in drops]
+    """A drop table of rows (id, reason, kept, duplicate_of_dataset)."""
+    rows = [
+        {"id": i, "stage": "Exact", "reason": why, "duplicate_of": kept, "duplicate_of_dataset": there}
+        for i, why, kept, there in drops
+    ]
     return pa.Table.from_pylist(rows, schema=DROPS)
 
 

@@ -243,7 +243,7 @@ def test_lists_of_other_runs_count(tmp_path) -> None:
 def test_conversations_go_from_what_was_made_of_them(tmp_path) -> None:
     """With the numbers that they have there; only the conversation of a message goes from later ones."""
     home = folder(tmp_path / "chat", shards=[stated.SHARD])
-    row = {"id": 3, "stage": "Join", "reason": "joined", "kept": 7}
+    row = {"id": 3, "stage": "Join", "reason": "joined", "duplicate_of": 7}
     (home / "drops").mkdir()
     (home / "data").mkdir()
     pq.write_table(pa.Table.from_pylist([row], schema=DROPS), home / "drops" / "part-00000.parquet")

@@ -203,7 +203,7 @@ def test_an_interrupted_run_does_not_bring_it_back(home, tok, tmp_path):
     web = dp.Pipeline(dp.Filter(short)).run(docs, str(run / "web"))
     assert len(web) == len(WEB) - 2
     with pytest.raises(KeyboardInterrupt):
-        dp.encode(web, tok, out=str(run / "shards"), run=laws.Stops(at="join"))
+        dp.encode(web, tok, out=str(run / "shards"), runner=laws.Stops(at="join"))
     gone = int(web.table(["id"])["id"][0].as_py())
     assert list((run / "shards" / "_unfinished").glob("pieces-*"))
     forget(str(run), [gone])
@@ -235,7 +235,7 @@ def test_survivor_of_what_is_forgotten_is_told(home):
     run = home / "run"
     dropped = next(row for row in dp.open_dataset(str(run / "clean")).drops().to_pylist() if row["stage"] == "Exact")
     done = forget(str(run), [dropped["id"]], of="clean")
-    assert [(c.id, c.is_kept) for c in done.copies] == [(dropped["kept"], True)]
+    assert [(c.id, c.is_kept) for c in done.copies] == [(dropped["duplicate_of"], True)]
     assert {os.path.basename(p) for p, n in done.removed.items() if n} == {"web", "input"}
 
 
@@ -419,7 +419,7 @@ class Joins(Stage):
         ids = table["id"].to_numpy()
         first = [int(np.argmax(ids // 3 == k)) for k in np.unique(ids // 3)]
         kept = ids[first][np.searchsorted(np.unique(ids // 3), ids // 3)]
-        stats.drop(ids[ids != kept], "joined", kept=kept[ids != kept])
+        stats.drop(ids[ids != kept], "joined", duplicate_of=kept[ids != kept])
         pairs = list(zip(table["text"].to_pylist(), kept, strict=True))
         joined = [" ".join(t for t, k in pairs if k == i) for i in ids[first]]
         batch = table.take(first).to_batches()[0]

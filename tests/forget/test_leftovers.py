@@ -170,7 +170,7 @@ def test_a_filter_is_filled_with_what_its_step_read(tmp_path, kind) -> None:
         urls = [dp.Pipeline().run(docs, str(tmp_path / "run" / name)).url for name in "ab"[: 1 + (kind == "joined")]]
         docs = dp.read(urls) if kind == "joined" else dp.open_dataset(urls[0])
     first = (dp.Map(louder),) if kind == "saved" else ()
-    stages = (*first, dp.Exact(), dp.Exact(unit="line", min_left=5), dp.Bloom())
+    stages = (*first, dp.Exact(), dp.Exact(unit="line", min_remaining_chars=5), dp.Bloom())
     done = dp.Pipeline(*stages).run(docs, str(tmp_path / "run" / "clean"))
     member = next(one for one in Family(str(tmp_path / "run")).members if one.folder.url == done.url)
     steps = sorted(member.folder.steps, key=lambda step: step.number)
@@ -180,7 +180,9 @@ def test_a_filter_is_filled_with_what_its_step_read(tmp_path, kind) -> None:
     else:
         before = list(docs.then(*first))
         kept = dp.Pipeline(*first, dp.Exact()).run(docs, str(tmp_path / "x"))
-        cut = dp.Pipeline(*first, dp.Exact(), dp.Exact(unit="line", min_left=5)).run(docs, str(tmp_path / "y"))
+        cut = dp.Pipeline(*first, dp.Exact(), dp.Exact(unit="line", min_remaining_chars=5)).run(
+            docs, str(tmp_path / "y")
+        )
         assert read == [[(row["id"], row["text"]) for row in rows] for rows in (before, kept, cut)]
         assert len(read[0]) > len(read[1]) >= len(read[2]) > 2
     (sentence,) = refill_filters(member)

@@ -22,7 +22,7 @@ WORDS = [
     for last in ("er", "al", "ing", "oth", "ia", "ó")
 ]
 EXACT, MINHASH, SUFFIX = dp.Exact(), dp.MinHash(threshold=0.7), dp.SuffixArray(min_words=12)
-BLOOM, LINES, PAGES = dp.Bloom(unit="paragraph"), dp.Exact(unit="line"), dp.URL()
+BLOOM, LINES, PAGES = dp.Bloom(unit="paragraph"), dp.Exact(unit="line"), dp.URLDedup()
 
 
 def no_footer(text):
@@ -113,9 +113,11 @@ def replay(texts, stages, clean):
         }
         assert set(own) | set(spans) <= set(texts), "only what is there can be dropped or cut"
         for drop in own.values():
-            assert drop["kept"] is None or drop["kept"] in set(texts) - set(own), "the survivor survived this stage"
+            assert drop["duplicate_of"] is None or drop["duplicate_of"] in set(texts) - set(own), (
+                "the survivor survived this stage"
+            )
         for cut in itertools.chain.from_iterable(spans.values()):
-            assert cut["kept"] is None or cut["kept"] in everyone - gone
+            assert cut["duplicate_of"] is None or cut["duplicate_of"] in everyone - gone
         if isinstance(stage, dp.Map):
             texts = {i: stage.fn(text) for i, text in texts.items()}
         texts = {i: without(text, spans.get(i, [])) for i, text in texts.items() if i not in own}

@@ -28,7 +28,7 @@ def test_planted_pairs_by_kind(corpus, tmp_path, threshold, found) -> None:
     stage = dp.MinHash(threshold=threshold).fit(dp.read(place), dp.Serial(), str(tmp_path / "fit"))
     table = pq.read_table(stage.verdicts)
     gone = table.column("id").to_numpy() & ((1 << POSITION_BITS) - 1)
-    kept = table.column("kept").to_numpy() & ((1 << POSITION_BITS) - 1)
+    kept = table.column("duplicate_of").to_numpy() & ((1 << POSITION_BITS) - 1)
     assert not np.isin(kept, gone).any()
     exact = [made.jaccard(a, b) for a, b in zip(gone.tolist(), kept.tolist(), strict=True)]
     assert min(exact) >= threshold  # precision is 1

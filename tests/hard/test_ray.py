@@ -63,8 +63,8 @@ def test_the_spine_is_the_same_for_every_runner(tmp_path):
     for name, runner in (("serial", dp.Serial()), ("local", laws.TWO), ("ray", dp.Ray())):
         stages = dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()
         clean = dp.Pipeline(*stages).run(docs, str(tmp_path / name / "clean"), runner)
-        tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, run=runner)
-        dp.encode(clean, tokenizer, out=str(tmp_path / name / "shards"), val=0.2, run=runner)
+        tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, runner=runner)
+        dp.encode(clean, tokenizer, out=str(tmp_path / name / "shards"), val=0.2, runner=runner)
     laws.same_bytes(tmp_path / "serial", tmp_path / "local")
     laws.same_bytes(tmp_path / "serial", tmp_path / "ray")
 

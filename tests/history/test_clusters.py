@@ -46,18 +46,18 @@ def test_trails_are_followed_to_the_end(run):
     sizes, counts = found.sizes()
     assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == {3: 1, 4: 1}
     top, second = found.largest(2)
-    assert (top.kept, top.size) == (doc_id(0, 0), 4)
+    assert (top.duplicate_of, top.size) == (doc_id(0, 0), 4)
     assert top.reasons == {("Exact", "duplicate"): 2, ("MinHash", "near_duplicate"): 1}
     assert top.examples[0].id == doc_id(1, 1)
     assert top.least == pytest.approx(top.examples[0].similarity)
-    assert (second.kept, second.size, second.least) == (doc_id(1, 2), 3, 1.0)
+    assert (second.duplicate_of, second.size, second.least) == (doc_id(1, 2), 3, 1.0)
 
 
 def test_only_what_a_source_lost(run):
     """With a source, only what was removed of it counts."""
     found = clusters.find_clusters(run)
-    assert [(c.kept, c.removed) for c in found.largest(5, "wiki")] == [(doc_id(0, 0), 1)]
-    assert [(c.kept, c.removed) for c in found.largest(5, "web")] == [(doc_id(0, 0), 2), (doc_id(1, 2), 2)]
+    assert [(c.duplicate_of, c.removed) for c in found.largest(5, "wiki")] == [(doc_id(0, 0), 1)]
+    assert [(c.duplicate_of, c.removed) for c in found.largest(5, "web")] == [(doc_id(0, 0), 2), (doc_id(1, 2), 2)]
     assert found.largest(5, "nobody") == []
     assert [drop.id for drop in clusters.least_similar(run, 9, "wiki")] == [doc_id(0, 1)]
 
@@ -123,7 +123,7 @@ def test_clusters_without_a_survivor_are_counted(lossy):
     found = clusters.find_clusters(lossy)
     lost = found.no_survivor()
     ends = {int(i): why.follow(lossy, int(i)) for i in found.ids}
-    gone = [i for i, fate in ends.items() if fate.kept_in is None]
+    gone = [i for i, fate in ends.items() if fate.survivor_in is None]
     assert (lost.n, lost.of, len(lost.roots)) == (len(gone), 8, 2) == (4, 8, 2)
     assert [int(i) for i in found.ids if found.survivor(int(i), lost) is None] == gone
     assert all(found.survivor(i, lost) == fate.survivor for i, fate in ends.items() if i not in gone)
@@ -138,10 +138,12 @@ def test_clusters_without_a_survivor_are_counted(lossy):
 def test_a_cluster_knows_the_end_of_its_kept_document(lossy):
     """The stage and the reason; None if it is kept; the clusters without a survivor can be listed alone."""
     found = clusters.find_clusters(lossy)
-    ends = {cluster.kept: cluster.end and (cluster.end.stage, cluster.end.reason) for cluster in found.largest(9)}
+    ends = {
+        cluster.duplicate_of: cluster.end and (cluster.end.stage, cluster.end.reason) for cluster in found.largest(9)
+    }
     assert Counter(ends.values()) == {None: 2, ("not_bad", "rotten"): 2}
     listed = found.largest(9, among=found.no_survivor().roots)
-    assert [(cluster.kept, cluster.size) for cluster in listed] == [(i, n) for i, n in zip(
+    assert [(cluster.duplicate_of, cluster.size) for cluster in listed] == [(i, n) for i, n in zip(
         found.no_survivor().roots.tolist(), (4, 2), strict=True
     )]  # fmt: skip
     assert all(cluster.end is not None for cluster in listed)

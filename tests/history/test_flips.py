@@ -22,14 +22,14 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 def _strip(text):
     return text.strip()
 
-def clean(out, run):
-    return dp.Pipeline(dp.Map(_strip), dp.Exact(), dp.Bloom()).run(dp.read({texts!r}), out, run)
+def clean(out, runner):
+    return dp.Pipeline(dp.Map(_strip), dp.Exact(), dp.Bloom()).run(dp.read({texts!r}), out, runner)
 
-def shards(clean, out, run):
-    return dp.encode(clean, Tokenizer.of_bytes(), out, val=0.3, run=run)
+def shards(clean, out, runner):
+    return dp.encode(clean, Tokenizer.of_bytes(), out, val=0.3, runner=runner)
 
-def mixed(shards, out, run):
-    return dp.Mix({{"all": 1.0}}).write({{"all": str(shards.path)}}, out, run=run)
+def mixed(shards, out, runner):
+    return dp.Mix({{"all": 1.0}}).write({{"all": str(shards.path)}}, out, runner=runner)
 """
 
 

@@ -22,11 +22,11 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 def _strip(text):
     return text.strip()
 
-def clean(out, run):
-    return dp.Pipeline(dp.Map(_strip), dp.Exact()).run(dp.read({texts!r}), out, run)
+def clean(out, runner):
+    return dp.Pipeline(dp.Map(_strip), dp.Exact()).run(dp.read({texts!r}), out, runner)
 
-def shards(clean, out, run):
-    return dp.encode(clean, Tokenizer.of_bytes(), out, val=0.3, run=run)
+def shards(clean, out, runner):
+    return dp.encode(clean, Tokenizer.of_bytes(), out, val=0.3, runner=runner)
 """
 DAMAGED = ("clean/data/part-*.parquet", "clean/drops/part-*.parquet", "clean/steps/*/input/data/part-*.parquet",
            "shards/train-*.bin", "shards/val-*.idx", "shards/*.docs.parquet", "shards/tokenizer.json",
@@ -145,15 +145,15 @@ class Hide(dp.Stage):
     def __call__(self, batches, stats):
         yield from batches
 
-def several(out, run):
-    first = dp.Pipeline(Hide(), dp.Exact()).run(dp.read({texts!r}), f"{{out}}/first", run)
+def several(out, runner):
+    first = dp.Pipeline(Hide(), dp.Exact()).run(dp.read({texts!r}), f"{{out}}/first", runner)
     owned.begin(out)
     def write():
         files.write_bytes(f"{{out}}/list.txt", b"some lines")
         return {{"files": [f"{{out}}/list.txt"]}}
     receipts.once(f"{{out}}/list.json", "1", write)
     Tokenizer.of_bytes().save(f"{{out}}/tokenizer")
-    return dp.Pipeline(dp.Exact()).run(first, f"{{out}}/second", run)
+    return dp.Pipeline(dp.Exact()).run(first, f"{{out}}/second", runner)
 
 def never(several, out):
     raise RuntimeError

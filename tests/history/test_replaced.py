@@ -54,7 +54,7 @@ def test_status_tells_both_results(begun, dataprep) -> None:
     whole, _ = status(begun)
     assert (whole.state, whole.done, whole.of, whole.documents) == (UNFINISHED, 1, 4, 8)
     assert "1 of 4 parts; the result before is complete (8 documents" in dataprep("status", begun)[1]
-    assert dataprep("clean", begun)[0] == 0
+    assert dataprep("prune", begun)[0] == 0
     assert (status(begun)[0].state, status(begun)[0].done) == (DONE, None)
     assert not Folder(begun).unfinished.receipts()
 
@@ -66,7 +66,7 @@ def test_replaced_files_are_no_damage_and_are_cleaned(tmp_path, dataprep) -> Non
     dp.Pipeline(dp.Filter(long)).run(docs_in(tmp_path), out, replace=True)
     assert verify(out) == {out: []}
     assert old.count == len(list(old)) == 8
-    assert dataprep("clean", out)[0] == 0
+    assert dataprep("prune", out)[0] == 0
     assert not (tmp_path / "out" / "_replaced").exists()
     with pytest.raises(Replaced, match="open it again"):
         list(old)

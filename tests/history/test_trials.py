@@ -24,12 +24,12 @@ def shout(text):
 def size(text):
     return {{"parity": "even" if len(text) % 2 == 0 else "odd"}}
 
-def ingest(out, run):
-    return dp.Pipeline(dp.Filter(short), dp.Map(shout)).run(dp.read("{docs}", format="lines"), out=out, run=run)
+def ingest(out, runner):
+    return dp.Pipeline(dp.Filter(short), dp.Map(shout)).run(dp.read("{docs}", format="lines"), out=out, runner=runner)
 
-def clean(ingest, out, run):
+def clean(ingest, out, runner):
     stages = dp.Exact(), dp.Map(size, adds={{"parity": pa.string()}}), dp.PII()
-    return dp.Pipeline(*stages).run(ingest, out=out, run=run)
+    return dp.Pipeline(*stages).run(ingest, out=out, runner=runner)
 
 def report(clean, out):
     raise AssertionError("left out")

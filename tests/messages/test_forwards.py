@@ -68,7 +68,7 @@ def test_forwards_are_found(tmp_path) -> None:
     forward = dp.MinHash(preset="dialect", min_shingles=MIN_CHARS - 3)
     clean = dp.Pipeline(CleanMessages(), forward).run(docs, out=str(tmp_path / "clean"))
     drops = _drops(tmp_path / "clean")
-    gone = Counter(which[d["id"]] == which[d["kept"]] for d in drops if which[d["id"]] is not None)
+    gone = Counter(which[d["id"]] == which[d["duplicate_of"]] for d in drops if which[d["id"]] is not None)
     assert not any(which[d["id"]] is None for d in drops), "an ordinary message is no copy"
     assert gone[False] == 0
     assert gone[True] >= 0.99 * 4 * len(forwards)

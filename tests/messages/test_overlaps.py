@@ -118,7 +118,7 @@ def test_the_estimator(folder, tmp_path) -> None:
     rows = {r["id"]: r for r in docs.table().to_pylist()}
     drops = sealed.drops().to_pylist()
     assert {d["reason"] for d in drops} == {"in_two_exports"}
-    assert [(rows[d["id"]]["text"], rows[d["kept"]]["text"]) for d in drops] == [
+    assert [(rows[d["id"]]["text"], rows[d["duplicate_of"]]["text"]) for d in drops] == [
         ("ok", "ok"),
         ("ok", "ok"),
         ("ok", "ok"),

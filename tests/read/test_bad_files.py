@@ -63,10 +63,10 @@ def test_stop_or_skip(folder, tmp_path, monkeypatch, caplog, suffix, run) -> Non
     monkeypatch.setattr(parts, "PART_BYTES", 1)
     home = folder(suffix)
     with pytest.raises(ReadError, match=rf'b\.{suffix}.*; or .*on_bad_file="skip"'):
-        dp.Pipeline().run(dp.read(str(home)), out=str(tmp_path / "stop"), run=run)
+        dp.Pipeline().run(dp.read(str(home)), out=str(tmp_path / "stop"), runner=run)
     docs = dp.read(str(home), on_bad_file="skip")
     read = docs.table()["text"].to_pylist()
-    done = dp.Pipeline().run(docs, out=str(tmp_path / "skip"), run=run)
+    done = dp.Pipeline().run(docs, out=str(tmp_path / "skip"), runner=run)
     assert done.table()["text"].to_pylist() == read
     intact = dp.read(str(home / f"a.{suffix}")).count
     before = done.count - 2 * intact
@@ -76,7 +76,7 @@ def test_stop_or_skip(folder, tmp_path, monkeypatch, caplog, suffix, run) -> Non
     else:
         assert before == 0
     (row,) = done.unread().to_pylist()
-    assert (row["file"], row["reason"]) == (str(home / f"b.{suffix}"), "bad")
+    assert (row["file"], row["reason"]) == (str(home / f"b.{suffix}"), "unreadable")
     assert row["detail"]
     if suffix.startswith("jsonl"):
         lines = LINES.splitlines(keepends=True)
@@ -94,7 +94,7 @@ def test_workers_write_the_same_bytes(folder, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(parts, "PART_BYTES", 1)
     home = folder("jsonl.gz")
     for name, run in (("one", dp.Serial()), ("two", laws.TWO)):
-        dp.Pipeline(dp.Exact()).run(dp.read(str(home), on_bad_file="skip"), out=str(tmp_path / name), run=run)
+        dp.Pipeline(dp.Exact()).run(dp.read(str(home), on_bad_file="skip"), out=str(tmp_path / name), runner=run)
     assert tree(tmp_path / "one") == tree(tmp_path / "two")
     assert "unread.parquet" in tree(tmp_path / "one")
 
@@ -155,7 +155,7 @@ def test_no_record_is_empty(tmp_path, monkeypatch, run) -> None:
     pq.write_table(pa.table({"text": pa.array([], pa.string())}), tmp_path / "d.parquet")
     docs = dp.read(str(tmp_path))
     assert docs.count == 1
-    done = dp.Pipeline().run(docs, out=str(tmp_path / "_out"), run=run)
+    done = dp.Pipeline().run(docs, out=str(tmp_path / "_out"), runner=run)
     found = [(r["file"].rpartition("/")[2], r["reason"]) for r in done.unread().to_pylist()]
     assert found == [("b.jsonl.gz", "empty"), ("c.jsonl", "empty"), ("d.parquet", "empty")]
 
@@ -200,7 +200,12 @@ def test_links_to_nothing_and_mostly_bad_records(tmp_path) -> None:
     docs = dp.read(str(tmp_path), on_bad_file="skip")
     done = dp.Pipeline().run(docs, out=str(tmp_path / "_out"))
     assert done.count == 1
-    assert [r["reason"] for r in done.unread().to_pylist()] == ["bad", "bad", "bad", "unknown_type"]
+    assert [r["reason"] for r in done.unread().to_pylist()] == [
+        "unreadable",
+        "unreadable",
+        "unreadable",
+        "unknown_type",
+    ]
     with pytest.raises(ReadError, match="Too many levels of symbolic links"):
         dp.read(str(tmp_path / "[ad].jsonl"))
     (tmp_path / "_links").mkdir()

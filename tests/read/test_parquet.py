@@ -221,7 +221,7 @@ def test_a_time_with_a_zone_is_a_column(tmp_path):
     docs = dp.read(str(tmp_path / "pages.parquet"), columns=["url", "date"])
     assert docs.table()["date"].type == pa.timestamp("us", "UTC")
     pytest.importorskip("w3lib")
-    assert dp.Pipeline(dp.URL()).run(docs, out=str(tmp_path / "out"))[0]["text"] == "new"
+    assert dp.Pipeline(dp.URLDedup()).run(docs, out=str(tmp_path / "out"))[0]["text"] == "new"
 
 
 @pytest.mark.parametrize("error", [pa.ArrowMemoryError("malloc of size 64 failed"), OSError(24, "Too many open files"),

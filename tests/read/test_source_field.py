@@ -60,7 +60,7 @@ def test_statistics_and_rules(tmp_path, kind) -> None:
     assert [row["source"] for row in done] == ["Books"]
     found = {name: n.docs for name, n in done.stats.stages[0].out.items()}
     assert found == {"CC": 2, "PubMed": 1, "Books": 1, "file": 1}
-    assert done.stats.stages[0].counts == {"without source": 1}
+    assert done.stats.stages[0].counts == {"without_source": 1}
     other = dp.Pipeline().run(dp.read(written(tmp_path, kind, rows)), out=str(tmp_path / "other"))
     assert other.manifest.key != done.manifest.key
 

@@ -125,7 +125,7 @@ def test_files_in_other_encodings_are_decoded(tmp_path, data, text, encoding) ->
     (row,) = done
     assert row["text"] == text
     assert json.loads(row["meta"]) == {"path": "a.txt"} | ({"encoding": encoding} if encoding else {})
-    assert done.stats["read"].counts.get(f"files from {encoding}", 0) == bool(encoding)
+    assert done.stats["read"].counts.get(f"encoding.{encoding}", 0) == bool(encoding)
 
 
 def test_a_folder_of_texts(tmp_path, monkeypatch) -> None:

@@ -104,7 +104,7 @@ def test_figures_add_up(rich, page):
     _, said = read(page)
     assert f"{came:,} documents read" in said
     assert f"{docs.count:,} documents kept" in said
-    gone = [drop for drop in docs.drops().to_pylist() if drop["kept"] is not None]
+    gone = [drop for drop in docs.drops().to_pylist() if drop["duplicate_of"] is not None]
     assert f"{len(gone):,} documents were dropped for" in said
 
 

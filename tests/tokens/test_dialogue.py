@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.errors import PlanError, ReadError
-from dataprep.tokens.dialogue import TokenSize, check_template, encode_dialogues
+from dataprep.tokens.dialogue import ChatTokenCounter, check_template, encode_dialogues
 from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.templates import ANY, Template, specials_of, template_of
 from dataprep.tokens.vocabulary.loaded import keep_loaded
@@ -150,15 +150,15 @@ def test_learned_text_is_what_was_said(chat_tok, said, source):
 
 @given(DIALOGUES, st.integers(24, 80), st.sampled_from(["course", "chatml", INST]))
 def test_windows_fit_their_block(chat_tok, said, block, source):
-    """Windows cut by token counts of turns have at most `block` tokens once the template has written them."""
-    size = TokenSize(
-        tokenizer=keep_loaded("memory", chat_tok), hash=chat_tok.hash, template=Template(source), block=block
+    """Windows cut by token counts of turns have at most `max_length` tokens once the template has written them."""
+    size = ChatTokenCounter(
+        tokenizer=keep_loaded("memory", chat_tok), hash=chat_tok.hash, template=Template(source), max_length=block
     )
     lines = [t for q, a in said for t in ({"author": "I", "text": q}, {"author": "T", "text": a})]
     rows = [{**line, "chat": "c", "kind": "text", "time": None} for line in lines]
     for i, row in enumerate(rows):
         row["time"] = np.datetime64("2024-05-01T10:00:00", "s") + np.timedelta64(i, "s")
-    out, *_ = laws.apply(dp.Turns(person="T", size=size), [laws.batch_of(rows)])
+    out, *_ = laws.apply(dp.Turns(person="T", token_counter=size), [laws.batch_of(rows)])
     for ids, _ in encoded(chat_tok, source, *[row["messages"] for row in out]) if out else []:
         assert len(ids) <= block
 
@@ -185,7 +185,7 @@ def test_encode_writes_masks(chat_tok, tmp_path):
     docs = dp.Pipeline(lift).run(dp.read(str(place)), out=str(tmp_path / "docs"))
     options = {"template": "chatml", "split": dp.Split(val=0.2, group="conversation"), "shard_tokens": 400}
     shards = dp.encode(docs, chat_tok, out=tmp_path / "one", **options)
-    dp.encode(docs, chat_tok, out=tmp_path / "two", run=laws.TWO, **options)
+    dp.encode(docs, chat_tok, out=tmp_path / "two", runner=laws.TWO, **options)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     assert verify_shards(shards.path) == []
     assert len(shards) == 90

@@ -19,11 +19,11 @@ def run(shards, config, tmp_path):
 
 def test_newest_are_kept(shards, config, tmp_path):
     """Older checkpoints go when a newer one is there, and no attempt is left behind."""
-    train(shards, out=tmp_path, config=replace(config, save_every=3, keep=3), quiet=True)
+    train(shards, out=tmp_path, config=replace(config, save_every=3, keep_checkpoints=3), quiet=True)
     assert [p.name for p in checkpoint.found(tmp_path)] == [f"step-{n:08d}.pt" for n in (15, 18, 20)]
     assert sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".pt") == [".dataprep-journal", "metrics.jsonl"]
     shutil.copy(tmp_path / "step-00000015.pt", tmp_path / "step-00000012.pt")  # killed before it was deleted
-    train(shards, out=tmp_path, config=replace(config, save_every=3, keep=3), quiet=True)
+    train(shards, out=tmp_path, config=replace(config, save_every=3, keep_checkpoints=3), quiet=True)
     assert [p.name for p in checkpoint.found(tmp_path)] == [f"step-{n:08d}.pt" for n in (15, 18, 20)]
 
 

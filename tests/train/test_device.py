@@ -117,7 +117,7 @@ def test_large_vocabularies_are_trained_on(config, tmp_path):
     """Ids from 65,536 on come as uint32 and are learned; uint16 shards of such a vocabulary are refused."""
     docs = [[65_536 + i % 7 for i in range(40)]] * 9
     shards = save(tmp_path / "s", {"train": docs, "val": docs[:1]}, vocab_size=65_544, eot=65_543, dtype="uint32")
-    small = replace(config, batch=2, micro_batch=2, steps=4, warmup=0, lr=0.05, eval_every=50, eval_blocks=1)
+    small = replace(config, batch=2, micro_batch=2, steps=4, warmup=0, lr=0.05, eval_every=50, eval_rows=1)
     small = small.override("model.n_heads=2", "model.n_kv_heads=1", "model.d_model=8", "model.n_layers=1")
     result = train(shards, out=tmp_path / "run", config=small, quiet=True)
     assert result.val_loss < 11  # of ln(65,544) = 11.09

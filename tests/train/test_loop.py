@@ -122,7 +122,7 @@ def test_another_recipe_is_refused(shards, config, whole, change, sentence):
 
 def test_what_does_not_change_the_training_may_change(shards, config, whole):
     """Another micro-batch or another rhythm of checkpoints is the same run."""
-    other = replace(config, micro_batch=2, save_every=3, keep=5)
+    other = replace(config, micro_batch=2, save_every=3, keep_checkpoints=5)
     assert train(shards, out=whole, config=other, quiet=True).steps == 20
 
 
@@ -222,7 +222,7 @@ def test_peak_figures_by_name(monkeypatch):
 def test_training_on_a_mixture_resumes_bit_for_bit(make_shards, config, tmp_path, capsys):
     """Two sets by weight, stopped and resumed: as if nothing had happened; each set's loss is recorded."""
     sets = {"web": make_shards(tmp_path / "web").path, "chat": make_shards(tmp_path / "chat", n=60, masked=True).path}
-    config = config.override("weights={'web': 0.7, 'chat': 0.3}", "layout=bestfit", "eval_blocks=8")
+    config = config.override("weights={'web': 0.7, 'chat': 0.3}", "layout=bestfit", "eval_rows=8")
     train(sets, out=tmp_path / "whole", config=config)
     train(sets, out=tmp_path / "parts", config=config, stop_at=7, quiet=True)
     train(sets, out=tmp_path / "parts", config=config, quiet=True)

@@ -22,9 +22,11 @@ def c4(text: str, rule) -> tuple[str | None, str, Counter]:
             continue
         line = CITATION.sub("", line) if rule.citations else line
         folded = lower(line).replace("ς", "σ")
-        if rule.end_marks and (not line.endswith(rule.end_marks) or line.endswith(rule.not_end_marks or ("\n",))):
+        if rule.terminal_punctuation and (
+            not line.endswith(rule.terminal_punctuation) or line.endswith(rule.not_terminal_punctuation or ("\n",))
+        ):
             what = "no_end_mark"
-        elif len(kinds_of_words(line, rule.words)) < (rule.min_words or 0):
+        elif len(kinds_of_words(line, rule.word_split)) < (rule.min_words or 0):
             what = "too_few_words"
         elif rule.lorem_ipsum and "lorem ipsum" in folded:
             return "lorem_ipsum", "", seen
@@ -36,7 +38,7 @@ def c4(text: str, rule) -> tuple[str | None, str, Counter]:
             what = "policy"
         else:
             valid.append(line)
-            sentences += c4_sentences(line.strip(), rule.sentence_marks)
+            sentences += c4_sentences(line.strip(), rule.sentence_terminals)
         seen[what or "valid"] += 1
     left = "\n".join(valid).strip()
     if sentences < (rule.min_sentences or 0):

@@ -1,4 +1,4 @@
-"""Twin of `Exact` (`dedup/exact.py`, `dedup/pieces`)."""
+"""Twin of `Exact` (`dedup/exact.py`, `dedup/spans`)."""
 
 from __future__ import annotations
 

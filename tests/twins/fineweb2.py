@@ -11,7 +11,7 @@ class Settings:
     """What the twins of Gopher and FineWeb read."""
 
     bullets = ("•", "-")
-    end_marks = CODE_MARKS
+    terminal_punctuation = CODE_MARKS
     short_line_chars = 30
     words = "punctuation"
 

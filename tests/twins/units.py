@@ -1,4 +1,4 @@
-"""Twin of the units of text of `dedup/pieces`: lines, sentences and their normal forms."""
+"""Twin of the units of text of `dedup/spans`: lines, sentences and their normal forms."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_places_inside_words_are_those_of_the_twin(texts: list[str], split: str)
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cn"]).filter(is_known), max_size=80))
 def test_regex_is_pythons_re(text: str) -> None:
-    r"""words="regex" is `re.findall(r"\w+", text.lower())` at the fixed Unicode version."""
+    r"""word_split="regex" is `re.findall(r"\w+", text.lower())` at the fixed Unicode version."""
     assert len(W.words(*column([text]), "regex")[1]) == len(twins.words.words(text, "regex"))
 
 
@@ -110,7 +110,7 @@ def test_number_of_words(script: str) -> None:
 
 
 def test_vocalised_arabic_has_the_words_of_plain() -> None:
-    """25 words with vowel signs are 25 words; words="regex" counts more."""
+    """25 words with vowel signs are 25 words; word_split="regex" counts more."""
     plain = " ".join(["\u0643\u062a\u0628"] * 25)
     vocalised = plain.replace("\u062a", "\u064e\u062a\u064e")
     assert [len(W.words(*column([t]))[1]) for t in (plain, vocalised)] == [25, 25]

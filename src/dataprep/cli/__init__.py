@@ -93,19 +93,19 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         status.status, look.inspect, look.report, why.why, clusters.clusters, diff.diff, search.search,
     ),
     "Tokens": (
-        tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer, tokens.show, tokens.export,
+        tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer_stats, tokens.show, tokens.export,
         tokens.import_,
     ),
     "Models": (
-        train.train, evaluate.evaluate, chat.chat, chat.sample, models.export_model, models.train_ngram,
+        train.train, evaluate.evaluate, chat.chat, chat.generate, models.export_model, models.train_ngram,
         models.perplexity, models.train_langid, models.train_quality, fit_language,
     ),
     "Chats": (people.people, runs.persona),
-    "Care": (tokens.verify, runs.clean, runs.forget),
+    "Care": (tokens.verify, runs.prune, runs.forget),
 }  # fmt: skip
 PRINTS = {  # commands whose only result is what they print: they have no --quiet
     trial.plan, status.status, look.inspect, why.why, clusters.clusters, diff.diff, search.search,
-    tokenizer.tokenizer, tokens.show, evaluate.evaluate, chat.chat, chat.sample, models.perplexity,
+    tokenizer.tokenizer_stats, tokens.show, evaluate.evaluate, chat.chat, chat.generate, models.perplexity,
 }  # fmt: skip
 
 

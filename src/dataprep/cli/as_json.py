@@ -62,7 +62,7 @@ def _stage(stage: StageStats, examples: int, source: str | None) -> dict[str, An
         reason: [
             {
                 "id": show_id(e.id), "source": e.source, "text": e.text, "similarity": e.similarity,
-                "kept": None if e.kept is None else show_id(e.kept),
+                "duplicate_of": None if e.duplicate_of is None else show_id(e.duplicate_of),
             }
             for e in [e for e in found if source in (None, e.source)][:examples]
         ]

@@ -53,10 +53,10 @@ def chat(
     ] = None,
 ) -> None:
     """Talk to a model in the terminal; /help lists the commands. Lines from a pipe are answered too."""
-    from dataprep.voice.talk import Talk
-    from dataprep.voice.terminal import chat as talk_in_terminal
-    from dataprep.voice.terminal import replace_errors
-    from dataprep.voice.voice import Voice
+    from dataprep.inference.chat_model import ChatModel
+    from dataprep.inference.conversation import Conversation
+    from dataprep.inference.terminal import chat as talk_in_terminal
+    from dataprep.inference.terminal import replace_errors
 
     if web and say:
         msg = "--say prints answers and --web serves a page; give one of the two"
@@ -68,9 +68,9 @@ def chat(
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
-    voice = Voice.load(folder, template=template, device=device)
+    voice = ChatModel.load(folder, template=template, device=device)
     if web:
-        from dataprep.voice.web import ChatServer
+        from dataprep.inference.web import ChatServer
 
         host, port = "127.0.0.1" if host is None else host, 8000 if port is None else port
         with ChatServer(voice, how, max_tokens, system=system, host=host, port=port) as server:
@@ -78,7 +78,7 @@ def chat(
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
         return
-    talk = Talk(voice, how, max_tokens)
+    talk = Conversation(voice, how, max_tokens)
     talk.reset(system)
     if say is None:
         talk_in_terminal(talk)
@@ -87,7 +87,7 @@ def chat(
         print("".join(talk.say(words)))
 
 
-def sample(
+def generate(
     folder: ModelFolder,
     prompt: Annotated[list[str] | None, typer.Option(help="Text to continue; may be repeated.")] = None,
     temperature: Temperature = 0.8,
@@ -100,13 +100,13 @@ def sample(
     device: Device = "auto",
 ) -> None:
     """Print each prompt and the text that a model continues it with, up to the end of a document or of a turn."""
-    from dataprep.voice.terminal import replace_errors
-    from dataprep.voice.voice import Voice
+    from dataprep.inference.chat_model import ChatModel
+    from dataprep.inference.terminal import replace_errors
 
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
-    voice = Voice.load(folder, device=device)
+    voice = ChatModel.load(folder, device=device)
     replace_errors(sys.stdout)
     for number, text in enumerate(prompt or [""]):
         print(("\n" if number else "") + printable(text), end="")

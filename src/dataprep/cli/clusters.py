@@ -72,17 +72,15 @@ def _print_largest(console: Console, folder: str, n: int | None, n_lost: int | N
             _print_clusters(console, folder, found.largest(number, source, among), source, none)
 
 
-def _print_clusters(
-    console: Console, folder: str, shown: list[Cluster], source: str | None, none: str
-) -> None:
+def _print_clusters(console: Console, folder: str, shown: list[Cluster], source: str | None, none: str) -> None:
     """Print clusters, each with a pair of texts; none: what to print if there are none."""
     if not shown:
         console.print(none, highlight=False)
     for cluster in shown:
-        home = f" of {cluster.kept_in}" if cluster.kept_in else ""
+        home = f" of {cluster.duplicate_of_dataset}" if cluster.duplicate_of_dataset else ""
         dropped = f"{cluster.removed:,} document{'s' * (cluster.removed > 1)}"
         counted = "" if source is None else f" of {source}"
-        kept = f"[bold]{show_id(cluster.kept)}[/]{escape(home)}"
+        kept = f"[bold]{show_id(cluster.duplicate_of)}[/]{escape(home)}"
         head = f"[bold]{dropped}[/]{escape(counted)} dropped as duplicates of {kept}"
         console.rule(head, align="left", style="dim")
         for (stage, reason), count in cluster.reasons.most_common():
@@ -124,10 +122,13 @@ def _print_least(console: Console, folder: str, n: int, source: str | None) -> N
 def _side_by_side(folder: str, drop: Drop) -> Table:
     """Return a dropped document next to the one that it was dropped for."""
     rows = (why.dropped_document(folder, drop), why.survivor(folder, drop))
-    home = f" of {drop.kept_in}" if drop.kept_in else ""
+    home = f" of {drop.duplicate_of_dataset}" if drop.duplicate_of_dataset else ""
     heads = (
         f"{_named(drop)} {rows[0]['source'] if rows[0] else ''}",
-        f"{'' if drop.kept is None else show_id(drop.kept)}{home} {rows[1]['source'] if rows[1] else ''}",
+        (
+            f"{'' if drop.duplicate_of is None else show_id(drop.duplicate_of)}{home} "
+            f"{rows[1]['source'] if rows[1] else ''}"
+        ),
     )
     texts = [None if row is None else str(row["text"]) for row in rows]
     return text_pair(heads, (texts[0], texts[1]))
@@ -142,10 +143,11 @@ def _print_cuts(console: Console, folder: str, n: int) -> None:
     if not repeats:
         console.print("no text was cut out more than once", highlight=False)
     for repeat in repeats:
-        home = f" of {repeat.kept_in}" if repeat.kept_in else ""
+        home = f" of {repeat.duplicate_of_dataset}" if repeat.duplicate_of_dataset else ""
         console.rule(
-            f"[bold]{repeat.times:,} times[/] {_span(repeat)} bytes, first occurs in [bold]{show_id(repeat.kept)}[/]"
-            f"{escape(home)} at byte {repeat.kept_start:,} [dim]{escape(repeat.stage)}[/]",
+            f"[bold]{repeat.times:,} times[/] {_span(repeat)} bytes, first occurs in "
+            f"[bold]{show_id(repeat.duplicate_of)}[/]"
+            f"{escape(home)} at byte {repeat.duplicate_of_start:,} [dim]{escape(repeat.stage)}[/]",
             align="left", style="dim",
         )  # fmt: skip
         console.print(printable(repeat.text or "(the text cannot be read)"), markup=False, highlight=False)

@@ -42,8 +42,14 @@ def compile_kernels() -> None:
         stage.warm()
 
 
-def _tokens(docs: Dataset, run: Runner, out: str) -> None:
-    dp.encode(docs, dp.train_bpe(docs, vocab_size=280, val=0, run=run), out=os.path.join(out, "shards"), val=0, run=run)
+def _tokens(docs: Dataset, runner: Runner, out: str) -> None:
+    dp.encode(
+        docs,
+        dp.train_bpe(docs, vocab_size=280, val=0, runner=runner),
+        out=os.path.join(out, "shards"),
+        val=0,
+        runner=runner,
+    )
 
 
 if __name__ == "__main__":

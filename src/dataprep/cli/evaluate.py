@@ -49,12 +49,12 @@ def evaluate(
             raise PlanError(msg)
     made: dict[str, Any] = {}
     if choices is not None:
-        from dataprep.voice.choices import answer_choices
+        from dataprep.inference.choices import answer_choices
 
         answers = answer_choices(folder, choices, chat=chat, device=device)
         made["choices"] = answers.to_dict()
     if shards is not None:
-        from dataprep.voice.evaluate import evaluate_model
+        from dataprep.inference.evaluate import evaluate_model
 
         found = evaluate_model(folder, shards, split=split or "val", by=by or "source", docs=docs, device=device)
         made["shards"] = found.to_dict()

@@ -24,8 +24,10 @@ def fit_language(
     out: Annotated[str, typer.Option(help="The preset folder to write.")],
     other: Annotated[list[str] | None, typer.Option("--other", help="Texts in other languages.")] = None,
     format: Format = None,  # noqa: A002 - the option's name
-    words: Annotated[str, typer.Option(help="The words that are counted: unicode, blanks or punctuation.")] = "unicode",
-    tail: Annotated[float, typer.Option(help="Share of the reference that one threshold may drop.")] = 0.01,
+    word_split: Annotated[
+        str, typer.Option(help=("The words that are counted: unicode, blanks or punctuation."))
+    ] = "unicode",
+    quantile: Annotated[float, typer.Option(help="Share of the reference that one threshold may drop.")] = 0.01,
     vocab_size: Annotated[int, typer.Option("--vocab-size", help="Pieces of the SentencePiece model.")] = 32_000,
     order: Annotated[int, typer.Option("--order", help="Number of pieces in the longest n-grams.")] = 5,
     mixed_scripts: Annotated[bool, typer.Option("--mixed-scripts", help="Accept a reference in two scripts.")] = False,
@@ -38,10 +40,18 @@ def fit_language(
     console = Screen(highlight=False)
     with console.status("fitting"):
         made = fit(
-            code, read(reference, format=format), read(crawl, format=format), out=out,
-            other=read(other, format=format) if other else None, words=words, tail=tail, vocab_size=vocab_size,
-            order=order, mixed_scripts=mixed_scripts, replace=replace,
-        )  # fmt: skip
+            code,
+            read(reference, format=format),
+            read(crawl, format=format),
+            out=out,
+            other=read(other, format=format) if other else None,
+            word_split=word_split,
+            quantile=quantile,
+            vocab_size=vocab_size,
+            order=order,
+            mixed_scripts=mixed_scripts,
+            replace=replace,
+        )
     record = made.record
     console.print(
         f"{record['reference']['documents']:,} documents of the reference, {record['crawl']['documents']:,} of the "

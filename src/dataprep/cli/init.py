@@ -63,7 +63,7 @@ CHATS = '''
 CHATS = {paths}
 
 
-def {name}(out, run):
+def {name}(out, runner):
     """Read the exports of chats, drop messages that two of them have, and hide names and numbers.
 
     This is one Pipeline, so that nothing is saved before names are hidden. Names of people who write are found by
@@ -71,66 +71,66 @@ def {name}(out, run):
     gives a person the same pseudonym in every run; without it, the pseudonyms of a run are random.
     """
     stages = dp.Overlaps(), dp.Pseudonyms(), dp.PII()
-    return dp.Pipeline(*stages).run(dp.read(CHATS{options}), out=out, run=run, replace=True)
+    return dp.Pipeline(*stages).run(dp.read(CHATS{options}), out=out, runner=runner, replace=True)
 
 
-def conversations({name}, out, run):
+def conversations({name}, out, runner):
     """Keep what people wrote, drop forwarded messages, and join messages; an hour of silence ends a conversation."""
     stages = dp.CleanMessages(), dp.MinHash(preset="dialect", min_shingles=57), dp.Conversations(gap="1h")
-    return dp.Pipeline(*stages).run({name}, out=out, run=run, replace=True)
+    return dp.Pipeline(*stages).run({name}, out=out, runner=runner, replace=True)
 '''
 READ = '''
 
 {constant} = {paths}
 
 
-def {name}(out, run):
+def {name}(out, runner):
     """Write the documents as a Dataset: one for each {unit}."""
-    return dp.Pipeline().run(dp.read({constant}{options}), out=out, run=run, replace=True)
+    return dp.Pipeline().run(dp.read({constant}{options}), out=out, runner=runner, replace=True)
 '''
 JOIN = '''
 
-def ingest({names}, out, run):
+def ingest({names}, out, runner):
     """Join the documents of all fields."""
-    return dp.Pipeline().run(dp.read([{names}]), out=out, run=run, replace=True)
+    return dp.Pipeline().run(dp.read([{names}]), out=out, runner=runner, replace=True)
 '''
 CLEAN = '''
 
-def filter(ingest, out, run):
+def filter(ingest, out, runner):
     """Drop documents by rules, each with its reason; rules that would drop most of them are comments.
 
 {about}
     """
     stages = [
 {stages}    ]
-    return dp.Pipeline(*stages).run(ingest, out=out, run=run, replace=True)
+    return dp.Pipeline(*stages).run(ingest, out=out, runner=runner, replace=True)
 
 
-def dedup_exact(filter, out, run):
+def dedup_exact(filter, out, runner):
     """Drop exact copies."""
-    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, runner=runner, replace=True)
 
 
-def dedup_minhash(dedup_exact, out, run):
+def dedup_minhash(dedup_exact, out, runner):
     """Drop near-duplicates: documents whose word 5-grams have a Jaccard similarity of 0.8 to those of a kept one."""
-    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, runner=runner, replace=True)
 '''
 CORPUS = '''
 
-def corpus(conversations, dedup_minhash, out, run):
+def corpus(conversations, dedup_minhash, out, runner):
     """Join conversations and documents."""
-    return dp.Pipeline().run(dp.read([conversations, dedup_minhash]), out=out, run=run, replace=True)
+    return dp.Pipeline().run(dp.read([conversations, dedup_minhash]), out=out, runner=runner, replace=True)
 '''
 TOKENS = '''
 
-def tokenizer({last}, out, run):
+def tokenizer({last}, out, runner):
     """Train a byte-level BPE."""
-    return dp.train_bpe({last}, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
+    return dp.train_bpe({last}, vocab_size=VOCABULARY, val=VAL, runner=runner, out=out)
 
 
-def encode({last}, tokenizer, out, run):
+def encode({last}, tokenizer, out, runner):
     """Write uint16 token shards; `dataprep train` trains a model on them."""
-    return dp.encode({last}, tokenizer, out=out, val=VAL, run=run, replace=True)
+    return dp.encode({last}, tokenizer, out=out, val=VAL, runner=runner, replace=True)
 
 
 def report(encode, out):

@@ -158,7 +158,7 @@ def _stage_table(stage: StageStats, only: str | None) -> Table:
 def _print_examples(console: Console, stage: StageStats, n: int, only: str | None) -> None:
     for reason, found in sorted(stage.examples.items()):
         for example in [e for e in found if only in (None, e.source)][:n]:
-            like = f" for {show_id(example.kept)}" if example.kept is not None else ""
+            like = f" for {show_id(example.duplicate_of)}" if example.duplicate_of is not None else ""
             much = f" ({example.similarity:.3f})" if example.similarity is not None else ""
             text = printable(" ".join(example.text.split())[:160])
             console.print(

@@ -130,11 +130,11 @@ def export_model(
 ) -> None:
     """Write a model as a Hugging Face folder, which transformers opens."""
     if adapter_only:
-        from dataprep.voice.adapter import export_adapter
+        from dataprep.inference.adapter import export_adapter
 
         say(export_adapter(folder, out))
         return
-    from dataprep.voice.export_model import export_model as export
+    from dataprep.inference.export_model import export_model as export
 
     say(export(folder, out, adapter=adapter))
 

@@ -54,7 +54,7 @@ def one_line(text: str, limit: int | None = None) -> str:
     return line if limit is None or len(line) <= limit else f"{line[: limit - 1]}\u2026"
 
 
-def runner(
+def runner_of(
     workers: int, memory: str | None = None, *, ray: bool = False, timeout: float | None = None
 ) -> Runner:  # fmt: skip
     """Return the Runner that the options --workers, --memory, --ray and --timeout choose.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from .options import Screen, Workers, runner
+from .options import Screen, Workers, runner_of
 
 
 def people(
@@ -27,7 +27,7 @@ def people(
 
     given = {"format": platform, "date_order": date_order}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    made = propose_people(exports, out, replace=replace, run=runner(workers), **options)
+    made = propose_people(exports, out, replace=replace, runner=runner_of(workers), **options)
     console = Screen(highlight=False)
     for names in made.people:
         console.print(escape(" = ".join(names)), soft_wrap=True)

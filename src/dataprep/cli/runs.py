@@ -18,7 +18,7 @@ from dataprep.errors import PlanError, counted
 from dataprep.store import files, lease
 from dataprep.store.stopping import clean_end
 
-from .options import Memory, RunFolder, Screen, Timeout, Workers, runner, say
+from .options import Memory, RunFolder, Screen, Timeout, Workers, runner_of, say
 from .trial import dry_run as dry_run_of
 
 SAVED = (STEPS, UNFINISHED, REPLACED)  # what `clean` removes
@@ -51,7 +51,9 @@ def run(
         console.rule(f"[bold]{name}", align="left", style="dim")
 
     with clean_end(out):
-        for done in pipeline_file.execute(steps, out, runner(workers, memory, ray=ray, timeout=timeout), to, starting):
+        for done in pipeline_file.execute(
+            steps, out, runner_of(workers, memory, ray=ray, timeout=timeout), to, starting
+        ):
             _print_result(console, done.result)
             console.print(f"[dim]{done.seconds:.1f} s{', done before' if done.before else ''}[/]")
     console.print(f"\n[dim]details:[/] dataprep inspect {escape(out)}", highlight=False)
@@ -66,7 +68,7 @@ def _print_result(console: Console, result: Any) -> None:
         console.print(escape(str(result)), highlight=False, soft_wrap=True)
 
 
-def clean(
+def prune(
     folder: RunFolder,
     all_: Annotated[bool, typer.Option("--all", help="Remove everything that dataprep wrote into DIR.")] = False,
 ) -> None:
@@ -155,15 +157,19 @@ def persona(
     exports: Annotated[list[str], typer.Argument(metavar="EXPORTS...", help="Exports of chats, or folders of them.")],
     person: Annotated[
         list[str] | None,
-        typer.Option("--as", metavar="NAME", help="The author to imitate, as in the exports; more names: repeat it."),
+        typer.Option(
+            "--person", metavar="NAME", help=("The author to imitate, as in the exports; more names: repeat it.")
+        ),
     ] = None,
     me: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The owner's name, for exports that say Me; the default of --as.")
+        str | None,
+        typer.Option(metavar="NAME", help=("The owner's name, for exports that say Me; the default of --person.")),
     ] = None,
     out: Annotated[str, typer.Option(help="Folder for the results of all steps.")] = "out/persona",
     template: Annotated[str, typer.Option(help="course, chatml, or a file with a Jinja chat template.")] = "chatml",
-    block: Annotated[
-        int | None, typer.Option(help="Tokens of the longest window: 1024; with --train 256, or the context of --base.")
+    max_length: Annotated[
+        int | None,
+        typer.Option(help=("Tokens of the longest window: 1024; with --train 256, or the context of --init-from.")),
     ] = None,
     tokenizer: Annotated[
         str | None, typer.Option(help="A tokenizer.json, or its folder; without it, a tokenizer is trained.")
@@ -178,7 +184,9 @@ def persona(
     ] = None,
     refused: Annotated[str | None, typer.Option(help="File of people who did not agree, one per line.")] = None,
     names: Annotated[str | None, typer.Option(help="File of more names to replace, one per line.")] = None,
-    common: Annotated[str | None, typer.Option(help="File of words of names to leave in texts, one per line.")] = None,
+    common_words: Annotated[
+        str | None, typer.Option(help="File of words of names to leave in texts, one per line.")
+    ] = None,
     cap_repeats: Annotated[
         bool, typer.Option("--cap-repeats", help="Learn an exchange that occurs n times only sqrt(n) times.")
     ] = False,
@@ -189,7 +197,7 @@ def persona(
     platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
     date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
     train: Annotated[bool, typer.Option("--train", help="Train a model on all chats, and on the answers.")] = False,
-    base: Annotated[str | None, typer.Option(metavar="DIR", help="With --train: begin with this model.")] = None,
+    init_from: Annotated[str | None, typer.Option(metavar="DIR", help="With --train: begin with this model.")] = None,
     preset: Annotated[str | None, typer.Option(help="With --train: settings of both models, tiny by default.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="With --train: change a setting of both.")
@@ -208,31 +216,49 @@ def persona(
     given = {"format": platform, "date_order": date_order, "me": me}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
-    def work(out: str, run: Runner) -> Persona:
+    def work(out: str, runner: Runner) -> Persona:
         return make(
-            exports, person, out, template=template, block=window, tokenizer=tokenizer, vocab_size=vocab_size, gap=gap,
-            context=context, val=val, test=test, key_file=key, refused=refused, names=names, common=common,
-            people=people, pii=not keep_pii, cap_repeats=cap_repeats, transcripts=train, run=run, **options,
-        )  # fmt: skip
+            exports,
+            person,
+            out,
+            template=template,
+            max_length=window,
+            tokenizer=tokenizer,
+            vocab_size=vocab_size,
+            gap=gap,
+            context=context,
+            val=val,
+            test=test,
+            key_file=key,
+            refused=refused,
+            names=names,
+            common_words=common_words,
+            people=people,
+            pii=not keep_pii,
+            cap_repeats=cap_repeats,
+            transcripts=train,
+            runner=runner,
+            **options,
+        )
 
-    how = _tuning(train=train, base=base, preset=preset, settings=tuple(settings or ()), replay=replay)
-    if base is not None:
-        from dataprep.voice.voice import Voice
+    how = _tuning(train=train, init_from=init_from, preset=preset, settings=tuple(settings or ()), replay=replay)
+    if init_from is not None:
+        from dataprep.inference.chat_model import ChatModel
 
-        begun = Voice.load(base)
-        tokenizer, block = tokenizer or base, block or begun.context
-    window = block or (256 if train else 1024)
+        begun = ChatModel.load(init_from)
+        tokenizer, max_length = tokenizer or init_from, max_length or begun.context
+    window = max_length or (256 if train else 1024)
     console = Screen(highlight=False)
     if dry_run:
-        dry_run_of([pipeline_file.Step("persona", work, ("out", "run"))])
+        dry_run_of([pipeline_file.Step("persona", work, ("out", "runner"))])
         return
-    made = work(out, runner(workers))
+    made = work(out, runner_of(workers))
     console.print(made.windows.stats)
     console.print(escape(str(made)))
     for url in made.jsonl.values():
         console.print(escape(url))
     if made.transcripts is not None:
-        from dataprep.voice.tune import tune
+        from dataprep.inference.tune import tune
 
         console.print(escape(str(tune(made.shards, made.transcripts, out, how, windows=made.windows))), soft_wrap=True)
         return
@@ -245,12 +271,12 @@ def persona(
 def _tuning(*, train: bool, **given: Any) -> Any:
     """Return the `Tuning` of the options of --train. Raises PlanError if one is given without it."""
     if not train:
-        named = next((name for name in ("base", "preset", "settings") if given[name]), None)
+        named = next((name for name in ("init_from", "preset", "settings") if given[name]), None)
         if named is not None:
-            msg = f"--{'set' if named == 'settings' else named} is about training; add --train"
+            msg = f"--{'set' if named == 'settings' else named.replace('_', '-')} is about training; add --train"
             raise PlanError(msg)
         return None
-    from dataprep.voice.tune import Tuning
+    from dataprep.inference.tune import Tuning
 
     how = Tuning(**given)
     how.check()

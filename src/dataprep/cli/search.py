@@ -23,7 +23,7 @@ from dataprep.shown.terminal import table_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from .options import Screen, Workers, runner
+from .options import Screen, Workers, runner_of
 
 MATCH_CHARS = 200  # shown of a match
 CELL_CHARS = 60  # shown of a match in a table
@@ -66,7 +66,7 @@ def _index(folder: str, url: str | None, workers: int) -> SuffixIndex:
         size = docs.sealed.bytes
         line = f"building an index of {decimal(size)} of text at {printable(url)}: up to {decimal(DISK * size)}"
         print(line, file=sys.stderr)
-    return SuffixIndex.build(docs, url, runner(workers), replace=True)
+    return SuffixIndex.build(docs, url, runner_of(workers), replace=True)
 
 
 def _print_hits(console: Console, index: SuffixIndex, text: str, limit: int, context: int) -> None:

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from dataprep.errors import PlanError
 
-from .options import Screen, Workers, numbers, runner
+from .options import Screen, Workers, numbers, runner_of
 
 Docs = Annotated[list[str], typer.Argument(metavar="DOCS...", help="Sealed Datasets, or files to read.")]
 Val = Annotated[float, typer.Option(help="Fraction of the documents held out for validation.")]
@@ -29,7 +29,7 @@ def train_tokenizer(
     pattern: Annotated[
         str, typer.Option(help="How text is cut into words: words, gpt2, gpt4, llama3, o200k or a regex.")
     ] = "words",
-    digits: Annotated[
+    split_digits: Annotated[
         str | None, typer.Option(help="How digits are cut: groups, single or runs; default: as in the pattern.")
     ] = None,
     characters: Annotated[bool, typer.Option("--characters", help="One token per character, for experiments.")] = False,
@@ -48,11 +48,11 @@ def train_tokenizer(
     check_out(out, corpus)
     tok: Tokenizer
     if characters:
-        tok = train_characters(corpus, special=names, run=runner(workers))
+        tok = train_characters(corpus, special=names, runner=runner_of(workers))
     else:
         tok = train_bpe(
-            corpus, vocab_size, sample, seed, runner(workers), weights=_weights(weights), val=val,
-            special=names, reserve=reserve, pattern=pattern, digits=digits, dtype=dtype,
+            corpus, vocab_size, sample, seed, runner_of(workers), weights=_weights(weights), val=val,
+            special=names, reserve=reserve, pattern=pattern, split_digits=split_digits, dtype=dtype,
         )  # fmt: skip
     console = Screen(highlight=False)
     console.print(escape(f"{tok!r}"))
@@ -73,7 +73,7 @@ def extend_tokenizer(
     console.print(escape(tok.save(out)))
 
 
-def tokenizer(
+def tokenizer_stats(
     path: Annotated[str, typer.Argument(metavar="TOKENIZER", help="A folder, tokenizer.json or .tiktoken file.")],
     docs: Docs,
     compare: Annotated[
@@ -99,7 +99,7 @@ def tokenizer(
         check_json(json, corpus)
     found = Tokenizer.load(path).report(
         corpus, compare=compare, shares=fractions, weights=_weights(weights), rare=rare, val=val,
-        run=runner(workers),
+        runner=runner_of(workers),
     )  # fmt: skip
     Screen(highlight=False).print(found)
     if json is not None:

@@ -20,7 +20,7 @@ from dataprep.store import files
 from dataprep.unicode.valid import printable
 
 from .as_json import SCHEMA, Json, of_folder, only_json, print_json
-from .options import Screen, Workers, runner, say
+from .options import Screen, Workers, runner_of, say
 
 ShardFolder = Annotated[str, typer.Argument(help="A folder of token shards.")]
 COLOURS = ("on blue", "on dark_green", "on dark_red", "on purple4", "on grey30")  # of tokens, in turn
@@ -42,8 +42,8 @@ def verify(
     with only_json(as_json):
         if repair is not None:
             steps = pipeline_file.load(repair)
-            mend(folder, runner(workers), lambda: _run(steps, folder, workers))
-        found = check(folder, runner(workers))
+            mend(folder, runner_of(workers), lambda: _run(steps, folder, workers))
+        found = check(folder, runner_of(workers))
     if as_json:
         folders = [of_folder(url, bad, None if bad else stated_totals(url)) for url, bad in found.items()]
         print_json({"schema": SCHEMA, "good": not any(found.values()), "folders": folders})
@@ -58,7 +58,7 @@ def _run(steps: list[Any], folder: str, workers: int) -> None:
     above = Folder(folder).parent.url
     out = above if files.exists(files.join(above, RUN)) and not files.exists(files.join(folder, RUN)) else folder
     made = [step.name for step in steps if files.exists(files.join(out, step.name))]
-    for done in pipeline_file.execute(steps, out, runner(workers), to=made):
+    for done in pipeline_file.execute(steps, out, runner_of(workers), to=made):
         say(f"{done.name}: {' '.join(str(done.result).split())}")
 
 
@@ -195,7 +195,7 @@ def export(
     """Write token shards in the format of llm.c, Megatron-LM, datatrove (nanotron) or nanoGPT."""
     from dataprep.tokens.shards.export import export as write
 
-    for path in write(folder, to, out, run=runner(workers)):
+    for path in write(folder, to, out, runner=runner_of(workers)):
         say(path)
 
 

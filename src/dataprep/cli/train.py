@@ -17,14 +17,17 @@ def train(
     ],
     out: Annotated[str, typer.Option(help="Folder for checkpoints and metrics; a stopped run resumes.")],
     preset: Annotated[
-        str | None, typer.Option(help="Settings: tiny, 11m, 42m, gpt2-124m ...; default: tiny, or those of --from.")
+        str | None,
+        typer.Option(help=("Settings: tiny, 11m, 42m, gpt2-124m ...; default: tiny, or those of --init-from.")),
     ] = None,
     init_from: Annotated[
         str | None,
-        typer.Option("--from", metavar="DIR", help="Begin with this run, checkpoint or Hugging Face model, at step 0."),
+        typer.Option(
+            "--init-from", metavar="DIR", help=("Begin with this run, checkpoint or Hugging Face model, at step 0.")
+        ),
     ] = None,
     lora: Annotated[
-        int | None, typer.Option(metavar="RANK", help="Train only low-rank changes of the model of --from.")
+        int | None, typer.Option(metavar="RANK", help="Train only low-rank changes of the model of --init-from.")
     ] = None,
     template: Annotated[
         str | None, typer.Option(help="Of messages: course, chatml or a file; default: that of the model.")
@@ -48,14 +51,14 @@ def train(
     from dataprep import train as trainer
 
     make = trainer.train  # names the extra if torch is not installed
-    from dataprep.voice import messages
-    from dataprep.voice.open_model import beginning, open_model
+    from dataprep.inference import messages
+    from dataprep.inference.open_model import beginning, open_model
 
     begin: Any = None
     sets: Any
     if messages.has_messages(shards):
         if init_from is None:
-            msg = f"{shards[0]} has messages, which are encoded for a model: name it with --from"
+            msg = f"{shards[0]} has messages, which are encoded for a model: name it with --init-from"
             raise PlanError(msg)
         begin = open_model(init_from)
         config = messages.config_for(trainer.starting_config(preset, begin)).override(*(settings or []))

@@ -91,12 +91,12 @@ def _reading(inputs: list[str]) -> pipeline_file.Step:
         msg = "plan needs either one pipeline file or input files; give only one of them"
         raise PlanError(msg)
 
-    def read(out: str, run: Any) -> Any:
+    def read(out: str, runner: Any) -> Any:
         import dataprep as dp
 
-        return dp.Pipeline().run(dp.read(inputs), out=out, run=run)
+        return dp.Pipeline().run(dp.read(inputs), out=out, runner=runner)
 
-    return pipeline_file.Step("read", read, ("out", "run"))
+    return pipeline_file.Step("read", read, ("out", "runner"))
 
 
 def dry_run(

@@ -22,7 +22,7 @@ from dataprep.unicode.valid import printable
 from .options import RunFolder, Screen
 
 SHOWN_CHARS = 1_500  # of each text: a screen
-NO_TEXT = "(no text: it was forgotten, the step that held it was not saved, or `dataprep clean` removed that step)"
+NO_TEXT = "(no text: it was forgotten, the step that held it was not saved, or `dataprep prune` removed that step)"
 MOST_SPANS = 5  # of one stage in one document
 
 
@@ -36,14 +36,14 @@ def why(
     _print_cuts(console, folder, fate)
     for drop in fate.drops:
         similarity = "" if drop.similarity is None else f", similarity {drop.similarity:.3f}"
-        kept = "" if drop.kept is None else f" for {show_id(drop.kept)}"
-        kept += f" of {drop.kept_in}" if drop.kept_in else ""
+        kept = "" if drop.duplicate_of is None else f" for {show_id(drop.duplicate_of)}"
+        kept += f" of {drop.duplicate_of_dataset}" if drop.duplicate_of_dataset else ""
         head = f"[bold]{show_id(drop.id)}[/] was dropped by {escape(f'{drop.stage}: ')}[cyan]{escape(drop.reason)}[/]"
         tail = f"{escape(kept + compared(drop))}{similarity} [dim]({escape(drop.folder)})[/]"
         console.print(head + tail, highlight=False, soft_wrap=True)
-    kept_in = fate.home or fate.kept_in
-    if kept_in is not None:
-        console.print(f"[bold]{show_id(fate.survivor)}[/] is kept in {escape(kept_in)}", highlight=False)
+    survivor_in = fate.home or fate.survivor_in
+    if survivor_in is not None:
+        console.print(f"[bold]{show_id(fate.survivor)}[/] is kept in {escape(survivor_in)}", highlight=False)
     elif fate.survivor != fate.id:
         console.print("[bold red]no survivor: the document kept for it was dropped later[/]", highlight=False)
     _print_texts(console, folder, fate)
@@ -65,7 +65,7 @@ def _print_texts(console: Console, folder: str, fate: fates.Fate) -> None:
         console.rule(Text(head, "bold"), align="left", style="dim")
         console.print(NO_TEXT if text is None else printable(text[:SHOWN_CHARS]), markup=False, highlight=False)
         return
-    last = next(drop for drop in reversed(fate.drops) if drop.kept is not None)
+    last = next(drop for drop in reversed(fate.drops) if drop.duplicate_of is not None)
     other = fates.survivor(folder, last)
     other_head = f"{show_id(fate.survivor)}  {other['source'] if other else ''}"
     console.print(text_pair((head, other_head), (text, None if other is None else str(other["text"]))))
@@ -80,7 +80,7 @@ def _print_cuts(console: Console, folder: str, fate: fates.Fate) -> None:
         spans = "one span" if len(start) == 1 else f"{len(start):,} spans"
         head = f"{escape(stage)} cut {spans} out of [bold]{show_id(fate.id)}[/], {n_bytes:,} bytes"
         console.print(f"{head} [dim]({escape(url)})[/]", highlight=False, soft_wrap=True)
-        named = [cut for cut in cuts if cut.kept is not None] or cuts  # the others are white space next to them
+        named = [cut for cut in cuts if cut.duplicate_of is not None] or cuts  # the others are white space next to them
         for cut in named[:MOST_SPANS]:
             _print_cut(console, folder, cut)
         if len(named) > MOST_SPANS:
@@ -91,14 +91,14 @@ def _print_cut(console: Console, folder: str, cut: Cut) -> None:
     console.print(f"  bytes {cut.start:,} to {cut.end:,}", highlight=False)
     data = fates.text_as_read(folder, cut.id, cut.folder, cut.stage)
     console.print(_in_context(data, cut.start, cut.end, "bold yellow"))
-    if cut.kept is None or cut.kept_start is None or cut.kept_end is None:
+    if cut.duplicate_of is None or cut.duplicate_of_start is None or cut.duplicate_of_end is None:
         return
-    home = f" of {cut.kept_in}" if cut.kept_in else ""
-    first = f"{show_id(cut.kept)}{home}, byte {cut.kept_start:,}"
+    home = f" of {cut.duplicate_of_dataset}" if cut.duplicate_of_dataset else ""
+    first = f"{show_id(cut.duplicate_of)}{home}, byte {cut.duplicate_of_start:,}"
     console.print(f"  first occurs in [bold]{escape(first)}[/]", highlight=False)
-    if cut.kept_in is None:
-        data = fates.text_as_read(folder, cut.kept, cut.folder, cut.stage)
-        console.print(_in_context(data, cut.kept_start, cut.kept_end, "bold cyan"))
+    if cut.duplicate_of_dataset is None:
+        data = fates.text_as_read(folder, cut.duplicate_of, cut.folder, cut.stage)
+        console.print(_in_context(data, cut.duplicate_of_start, cut.duplicate_of_end, "bold cyan"))
 
 
 def _in_context(data: bytes | None, start: int, end: int, style: str) -> Text:

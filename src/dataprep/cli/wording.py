@@ -20,7 +20,7 @@ PIPELINE_LINE = re.compile(r"\.py:\d+: ")  # such a sentence is about Python cod
 LIBRARY = re.compile(r"^<|site-packages|/lib(64)?/python[0-9.]*/")
 PATHS = {
     "folder", "exports", "inputs", "docs", "shards", "path", "pipeline", "what", "a", "b", "texts", "text_files",
-    "out", "to", "base", "model", "compare", "adapter", "choices", "repair", "index", "init_from",
+    "out", "to", "model", "compare", "adapter", "choices", "repair", "index", "init_from",
 }  # fmt: skip
 PACKAGE = str(Path(dataprep.__file__).parent)
 
@@ -86,13 +86,13 @@ def in_options(sentence: str, app: typer.Typer, argv: list[str]) -> str:
     out = options.get("out")  # not of commands whose option has another name, such as `report --to`
     sentence = re.sub(r" as out\b", f" as {out}" if out else "", sentence)
     sentence = re.sub(r"(--[a-z-]+) True\b", r"\1", PARAMETER.sub(option, sentence))
-    sentence = re.sub(r"(--[a-z-]+)(?: \S+)? \((\1(?: [^ )]+)?)\)", r"\2", sentence)  # "--base X (--base)"
+    sentence = re.sub(r"(--[a-z-]+)(?: \S+)? \((\1(?: [^ )]+)?)\)", r"\2", sentence)  # "--init-from X (--init-from)"
     sentence = re.sub(r"\((--[a-z-]+), or \w+=\w+\)", r"(\1)", sentence)  # "(--start-over, or resume=False)"
     return re.sub(r"(?<![\w-])([a-z][a-z_-]*) \((--[a-z-]+)(?: [^ )]+)?\)", _one_name, sentence)
 
 
 def _one_name(found: re.Match[str]) -> str:
-    """Return only the option of "base (--base)"; other words before an option in brackets are kept."""
+    """Return only the option of "init_from (--init-from)"; other words before an option in brackets are kept."""
     return found[2] if found[2] == "--" + found[1].replace("_", "-") else found[0]
 
 

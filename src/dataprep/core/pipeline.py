@@ -45,20 +45,20 @@ class Pipeline:
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(map(repr, self.stages))})"
 
-    def plan(self, docs: Dataset, out: str, run: Runner | None = None) -> Plan:
+    def plan(self, docs: Dataset, out: str, runner: Runner | None = None) -> Plan:
         """Return what `run` would do with the same arguments; nothing is written. Raises PlanError as `run` does."""
-        return Plan.of(docs, self.stages, place_of(folder_url(out), run), context_of(run))
+        return Plan.of(docs, self.stages, place_of(folder_url(out), runner), context_of(runner))
 
-    def run(self, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> Dataset:
+    def run(self, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False) -> Dataset:
         """Apply the stages to `docs`, save the result in the folder `out`, and return it as a Dataset.
 
-        A finished result of the same stages and input is only opened, and an unfinished one is continued. run: the
+        A finished result of the same stages and input is only opened, and an unfinished one is continued. runner: the
         Runner, which decides how many tasks run at once; None: `Serial()`. replace: if `out` was made by other stages
         or from other input, True makes the result again, except for steps that did not change; False raises
         StaleOutput. The result in `out` stays complete until the new one takes its place.
         """
         guard()
-        context = context_of(run)
+        context = context_of(runner)
         plan = self.plan(docs, out, context)
         with Output(plan.out, open_dataset).begin(plan.wanted, replace=replace) as work:
             if work.result is None:

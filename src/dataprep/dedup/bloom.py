@@ -12,14 +12,14 @@ import numpy as np
 
 from dataprep.core.model.annotate import annotated
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.verdict import CutSpans, DropIds, Verdict, check_min_left
+from dataprep.core.model.verdict import CutSpans, DropIds, Verdict, check_min_remaining_chars
 from dataprep.core.output.layout import Folder
 from dataprep.core.run.context import reserve, trial_of
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.membership.bloom_filter import FilterSize, full, places
 from dataprep.dedup.membership.keys import KeyUnits, LookUp, SaveKeys, count, document_keys, ngram_keys
-from dataprep.dedup.pieces.forms import FORMS
+from dataprep.dedup.spans.forms import FORMS
 from dataprep.errors import require
 from dataprep.store import files, receipts
 from dataprep.store.key import key
@@ -57,9 +57,9 @@ class Bloom(Deduplication):
     `fit` raises DataprepError; so the error rate is never higher than stated.
     normalize: which differences between documents or lines are ignored: None (nothing is ignored), or a form of
     `forms.py` ("space", "lower", "words", "c4", "ccnet", "ccnet_digits").
-    words: for n-grams, how a text is split into words: "unicode" (the default, see docs/words.md), or "regex" (runs of
-    `\w`, as published). Words are compared in lower case.
-    min_left: a document that lost lines is dropped if fewer characters other than white space are left.
+    word_split: for n-grams, how a text is split into word_split: "unicode" (the default, see docs/words.md), or "regex"
+    (runs of `\w`, as published). Words are compared in lower case.
+    min_remaining_chars: a document that lost lines is dropped if fewer characters other than white space are left.
     against: folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is given, and a
     Bloom with the same settings made such a folder, the filter that it saved goes on, with all that it had seen, also
     of documents that were dropped later; otherwise the texts of the folder are read again.
@@ -79,8 +79,8 @@ class Bloom(Deduplication):
     error_rate: float = 1e-4
     capacity: int | None = None
     normalize: str | None = None
-    words: str = "unicode"
-    min_left: int = 1
+    word_split: str = "unicode"
+    min_remaining_chars: int = 1
     against: str | Sequence[str] | None = None
     annotate: bool | str = False
 
@@ -94,15 +94,15 @@ class Bloom(Deduplication):
         for_words = "must be None for n-grams, whose words are lower-cased; leave it out"
         require(self.normalize is None or self.unit != "ngram", f"normalize={self.normalize!r} {for_words}")
         splits = " or ".join(map(repr, SPLITS))
-        require(self.words in SPLITS, f"words={self.words!r} must be {splits}")
-        check_min_left(self.min_left)
+        require(self.word_split in SPLITS, f"word_split={self.word_split!r} must be {splits}")
+        check_min_remaining_chars(self.min_remaining_chars)
         FilterSize(1 if self.capacity is None else self.capacity, self.error_rate)
         self._check_memory()
 
     @property
     def units(self) -> KeyUnits:
-        """The settings `unit`, `ngram`, `normalize` and `words` in one object, which decides what text is hashed."""
-        return KeyUnits(self.unit, self.ngram, self.normalize, self.words)
+        """The settings `unit`, `ngram`, `normalize` and `word_split`, which decide what text is hashed."""
+        return KeyUnits(self.unit, self.ngram, self.normalize, self.word_split)
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
@@ -117,7 +117,7 @@ class Bloom(Deduplication):
         """Whether lines are cut out of texts; if not, documents are dropped."""
         return self.unit != "document"
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Look up all documents, lines or n-grams of `docs`, in order of ids; return the stage that removes repeats.
 
         Writes the hashes, the table of what to drop or cut, and `filter.bloom` into the folder `out`. A table that an
@@ -125,14 +125,14 @@ class Bloom(Deduplication):
         """
         made_by = self.key_for(docs)
         url = files.join(out, "verdicts.parquet" if self.unit == "document" else "spans.parquet")
-        facts = table_once(url, made_by, lambda: self._look_up(docs, run, out, url, made_by), [SaveKeys])
+        facts = table_once(url, made_by, lambda: self._look_up(docs, runner, out, url, made_by), [SaveKeys])
         if facts["measured_rate"] > ALARM * self.error_rate:
             log.warning("Bloom: the filter is too full: its rate of false positives is %.2g, not %.2g",
                         facts["measured_rate"], self.error_rate)  # fmt: skip
         given: dict[str, Any] = {"key": made_by, "estimator": self.name, "facts": facts}
         if self.unit == "document":
             return annotated(DropIds(verdicts=url, **given), self.prefix, sized=False)
-        return annotated(CutSpans(spans=url, min_left=self.min_left, **given), self.prefix)
+        return annotated(CutSpans(spans=url, min_remaining_chars=self.min_remaining_chars, **given), self.prefix)
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all parameters, and the content of the Datasets in `against=`.
@@ -154,36 +154,36 @@ class Bloom(Deduplication):
                 return {**found, "url": step.path("filter.bloom")}
         return None
 
-    def _look_up(self, docs: Dataset, run: Runner, out: str, url: str, made_by: str) -> dict[str, Any]:
+    def _look_up(self, docs: Dataset, runner: Runner, out: str, url: str, made_by: str) -> dict[str, Any]:
         """Write the table and the filter; return what was counted."""
-        older = [(old, None if trial_of(run) else self._saved(old)) for old in self.sampled_older(run)]
+        older = [(old, None if trial_of(runner) else self._saved(old)) for old in self.sampled_older(runner)]
         joined = Joined.of([old for old, saved in older if saved is None], docs)
         filters = tuple(saved["url"] for _, saved in older if saved is not None)
         if self.capacity is not None:
-            self._reserve(FilterSize(self.capacity, self.error_rate).n_bytes, run, grows=False)
-        saved = list(run.map(SaveKeys(out, made_by, self.units), joined.docs.tasks, "Bloom: hash"))
+            self._reserve(FilterSize(self.capacity, self.error_rate).n_bytes, runner, grows=False)
+        saved = list(runner.map(SaveKeys(out, made_by, self.units), joined.docs.tasks, "Bloom: hash"))
         distinct = count(out, len(joined.docs.parts))
-        size = self._size(distinct, run)
+        size = self._size(distinct, runner)
         counted = {name: sum(s[name] for s in saved[joined.n_old :]) for name in ("documents", "keys")}
         counted |= {"distinct": round(distinct), "filter_key": self._filter_key}
         counted |= {"filters": len(filters)} if filters else {}
         look = LookUp(out, url, self.unit, self.threshold, size, joined, filters)
-        return counted | next(iter(run.map(look, [0], "Bloom: look up")))
+        return counted | next(iter(runner.map(look, [0], "Bloom: look up")))
 
-    def _size(self, distinct: float, run: Runner) -> FilterSize:
+    def _size(self, distinct: float, runner: Runner) -> FilterSize:
         """Return the size of the filter for so many keys."""
         counted = FilterSize(max(MIN_CAPACITY, math.ceil(MARGIN * distinct)), self.error_rate)
         if self.capacity is None:
-            self._reserve(counted.n_bytes, run, grows=True)
-        if self.capacity is None or trial_of(run):  # a sample needs no filter for the whole
+            self._reserve(counted.n_bytes, runner, grows=True)
+        if self.capacity is None or trial_of(runner):  # a sample needs no filter for the whole
             return counted
         if self.unit != "ngram" and distinct / MARGIN > self.capacity:  # n-grams of removed text are never entered
             raise full(self.capacity, f"about {distinct:,.0f}")
         return FilterSize(self.capacity, self.error_rate)
 
-    def _reserve(self, n_bytes: int, run: Runner, *, grows: bool) -> None:
+    def _reserve(self, n_bytes: int, runner: Runner, *, grows: bool) -> None:
         what = f"the filter of Bloom(unit={self.unit!r})"
-        reserve(run, n_bytes, what, 'Exact(unit="paragraph") needs no filter', grows=grows)
+        reserve(runner, n_bytes, what, 'Exact(unit="paragraph") needs no filter', grows=grows)
 
     def warm(self) -> None:
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
@@ -207,7 +207,7 @@ def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list
         data = np.frombuffer(key if isinstance(key, bytes) else str(key).encode(), np.uint8)
         offsets = np.array([0, len(data)], np.int64)
         if units.unit == "ngram":
-            hashed = ngram_keys(offsets[:1], offsets[1:], data, units.ngram, units.words)[0]
+            hashed = ngram_keys(offsets[:1], offsets[1:], data, units.ngram, units.word_split)[0]
         else:
             hashed = document_keys(offsets, data, units.normalize)
         wanted = f"a run of {units.ngram} words, like the keys of this filter"

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 from dataprep.core.model.annotate import annotated
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.verdict import CutSpans, Verdict, check_min_left
+from dataprep.core.model.verdict import CutSpans, Verdict, check_min_remaining_chars
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.near.chosen import ChosenTexts, check_pattern, columns_of, extra_columns
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import WholeText
-from dataprep.dedup.pieces.forms import FORMS
-from dataprep.dedup.pieces.units import DEFAULT_FORM, UNITS
+from dataprep.dedup.spans.forms import FORMS
+from dataprep.dedup.spans.units import DEFAULT_FORM, UNITS
 from dataprep.errors import require
 from dataprep.store import files
 from dataprep.store.key import key
@@ -23,7 +23,7 @@ from dataprep.unicode.hashes import NORMAL_FORMS
 
 from .keep import Keep
 from .older import Deduplication, Joined
-from .pieces import search
+from .spans import search
 from .warm import warm
 
 
@@ -32,14 +32,12 @@ class Exact(Deduplication):
     """Keep one copy of every text, or of every paragraph, line or span of three sentences (an Estimator).
 
     unit: "document": copies are dropped, with the reason "duplicate". Other units are cut out of the texts, and a
-    document that lost one is dropped ("left_too_short") if fewer than `min_left` characters other than white space are
-    left.
-        "paragraph": the text between line breaks, compared as CCNet does ("ccnet"; Wenzek et al. 2020, 3.1): all digits
-        are equal, so "39 cts" and "50 cts" are one paragraph; with normalize="ccnet_digits" they differ.
-        "line": the text between line breaks, compared stripped and lower-cased ("c4"), as the published code of C4
-        does.
-        "span3": every three sentences in a row, each compared as "c4" (Raffel et al. 2020, 2.2); all spans that
-        occurred before are cut. A text of fewer than three sentences has none.
+    document that lost one is dropped ("too_short_after_cuts") if fewer than `min_remaining_chars` characters other than
+    white space are left. "paragraph": the text between line breaks, compared as CCNet does ("ccnet"; Wenzek et al.
+    2020, 3.1): all digits are equal, so "39 cts" and "50 cts" are one paragraph; with normalize="ccnet_digits" they
+    differ. "line": the text between line breaks, compared stripped and lower-cased ("c4"), as the published code of C4
+    does. "span3": every three sentences in a row, each compared as "c4" (Raffel et al. 2020, 2.2); all spans that
+    occurred before are cut. A text of fewer than three sentences has none.
     normalize: which differences are ignored. "auto": None for documents; for other units, the form named above. None:
     nothing is ignored. "space": amount and kind of white space. "lower": also case. "words": everything but the words.
     Three forms are only for units other than documents: "c4" ignores case, and white space at the ends; "ccnet" ignores
@@ -66,7 +64,7 @@ class Exact(Deduplication):
     unit: str = "document"
     normalize: str | None = "auto"
     keep: str = "first"
-    min_left: int = 1
+    min_remaining_chars: int = 1
     columns: str | Sequence[str] | None = None
     ignore_pattern: str | None = None
     against: str | Sequence[str] | None = None
@@ -90,7 +88,7 @@ class Exact(Deduplication):
             given = getattr(self, name)
             needless = f"{name}={given!r} must be left out for unit={self.unit!r}, which is cut out of the text"
             require(given is None or self.unit == "document", needless)
-        check_min_left(self.min_left)
+        check_min_remaining_chars(self.min_remaining_chars)
         self._check_memory()
 
     @property
@@ -124,23 +122,25 @@ class Exact(Deduplication):
         """Whether units are cut out of texts; if not, documents are dropped."""
         return self.unit != "document"
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the repeated documents or units in `docs`; return the stage that drops them or cuts them out.
 
         Writes a table of the documents to drop, or of the spans to cut, into the folder `out`. A table that an earlier
         call wrote is used again if it is still valid.
         """
-        given: dict[str, Any] = {"run": run, "out": out, "name": self.name, "key": self.key_for(docs)}
+        given: dict[str, Any] = {"runner": runner, "out": out, "name": self.name, "key": self.key_for(docs)}
         if self.unit == "document":
             found = DuplicateSearch(
                 docs=docs, sketch=self.sketch, keep=Keep.parse(self.keep), reason="duplicate",
-                older=self.sampled_older(run), sketch_key=key(("Exact", self.VERSION, self.sketch)), **given,
+                older=self.sampled_older(runner), sketch_key=key(("Exact", self.VERSION, self.sketch)), **given,
             )  # fmt: skip
             return annotated(found.find_again(), self.prefix)
-        url, joined = files.join(out, "spans.parquet"), Joined.of(self.sampled_older(run), docs)
+        url, joined = files.join(out, "spans.parquet"), Joined.of(self.sampled_older(runner), docs)
         chosen = {**given, "joined": joined, "unit": self.unit, "normalize": self.normalize, "url": url}
         facts = table_once(url, given["key"], lambda: search.find(**chosen), search.PASSES)
-        cut = CutSpans(spans=url, key=given["key"], estimator=self.name, min_left=self.min_left, facts=facts)
+        cut = CutSpans(
+            spans=url, key=given["key"], estimator=self.name, min_remaining_chars=self.min_remaining_chars, facts=facts
+        )
         return annotated(cut, self.prefix)
 
     def warm(self) -> None:

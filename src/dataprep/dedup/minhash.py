@@ -55,12 +55,12 @@ class MinHash(Deduplication):
     shingles are kept.
     columns: the columns that are compared, in this order, as one text; default: "text". ignore_pattern: a regular
     expression (RE2), whose matches in the text do not count.
-    words: how words are split: "unicode", with characters as words where a script has no spaces (docs/words.md), or
-    "regex", runs of `\w`, as the presets lee2022, dclm and fineweb have it.
+    word_split: how words are split: "unicode", with characters as words where a script has no spaces (docs/words.md),
+    or "regex", runs of `\w`, as the presets lee2022, dclm and fineweb have it.
     normalize: the differences that do not count: names of "nfc" (composed and decomposed characters), "diacritics"
     (accents, Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and "space". Words
     are always compared without "case", "space" and the "punctuation" between them, characters without "case" and
-    "space"; "nfc" is added unless words="regex". Tokens are compared as they are by default. preset="fineweb" has
+    "space"; "nfc" is added unless word_split="regex". Tokens are compared as they are by default. preset="fineweb" has
     FineWeb's own form, normalize="fineweb".
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or
     "none": the document that is kept with "first" is dropped too, if another one is dropped for it.
@@ -83,7 +83,7 @@ class MinHash(Deduplication):
     rows: int | None = None
     shingle: Any = None
     ngram: int | None = None
-    words: str | None = None
+    word_split: str | None = None
     normalize: str | Sequence[str] | None = None
     columns: str | Sequence[str] | None = None
     ignore_pattern: str | None = None
@@ -106,7 +106,7 @@ class MinHash(Deduplication):
         require(self.measure in MEASURES, f"measure={self.measure!r} must be {measures}")
         made = self.settings
         splits = " or ".join(map(repr, SPLITS))
-        require(made.words in SPLITS, f"words={made.words!r} must be {splits}")
+        require(made.word_split in SPLITS, f"word_split={made.word_split!r} must be {splits}")
         require_integer("ngram", made.ngram, 1)
         require_integer("min_shingles", self.min_shingles, 1)
         require_integer("seed", self.seed, 0, (1 << 32) - 1)
@@ -118,7 +118,7 @@ class MinHash(Deduplication):
     @property
     def settings(self) -> BandSettings:
         """The threshold, bands, rows, shingles and normal form in use, from parameters, preset or defaults."""
-        names = ("threshold", "bands", "rows", "shingle", "ngram", "words", "normalize", "preset", "measure")
+        names = ("threshold", "bands", "rows", "shingle", "ngram", "word_split", "normalize", "preset", "measure")
         given = {name: getattr(self, name) for name in names}
         tokens = {"shingle": self.shingle.unit} if isinstance(self.shingle, Tokens) else {}
         return resolve(**given | tokens)
@@ -139,7 +139,7 @@ class MinHash(Deduplication):
         made = self.settings
         given: dict[str, Any] = {
             "unit": made.shingle, "ngram": made.ngram, "threshold": float(made.threshold), "bands": made.bands,
-            "rows": made.rows, "seed": self.seed, "min_shingles": self.min_shingles, "words": made.words,
+            "rows": made.rows, "seed": self.seed, "min_shingles": self.min_shingles, "word_split": made.word_split,
             "normalize": made.normalize,
         }  # fmt: skip
         tokens = self.shingle if isinstance(self.shingle, Tokens) else None
@@ -156,7 +156,7 @@ class MinHash(Deduplication):
         """
         made = self.settings
         free: dict[str, Any] = {"bands": None, "rows": None, "preset": None}
-        form = {name: getattr(made, name) for name in ("ngram", "words", "normalize")}
+        form = {name: getattr(made, name) for name in ("ngram", "word_split", "normalize")}
         form["shingle"] = self.shingle if isinstance(self.shingle, Tokens) else made.shingle
         plain = replace(self, threshold=threshold, **form, **free)
         found = replace(made, threshold=threshold).found(self.measure)
@@ -189,7 +189,7 @@ class MinHash(Deduplication):
             msg = f"datasketch {library.__version__} must be at least 2.0: pip install 'datasketch>=2'"
             raise PlanError(msg) from e
         found.update_batch((hashes & np.uint64(0xFFFFFFFF)).tolist())
-        found.hashfunc = partial(shingle_hash, split=made.words, normalize=made.normalize)
+        found.hashfunc = partial(shingle_hash, word_split=made.word_split, normalize=made.normalize)
         return found
 
     @property
@@ -211,20 +211,20 @@ class MinHash(Deduplication):
 
     def _settings_text(self) -> str:
         made = self.settings
-        unit = {"word": f"{made.words} words", "char": "characters"}.get(made.shingle, f"tokens of {self.shingle}")
+        unit = {"word": f"{made.word_split} words", "char": "characters"}.get(made.shingle, f"tokens of {self.shingle}")
         text = f"{made.bands} bands of {made.rows} rows over shingles of {made.ngram} {unit}, seed {self.seed}"
         text += f", normalize {', '.join(made.normalize) or None}"
         text += f", columns {', '.join(self.columns)}" if self.columns else ""
         text += f", without {self.ignore_pattern!r}" if self.ignore_pattern else ""
         return text + (f", {self.min_shingles} or more per document" if self.min_shingles > 1 else "")
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the near-duplicates in `docs`; return the stage that drops them.
 
         Writes signatures and the table of documents to drop into the folder `out`. Files there that an earlier call
         wrote are used again if they are still valid.
         """
-        made, older = self.settings, self.sampled_older(run)
+        made, older = self.settings, self.sampled_older(runner)
         found = made.found(self.measure)
         if found < FEW:
             log.warning(
@@ -233,7 +233,7 @@ class MinHash(Deduplication):
             )
         index = key((self.sketch_key, docs.key, self.keep, [old.content for old in older]))
         search = DuplicateSearch(
-            docs=docs, run=run, out=out, sketch=self.sketch, keep=Keep.parse(self.keep), name=self.name,
+            docs=docs, runner=runner, out=out, sketch=self.sketch, keep=Keep.parse(self.keep), name=self.name,
             reason="near_duplicate", key=self.key_for(docs), index=index, sketch_key=self.sketch_key,
             contained=self.measure == "containment", older=older,
         )  # fmt: skip
@@ -245,4 +245,4 @@ class MinHash(Deduplication):
         """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
         empty: dict[str, Any] = {"name": "", "reason": "", "key": "", "keep": Keep.parse("first")}
         search = partial(DuplicateSearch, sketch=self.sketch, **empty)
-        warm(lambda docs, run, out: search(docs=docs, run=run, out=out).find(), self.columns or ())
+        warm(lambda docs, runner, out: search(docs=docs, runner=runner, out=out).find(), self.columns or ())

@@ -117,9 +117,9 @@ class Deduplication(Estimator):
             require(not lacks, msg)
         return found
 
-    def sampled_older(self, run: Runner) -> tuple[Older, ...]:
-        """Return the Datasets that `against=` names; if `run` is a trial, a sample of each."""
-        trial = trial_of(run)
+    def sampled_older(self, runner: Runner) -> tuple[Older, ...]:
+        """Return the Datasets that `against=` names; if `runner` is a trial, a sample of each."""
+        trial = trial_of(runner)
         return tuple(replace(old, docs=trial.sample(old.docs)) for old in self.older) if trial else self.older
 
     def recipe(self) -> Any:
@@ -185,6 +185,6 @@ class Joined:
     def spans(self, rows: npt.NDArray[Any]) -> pa.RecordBatch:
         """Return the SPANs of new documents as rows of a table of spans to cut, with the documents' own ids."""
         rows = self.new(rows).copy()
-        homes, rows["kept"] = self.place(rows["kept"])
+        homes, rows["duplicate_of"] = self.place(rows["duplicate_of"])
         rows["id"] -= self.first_new
         return span_rows(rows, homes)

@@ -133,7 +133,7 @@ class SemDeDup(Deduplication):
         """The extra column that `keep` reads to choose the copy, as a tuple; () if it needs no extra column."""
         return self.policy.needs
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the documents of `docs` with nearly equal vectors; return the stage that drops them.
 
         Writes the table of documents to drop, and the vectors of `embed`, into the folder `out`. During the search, the
@@ -142,8 +142,8 @@ class SemDeDup(Deduplication):
         if self.embed is None:
             need("fasttext", extra="langid")
         made_by, url = self.key_for(docs), files.join(out, "verdicts.parquet")
-        older = self.sampled_older(run)
-        search = _SemanticSearch(self, older, Joined.of(older, docs), run, out, made_by)
+        older = self.sampled_older(runner)
+        search = _SemanticSearch(self, older, Joined.of(older, docs), runner, out, made_by)
         passes = [one for one in PASSES if one is not EmbedDocuments or not self.embed_key]
         found = table_once(url, made_by, lambda: search.find(url), passes)
         owned.discard(files.join(out, DROPPED))
@@ -180,7 +180,7 @@ class _SemanticSearch:
     how: SemDeDup
     older: tuple[Older, ...]
     joined: Joined
-    run: Runner
+    runner: Runner
     out: str
     key: str
 
@@ -224,7 +224,7 @@ class _SemanticSearch:
         return self.facts
 
     def _each(self, task: Callable[[Any], dict[str, Any]], items: Sequence[Any], label: str) -> list[dict[str, Any]]:
-        return list(self.run.map(task, items, f"{self.how.name}: {label}"))
+        return list(self.runner.map(task, items, f"{self.how.name}: {label}"))
 
     def _embed(self) -> Embed:
         """Return what computes the vectors; word vectors are learnt first."""
@@ -267,11 +267,11 @@ class _SemanticSearch:
 
     def _duplicates(self, partitions: int, group: int) -> pa.RecordBatch:
         rows = decide.verdicts_of(self.out, partitions, group)
-        homes, kept = self.joined.place(rows["kept"])
+        homes, kept = self.joined.place(rows["duplicate_of"])
         alone = kept == NOBODY  # with keep="none", the first of the copies
         return new_rows(
-            VERDICTS, id=rows["id"] - self.joined.first_new, reason="semantic_duplicate", kept_in=homes,
-            kept=pa.array(kept, mask=alone), similarity=pa.array(rows["similarity"], mask=alone),
+            VERDICTS, id=rows["id"] - self.joined.first_new, reason="semantic_duplicate", duplicate_of_dataset=homes,
+            duplicate_of=pa.array(kept, mask=alone), similarity=pa.array(rows["similarity"], mask=alone),
         )  # fmt: skip
 
     def _with_prototypes(self, partitions: int, limit: kmeans.CosineLimit) -> Iterator[pa.Table]:

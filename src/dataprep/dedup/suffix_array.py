@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from dataprep.core.model.annotate import annotated
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.verdict import CutSpans, Verdict, check_min_left
+from dataprep.core.model.verdict import CutSpans, Verdict, check_min_remaining_chars
 from dataprep.core.run.passes import table_once
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.substrings.cut import ShrinkRepeats, SortRepeats, write_cuts
@@ -45,7 +45,7 @@ class SuffixArray(Deduplication):
     after them. A repeat without a whole word or line is kept.
     engine: "windows" ("auto" is the same) works in bounded memory; "suffix_array" holds a suffix array in memory (12
     bytes per byte of text; needs the extra `dedup`). Both cut the same bytes.
-    min_left: a document that lost text is dropped if fewer characters other than white space are left.
+    min_remaining_chars: a document that lost text is dropped if fewer characters other than white space are left.
     against: folders of sealed Datasets (finished outputs) whose texts come before all new ones, and are not cut.
     annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
     beginning of their names.
@@ -61,8 +61,8 @@ class SuffixArray(Deduplication):
     min_bytes: int | None = None
     cut: str = "char"
     engine: str = "auto"
-    words: str = "unicode"
-    min_left: int = 1
+    word_split: str = "unicode"
+    min_remaining_chars: int = 1
     against: str | Sequence[str] | None = None
     annotate: bool | str = False
 
@@ -72,10 +72,10 @@ class SuffixArray(Deduplication):
         least, unit = (1, "words") if self.min_bytes is None else (LEAST_BYTES, "bytes")
         in_range = isinstance(self.width, int) and least <= self.width <= MOST
         require(in_range, f"min_{unit}={self.width!r} must be an integer from {least} to {MOST:,}")
-        choices = (("cut", self.cut, CUTS), ("engine", self.engine, ENGINES), ("words", self.words, SPLITS))
+        choices = (("cut", self.cut, CUTS), ("engine", self.engine, ENGINES), ("word_split", self.word_split, SPLITS))
         for name, value, known in choices:
             require(value in known, f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
-        check_min_left(self.min_left)
+        check_min_remaining_chars(self.min_remaining_chars)
         self._check_memory()
 
     @property
@@ -96,30 +96,45 @@ class SuffixArray(Deduplication):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all but `engine`, since both engines cut the same bytes."""
-        chosen = (self.width, self.min_bytes is None, self.cut, self.words, self.min_left, self.annotate)
+        chosen = (
+            self.width,
+            self.min_bytes is None,
+            self.cut,
+            self.word_split,
+            self.min_remaining_chars,
+            self.annotate,
+        )
         return (chosen, [old.content for old in self.older])
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the repeats in `docs`; return the stage that cuts them out.
 
         Writes the table of the spans to cut into the folder `out`. A table that an earlier call wrote is used again if
         it is still valid.
         """
         key, url = self.key_for(docs), files.join(out, "spans.parquet")
-        facts = table_once(url, key, lambda: self._find(docs, run, out, url, key), PASSES)
-        cut = CutSpans(spans=url, key=key, estimator=self.name, min_left=self.min_left, facts=facts)
+        facts = table_once(url, key, lambda: self._find(docs, runner, out, url, key), PASSES)
+        cut = CutSpans(
+            spans=url, key=key, estimator=self.name, min_remaining_chars=self.min_remaining_chars, facts=facts
+        )
         return annotated(cut, self.prefix)
 
-    def _find(self, docs: Dataset, run: Runner, out: str, url: str, key: str) -> dict[str, Any]:
+    def _find(self, docs: Dataset, runner: Runner, out: str, url: str, key: str) -> dict[str, Any]:
         """Write the table of spans; return what was counted."""
         engine = suffix_array.find if self.engine == "suffix_array" else search.find
         chosen: dict[str, Any] = {"name": self.name, "key": key_of((key, self.engine == "suffix_array"))}
-        words = self.words if self.min_bytes is None else ""
-        older = self.sampled_older(run)
+        words = self.word_split if self.min_bytes is None else ""
+        older = self.sampled_older(runner)
         joined = Joined.of(older, docs)
-        sources, firsts, counted = engine(joined, run, out, width=self.width, words=words, **chosen)
-        given: dict[str, Any] = {"url": url, "cut": self.cut, "words": self.words, "sources": sources, "firsts": firsts}
-        cut = write_cuts(joined, run, out, **given, **chosen)
+        sources, firsts, counted = engine(joined, runner, out, width=self.width, word_split=words, **chosen)
+        given: dict[str, Any] = {
+            "url": url,
+            "cut": self.cut,
+            "word_split": self.word_split,
+            "sources": sources,
+            "firsts": firsts,
+        }
+        cut = write_cuts(joined, runner, out, **given, **chosen)
         documents = counted.pop("docs") - sum(len(old.docs) for old in older)
         return {"documents": documents, **counted, **cut}
 

@@ -127,14 +127,14 @@ class UrlSketch(EqualTexts):
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         kinds = (pa.types.is_null, pa.types.is_string, pa.types.is_large_string)
-        wanted = f"URL(column={self.column!r}): the column must hold strings; it holds {column.type}"
+        wanted = f"URLDedup(column={self.column!r}): the column must hold strings; it holds {column.type}"
         require(any(is_kind(column.type) for is_kind in kinds), wanted)
         urls = [self._normal(url) if url else "" for url in column.to_pylist()]
         return B.buffers(pa.array(urls, pa.large_string()))
 
 
 @dataclass(frozen=True, kw_only=True)
-class URL(Deduplication):
+class URLDedup(Deduplication):
     """Drop all but one capture (downloaded version) of each page: documents with equal normalised URLs (an Estimator).
 
     column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column. keep:
@@ -189,7 +189,7 @@ class URL(Deduplication):
         """The settings that define when two documents are equal: when their normalised URLs in `column` are equal."""
         return UrlSketch(column=self.column, ignore=self.ignore, tracking=self.tracking)
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Find the captures of each page in `docs`; return the stage that drops all but one capture of each.
 
         Writes the table of documents to drop into the folder `out`. A table that an earlier call wrote is used again if
@@ -198,9 +198,9 @@ class URL(Deduplication):
         keep = Keep.parse(self.keep)
         reason = "older_capture" if keep.kind == "newest" else "same_url"
         found = DuplicateSearch(
-            docs=docs, run=run, out=out, sketch=self.sketch, keep=keep, name=self.name, reason=reason,
-            reason_in_older="same_url", key=self.key_for(docs), older=self.sampled_older(run),
-            sketch_key=key(("URL", self.VERSION, self.sketch)),
+            docs=docs, runner=runner, out=out, sketch=self.sketch, keep=keep, name=self.name, reason=reason,
+            reason_in_older="same_url", key=self.key_for(docs), older=self.sampled_older(runner),
+            sketch_key=key(("URLDedup", self.VERSION, self.sketch)),
         )  # fmt: skip
         return annotated(found.find_again(), self.prefix)
 

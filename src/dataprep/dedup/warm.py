@@ -33,7 +33,7 @@ class _Two(Reader):
 
 
 def warm(fit: Callable[[Dataset, Runner, str], Any], columns: Sequence[str] = ()) -> None:
-    """Compile the kernels that `fit` needs: call `fit(docs, run, out)` on two equal documents in a temporary folder.
+    """Compile the kernels that `fit` needs: call `fit(docs, runner, out)` on two equal documents in a temporary folder.
 
     columns: names of columns to add to the two documents, filled with a URL.
     """

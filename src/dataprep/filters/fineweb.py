@@ -24,28 +24,28 @@ from .packed_strings import Marks, ends_with_mark, pack_marks
 from .preset_folder import counted_as, take_preset_or_folder
 from .repeats import STEP, HashCounts, count_repeats, hash_counts
 from .thresholds import PRESET, Threshold, check_numbers, check_words, compared, reasons, share, tuple_of_words
-from .word_lists import CODE_LESS, CODE_MORE, END_MARKS, SENTENCE_MARKS
+from .word_lists import CODE_LESS, CODE_MORE, SENTENCE_TERMINALS, TERMINAL_PUNCTUATION
 
 COUNTS = ("words", "chars", "lines", "ended", "short", "breaks", "repeated_lines", "repeated_line_chars")
 WORDS, CHARS, LINES, ENDED, SHORT, BREAKS, REPEATED_LINES, REPEATED_LINE_CHARS = range(8)
 N_COUNTS = len(COUNTS)
 RULES = (
-    Threshold("min_end_mark_lines", "fineweb_end_mark_lines", "<=", "few_end_marks"),
+    Threshold("min_punctuated_lines", "fineweb_end_mark_lines", "<=", "few_end_marks"),
     Threshold("max_short_lines", "fineweb_short_lines", ">=", "short_lines"),
     Threshold("max_dup_line_chars", "fineweb_dup_line_chars", ">=", "duplicate_line_chars"),
-    Threshold("max_breaks", "fineweb_breaks", ">", "line_breaks"),
+    Threshold("max_newline_ratio", "fineweb_breaks", ">", "line_breaks"),
 )
 BEYOND = tuple(rule._replace(drops=rule.drops[0]) for rule in RULES)  # a document at a limit is kept, as in the code
 # The end marks of the code: Unicode's Sentence_Terminal at another version, and three marks of Khmer.
-CODE_MARKS = tuple(sorted({*SENTENCE_MARKS, *map(chr, CODE_MORE)} - {*map(chr, CODE_LESS)}))
+CODE_MARKS = tuple(sorted({*SENTENCE_TERMINALS, *map(chr, CODE_MORE)} - {*map(chr, CODE_LESS)}))
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
-        "min_end_mark_lines": 0.12, "max_short_lines": 0.67, "max_dup_line_chars": 0.1, "max_breaks": None,
-        "words": "blanks", "end_marks": END_MARKS,
+        "min_punctuated_lines": 0.12, "max_short_lines": 0.67, "max_dup_line_chars": 0.1, "max_newline_ratio": None,
+        "word_split": "blanks", "terminal_punctuation": TERMINAL_PUNCTUATION,
     },
     "code": {
-        "min_end_mark_lines": 0.12, "max_short_lines": 0.67, "max_dup_line_chars": 0.01, "max_breaks": 0.3,
-        "words": "punctuation", "end_marks": CODE_MARKS,
+        "min_punctuated_lines": 0.12, "max_short_lines": 0.67, "max_dup_line_chars": 0.01, "max_newline_ratio": 0.3,
+        "word_split": "punctuation", "terminal_punctuation": CODE_MARKS,
     },
 }  # fmt: skip
 
@@ -56,26 +56,27 @@ class FineWeb(ScoredFilter):
 
     >>> FineWeb()
     >>> FineWeb(preset="code")                           # as in the authors' code
-    >>> FineWeb(words="unicode")                         # for scripts without spaces between words
-    >>> FineWeb(min_end_mark_lines=None)                 # poems, chats
+    >>> FineWeb(word_split="unicode")                         # for scripts without spaces between words
+    >>> FineWeb(min_punctuated_lines=None)                 # poems, chats
 
     | parameter | a document is dropped if | paper | their code | reason |
     |---|---|---|---|---|
-    | min_end_mark_lines | at most this share of its lines ends with one of `end_marks` | 0.12 | 0.12 | few_end_marks |
-    | max_short_lines | at least this share has `short_line_chars` or fewer | 0.67, 30 | 0.67, 30 | short_lines |
-    | max_dup_line_chars | at least this share of characters is in repeated lines | 0.1 | 0.01 | duplicate_line_chars |
-    | max_breaks | it has more line breaks per word than this | | 0.3 | line_breaks |
+    | min_punctuated_lines | at most this share of its lines ends with one of `terminal_punctuation` | 0.12 | 0.12 |
+    few_end_marks | | max_short_lines | at least this share has `short_line_chars` or fewer | 0.67, 30 | 0.67, 30 |
+    short_lines | | max_dup_line_chars | at least this share of characters is in repeated lines | 0.1 | 0.01 |
+    duplicate_line_chars | | max_newline_ratio | it has more line breaks per word than this | | 0.3 | line_breaks |
 
     Texts are split into lines as by `str.splitlines`; lines are stripped, and blank lines are not counted. The length
     of a line is its number of code points, including white space inside. In `max_dup_line_chars` only characters of
-    words count, as in `Gopher`. `words` has the values of `Gopher(words=...)`. None switches a rule off. `max_breaks`
-    is only in the code. The default end marks are those of all scripts (`word_lists.END_MARKS`).
+    words count, as in `Gopher`. `word_split` has the values of `Gopher(word_split=...)`. None switches a rule off.
+    `max_newline_ratio` is only in the code. The default end marks are those of all scripts
+    (`word_lists.TERMINAL_PUNCTUATION`).
 
     preset: "paper", or "code" for these rules of the authors' code: a document exactly at a limit is kept; lines end at
     line feeds and are not stripped; all characters but line feeds are counted; punctuation marks are words; and the end
     marks are those of the code since 2024, which include other scripts and no quotation marks. The code splits words
-    with spaCy; `words="punctuation"` replaces it. A folder that `dataprep fit-language` made has the thresholds of one
-    language, for the rules of "paper".
+    with spaCy; `word_split="punctuation"` replaces it. A folder that `dataprep fit-language` made has the thresholds of
+    one language, for the rules of "paper".
 
     Raises PlanError for an unknown preset, a threshold below 0, or end marks that contain white space.
     """
@@ -84,20 +85,20 @@ class FineWeb(ScoredFilter):
     VERSION: ClassVar[int] = 2
 
     preset: str = "paper"
-    words: str = PRESET
-    min_end_mark_lines: float | None = PRESET
+    word_split: str = PRESET
+    min_punctuated_lines: float | None = PRESET
     max_short_lines: float | None = PRESET
     max_dup_line_chars: float | None = PRESET
-    max_breaks: float | None = PRESET
+    max_newline_ratio: float | None = PRESET
     short_line_chars: int = 30
-    end_marks: tuple[str, ...] = field(default=PRESET, repr=False)
+    terminal_punctuation: tuple[str, ...] = field(default=PRESET, repr=False)
 
     def __post_init__(self) -> None:
         take_preset_or_folder(self, PRESETS, "fineweb")
         check_words(self)
         check_numbers(self, [r.parameter for r in RULES], most=1)
         check_numbers(self, ["short_line_chars"])
-        tuple_of_words(self, "end_marks")
+        tuple_of_words(self, "terminal_punctuation")
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
@@ -107,7 +108,7 @@ class FineWeb(ScoredFilter):
     @property
     def measure(self) -> Any:
         """The values that decide the scores: the end marks, the length of a short line, the words, and the preset."""
-        return self.end_marks, self.short_line_chars, self.words, counted_as(self, PRESETS)
+        return self.terminal_punctuation, self.short_line_chars, self.word_split, counted_as(self, PRESETS)
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""
@@ -115,11 +116,11 @@ class FineWeb(ScoredFilter):
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return a column of shares or ratios for each rule, by name, with a value per text."""
-        rules = FineWebRules(pack_marks(self.end_marks), int(self.short_line_chars), classes())
+        rules = FineWebRules(pack_marks(self.terminal_punctuation), int(self.short_line_chars), classes())
         texts = B.buffers(batch)
         counts = count_raw_lines(*texts, rules) if self.preset == "code" else count_lines(*texts, rules)
-        if self.words != "blanks":
-            counts[:, WORDS] = count_lines(*spaced(*texts, self.words), rules)[:, WORDS]
+        if self.word_split != "blanks":
+            counts[:, WORDS] = count_lines(*spaced(*texts, self.word_split), rules)[:, WORDS]
         n = dict(zip(COUNTS, counts.T, strict=True))
         parts = {"ended": "lines", "short": "lines", "repeated_line_chars": "chars", "breaks": "words"}
         return {r.score: share(n[part], n[parts[part]]) for r, part in zip(RULES, parts, strict=True)}
@@ -139,11 +140,11 @@ class FineWeb(ScoredFilter):
 class FineWebRules(NamedTuple):
     """The parameters of `FineWeb` in the form that the kernels read.
 
-    end_marks: marks that end a sentence. short_chars: a line is short up to so many characters. classes: class bits of
-    each code point.
+    terminal_punctuation: marks that end a sentence. short_chars: a line is short up to so many characters. classes:
+    class bits of each code point.
     """
 
-    end_marks: Marks
+    terminal_punctuation: Marks
     short_chars: int  # a line is short up to these many characters
     classes: U16
 
@@ -215,7 +216,7 @@ def _count_document(data: U8, start: int, stop: int, rules: FineWebRules, buffer
             if n > line:
                 buffers.lines[lines] = line
                 lines, line = lines + 1, n
-                out[ENDED] += ends_with_mark(data, first, last, rules.end_marks)
+                out[ENDED] += ends_with_mark(data, first, last, rules.terminal_punctuation)
                 out[SHORT] += width <= rules.short_chars
             out[BREAKS] += i < stop
         i += size
@@ -246,7 +247,7 @@ def count_raw_lines(offsets: I64, data: U8, rules: FineWebRules) -> I64:
             row[CHARS] += width
             row[BREAKS] += i < stop
             if skip_spaces(data, first, i, rules.classes) < i:
-                row[ENDED] += ends_with_mark(data, first, i, rules.end_marks)
+                row[ENDED] += ends_with_mark(data, first, i, rules.terminal_punctuation)
                 row[SHORT] += width <= rules.short_chars
                 hashes[lines], chars[lines + 1] = mix64(h), chars[lines] + width
                 lines += 1

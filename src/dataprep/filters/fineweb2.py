@@ -27,9 +27,9 @@ from .thresholds import PRESET, check_numbers, compared, read_list, reasons, tup
 
 # In the order of the published pipeline: repetition, FineWeb's lines, Gopher's quality.
 _REPETITION = ("max_dup_lines", *(f"max_top_{n}gram" for n in (2, 3, 4)), *(f"max_dup_{n}gram" for n in range(5, 11)))
-_LINES = ("min_end_mark_lines", "max_dup_line_chars", "max_breaks")
+_LINES = ("min_punctuated_lines", "max_dup_line_chars", "max_newline_ratio")
 _QUALITY = (
-    "min_words", "max_words", "min_mean_word_chars", "max_mean_word_chars", "max_hashes", "max_ellipses",
+    "min_words", "max_words", "min_mean_word_chars", "max_mean_word_chars", "max_hash_signs", "max_ellipses",
     "max_bullet_lines", "max_ellipsis_lines", "min_alphabetic", "min_stop_words",
 )  # fmt: skip
 _RULES = {rule.parameter: rule for rule in GOPHER_RULES} | {rule.parameter: rule for rule in BEYOND}
@@ -42,7 +42,7 @@ _NUMBERS = (
 )  # fmt: skip
 # Settings of a published file, and the parameters that they set.
 SETTINGS = {
-    "dup_line_frac": "max_dup_lines", "line_punct_thr": "min_end_mark_lines", "new_line_ratio": "max_breaks",
+    "dup_line_frac": "max_dup_lines", "line_punct_thr": "min_punctuated_lines", "new_line_ratio": "max_newline_ratio",
     "min_avg_word_length": "min_mean_word_chars", "max_avg_word_length": "max_mean_word_chars",
     "max_non_alpha_words_ratio": "min_alphabetic",
     **{f"top_{n}": f"max_top_{n}gram" for n in (2, 3, 4)}, **{f"dup_{n}": f"max_dup_{n}gram" for n in range(5, 11)},
@@ -67,18 +67,18 @@ class FineWeb2(ScoredFilter):
     |---|---|---|
     | max_dup_lines | of the language | duplicate_lines |
     | max_top_2gram ... 4gram, max_dup_5gram ... 10gram | of the language | top_2gram ..., duplicate_5gram ... |
-    | min_end_mark_lines, max_breaks | of the language | few_end_marks, line_breaks |
+    | min_punctuated_lines, max_newline_ratio | of the language | few_end_marks, line_breaks |
     | max_dup_line_chars | 0.1 | duplicate_line_chars |
     | min_words, max_words | 50, 100,000 | too_few_words, too_many_words |
     | min_mean_word_chars, max_mean_word_chars | of the language | short_words, long_words |
-    | max_hashes, max_ellipses | 0.1 | hashes, ellipses |
+    | max_hash_signs, max_ellipses | 0.1 | hashes, ellipses |
     | max_bullet_lines, max_ellipsis_lines | 0.9, 0.3 | bullet_lines, ellipsis_lines |
     | min_alphabetic | of the language | not_alphabetic |
     | min_stop_words, stop_words | 2 different ones of the language's | few_stop_words |
 
     None switches a rule off; a published 0, or a share of lines below 0, does so too. A stop word that contains white
     space is left out. The published code splits words with the tokenizer of a library for each language; here they are
-    those of `words="punctuation"`, which have no spaces between Chinese, Thai or Khmer words. The property
+    those of `word_split="punctuation"`, which have no spaces between Chinese, Thai or Khmer words. The property
     `language_score` is the score of GlotLID that FineWeb-2 required; this filter does not apply it. FineWeb-2 removes
     near-duplicates before these rules, and then repairs texts and hides personal data.
 
@@ -99,14 +99,14 @@ class FineWeb2(ScoredFilter):
     max_dup_8gram: float | None = PRESET
     max_dup_9gram: float | None = PRESET
     max_dup_10gram: float | None = PRESET
-    min_end_mark_lines: float | None = PRESET
+    min_punctuated_lines: float | None = PRESET
     max_dup_line_chars: float | None = 0.1
-    max_breaks: float | None = PRESET
+    max_newline_ratio: float | None = PRESET
     min_words: int | None = 50
     max_words: int | None = 100_000
     min_mean_word_chars: float | None = PRESET
     max_mean_word_chars: float | None = PRESET
-    max_hashes: float | None = 0.1
+    max_hash_signs: float | None = 0.1
     max_ellipses: float | None = 0.1
     max_bullet_lines: float | None = 0.9
     max_ellipsis_lines: float | None = 0.3

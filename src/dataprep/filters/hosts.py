@@ -40,7 +40,7 @@ REASONS = (None, "blocked_host", "blocked_url", "host_not_allowed")
 class Hosts(Stage):
     """Drop documents by the host and path of their URL.
 
-    >>> Hosts("lists/adult/domains", words=("casino",))
+    >>> Hosts("lists/adult/domains", banned_words=("casino",))
     >>> Hosts(allow=("example.org", ".gov"))
 
     block: the URL of a list, a glob that matches several lists, or a folder (its files named `domains` and `urls` are
@@ -50,7 +50,7 @@ class Hosts(Stage):
         www., that path and everything below it; `example.org/ads/`: only below).
     allow: hosts and paths, in the same forms as `block`; documents of all other hosts and paths are dropped. A document
     that is both blocked and allowed is dropped.
-    words: substrings of URLs, in the same forms as `block`; a document whose URL has one is dropped. Case is
+    banned_words: substrings of URLs, in the same forms as `block`; a document whose URL has one is dropped. Case is
         ignored, and percent-encoding is decoded.
     column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
 
@@ -58,7 +58,7 @@ class Hosts(Stage):
     their domains. Scheme, port, user name and spelling are ignored: hosts and paths are compared in one form, see
     `host_name`. The drop reason is the first of these that applies: `blocked_host`, `blocked_url` (path or word),
     `host_not_allowed`. Documents without a URL that names a host are kept, even with an allow list, and counted as
-    `without url`. If entries change, a run repeats the work; if only paths of files change, it does not.
+    `without_url`. If entries change, a run repeats the work; if only paths of files change, it does not.
 
     Raises PlanError if a list is missing, not UTF-8 or empty, or an entry is not a domain.
     """
@@ -69,22 +69,22 @@ class Hosts(Stage):
 
     block: str | Sequence[str] = ()
     allow: str | Sequence[str] = field(default=(), kw_only=True)
-    words: str | Sequence[str] = field(default=(), kw_only=True)
+    banned_words: str | Sequence[str] = field(default=(), kw_only=True)
     column: str = field(default="url", kw_only=True)
     blocked: str = field(init=False, repr=False, compare=False)  # one entry per line: one string is sent fast
     allowed: str = field(init=False, repr=False, compare=False)
     substrings: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("block", "allow", "words"):
+        for name in ("block", "allow", "banned_words"):
             value = getattr(self, name)
             object.__setattr__(self, name, value if isinstance(value, str) else tuple(value))
         object.__setattr__(self, "blocked", _packed(self.block, "block"))
         object.__setattr__(self, "allowed", _packed(self.allow, "allow"))
-        words = {unquote(text).strip() for _, text in _entries(self.words)} - {""}
+        words = {unquote(text).strip() for _, text in _entries(self.banned_words)} - {""}
         object.__setattr__(self, "substrings", tuple(sorted(words)))
         if not (self.blocked or self.allowed or self.substrings):
-            msg = "Hosts must have a rule; give block=, allow= or words=: entries, or the URL of a list"
+            msg = "Hosts must have a rule; give block=, allow= or banned_words=: entries, or the URL of a list"
             raise PlanError(msg)
 
     @property
@@ -102,7 +102,7 @@ class Hosts(Stage):
         for batch in batches:
             found = addresses(batch, self.column, self.name)
             known = over_rows(found, over_hosts(found, np.array([bool(h) for h in found.hosts], bool)), missing=False)
-            stats.count("without url", int(np.count_nonzero(~known)))
+            stats.count("without_url", int(np.count_nonzero(~known)))
             codes = np.where(known, over_rows(found, self._verdicts(found), 0), 0)
             yield drop_rows(batch, pa.array(REASONS, pa.string()).take(pa.array(codes)), stats)
 

@@ -41,14 +41,15 @@ class Percentiles(Estimator):
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)          # doctest: +SKIP
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP
 
-    filter: a filter with one score per document or paragraph, and a parameter `keep=(low, high)`; leave `keep` unset.
-    If the corpus already has a column with this score (`dp.Score`), made by the same model, nothing is measured again.
-    Paragraphs out of range are cut, and documents of which nothing is left are dropped ("left_too_short"). cut: (low,
-    high) in percent; 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60, 100). A bound is
-    interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is out of range, so
-    each score is in one of head, middle and tail. For a document without a score, the filter decides. top: instead of
-    `cut`, the share (0 to 1) of the documents to keep, which are those with the highest scores. min_scores: a language
-    with fewer scores is kept completely, since percentiles of a few scores mean nothing.
+    filter: a filter with one score per document or paragraph, and a parameter `score_range=(low, high)`; leave
+    `score_range` unset. If the corpus already has a column with this score (`dp.Score`), made by the same model,
+    nothing is measured again. Paragraphs out of range are cut, and documents of which nothing is left are dropped
+    ("too_short_after_cuts"). cut: (low, high) in percent; 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle"
+    (30, 60), "tail" (60, 100). A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal
+    to the upper bound is out of range, so each score is in one of head, middle and tail. For a document without a
+    score, the filter decides. top: instead of `cut`, the share (0 to 1) of the documents to keep, which are those with
+    the highest scores. min_scores: a language with fewer scores is kept completely, since percentiles of a few scores
+    mean nothing.
 
     The languages are those of the column `language`, if there is one. `facts` of the fitted stage has the bounds of
     each language and the number of scores. Scores are held in memory, some 50 bytes each. Raises PlanError for a filter
@@ -63,14 +64,20 @@ class Percentiles(Estimator):
     VERSION: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        if not isinstance(self.filter, ScoredFilter) or not hasattr(self.filter, "keep"):
-            msg = f"filter={self.filter!r} must be a filter with keep=(low, high), such as dp.Perplexity(model=...)"
+        if not isinstance(self.filter, ScoredFilter) or not hasattr(self.filter, "score_range"):
+            msg = (
+                f"filter={self.filter!r} must be a filter with score_range=(low, high), such as "
+                "dp.Perplexity(model=...)"
+            )
             raise PlanError(msg)
         if [pa.types.is_floating(kind) or pa.types.is_list(kind) for kind in self.filter.scores.values()] != [True]:
             msg = f"{self.filter.name} must have one score per document or paragraph; give another filter"
             raise PlanError(msg)
-        if "keep" in given_fields(self.filter):
-            msg = f"keep={self.filter.keep!r} and percentiles both set the range of {self.filter.name}; leave keep out"
+        if "score_range" in given_fields(self.filter):
+            msg = (
+                f"score_range={self.filter.score_range!r} and percentiles both set the range of {self.filter.name}; "
+                "leave score_range out"
+            )
             raise PlanError(msg)
         if (self.cut is None) == (self.top is None):
             msg = f"cut={self.cut!r}, top={self.top!r}: give one of them, such as top=0.1"
@@ -117,14 +124,14 @@ class Percentiles(Estimator):
     def _of_paragraphs(self) -> bool:
         return not pa.types.is_floating(next(iter(self.filter.scores.values())))
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Verdict:
         """Score all documents of `docs`, find the range of each language, and return the stage that drops or cuts.
 
         Writes the scores of each input part, and a table of what to drop or cut, into the folder `out`.
         """
         own = self.key_for(docs)
         task = _WriteScores(out, own, self.filter)
-        parts = [task.url(out, number) for number, _ in enumerate(run.map(task, docs.tasks, f"{self.name} scores"))]
+        parts = [task.url(out, number) for number, _ in enumerate(runner.map(task, docs.tasks, f"{self.name} scores"))]
         bounds, facts = self.bounds(pa.concat_tables(map(_read, parts)) if parts else SCORES.empty_table())
         url = files.join(out, "verdicts.parquet")
         judged = (self.reasons(_read(part), bounds) for part in parts)
@@ -165,7 +172,7 @@ class Percentiles(Estimator):
         column = scores["score"].combine_chunks()
         for language, keep in bounds.items():
             rows = np.flatnonzero(languages == language)
-            filtered: Any = replace(self.filter, keep=keep)  # type: ignore[type-var]
+            filtered: Any = replace(self.filter, score_range=keep)  # type: ignore[type-var]
             mine = column.take(pa.array(rows))
             decided = filtered.reasons(mine) if self._of_paragraphs else filtered.decide({name: mine})
             why[rows] = decided.to_pylist()
@@ -257,7 +264,7 @@ def _spans(judged: pa.Table) -> pa.RecordBatch:
     before = kept - np.repeat((kept - ~cut)[first], n) > 0
     last = np.repeat(end[first + n - 1], n) if len(ids) else end
     spans = np.zeros(int(cut.sum()), SPAN)
-    spans["id"], spans["kept"] = ids[cut], NOBODY
+    spans["id"], spans["duplicate_of"] = ids[cut], NOBODY
     spans["start"] = (start - before)[cut]
     spans["end"] = np.where(before, end, np.minimum(end + 1, last))[cut]
     some = spans["end"] > spans["start"]

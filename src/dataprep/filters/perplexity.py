@@ -43,17 +43,17 @@ class Perplexity(ScoredFilter):
     model: path of an ARPA file or a KenLM binary; `dataprep train-ngram` makes one. If the path contains "{language}",
     each document is measured by the model for the language in its column `language`; a document without such a model is
     kept.
-    keep: (low, high): documents with low <= perplexity < high are kept; None sets no bound. Reasons: "perplexity_low"
-    (nearly a copy of the training text), "perplexity_high" (noise), "perplexity_no_words" (nothing to measure).
-    `Percentiles(Perplexity(...), cut="head")` finds the range on your corpus instead.
+    score_range: (low, high): documents with low <= perplexity < high are kept; None sets no bound. Reasons:
+    "perplexity_low" (nearly a copy of the training text), "perplexity_high" (noise), "perplexity_no_words" (nothing to
+    measure). `Percentiles(Perplexity(...), cut="head")` finds the range on your corpus instead.
     unit: "document", or "paragraph": lines out of range are cut out (counted as "lines.perplexity_high" ...; lines
     without words are kept), and documents of which no line is left are dropped.
     normalize: "ccnet", which normalises each line by `ccnet_normal`, or None. Use the value with which the model was
     trained. tokenizer: path of a SentencePiece model, which may contain "{language}" too; None: the words are the text
     between blanks, as in training. preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes
     line feeds and so joins lines, and scored as one sentence. preset=DIR, a folder that `dataprep fit-language` made,
-    sets model and tokenizer; then keep may be "head", "middle", "tail" or "head and middle", CCNet's parts of the crawl
-    sample.
+    sets model and tokenizer; then score_range may be "head", "middle", "tail" or "head and middle", CCNet's parts of
+    the crawl sample.
 
     The perplexity of a document is 10 ** -(sum of the log10 probabilities of its lines / number of its words and
     lines), as in CCNet: the end of a line counts as a word, and lines without words do not count. It is rounded to
@@ -62,7 +62,7 @@ class Perplexity(ScoredFilter):
     """
 
     model: str = ""
-    keep: tuple[Bound, Bound] | str = (None, None)
+    score_range: tuple[Bound, Bound] | str = (None, None)
     cut: InitVar[Any] = None  # raises: a parameter of `Percentiles`
     unit: str = "document"
     normalize: str | None = "ccnet"
@@ -113,7 +113,7 @@ class Perplexity(ScoredFilter):
 
     @property
     def _range(self) -> tuple[float, float]:
-        return range_of(self.keep, -np.inf, np.inf, "a range (low, high), such as (50, 1000) or (None, 1000)")
+        return range_of(self.score_range, -np.inf, np.inf, "a range (low, high), such as (50, 1000) or (None, 1000)")
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -143,7 +143,7 @@ class Perplexity(ScoredFilter):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the content of the models (not their paths), the parameters."""
-        return self.measure, self.keep
+        return self.measure, self.score_range
 
     def warm(self) -> None:
         """Load the models, so that an unreadable model raises an error before workers start."""

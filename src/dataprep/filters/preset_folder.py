@@ -120,7 +120,7 @@ def counted_as(stage: Any, presets: Mapping[str, Any]) -> str:
 
 
 def take_models(stage: Any) -> None:
-    """Set `model`, `tokenizer` and named bounds in `keep` of a Perplexity filter whose `preset` is a folder.
+    """Set `model`, `tokenizer` and named bounds in `score_range` of a Perplexity filter whose `preset` is a folder.
 
     Raises PlanError if the folder is not as it was sealed, or if another model was given too.
     """
@@ -135,8 +135,10 @@ def take_models(stage: Any) -> None:
     cuts = record["perplexity"]
     parts = {"head": (None, cuts["head"]), "middle": (cuts["head"], cuts["middle"]), "tail": (cuts["middle"], None)}
     parts |= {"head and middle": (None, cuts["middle"])}
-    if isinstance(stage.keep, str):
-        if stage.keep not in parts:
-            msg = f"{stage.name}: keep={stage.keep!r} must be {', '.join(map(repr, parts))}, or two numbers"
+    if isinstance(stage.score_range, str):
+        if stage.score_range not in parts:
+            msg = (
+                f"{stage.name}: score_range={stage.score_range!r} must be {', '.join(map(repr, parts))}, or two numbers"
+            )
             raise PlanError(msg)
-        object.__setattr__(stage, "keep", parts[stage.keep])
+        object.__setattr__(stage, "score_range", parts[stage.score_range])

@@ -24,29 +24,29 @@ class RepairText(Stage):
     r"""Repair encoding errors, control characters and composition with `ftfy` (the extra `repair`), and nothing else.
 
     >>> RepairText()                                    # "schÃ¶n" becomes "schön"
-    >>> RepairText(encoding=False, form="NFKC")
+    >>> RepairText(encoding=False, normalization="NFKC")
 
     encoding: decode text again that is UTF-8 but was read as Windows-1252, Latin-1 or similar, if ftfy is sure of this.
     controls: remove control characters, terminal colours and byte order marks; \r\n, \r, U+0085, U+2028 become \n.
-    form: compose characters: "NFC", "NFKC" (also makes ligatures and full-width letters plain), or None.
+    normalization: compose characters: "NFC", "NFKC" (also makes ligatures and full-width letters plain), or None.
 
     Quotes, full-width letters and HTML entities are kept. Changed documents are counted as `repaired`. If the version
-    of ftfy changes, a run repeats the work. Raises PlanError if ftfy is missing or the form is unknown.
+    of ftfy changes, a run repeats the work. Raises PlanError if ftfy is missing or the normalization is unknown.
     """
 
     encoding: bool = True
     controls: bool = True
-    form: str | None = "NFC"
+    normalization: str | None = "NFC"
 
     def __post_init__(self) -> None:
-        if self.form not in (*FORMS, None):
-            msg = f"RepairText: form={self.form!r} must be {' or '.join(map(repr, FORMS))}, or None"
+        if self.normalization not in (*FORMS, None):
+            msg = f"RepairText: normalization={self.normalization!r} must be {' or '.join(map(repr, FORMS))}, or None"
             raise PlanError(msg)
         need("ftfy", extra="repair")
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the parameters, and ftfy's version."""
-        return self.encoding, self.controls, self.form, need("ftfy", extra="repair").__version__
+        return self.encoding, self.controls, self.normalization, need("ftfy", extra="repair").__version__
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches with repaired texts; count the documents that changed."""
@@ -71,7 +71,7 @@ class RepairText(Stage):
             uncurl_quotes=False,
             fix_line_breaks=self.controls,
             remove_control_chars=self.controls,
-            normalization=self.form,
+            normalization=self.normalization,
             explain=False,
         )
         return lambda text: str(ftfy.fix_text(text, config))

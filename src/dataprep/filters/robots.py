@@ -59,7 +59,7 @@ class Robots(Stage):
     rules, the one that allows does. `*` and `$` are understood. In addition, a group is also found after a byte order
     mark or with a version in its name (CCBot/2.0), and is not ended by other lines. Hosts without robots.txt, or that
     answered 4xx, allow all. Reasons: `robots`, `robots_unreadable`. Documents are counted as `forbidden.AGENT`,
-    `unreadable`, `without robots.txt` and `without url`. The source is read when the stage is made. If rules change, a
+    `unreadable`, `without_robots_txt` and `without_url`. The source is read when the stage is made. If rules change, a
     run repeats the work; if only paths change, it does not.
 
     Raises PlanError if a source has no robots.txt or an archive is damaged.
@@ -108,9 +108,9 @@ class Robots(Stage):
             forbidden = self._forbidden(found, texts, index.texts)
             for agent, some in zip(self.agents, forbidden, strict=True):
                 stats.count(f"forbidden.{agent}", _rows(found, some))
-            for name, code in (("unreadable", UNREADABLE), ("without robots.txt", -3)):
+            for name, code in (("unreadable", UNREADABLE), ("without_robots_txt", -3)):
                 stats.count(name, _rows(found, texts == code))
-            stats.count("without url", batch.num_rows - _rows(found, texts > -4))
+            stats.count("without_url", batch.num_rows - _rows(found, texts > -4))
             codes = np.where(forbidden.any(axis=0), 1, 0)
             if self.unreadable == "drop":
                 codes[texts == UNREADABLE] = 2

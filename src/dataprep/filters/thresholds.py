@@ -83,9 +83,9 @@ def take_preset(stage: Any, presets: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def check_words(stage: Any) -> None:
-    """Raise PlanError if the parameter `words` of a stage is none of the kinds of words."""
-    if stage.words not in CHOICES:
-        msg = f"{stage.name}: words={stage.words!r} must be {' or '.join(map(repr, CHOICES))}"
+    """Raise PlanError if the parameter `word_split` of a stage is none of the kinds of words."""
+    if stage.word_split not in CHOICES:
+        msg = f"{stage.name}: word_split={stage.word_split!r} must be {' or '.join(map(repr, CHOICES))}"
         raise PlanError(msg)
 
 
@@ -119,7 +119,7 @@ def range_of(keep: Any, low: float, high: float, examples: str) -> tuple[float, 
     except (TypeError, ValueError):
         bounds = [1.0, 0.0]
     if not bounds[0] < bounds[1]:
-        msg = f"keep={keep!r} must be {examples}"
+        msg = f"score_range={keep!r} must be {examples}"
         raise PlanError(msg)
     return bounds[0], bounds[1]
 

@@ -48,8 +48,8 @@ STOP_WORDS: dict[str, tuple[str, ...]] = {
 
 # Marks that end a sentence in all scripts (Unicode's Sentence_Terminal), and those with which a line of text can end:
 # the same, the ellipsis and closing quotation marks.
-SENTENCE_MARKS = tuple(map(chr, tables.points(tables.CLASSES["SENTENCE"])))
-END_MARKS = (*SENTENCE_MARKS, *"…'\"”’»›」』｣﹂﹄〞〟")
+SENTENCE_TERMINALS = tuple(map(chr, tables.points(tables.CLASSES["SENTENCE"])))
+TERMINAL_PUNCTUATION = (*SENTENCE_TERMINALS, *"…'\"”’»›」』｣﹂﹄〞〟")
 
 # The code of FineWeb has these marks too, of Khmer and Kawi, and lacks those: it has another Unicode version.
 CODE_MORE = (0x17D6, 0x17D9, 0x17DA, 0x11F43, 0x11F44)

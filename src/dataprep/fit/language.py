@@ -63,8 +63,8 @@ def fit_language(
     *,
     out: str,
     other: Dataset | None = None,
-    words: str = "unicode",
-    tail: float = 0.01,
+    word_split: str = "unicode",
+    quantile: float = 0.01,
     vocab_size: int = 32_000,
     order: int = 5,
     mixed_scripts: bool = False,
@@ -75,20 +75,20 @@ def fit_language(
     code: the name of the language, such as "ary_Arab". reference: clean documents in it, at least 50; their texts are
     held in memory. crawl: a sample of the documents that will be filtered. other: documents in other languages, for the
     classifier; without it, these are the documents of the crawl with a perplexity above that of 99 % of the held-out
-    reference. words: the kind of words that Gopher and FineWeb count. tail: the largest share of the reference that one
-    threshold may drop. vocab_size, order: sizes of the SentencePiece and the n-gram model. mixed_scripts: accept a
-    reference in more than one script. replace: replace a preset made from other samples or settings, which stays as it
-    is until the new one is complete; its models are deleted by the call after that.
+    reference. word_split: the kind of words that Gopher and FineWeb count. quantile: the largest share of the reference
+    that one threshold may drop. vocab_size, order: sizes of the SentencePiece and the n-gram model. mixed_scripts:
+    accept a reference in more than one script. replace: replace a preset made from other samples or settings, which
+    stays as it is until the new one is complete; its models are deleted by the call after that.
 
     A second call continues what was interrupted. Returns the LanguagePreset. Raises PlanError if a sample has too few
     documents or a parameter is invalid, and StaleOutput if `out` has another preset or files of others.
     """
     for docs in (reference, crawl, *([] if other is None else [other])):
         check_dataset(docs)
-    _check(code, words, tail, vocab_size, order, out)
+    _check(code, word_split, quantile, vocab_size, order, out)
     for docs in (reference, crawl, *([] if other is None else [other])):
         check_apart(docs, out)
-    recipe = (VERSION, code, reference.key, crawl.key, other and other.key, words, tail, vocab_size, order)
+    recipe = (VERSION, code, reference.key, crawl.key, other and other.key, word_split, quantile, vocab_size, order)
     own = key(recipe)
     found = finished(out, own, replace=replace)
     if found is not None:
@@ -103,10 +103,10 @@ def fit_language(
     sweep(out, own)
     made = _Fit(code, out, own, sample, wild)
     made.train(vocab_size, order, None if other is None else _texts(other))
-    settings = made.thresholds(words, tail)
+    settings = made.thresholds(word_split, quantile)
     record = {
         "format": FORMAT, "key": own, "language": made.language, "perplexity": made.perplexity, **settings,
-        "models": made.facts, "reference": made.about(sample), "crawl": made.about(wild), "tail": tail,
+        "models": made.facts, "reference": made.about(sample), "crawl": made.about(wild), "quantile": quantile,
         "cuts": [asdict(cut) for cut in made.cuts],
         "files": {
             kind: {"name": files.name_of(url), "bytes": files.size(url), "hash": files.content_hash(url)}
@@ -181,15 +181,15 @@ class _Fit:
         head, middle = (round(float(np.percentile(values, p)), 4) for p in (HEAD, MIDDLE))
         return head, max(middle, head)
 
-    def thresholds(self, words: str, tail: float) -> dict[str, Any]:
+    def thresholds(self, word_split: str, quantile: float) -> dict[str, Any]:
         """Return the settings of Gopher and FineWeb, and add what they drop to `cuts`."""
         mine = stop_words(self.sample.docs.batches())
-        first: dict[str, Any] = {"words": words, "languages": [], "stop_words": list(mine)}
-        probe = (Gopher(**first), FineWeb(words=words))
+        first: dict[str, Any] = {"word_split": word_split, "languages": [], "stop_words": list(mine)}
+        probe = (Gopher(**first), FineWeb(word_split=word_split))
         known, wild = measured(self.sample.docs, probe), measured(self.wild.docs, probe)
         scores = {name: floats(column) for name, column in known.items()}
-        gopher = first | gopher_limits(scores, tail)
-        fineweb = {"words": words} | fineweb_limits(scores, tail)
+        gopher = first | gopher_limits(scores, quantile)
+        fineweb = {"word_split": word_split} | fineweb_limits(scores, quantile)
         usual = {**GOPHER["paper"]}, {**FINEWEB_PUBLISHED, "max_dup_line_chars": 0.1}
         lost = self.lost_language
         for stage, rules, published in zip(
@@ -219,15 +219,15 @@ def keep_of(stage: Language, labels: Any, scores: Any) -> Bools:
     return np.asarray(stage.decide(columns).is_null())
 
 
-def _check(code: str, words: str, tail: Any, vocab_size: Any, order: Any, out: str) -> None:
+def _check(code: str, word_split: str, quantile: Any, vocab_size: Any, order: Any, out: str) -> None:
     good = isinstance(code, str) and code.split() == [code] and code != OTHER
     require(good, f"code={code!r} must be a word such as 'ary_Arab', and not {OTHER!r}")
     require(isinstance(order, int) and 2 <= order <= 6, f"order={order!r} must be from 2 to 6")
     sized = isinstance(vocab_size, int) and not isinstance(vocab_size, bool) and vocab_size >= 10
     require(sized, f"vocab_size={vocab_size!r} must be a number of pieces, such as 32000")
-    require(words in CHOICES, f"words={words!r} must be {' or '.join(map(repr, CHOICES))}")
-    number = isinstance(tail, (int, float)) and not isinstance(tail, bool) and 0 < tail <= 0.5
-    require(number, f"tail={tail!r} must be a share of the reference: more than 0, at most 0.5")
+    require(word_split in CHOICES, f"word_split={word_split!r} must be {' or '.join(map(repr, CHOICES))}")
+    number = isinstance(quantile, (int, float)) and not isinstance(quantile, bool) and 0 < quantile <= 0.5
+    require(number, f"quantile={quantile!r} must be a share of the reference: more than 0, at most 0.5")
     require(files.is_local(os.fspath(out)), f"{out} must be a local folder; copy it afterwards")
 
 

@@ -24,14 +24,14 @@ GOPHER_FITTED = (
     *(f"max_top_{n}gram" for n in (2, 3, 4)), *(f"max_dup_{n}gram" for n in range(5, 11)),
 )  # fmt: skip
 AT_MOST = ("min_words", "min_stop_words")  # never above the published number
-FINEWEB_FITTED = ("min_end_mark_lines", "max_breaks")
+FINEWEB_FITTED = ("min_punctuated_lines", "max_newline_ratio")
 # As FineWeb-2 has them for all languages.
 FINEWEB_FIXED: dict[str, Any] = {"max_short_lines": None, "max_dup_line_chars": 0.1}
-FINEWEB_PUBLISHED: dict[str, Any] = {"min_end_mark_lines": 0.12, "max_breaks": 0.3}
+FINEWEB_PUBLISHED: dict[str, Any] = {"min_punctuated_lines": 0.12, "max_newline_ratio": 0.3}
 
 
-def limit(values: npt.ArrayLike, drops: str, tail: float) -> float | None:
-    """Return the strictest limit of a rule that drops at most the share `tail` of the values; None if there is none.
+def limit(values: npt.ArrayLike, drops: str, quantile: float) -> float | None:
+    """Return the strictest limit of a rule that drops at most a share of `quantile` of the values, or None.
 
     values: the scores of the reference, one per document; NaN is no score. drops: the comparison with the limit that
     drops a document, "<", "<=", ">" or ">=". The limit is rounded to four digits, so that no more values are dropped.
@@ -42,7 +42,7 @@ def limit(values: npt.ArrayLike, drops: str, tail: float) -> float | None:
     found = np.sort(found[~np.isnan(found)]) if low else -np.sort(-found[~np.isnan(found)])
     if not len(found):
         return None
-    most = min(math.floor(tail * n + 1e-9), len(found) - 1)  # so many values may be dropped
+    most = min(math.floor(quantile * n + 1e-9), len(found) - 1)  # so many values may be dropped
     edge = round(float(found[most]) * 10**DIGITS, 6)  # of the first value that must be kept
     if len(drops) == 2:  # a value at the limit is dropped, too
         edge = math.ceil(edge) - 1 if low else math.floor(edge) + 1
@@ -50,36 +50,36 @@ def limit(values: npt.ArrayLike, drops: str, tail: float) -> float | None:
     return edge / 10**DIGITS if edge >= 0 else None
 
 
-def gopher_limits(scores: Mapping[str, npt.ArrayLike], tail: float) -> dict[str, Any]:
+def gopher_limits(scores: Mapping[str, npt.ArrayLike], quantile: float) -> dict[str, Any]:
     """Return the fitted parameters of Gopher, by name.
 
-    scores: the columns gopher_* of the reference. tail: the share of the reference that each rule may drop. Where the
-    limit of a share is 0, because most of the reference has no such repeats, the published limit is kept.
+    scores: the columns gopher_* of the reference. quantile: the share of the reference that each rule may drop. Where
+    the limit of a share is 0, because most of the reference has no such repeats, the published limit is kept.
     """
-    found = _limits(GOPHER_RULES, GOPHER_FITTED, scores, tail, GOPHER["paper"])
+    found = _limits(GOPHER_RULES, GOPHER_FITTED, scores, quantile, GOPHER["paper"])
     for name in AT_MOST:
         most = int(GOPHER["paper"][name])
         found[name] = None if found[name] is None else min(most, int(found[name])) or None
     return found
 
 
-def fineweb_limits(scores: Mapping[str, npt.ArrayLike], tail: float) -> dict[str, Any]:
+def fineweb_limits(scores: Mapping[str, npt.ArrayLike], quantile: float) -> dict[str, Any]:
     """Return the parameters of FineWeb by name: two fitted, and two as FineWeb-2 has them for all languages.
 
-    scores: the columns fineweb_* of the reference. tail: the share of the reference that each rule may drop.
+    scores: the columns fineweb_* of the reference. quantile: the share of the reference that each rule may drop.
     """
-    found = _limits(FINEWEB_RULES, FINEWEB_FITTED, scores, tail, FINEWEB_PUBLISHED)
+    found = _limits(FINEWEB_RULES, FINEWEB_FITTED, scores, quantile, FINEWEB_PUBLISHED)
     return {name: None if value is None else min(value, 1.0) for name, value in found.items()} | FINEWEB_FIXED
 
 
 def _limits(
-    rules: tuple[Threshold, ...], names: tuple[str, ...], scores: Any, tail: float, published: Mapping[str, Any]
+    rules: tuple[Threshold, ...], names: tuple[str, ...], scores: Any, quantile: float, published: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the limits of the rules with these names; not 0: the published one, or None."""
     found: dict[str, Any] = {}
     for rule in rules:
         if rule.parameter in names:
-            value = limit(scores[rule.score], rule.drops, tail)
+            value = limit(scores[rule.score], rule.drops, quantile)
             instead = published[rule.parameter] if rule.drops[0] == ">" else None
             found[rule.parameter] = instead if value == 0 else value
     return found

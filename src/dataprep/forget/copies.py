@@ -40,7 +40,7 @@ def joined_documents(folder: Folder, ids: Ids) -> Ids:
     folder: the Dataset in which the messages were joined.
     """
     return union(
-        rows.filter(pc.and_(_is_in(rows["id"], ids), pc.equal(rows["reason"], JOINED)))["kept"].to_numpy()
+        rows.filter(pc.and_(_is_in(rows["id"], ids), pc.equal(rows["reason"], JOINED)))["duplicate_of"].to_numpy()
         for rows in _drop_tables([folder])
     )
 
@@ -68,12 +68,12 @@ def duplicates_of(folders: Iterable[Folder], ids: Ids) -> Iterator[Copy]:
     """
     given, (*_, home) = set(ids.tolist()), tuple(folders)
     for rows in _drop_tables(folders):
-        pairs = rows.filter(pc.and_(pc.is_null(rows["kept_in"]), pc.not_equal(rows["reason"], JOINED)))
-        pairs = pairs.filter(pc.is_valid(pairs["kept"]))
-        dropped, kept = (_is_in(pairs[name], ids) for name in ("kept", "id"))
+        pairs = rows.filter(pc.and_(pc.is_null(rows["duplicate_of_dataset"]), pc.not_equal(rows["reason"], JOINED)))
+        pairs = pairs.filter(pc.is_valid(pairs["duplicate_of"]))
+        dropped, kept = (_is_in(pairs[name], ids) for name in ("duplicate_of", "id"))
         for row in pairs.filter(pc.xor(dropped, kept)).to_pylist():
-            is_kept = row["kept"] not in given
-            one, other = (row["kept"], row["id"]) if is_kept else (row["id"], row["kept"])
+            is_kept = row["duplicate_of"] not in given
+            one, other = (row["duplicate_of"], row["id"]) if is_kept else (row["id"], row["duplicate_of"])
             yield Copy(home.url, one, other, row["stage"], row["similarity"], is_kept)
 
 

@@ -19,12 +19,12 @@ from .family import Member
 FILTER = "filter.bloom"
 
 
-def refill_filters(member: Member, run: Runner | None = None) -> Iterator[str]:
+def refill_filters(member: Member, runner: Runner | None = None) -> Iterator[str]:
     """Fill the Bloom filters of a Dataset again without the forgotten documents; yield a sentence for each filter.
 
     A filter is filled with the documents that its step read. They are read from the step's saved input, or from the
     sealed input of the Dataset without the documents and text that earlier stages removed. If neither exists, the
-    documents of the Dataset are entered. A filter that cannot be filled again is removed. run: the Runner that fills
+    documents of the Dataset are entered. A filter that cannot be filled again is removed. runner: the Runner that fills
     the filters; None for this process.
     """
     steps = sorted(member.folder.steps, key=lambda step: step.number)
@@ -39,7 +39,7 @@ def refill_filters(member: Member, run: Runner | None = None) -> Iterator[str]:
             done = f"was removed, since it cannot be filled again ({' '.join(str(e).split())})"
         else:
             files.remove(work)
-            stage.fit(docs, runner_of(run), work)
+            stage.fit(docs, runner_of(runner), work)
             owned.move((files.join(work, FILTER), url))
             files.remove(work)
             done = f"was filled again from the {docs.count:,} documents that are left"
@@ -79,6 +79,10 @@ def _input_of(member: Member, steps: list[Folder], step: Folder) -> Dataset:
         if files.exists(before.path(VERDICTS)):
             docs = docs.then(DropIds(verdicts=before.path(VERDICTS), key="", estimator=before.name))
         elif files.exists(before.path(SPANS)):
-            min_left = _stage(member, before).get("fields", {}).get("min_left", 1)
-            docs = docs.then(CutSpans(spans=before.path(SPANS), key="", estimator=before.name, min_left=min_left))
+            min_remaining_chars = _stage(member, before).get("fields", {}).get("min_remaining_chars", 1)
+            docs = docs.then(
+                CutSpans(
+                    spans=before.path(SPANS), key="", estimator=before.name, min_remaining_chars=min_remaining_chars
+                )
+            )
     return docs

@@ -64,7 +64,7 @@ def forget(
     of: str | None = None,
     with_copies: bool = False,
     missing_ok: bool = False,
-    run: Runner | None = None,
+    runner: Runner | None = None,
 ) -> Forgotten:
     """Remove documents from everything in a folder, and from every rerun.
 
@@ -75,7 +75,7 @@ def forget(
         of: the folder inside `url` to which the ids refer; needed if the folders in `url` number documents differently.
         with_copies: also forget the duplicates of the documents, both those that were dropped and those that were kept.
         missing_ok: list unknown ids in the result instead of raising PlanError.
-        run: the Runner that fills Bloom filters again; `dp.Serial()` by default.
+        runner: the Runner that fills Bloom filters again; `dp.Serial()` by default.
 
     The ids are added to the forget list of every folder; the documents on this list are dropped right after reading.
     Then the shards that contain the documents are written again without them; other shards are not changed. If the
@@ -92,13 +92,13 @@ def forget(
     given = read_ids(ids) if isinstance(ids, str) else _parsed(ids or ())
     with lease.all_held([url, *(member.folder.url for member in family.members)]):
         plan = Removal.of(family, given, of, with_copies=with_copies, missing_ok=missing_ok)
-        removed, cleared = _apply(plan, run)
+        removed, cleared = _apply(plan, runner)
         files.sweep(url)  # half-written files of killed attempts may hold texts
         elsewhere = remaining_files(family, plan.lists)
     return Forgotten(given, removed, plan.unknown, plan.copies, tuple(cleared), tuple(elsewhere))
 
 
-def _apply(plan: Removal, run: Runner | None) -> tuple[dict[str, int], list[str]]:
+def _apply(plan: Removal, runner: Runner | None) -> tuple[dict[str, int], list[str]]:
     """Write the forget lists, and then each folder again that has the documents.
 
     Returns the number of removed documents by folder, and a sentence for each work file that was removed or made again.
@@ -113,7 +113,7 @@ def _apply(plan: Removal, run: Runner | None) -> tuple[dict[str, int], list[str]
         removed |= _remove(plan, member)
     for member in reversed(changed):
         if member.folder.is_sealed:
-            cleared += refill_filters(member, run)
+            cleared += refill_filters(member, runner)
     return removed, cleared
 
 

@@ -40,14 +40,15 @@ U64 = npt.NDArray[np.uint64]
 class Cluster:
     """One kept document, and those that were dropped as its duplicates.
 
-    kept: the id of the kept document. kept_in: the path of its Dataset if this belongs to another run, else None.
+    duplicate_of: the id of the kept document. duplicate_of_dataset: the path of its Dataset if this belongs to another
+    run, else None.
     removed: the number of dropped documents. reasons: number of dropped documents by (stage, reason). least: the lowest
     similarity (0 to 1) of a dropped document to the document kept in its place. examples: dropped documents, the least
     similar first. end: the drop of the kept document itself, if a stage dropped it later, so that none is left.
     """
 
-    kept: int
-    kept_in: str | None
+    duplicate_of: int
+    duplicate_of_dataset: str | None
     removed: int
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
     least: float | None = None
@@ -122,9 +123,9 @@ class Clusters:
         """Return the clusters of which no document is left; reads the drop tables once more."""
         roots, counts = self._counts(HERE)
         ends = dict[int, tuple[str, str]]()
-        for batch, _ in drop_batches(self.url, ["id", "stage", "reason", "kept"]) if len(roots) else ():
+        for batch, _ in drop_batches(self.url, ["id", "stage", "reason", "duplicate_of"]) if len(roots) else ():
             at, known = B.find_sorted(roots, batch.column("id").to_numpy())
-            rows = batch.filter(pa.array(known & batch.column("kept").is_null().to_numpy(zero_copy_only=False)))
+            rows = batch.filter(pa.array(known & batch.column("duplicate_of").is_null().to_numpy(zero_copy_only=False)))
             at = np.searchsorted(roots, rows.column("id").to_numpy())
             names = zip(*(rows.column(name).to_pylist() for name in ("stage", "reason")), strict=True)
             ends |= zip(at.tolist(), names, strict=True)
@@ -187,18 +188,20 @@ class Clusters:
         """Add reasons, similarities and members to the clusters, and return them; reads the drop tables once more."""
         owner = np.full(len(self.ids), -1, np.int32)
         for number, cluster in enumerate(clusters):
-            mine = (self.roots == np.uint64(cluster.kept)) & (self.homes == self.datasets.index(cluster.kept_in))
+            mine = (self.roots == np.uint64(cluster.duplicate_of)) & (
+                self.homes == self.datasets.index(cluster.duplicate_of_dataset)
+            )
             owner[mine if mask is None else mine & mask] = number
         members, owner = self.ids[owner >= 0], owner[owner >= 0]
-        kept = {cluster.kept: cluster for cluster in clusters if cluster.kept_in is None}
+        kept = {cluster.duplicate_of: cluster for cluster in clusters if cluster.duplicate_of_dataset is None}
         kept_ids = pa.array(list(kept), pa.uint64())
         for batch, folder in drop_batches(self.url) if len(members) else ():
             ids = batch.column("id").to_numpy()
-            ends = batch.filter(pc.and_(pc.is_in(batch.column("id"), kept_ids), batch.column("kept").is_null()))
+            ends = batch.filter(pc.and_(pc.is_in(batch.column("id"), kept_ids), batch.column("duplicate_of").is_null()))
             for row in ends.to_pylist():
                 kept[row["id"]].end = row_object(Drop, row, folder=folder)
             at, known = B.find_sorted(members, ids)
-            hit = known & batch.column("kept").is_valid().to_numpy(zero_copy_only=False)
+            hit = known & batch.column("duplicate_of").is_valid().to_numpy(zero_copy_only=False)
             rows, cluster_of = batch.filter(pa.array(hit)), owner[at[hit]]
             for number in np.unique(cluster_of).tolist():
                 cluster, mine = clusters[number], rows.filter(pa.array(cluster_of == number))
@@ -248,11 +251,11 @@ def _links(url: str) -> tuple[U64, U64, npt.NDArray[np.uint8], list[str | None]]
     """Return every document dropped for another: its id, the kept id, the index of its Dataset, and the Datasets."""
     ids, kept, homes = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)], [np.zeros(0, np.uint8)]
     datasets: list[str | None] = [None]
-    for batch, folder in drop_batches(url, ["id", "stage", "reason", "kept_in", "kept"]):
-        rows = _without_moved(batch.filter(batch.column("kept").is_valid()), folder)
+    for batch, folder in drop_batches(url, ["id", "stage", "reason", "duplicate_of_dataset", "duplicate_of"]):
+        rows = _without_moved(batch.filter(batch.column("duplicate_of").is_valid()), folder)
         ids.append(rows.column("id").to_numpy())
-        kept.append(rows.column("kept").to_numpy())
-        homes.append(_codes(rows.column("kept_in"), datasets))
+        kept.append(rows.column("duplicate_of").to_numpy())
+        homes.append(_codes(rows.column("duplicate_of_dataset"), datasets))
     return np.concatenate(ids), np.concatenate(kept), np.concatenate(homes), datasets
 
 
@@ -305,7 +308,7 @@ class Similarities:
 def similarities(url: str) -> dict[str, Similarities]:
     """Return {stage: Similarities} for the stages of a run that measure how similar dropped documents are."""
     found: dict[str, Similarities] = {}
-    for batch, _ in drop_batches(url, ["stage", "similarity", "kept"]):
+    for batch, _ in drop_batches(url, ["stage", "similarity", "duplicate_of"]):
         rows = _with_survivor(batch)
         for stage in rows.column("stage").unique().to_pylist():
             mine = rows.filter(pc.equal(rows.column("stage").cast(pa.string()), stage))
@@ -318,7 +321,7 @@ def similarities(url: str) -> dict[str, Similarities]:
 
 def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows with a kept document and a similarity (that of a prototype is to a centroid, and has none)."""
-    return batch.filter(pc.and_(batch.column("similarity").is_valid(), batch.column("kept").is_valid()))
+    return batch.filter(pc.and_(batch.column("similarity").is_valid(), batch.column("duplicate_of").is_valid()))
 
 
 def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
@@ -337,6 +340,6 @@ def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
         first = np.lexsort((rows.column("id").to_numpy(), values))[: n * SPARE]
         candidates = [row_object(Drop, row, folder=folder) for row in rows.take(pa.array(first)).to_pylist()]
         best = heapq.nsmallest(n * SPARE, [*best, *candidates], key=_least_first)
-    firsts = list({(drop.kept_in, drop.kept): drop for drop in reversed(best)}.values())[::-1]
+    firsts = list({(drop.duplicate_of_dataset, drop.duplicate_of): drop for drop in reversed(best)}.values())[::-1]
     others = [drop for drop in best if drop not in firsts]
     return sorted([*sorted(firsts, key=_least_first), *others][:n], key=_least_first)

@@ -21,27 +21,28 @@ from . import why
 
 BUCKETS = 1 << 20  # of hashes, which are counted first: 8 MB for any number of spans
 MOST_CHARS = 1_200
-COLUMNS = ("stage", "kept_in", "kept", "kept_start", "kept_end")
+COLUMNS = ("stage", "duplicate_of_dataset", "duplicate_of", "duplicate_of_start", "duplicate_of_end")
 
-FirstOccurrence = tuple[str, str, Any, int, int]  # folder, stage, kept_in, kept, kept_start
+# folder, stage, duplicate_of_dataset, duplicate_of, duplicate_of_start
+FirstOccurrence = tuple[str, str, Any, int, int]
 
 
 @dataclass(frozen=True)
 class RepeatedCut:
-    """A text that a stage cut out several times, since it first occurs in document `kept` at byte `kept_start`.
+    """A text that a stage cut out several times, since it occurs earlier, in the document `duplicate_of`.
 
-    times: the number of cuts. kept_in: the Dataset of `kept` if it is another one, else None. n_bytes: length of the
-    shortest cut in bytes. most_bytes: length of the longest cut in bytes. text: the beginning of the shortest cut; None
-    if it cannot be read.
+    times: the number of cuts. duplicate_of_dataset: the Dataset of `duplicate_of` if it is another one, else None.
+    n_bytes: length of the shortest cut in bytes. most_bytes: length of the longest cut in bytes. text: the beginning of
+    the shortest cut; None if it cannot be read.
     """
 
     stage: str
     times: int
     n_bytes: int
     most_bytes: int
-    kept_in: str | None
-    kept: int
-    kept_start: int
+    duplicate_of_dataset: str | None
+    duplicate_of: int
+    duplicate_of_start: int
     text: str | None
 
 
@@ -82,28 +83,32 @@ def _spans(url: str) -> Iterator[tuple[pa.RecordBatch, str]]:
     """Yield the rows whose first occurrence is known, each batch with its folder."""
     for folder in datasets(url):
         for batch in read_tables(folder.url, CUTS, COLUMNS):
-            yield batch.filter(batch.column("kept").is_valid()), folder.url
+            yield batch.filter(batch.column("duplicate_of").is_valid()), folder.url
 
 
 def _bucket(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
     """Return the bucket of each row, by a hash of its first occurrence."""
-    start: Any = pc.fill_null(rows.column("kept_start"), -1).to_numpy().view(np.uint64)
-    return (mix(mix(rows.column("kept").to_numpy(), 1) ^ start, 2) % np.uint64(BUCKETS)).astype(np.int64)
+    start: Any = pc.fill_null(rows.column("duplicate_of_start"), -1).to_numpy().view(np.uint64)
+    return (mix(mix(rows.column("duplicate_of").to_numpy(), 1) ^ start, 2) % np.uint64(BUCKETS)).astype(np.int64)
 
 
 def _length(row: dict[str, Any]) -> int:
     """Return the bytes of the first occurrence."""
-    return 0 if None in (row["kept_start"], row["kept_end"]) else int(row["kept_end"] - row["kept_start"])
+    return (
+        0
+        if None in (row["duplicate_of_start"], row["duplicate_of_end"])
+        else int(row["duplicate_of_end"] - row["duplicate_of_start"])
+    )
 
 
 def _first(row: dict[str, Any], folder: str) -> FirstOccurrence:
-    start = -1 if row["kept_start"] is None else row["kept_start"]
-    return folder, row["stage"], row["kept_in"], row["kept"], start
+    start = -1 if row["duplicate_of_start"] is None else row["duplicate_of_start"]
+    return folder, row["stage"], row["duplicate_of_dataset"], row["duplicate_of"], start
 
 
 def _read(url: str, first: FirstOccurrence, lengths: Counter[int]) -> RepeatedCut:
-    folder, stage, kept_in, kept, start = first
+    folder, stage, duplicate_of_dataset, duplicate_of, start = first
     least, most = min(lengths), max(lengths)
-    data = None if kept_in is not None or start < 0 else why.text_as_read(url, kept, folder, stage)
+    data = None if duplicate_of_dataset is not None or start < 0 else why.text_as_read(url, duplicate_of, folder, stage)
     text = None if data is None else data[start : start + least].decode(errors="ignore")[:MOST_CHARS]
-    return RepeatedCut(stage, lengths.total(), least, most, kept_in, kept, start, text)
+    return RepeatedCut(stage, lengths.total(), least, most, duplicate_of_dataset, duplicate_of, start, text)

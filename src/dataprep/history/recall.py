@@ -59,12 +59,14 @@ def recall_by_script(docs: Dataset) -> list[ScriptRecall]:
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     heads = _heads(docs) if fits else pa.table({"id": pa.array([], pa.uint64()), "head": []})
     ids = heads.column("id").to_numpy()
-    columns = ["stage", "similarity", "kept", "kept_in"]
+    columns = ["stage", "similarity", "duplicate_of", "duplicate_of_dataset"]
     for batch in read_tables(str(docs.url), DROPS, columns) if len(ids) else ():
-        here = pc.and_(pc.is_in(batch.column("kept"), pa.array(ids)), batch.column("kept_in").is_null())
+        here = pc.and_(
+            pc.is_in(batch.column("duplicate_of"), pa.array(ids)), batch.column("duplicate_of_dataset").is_null()
+        )
         for row in batch.filter(pc.and_(here, batch.column("similarity").is_valid())).to_pylist():
             if row["stage"] in fits:
-                head = heads.column("head")[int(np.searchsorted(ids, np.uint64(row["kept"])))].as_py()
+                head = heads.column("head")[int(np.searchsorted(ids, np.uint64(row["duplicate_of"])))].as_py()
                 found[row["stage"], script_of(head)].append(float(row["similarity"]))
     rows = [
         ScriptRecall(stage, script, len(values), expected_recall(values, fits[stage]["bands"], fits[stage]["rows"]))

@@ -31,12 +31,12 @@ from .verify_models import kind_of
 STATE = {*JSON_STATE, JOURNAL}
 
 
-def repair(url: str, run: Runner | None, again: Callable[[], None]) -> None:
+def repair(url: str, runner: Runner | None, again: Callable[[], None]) -> None:
     """Remove damaged files as `remove_damaged` does, and if there were any, call `again`, which makes them again.
 
     If that fails, the folders that do not state their input, as that of a persona, are as complete as they were.
     """
-    found = verify(url, run)
+    found = verify(url, runner)
     kept = _remove(found)
     if any(found.values()):
         try:
@@ -48,7 +48,7 @@ def repair(url: str, run: Runner | None, again: Callable[[], None]) -> None:
             raise
 
 
-def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
+def remove_damaged(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
     """Remove the damaged files of a finished folder, or of all such folders of a run; return {folder: problems}.
 
     If a part has a damaged file, all files of the part and its receipt (record of finished work) are removed; the
@@ -56,12 +56,12 @@ def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Proble
     search makes the files of an index again. Nothing else is removed of a folder that hides its input, nor of
     tokenizers, presets and the folder of several results, since the call that makes them compares them with receipts.
     Damaged lines of a journal (list of created files) are replaced by what receipts state. Then run the same pipeline
-    again: it makes the missing files, and uses the other files. run: the Runner that reads the files.
+    again: it makes the missing files, and uses the other files. runner: the Runner that reads the files.
 
     Raises PlanError, before anything is removed, if an input file of a damaged folder does not exist any more. Raises
     InUse if another process writes into one of the folders.
     """
-    found = verify(url, run)
+    found = verify(url, runner)
     _remove(found)
     return found
 

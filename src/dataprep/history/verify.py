@@ -55,7 +55,7 @@ NOT_HIDDEN = "is of another recipe, and may hold what the result hides"
 INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, makes it again"
 
 
-def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
+def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
     """Read all files of a finished folder, or of all such folders of a run; return a list of problems per folder.
 
     If the list of a folder is empty, the folder is as it was written. For a Dataset, the hashes of shards and tables,
@@ -71,7 +71,7 @@ def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
         msg = f"{url} has no finished Dataset, token shards or index; give a folder of a run or of dp.encode"
         raise PlanError(msg)
     of_sets = {at: bad for at in sets if at not in found and (bad := [*_damaged_state(at), *_damaged_receipts(at)])}
-    return of_sets | {folder.url: _verify(folder, runner_of(run)) for folder in found.values()}
+    return of_sets | {folder.url: _verify(folder, runner_of(runner)) for folder in found.values()}
 
 
 def _sets(url: str) -> list[str]:
@@ -131,24 +131,24 @@ def _damaged_json(url: str, names: Iterable[str]) -> list[Problem]:
     return problems
 
 
-def _verify(folder: Folder, run: Runner) -> list[Problem]:
-    return [*_damaged_state(folder.url), *_damaged_results(folder, run)]
+def _verify(folder: Folder, runner: Runner) -> list[Problem]:
+    return [*_damaged_state(folder.url), *_damaged_results(folder, runner)]
 
 
-def _damaged_results(folder: Folder, run: Runner) -> list[Problem]:
+def _damaged_results(folder: Folder, runner: Runner) -> list[Problem]:
     try:
         is_model = bool(kind_of(folder.url))
         of_model = damaged_model(folder.url) if is_model else []
         if is_index(folder.url):
-            return [*of_model, *_index(folder, run)]
+            return [*of_model, *_index(folder, runner)]
         if folder.kind == TOKENS:  # into which a tokenizer may have been saved since
-            return [*of_model, *verify_shards(folder.url, run), *_records(folder)[1]]
-        return of_model if is_model and folder.kind is None else [*of_model, *_dataset(folder, run)]
+            return [*of_model, *verify_shards(folder.url, runner), *_records(folder)[1]]
+        return of_model if is_model and folder.kind is None else [*of_model, *_dataset(folder, runner)]
     except DataprepError as e:
         return [Problem(MANIFEST, " ".join(str(e).split()), AGAIN)]
 
 
-def _index(folder: Folder, run: Runner) -> list[Problem]:
+def _index(folder: Folder, runner: Runner) -> list[Problem]:
     """Compare the files of a search index with what its receipts (records of the work) state."""
     try:
         manifest = index_manifest(folder.url)
@@ -160,7 +160,7 @@ def _index(folder: Folder, run: Runner) -> list[Problem]:
         return [Problem(MANIFEST, " ".join(str(e).split()), INDEX_AGAIN)]
     problems = _damaged_json(folder.url, (RECIPE, ORIGIN))
     items = [_StoredFile(folder.url, files.join(home, f["name"]), f["size"], f["hash"]) for f in written]
-    problems += [problem for found in run.map(_check, items, "verify") for problem in found]
+    problems += [problem for found in runner.map(_check, items, "verify") for problem in found]
     problems += [Problem(name, "no receipt states it", "") for name in sorted(wanted - {item.name for item in items})]
     return [Problem(problem.file, problem.found, INDEX_AGAIN) for problem in problems]
 
@@ -184,7 +184,7 @@ class _StoredFile:
         return files.join(self.folder, self.name)
 
 
-def _dataset(folder: Folder, run: Runner) -> list[Problem]:
+def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     manifest = folder.manifest
     if manifest is None:
         return [Problem(MANIFEST, "another process removed it while it was checked", AGAIN)]
@@ -193,7 +193,7 @@ def _dataset(folder: Folder, run: Runner) -> list[Problem]:
     stated = [one for url, made in records for one in _tables(folder, url, made)]
     stated += [manifest.unread] if manifest.unread is not None else []
     items += [_StoredFile(folder.url, one.name, one.size, one.hash) for one in stated]
-    problems += [problem for found in run.map(_check, items, "verify") for problem in found]
+    problems += [problem for found in runner.map(_check, items, "verify") for problem in found]
     tables = {*manifest.tables(DROPS), *manifest.tables(CUTS)} - {item.name for item in items}
     problems += [Problem(name, "is missing", AGAIN) for name in sorted(tables) if not files.exists(folder.path(name))]
     n = sum(shard.docs for shard in manifest.shards)

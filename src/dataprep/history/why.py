@@ -27,24 +27,24 @@ class Fate:
     """What the stages of a run did to one document.
 
     id: the document's id. drops: its drop, the drop of the document that was kept in its place, and so on, as a chain.
-    cuts: the cuts in the document itself. kept_in: the last folder that contains the document at the end of this chain;
-    None if that document was dropped too.
+    cuts: the cuts in the document itself. survivor_in: the last folder that contains the document at the end of this
+    chain; None if that document was dropped too.
     """
 
     id: int
     drops: tuple[Drop, ...]
     cuts: tuple[Cut, ...]
-    kept_in: str | None
+    survivor_in: str | None
 
     @property
     def survivor(self) -> int:
         """The id of the document finally kept in place of this one; its own id if it was not a duplicate."""
-        return next((d.kept for d in reversed(self.drops) if d.kept is not None), self.id)
+        return next((d.duplicate_of for d in reversed(self.drops) if d.duplicate_of is not None), self.id)
 
     @property
     def home(self) -> str | None:
         """The path of the Dataset of the document finally kept, if that is of another run; None: of this run."""
-        return self.drops[-1].kept_in if self.drops else None
+        return self.drops[-1].duplicate_of_dataset if self.drops else None
 
 
 def follow(url: str, id_: int) -> Fate:
@@ -57,15 +57,19 @@ def follow(url: str, id_: int) -> Fate:
     current = id_
     while (drop := _drop_of(folders, current)) is not None:
         drops.append(drop)
-        if drop.kept is None or drop.kept_in is not None or drop.kept in {d.id for d in drops}:
+        if (
+            drop.duplicate_of is None
+            or drop.duplicate_of_dataset is not None
+            or drop.duplicate_of in {d.id for d in drops}
+        ):
             break
-        current = drop.kept
+        current = drop.duplicate_of
     dropped = bool(drops) and drops[-1].id == current
-    kept_in = None if dropped else next((f for f in reversed(folders) if _row(f, current) is not None), None)
-    if not drops and kept_in is None:
+    survivor_in = None if dropped else next((f for f in reversed(folders) if _row(f, current) is not None), None)
+    if not drops and survivor_in is None:
         msg = f"there is no document {id_ >> 40}:{id_ & (1 << 40) - 1} in {url}; `dataprep inspect` prints ids"
         raise PlanError(msg)
-    return Fate(id_, tuple(drops), tuple(_cuts_of(folders, id_)), kept_in)
+    return Fate(id_, tuple(drops), tuple(_cuts_of(folders, id_)), survivor_in)
 
 
 def find_document(url: str, id_: int) -> dict[str, Any] | None:
@@ -92,13 +96,13 @@ def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
     url: the run's folder. If the kept document is in another Dataset, it is read from that Dataset. Returns None if no
     document was kept, or if it cannot be read.
     """
-    if drop.kept is None:
+    if drop.duplicate_of is None:
         return None
-    if drop.kept_in is None:
-        return _as_read(url, drop.kept, drop)
-    urls = (drop.kept_in, posixpath.normpath(Folder(drop.folder).path("..", drop.kept_in)))
+    if drop.duplicate_of_dataset is None:
+        return _as_read(url, drop.duplicate_of, drop)
+    urls = (drop.duplicate_of_dataset, posixpath.normpath(Folder(drop.folder).path("..", drop.duplicate_of_dataset)))
     home = next((url for url in urls if Folder(url).is_dataset), None)
-    return None if home is None else find_document(home, drop.kept)
+    return None if home is None else find_document(home, drop.duplicate_of)
 
 
 def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
@@ -118,7 +122,7 @@ def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
     labels = [one.name for one in stages]
     cuts = [row for url in Folder(folder).tables(CUTS) for row in rows_of_id(url, id_, SCHEMAS[CUTS])]
     for one in stages[: labels.index(stage)] if stage in labels else []:
-        if one.counts["spans cut"]:
+        if one.counts["spans_cut"]:
             data = bytes_outside(data, [(cut["start"], cut["end"]) for cut in cuts if cut["stage"] == one.name])
     return data
 

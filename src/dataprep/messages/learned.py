@@ -30,7 +30,7 @@ from .language.stage import MessageLanguage
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _LINK = r"(?i)\b(?:https?://|www\.)\S+"
 _WORD = rf"[{_UNSPACED}]|[^\P{{L}}{_UNSPACED}]+|\p{{N}}+"
-LEARNED, HELD_OUT, REMOVED, CUT = "learned", "held out", "removed from texts", "longer than the block"
+LEARNED, HELD_OUT, REMOVED, CUT = "learned", "held out", "removed from texts", "longer than max_length"
 OFTEN = "said often"
 IN_WORDS = {
     "near_duplicate": "copy of a long message", "opening": "no question before it", "empty": REMOVED, CAPPED: OFTEN,
@@ -85,7 +85,7 @@ def _share(n: int, total: int) -> str:
 
 
 def learned_words(
-    docs: Dataset, people: Sequence[str], messages: Dataset, windows: Dataset, run: Runner
+    docs: Dataset, people: Sequence[str], messages: Dataset, windows: Dataset, runner: Runner
 ) -> LearnedWords:
     """Count the words of the authors named in `people`, by platform, language and outcome (learned, or why not).
 
@@ -93,7 +93,7 @@ def learned_words(
     windows: the training examples made from `messages`; those with another value than 0 in the column `side` are held
     out.
     """
-    wrote = pa.concat_tables(run.map(functools.partial(_written, tuple(people)), docs.tasks, "words"))
+    wrote = pa.concat_tables(runner.map(functools.partial(_written, tuple(people)), docs.tasks, "words"))
     ids, raw = wrote["id"].to_numpy(), wrote["words"].to_numpy()
     fates = _reasons(ids, messages.drops())
     clean, sent = _cleaned(ids, messages)
@@ -171,7 +171,9 @@ def _windows_of(ids: Any, windows: Dataset) -> tuple[dict[int, int], dict[int, s
     at = pc.index_in(pa.array(ids), drops["id"].combine_chunks())
     found, lost = {}, {}
     gone = set(drops.filter(pc.equal(drops["reason"], CAPPED))["id"].to_pylist())
-    named = zip(ids.tolist(), drops["reason"].take(at).to_pylist(), drops["kept"].take(at).to_pylist(), strict=True)
+    named = zip(
+        ids.tolist(), drops["reason"].take(at).to_pylist(), drops["duplicate_of"].take(at).to_pylist(), strict=True
+    )
     for row, (number, reason, kept) in enumerate(named):
         if reason == "joined" and kept in gone:
             lost[row] = CAPPED

@@ -82,28 +82,28 @@ class Overlaps(Estimator):
         """Compile the kernel, before workers start."""
         text_hashes(*B.buffers(pa.array(["a"], pa.large_string())))
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> DropIds:
         """Compare the messages of the times that exports share; return the stage that drops the repeated ones.
 
         Writes a table (message to drop, message kept instead) into the folder `out`.
         """
         work_key = self.key_for(docs)
         receipt, url = files.join(out, "verdicts.json"), files.join(out, "verdicts.parquet")
-        made = receipts.once(receipt, work_key, lambda: _find(docs, run, out, work_key, url, self.people))
+        made = receipts.once(receipt, work_key, lambda: _find(docs, runner, out, work_key, url, self.people))
         owned.discard(files.join(out, _GatherRows.folder))
         facts = {name: made[name] for name in ("documents", "shared", "dropped")}
         return DropIds(verdicts=url, key=work_key, estimator=self.name, facts=facts)
 
 
-def _find(docs: Dataset, run: Runner, out: str, work_key: str, url: str, people: Identities) -> dict[str, Any]:
+def _find(docs: Dataset, runner: Runner, out: str, work_key: str, url: str, people: Identities) -> dict[str, Any]:
     columns = ["id", "chat", "author", "time", "text", *(["kind"] if "kind" in docs.columns else [])]
     spans: Spans = {}
-    for found in run.map(functools.partial(_spans_in, columns, people), docs.tasks, "Overlaps: times"):
+    for found in runner.map(functools.partial(_spans_in, columns, people), docs.tasks, "Overlaps: times"):
         for export, span in found.items():
             spans[export] = spans[export].joined(span) if export in spans else span
     gather = _GatherRows(out, work_key, tuple(columns), shared_times(spans), people)
-    counts = list(run.map(gather, docs.tasks if gather.shared else [], "Overlaps: gather"))
-    dropped = next(iter(run.map(functools.partial(_compare, out, url, len(counts)), [0], "Overlaps: compare")))
+    counts = list(runner.map(gather, docs.tasks if gather.shared else [], "Overlaps: gather"))
+    dropped = next(iter(runner.map(functools.partial(_compare, out, url, len(counts)), [0], "Overlaps: compare")))
     n_docs = sum(span.n for span in spans.values())
     return {"files": [url], "documents": n_docs, "shared": sum(c["rows"] for c in counts), "dropped": dropped}
 
@@ -195,4 +195,4 @@ def _compare(out: str, url: str, n_parts: int, _: int) -> int:
     ids = rows["id"].to_numpy()
     numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)
     repeated, kept = find_repeated(numbers, rows, rows["fine"].to_numpy())
-    return write_verdicts(url, [new_rows(VERDICTS, id=ids[repeated], reason="in_two_exports", kept=ids[kept])])
+    return write_verdicts(url, [new_rows(VERDICTS, id=ids[repeated], reason="in_two_exports", duplicate_of=ids[kept])])

@@ -41,14 +41,14 @@ def as_sources(
 
     values: the field of each document as a string, or as JSON if `inner` is a path inside it; null if it is missing.
     inner: the rest of the path. piece: the slice of a file; documents without a value have its source, and are counted
-    in `stats` as `without source`. seen: the sources of the file so far, to which those of `values` are added.
+    in `stats` as `without_source`. seen: the sources of the file so far, to which those of `values` are added.
 
     Raises ReadError if the file has more than 10,000 sources.
     """
     coded = values.dictionary_encode()
     names = [_name(value, inner) for value in coded.dictionary.to_pylist()] + [""]
     rows = pc.fill_null(coded.indices, len(names) - 1)
-    stats.count("without source", int(np.array([not name for name in names])[rows.to_numpy()].sum()))
+    stats.count("without_source", int(np.array([not name for name in names])[rows.to_numpy()].sum()))
     known = [name or piece.source for name in names]
     seen.update(known[:-1])
     if len(seen) > MAX_SOURCES:

@@ -60,7 +60,7 @@ class Text(Reader):
             data, encoding = _as_utf8(data, piece.url)
             if encoding:
                 meta["encoding"] = encoding
-                stats.count(f"files from {encoding}", 1)
+                stats.count(f"encoding.{encoding}", 1)
         whole = data if n_bytes <= self.max_doc_bytes else None
         yield from documents(iter([Record(0, whole, n_bytes, orjson.dumps(meta).decode())]), piece, stats, None)
 

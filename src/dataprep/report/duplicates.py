@@ -105,7 +105,7 @@ def _lost(summary: RunSummary) -> str:
     if not summary.lost:
         return ""
     rows = [
-        (f"{cluster.size:,}", f"{show_id(cluster.kept)}{_home(cluster)}",
+        (f"{cluster.size:,}", f"{show_id(cluster.duplicate_of)}{_home(cluster)}",
          f"{text(cluster.end.stage)}: {text(cluster.end.reason)}" if cluster.end else "")
         for cluster in summary.lost
     ]  # fmt: skip
@@ -115,7 +115,7 @@ def _lost(summary: RunSummary) -> str:
 
 
 def _home(cluster: Cluster) -> str:
-    return f" of {text(cluster.kept_in)}" if cluster.kept_in else ""
+    return f" of {text(cluster.duplicate_of_dataset)}" if cluster.duplicate_of_dataset else ""
 
 
 def _largest(summary: RunSummary) -> str:
@@ -130,7 +130,7 @@ def _cluster(cluster: Cluster, pairs: list[TextPair], *, first: bool) -> str:
     others = ", ".join(_named(drop) for drop in cluster.examples[1:])
     more = f'<p class="note">Others: {others}{" …" if cluster.removed > len(cluster.examples) else ""}</p>'
     inside = "".join(map(_pair, pairs)) + (more if others else "")
-    kept, end = f"{show_id(cluster.kept)}{_home(cluster)}", cluster.end
+    kept, end = f"{show_id(cluster.duplicate_of)}{_home(cluster)}", cluster.end
     which = f"of which {kept} is kept"
     if end is not None:
         by = f"{text(end.stage)}: {text(end.reason)}"
@@ -156,13 +156,18 @@ def _least(summary: RunSummary) -> str:
 def _pair(pair: TextPair) -> str:
     drop = pair.drop
     like = "" if drop.similarity is None else f" <b>{drop.similarity:.3f}</b>"
-    kept = "" if drop.kept is None else show_id(drop.kept) + (f" of {text(drop.kept_in)}" if drop.kept_in else "")
+    kept = (
+        ""
+        if drop.duplicate_of is None
+        else show_id(drop.duplicate_of)
+        + (f" of {text(drop.duplicate_of_dataset)}" if drop.duplicate_of_dataset else "")
+    )
     left = f'<h4>{show_id(drop.id)} <span class="lost-text">removed</span></h4>{diff_html(pair.dropped, "del")}'
     end = '<span class="kept-text">kept</span>'
-    if pair.survivor != drop.kept:
+    if pair.survivor != drop.duplicate_of:
         later = "" if pair.survivor is None else f" for {show_id(pair.survivor)}"
         end = f'<span class="lost-text">dropped later{later}</span>'
-    right = f'<h4>{kept} {end}</h4>{diff_html(pair.kept, "ins")}'
+    right = f"<h4>{kept} {end}</h4>{diff_html(pair.kept, 'ins')}"
     return f'<p class="who">{text(drop.stage)}, {text(drop.reason)}{like}</p>{columns(left, right)}'
 
 
@@ -174,7 +179,7 @@ def cuts(summary: RunSummary) -> str:
     rows = [
         (text(stage.name), format_bytes(stage.cut), f"{spans:,}" if spans else "",
          format_percent(stage.cut, stage.total(stage.into).bytes))
-        for stage in summary.stages if (spans := stage.counts["spans cut"]) or stage.cut
+        for stage in summary.stages if (spans := stage.counts["spans_cut"]) or stage.cut
     ]  # fmt: skip
     if not rows:
         return ""
@@ -183,7 +188,10 @@ def cuts(summary: RunSummary) -> str:
         (
             f"{r.times:,} ×",
             format_bytes(r.n_bytes) + (f" to {format_bytes(r.most_bytes)}" if r.most_bytes > r.n_bytes else ""),
-            f"{show_id(r.kept)}{f' of {text(r.kept_in)}' if r.kept_in else ''}, byte {r.kept_start:,}",
+            (
+                f"{show_id(r.duplicate_of)}{f' of {text(r.duplicate_of_dataset)}' if r.duplicate_of_dataset else ''}, "
+                f"byte {r.duplicate_of_start:,}"
+            ),
             "<i>no text</i>" if r.text is None else f'<div class="text" dir="auto">{text(r.text, 400)}</div>',
         )
         for r in summary.repeats
@@ -201,7 +209,7 @@ def examples(summary: RunSummary) -> str:
     shown = []
     for stage in summary.stages:
         for reason, found in sorted(stage.examples.items(), key=lambda kv: -stage.reasons.get(kv[0], 0)):
-            own = [e for e in found if e.kept is None and e.text][:2]
+            own = [e for e in found if e.duplicate_of is None and e.text][:2]
             texts = "".join(
                 f'<h4>{show_id(e.id)} <span dir="auto">{text(e.source)}</span></h4>'
                 f'<div class="text" dir="auto">{text(e.text, 300)}</div>'

@@ -113,7 +113,7 @@ class SuffixIndex:
         return f"SuffixIndex({self.manifest.docs:,} documents, {self.manifest.bytes:,} bytes in {self.url})"
 
     @classmethod
-    def build(cls, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> SuffixIndex:
+    def build(cls, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False) -> SuffixIndex:
         """Write an index of `docs` into the folder `out`, and open it; an earlier build of the same docs is reused.
 
         Disk: at most 5 bytes per byte of text (the text itself, and 4 bytes per character). Memory per worker: 5 bytes
@@ -125,7 +125,7 @@ class SuffixIndex:
         Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
         """
         need("pydivsufsort", extra="dedup")
-        url, key = place_of(_local(out), run), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
+        url, key = place_of(_local(out), runner), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
         if not any(files.real(url) == files.real(home.path(OWN)) for home in _homes(docs)):
             check_apart(docs, url)
         wanted = Wanted(
@@ -133,7 +133,7 @@ class SuffixIndex:
             again="indexing all documents again",
         )  # fmt: skip
         with Output(url, cls.open).begin(wanted, replace=replace) as work:
-            return work.result or work.commit(_manifest(work, list(_shards(docs, work, runner_of(run)))))
+            return work.result or work.commit(_manifest(work, list(_shards(docs, work, runner_of(runner)))))
 
     @classmethod
     def open(cls, url: str) -> SuffixIndex:
@@ -255,21 +255,21 @@ def _manifest(work: Work[SuffixIndex], shards: list[IndexShard]) -> IndexManifes
     )  # fmt: skip
 
 
-def _shards(docs: Dataset, work: Work[SuffixIndex], run: Runner) -> Iterator[IndexShard]:
+def _shards(docs: Dataset, work: Work[SuffixIndex], runner: Runner) -> Iterator[IndexShard]:
     """Write all shards; yield their entries in the manifest."""
     generation, key = work.recipe.generation, work.recipe.key
     name = SHARDS if generation == 1 else f"{SHARDS}.g{generation}"
     out = work.files.url(name)
     if work.recipe.is_same(Folder(work.out).recipe):
         _keep(work.out, name, out)
-    written = list(run.map(WriteTexts(out, key, SHARD_BYTES), docs.tasks, "SuffixIndex: text"))
+    written = list(runner.map(WriteTexts(out, key, SHARD_BYTES), docs.tasks, "SuffixIndex: text"))
     texts = [shard for receipt in written for shard in receipt["shards"]]
     largest = max((one["bytes"] for one in texts), default=0)
     if largest > 2 * SHARD_BYTES:  # a worker's usual memory holds a shard, not a document of any size
         what = f"sorting a document of {decimal(largest)}"
-        reserve(run, DISK * largest, what, "split it, or leave it out", grows=False)
+        reserve(runner, DISK * largest, what, "split it, or leave it out", grows=False)
     unsorted = [Unsorted(one["name"], one["bytes"]) for one in texts]
-    for one, receipt in zip(texts, run.map(SortSuffixes(out, key), unsorted, "SuffixIndex: sort"), strict=True):
+    for one, receipt in zip(texts, runner.map(SortSuffixes(out, key), unsorted, "SuffixIndex: sort"), strict=True):
         stated = {**one, "name": f"{name}/{one['name']}", "characters": receipt["characters"]}
         yield IndexShard.of(stated, out)
 

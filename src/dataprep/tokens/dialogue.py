@@ -233,21 +233,21 @@ def _splitter(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenSize:
-    """Measures turns in tokens, for `dp.Turns(size=)`.
+class ChatTokenCounter:
+    """Measures turns in tokens, for `dp.Turns(token_counter=)`.
 
-    tokenizer: path of `tokenizer.json`. hash: hash of the vocabulary. template: the format of a dialogue. block: the
-    most tokens that a window of turns may have, the separator after it included.
+    tokenizer: path of `tokenizer.json`. hash: hash of the vocabulary. template: the format of a dialogue. max_length:
+    the most tokens that a window of turns may have, the separator after it included.
     """
 
     tokenizer: str = field(repr=False)  # a path, so not in the recipe
     hash: str
     template: Template
-    block: int
+    max_length: int
 
     def recipe(self) -> Any:
-        """Return the values that identify this object in hashes: hash, template and block, not the tokenizer's path."""
-        return (self.hash, self.template, self.block)
+        """Return the values that identify this object in hashes: hash, template and max_length, not the path."""
+        return (self.hash, self.template, self.max_length)
 
     @property
     def _tok(self) -> Tokenizer:
@@ -284,13 +284,13 @@ class TokenSize:
 
 
 @functools.lru_cache(maxsize=4096)
-def _overhead(size: TokenSize, role: str, name: str | None) -> int:
+def _overhead(size: ChatTokenCounter, role: str, name: str | None) -> int:
     before = (("user", None),) if role == "assistant" else (("user", None), ("assistant", None))
     return _length(size, (*before, (role, name))) - _length(size, before) + 1
 
 
 @functools.lru_cache(maxsize=4096)
-def _length(size: TokenSize, speakers: tuple[tuple[str, str | None], ...]) -> int:
+def _length(size: ChatTokenCounter, speakers: tuple[tuple[str, str | None], ...]) -> int:
     """Return the tokens of a dialogue without contents: the template's own."""
     messages = [{"role": role, "name": name, "content": ""} for role, name in speakers]
     return len(encode_dialogues(size._tok, size.template, pa.array([messages]), np.int64).tokens)  # noqa: SLF001

@@ -65,19 +65,19 @@ class Sample:
             msg = f"weights={dict(self.weights or ())} has {what}; give each source a number of 0 or more"
             raise PlanError(msg)
 
-    def draw(self, docs: Dataset, run: Runner | None = None) -> Drawn:
+    def draw(self, docs: Dataset, runner: Runner | None = None) -> Drawn:
         """Count the bytes of the corpus by source and language, and return the sample; its texts are read later."""
         check_dataset(docs)
         self.split.check_columns(docs.columns)
         more = ["language"] if "language" in docs.columns else []
         columns = dict.fromkeys(["id", "text", "source", *more, *self.split.columns])
-        run, total = runner_of(run), Strata(merge_sources=self.weights is None)
-        for found in run.map(SampleTask(self, tuple(columns)), docs.parts, "count"):
+        runner, total = runner_of(runner), Strata(merge_sources=self.weights is None)
+        for found in runner.map(SampleTask(self, tuple(columns)), docs.parts, "count"):
             total.add(found)
         limits = self.limits(total.sums)
         task = SampleTask(self, tuple(columns), limits, by_source=total.by_source, by_language=total.by_language)
         n_bytes = {s: int(total.sums[s][:limit].sum()) for s, limit in limits.items()}
-        return Drawn({s: int(sums.sum()) for s, sums in total.sums.items()}, n_bytes, task, docs.parts, run)
+        return Drawn({s: int(sums.sum()) for s, sums in total.sums.items()}, n_bytes, task, docs.parts, runner)
 
     def limits(self, sums: Mapping[Stratum, Bytes]) -> dict[Stratum, int]:
         """Return how many bins of each stratum (source, language) to take into the sample.
@@ -242,22 +242,22 @@ def _coded(column: pa.Array) -> tuple[Bytes, list[str]]:
 class Drawn:
     """A sample that was drawn; `batches` reads its texts.
 
-    there, taken: bytes of each stratum (source, language) in the corpus and in the sample. task, parts, run: the task
-    that reads the texts, its inputs, and the Runner.
+    there, taken: bytes of each stratum (source, language) in the corpus and in the sample. task, parts, runner: the
+    task that reads the texts, its inputs, and the Runner.
     """
 
     there: dict[Stratum, int]
     taken: dict[Stratum, int]
     task: SampleTask
     parts: Sequence[Part]
-    run: Runner = field(repr=False)
+    runner: Runner = field(repr=False)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the sampled texts as batches with the columns text, source and language, in the order of the corpus.
 
         Each call reads the corpus again.
         """
-        for stream in self.run.map(self.task, self.parts, "sample"):
+        for stream in self.runner.map(self.task, self.parts, "sample"):
             yield from pa.ipc.open_stream(stream) if stream else ()
 
 

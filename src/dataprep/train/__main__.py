@@ -16,9 +16,13 @@ def main() -> int:
     p = argparse.ArgumentParser(prog="python -m dataprep.train", description="Train a GPT on token shards.")
     p.add_argument("shards", nargs="+", help="folder that dp.encode wrote, or several as NAME=FOLDER")
     p.add_argument("--out", required=True, help="folder for checkpoints and metrics; a stopped run is resumed")
-    p.add_argument("--preset", help=f"{', '.join(PRESETS)}; tiny by default, or with --from that model's own settings")
-    p.add_argument("--from", dest="init_from", metavar="DIR", help="begin with the weights of this run or checkpoint")
-    p.add_argument("--lora", type=int, metavar="RANK", help="train only low-rank changes of the model of --from")
+    p.add_argument(
+        "--preset", help=(f"{', '.join(PRESETS)}; tiny by default, or with --init-from that model's own settings")
+    )
+    p.add_argument(
+        "--init-from", dest="init_from", metavar="DIR", help="begin with the weights of this run or checkpoint"
+    )
+    p.add_argument("--lora", type=int, metavar="RANK", help="train only low-rank changes of the model of --init-from")
     p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
     p.add_argument("--plot", action="store_true", help="draw the loss curve on the terminal")
     p.add_argument("--tensorboard", action="store_true", help="also write the metrics for TensorBoard")

@@ -20,13 +20,13 @@ from .config import TrainConfig
 from .data.intact import check_intact
 from .data.sets import Sets, open_sets, training_rows, validation_rows
 from .device import HAS_TRITON, pick_device, pick_dtype
+from .distributed import World
 from .micro_batch import find_micro_batch
 from .model.gpt import GPT
 from .model.rules import Rule
 from .optim import adamw
 from .run import METRICS, TOKENIZER, Run
 from .start import Loaded, take_weights
-from .world import World
 
 
 def begin(
@@ -43,7 +43,7 @@ def begin(
     world = world or World(pick_device(config.device))
     begun = [path for home in (out, beside.home(out)) for path in checkpoint.found(Path(home))]
     if config.lora and init_from is None and not (resume and begun):
-        msg = f"lora={config.lora} changes a trained model: name one with init_from= (--from), or leave lora out"
+        msg = f"lora={config.lora} changes a trained model: name one with init_from= (--init-from), or leave lora out"
         raise PlanError(msg)
     lora.check(config)
     sets = open_sets(shards)
@@ -74,7 +74,7 @@ def begin(
     run.restore_newest(partial(_settle, run, resume=resume))
     if run.step and world.is_first:  # a run that was killed after it wrote a checkpoint has one too many
         newest, besides = (checkpoint.path_of(run.out, step) for step in (run.step, run.flat_until))
-        checkpoint.drop_older(newest, config.keep, besides)
+        checkpoint.drop_older(newest, config.keep_checkpoints, besides)
     world.copy_first([*model.parameters()])
     return run
 

@@ -95,9 +95,9 @@ def _written(out: Path) -> list[Path]:
 def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = None) -> None:
     """Write `content` as the checkpoint `path`; delete other checkpoints of the run in its folder.
 
-    keep: number of the newest checkpoints to keep, the new one included. besides: one more checkpoint to keep.
-    Checkpoints of later steps are deleted too: they were written before the run went back to an earlier step. Raises
-    DataprepError if writing fails; no file has changed then.
+    keep_checkpoints: number of the newest checkpoints to keep, the new one included. besides: one more checkpoint to
+    keep. Checkpoints of later steps are deleted too: they were written before the run went back to an earlier step.
+    Raises DataprepError if writing fails; no file has changed then.
     """
     try:
         with whole(path) as f:

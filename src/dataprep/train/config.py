@@ -24,9 +24,18 @@ EMBEDDING = "embedding"
 """A target of LoRA that is trained in full: the matrix of the vocabulary, and that of the scores if it is another."""
 
 RUN_ONLY = {
-    "micro_batch", "recompute", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "device", "dtype",
-    "compile", "attention",
-}  # fmt: skip
+    "micro_batch",
+    "recompute",
+    "eval_every",
+    "eval_rows",
+    "save_every",
+    "log_every",
+    "keep_checkpoints",
+    "device",
+    "dtype",
+    "compile",
+    "attention",
+}
 """Fields that may change when a run is resumed: they do not change what is learned."""
 
 
@@ -54,7 +63,8 @@ class TrainConfig:
     lora_dropout: share of an update's inputs that are set to 0.
 
     Settings of the run. eval_every: steps between validations. save_every: steps between checkpoints. log_every: steps
-    between reports. eval_blocks: largest number of rows per validation. keep: number of the newest checkpoints to keep.
+    between reports. eval_rows: largest number of rows per validation. keep_checkpoints: number of the newest
+    checkpoints to keep.
     device: "cpu", "cuda" ..., or "auto" for a GPU if there is one. dtype: number type of activations, or "auto" for
     bfloat16 if the GPU computes fast with it, else float32. compile: whether to use torch.compile; None means only on
     CUDA, if Triton is installed.
@@ -108,11 +118,11 @@ class TrainConfig:
     """Share of the inputs of LoRA's changes that are set to 0 in training."""
     seed: int = 0
     eval_every: int = 250
-    eval_blocks: int = 256
+    eval_rows: int = 256
     """Maximum number of validation rows, always the same ones."""
     save_every: int = 250
     log_every: int = 10
-    keep: int = 2
+    keep_checkpoints: int = 2
     """Checkpoints kept."""
     device: str = "auto"
     dtype: str = "auto"
@@ -123,7 +133,16 @@ class TrainConfig:
     """One of `BACK_ENDS`; auto: the fastest that the device has for the model."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "lora"):
+        for name in (
+            "steps",
+            "batch",
+            "eval_every",
+            "eval_rows",
+            "save_every",
+            "log_every",
+            "keep_checkpoints",
+            "lora",
+        ):
             positive(name, getattr(self, name))
         if self.micro_batch != "auto":
             positive("micro_batch", self.micro_batch)

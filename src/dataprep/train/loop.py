@@ -23,6 +23,7 @@ from .curve import BRAILLE, Curve
 from .data.sets import Sets
 from .description import describe, doubts
 from .device import memory_named
+from .distributed import World, joined
 from .evaluate import evaluate
 from .metrics import Metrics, Progress, Watcher, can_print
 from .model import sdpa
@@ -33,7 +34,6 @@ from .shape import positive
 from .start import Loaded, starting_config
 from .tensorboard import TensorBoard
 from .window import MetricsWindow
-from .world import World, joined
 
 
 def train(
@@ -170,7 +170,7 @@ def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     if not run.val or not run.world.is_first:
         return
     batch = min(run.config.rows, run.config.batch // run.world.ranks)
-    limit, objective = run.config.eval_blocks, run.loader.objective
+    limit, objective = run.config.eval_rows, run.loader.objective
     measure = partial(evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective)
     found = {name: measure(run.model, layout) for name, layout in run.val.items()}
     weights = run.loader.rows_of.weights

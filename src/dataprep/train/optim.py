@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from .config import TrainConfig
 from .data.rows import Rows
 from .data.sets import to_device
+from .distributed import ALONE, World
 from .loss import token_nats
 from .model.gpt import GPT
 from .roles import roles
-from .world import ALONE, World
 
 DECAYED = ("matrix", "embedding")
 

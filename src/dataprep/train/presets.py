@@ -13,7 +13,7 @@ def _gpu(
 ) -> TrainConfig:
     model = ModelConfig(n_layers=n_layers, n_heads=n_heads, d_model=d_model, context=1024)
     return TrainConfig(
-        model=model, batch=batch, micro_batch=rows, lr=lr, warmup=300, save_every=500, eval_every=500, eval_blocks=1024
+        model=model, batch=batch, micro_batch=rows, lr=lr, warmup=300, save_every=500, eval_every=500, eval_rows=1024
     )
 
 
@@ -27,7 +27,7 @@ PRESETS: dict[str, TrainConfig] = {
         lr=5e-3,
         schedule="wsd",
         decay=0.4,
-        eval_blocks=64,
+        eval_rows=64,
     ),
     # nanoGPT's settings for a CPU, config/train_shakespeare_char.py: 0.8M parameters with 65 characters.
     "nanogpt": TrainConfig(
@@ -38,7 +38,7 @@ PRESETS: dict[str, TrainConfig] = {
         batch=12,
         warmup=100,
         betas=(0.9, 0.99),
-        eval_blocks=400,
+        eval_rows=400,
     ),
     "11m": _gpu(8, 2, 256, batch=64, rows=64, lr=1e-3),
     "42m": _gpu(10, 4, 512, batch=128, rows=64, lr=1e-3),

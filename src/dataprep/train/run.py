@@ -20,11 +20,11 @@ from . import checkpoint
 from .config import TrainConfig
 from .data.layouts import Layout
 from .data.sets import Loader, facts
+from .distributed import ALONE, World
 from .guard import ROLLBACKS, Guard
 from .model.gpt import GPT
 from .schedule import flat_until
 from .start import check_same_start
-from .world import ALONE, World
 from .writer import CheckpointWriter
 
 METRICS, TOKENIZER = "metrics.jsonl", "tokenizer.json"
@@ -132,7 +132,7 @@ class Run:
             "root": checkpoint.root_of(self.sets, self.before),
         }
         path, besides = (checkpoint.path_of(self.out, step) for step in (self.step, self.flat_until))
-        self.writer.write(path, content, self.config.keep, besides)
+        self.writer.write(path, content, self.config.keep_checkpoints, besides)
 
     @property
     def flat_until(self) -> int:

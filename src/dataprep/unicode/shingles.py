@@ -31,23 +31,26 @@ FINEWEB_MARKS = (
 KEPT, DIGIT = 1 << 21, 1 << 22  # of an entry: the code point is kept; it is the 0 that stands for a number
 
 
-def differences(given: str | Sequence[str] | None, unit: str, split: str) -> tuple[str, ...]:
+def differences(given: str | Sequence[str] | None, unit: str, word_split: str) -> tuple[str, ...]:
     """Return the names of the differences to ignore, such as "case", in the order of SWITCHES.
 
     given: the names, or "fineweb" for the differences that FineWeb ignores; None: the default for the unit. unit:
-    "word", "char", or another text for tokens. split: one of words.SPLITS. Raises PlanError if a name is unknown, or if
-    `given` lacks a difference that is always ignored for this unit.
+    "word", "char", or another text for tokens. word_split: one of words.SPLITS. Raises PlanError if a name is unknown,
+    or if `given` lacks a difference that is always ignored for this unit.
     """
     tokens = unit not in ("word", "char")
     if given is None and tokens:
         return ()
     if given is None:
         marks = ("punctuation",) if unit == "word" else ()
-        nfc = () if unit == "word" and split == "regex" else ("nfc",)
+        nfc = () if unit == "word" and word_split == "regex" else ("nfc",)
         return (*nfc, "case", *marks, "space")
     names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if names == FINEWEB:
-        require(unit == "word" and split == "regex", "normalize='fineweb' must have words='regex' and shingle='word'")
+        require(
+            unit == "word" and word_split == "regex",
+            ("normalize='fineweb' must have word_split='regex' and shingle='word'"),
+        )
         return names
     known = ", ".join(map(repr, SWITCHES))
     unknown = [name for name in names if name not in SWITCHES]
@@ -116,33 +119,34 @@ def simplified(offsets: I64, data: U8, unit: str, names: tuple[str, ...]) -> tup
 
 
 def shingles(
-    offsets: I64, data: U8, unit: str, n: int, split: str = "unicode", normalize: tuple[str, ...] | None = None
+    offsets: I64, data: U8, unit: str, n: int, word_split: str = "unicode", normalize: tuple[str, ...] | None = None
 ) -> tuple[I64, U64]:
     """Return the hashes of all runs of `n` units in each text: offsets int64[texts + 1] into hashes uint64.
 
-    unit: "word", or "char" for characters of the text's "lower" form (see `normal_form`). split: how words are split,
-    one of words.SPLITS. normalize: the differences to ignore, as `differences` returns them; None: the default for the
-    unit.
+    unit: "word", or "char" for characters of the text's "lower" form (see `normal_form`). word_split: how words are
+    split, one of words.SPLITS. normalize: the differences to ignore, as `differences` returns them; None: the default
+    for the unit.
     """
-    offsets, data = simplified(offsets, data, unit, normalize or differences(None, unit, split))
+    offsets, data = simplified(offsets, data, unit, normalize or differences(None, unit, word_split))
     if unit == "word":
-        ends, items = words(offsets, data, split)
+        ends, items = words(offsets, data, word_split)
     else:
         ends, items = char_hashes(*normal_form(offsets, data, "lower"))
     return shingle_hashes(ends, items, n)
 
 
-def shingle_hash(shingle: bytes | str, split: str = "unicode", normalize: tuple[str, ...] | None = None) -> int:
+def shingle_hash(shingle: bytes | str, word_split: str = "unicode", normalize: tuple[str, ...] | None = None) -> int:
     """Return the 32-bit hash of a shingle of words, as MinHash uses it: `datasketch.MinHash(hashfunc=shingle_hash)`.
 
-    split: "unicode" or "regex", the value of `words=` of the MinHash. normalize: the names of its `normalize=`.
+    word_split: "unicode" or "regex", the value of `word_split=` of the MinHash. normalize: the names of its
+    `normalize=`.
 
     >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
     True
     """
-    require(split in SPLITS, f"split={split!r} must be 'unicode' or 'regex'")
+    require(word_split in SPLITS, f"split={word_split!r} must be 'unicode' or 'regex'")
     data = np.frombuffer(shingle.encode() if isinstance(shingle, str) else shingle, np.uint8)
-    text = simplified(np.array([0, len(data)], np.int64), data, "word", differences(normalize, "word", split))
-    ends, items = words(*text, split)
+    text = simplified(np.array([0, len(data)], np.int64), data, "word", differences(normalize, "word", word_split))
+    ends, items = words(*text, word_split)
     _, hashes = shingle_hashes(ends, items, max(1, len(items)))
     return int(hashes[0]) & 0xFFFFFFFF if len(hashes) else 0

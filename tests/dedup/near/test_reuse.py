@@ -238,9 +238,9 @@ def test_what_older_dumps_hold_goes(tmp_path, own, count, caplog) -> None:
     for i, (kept, similarity) in expected.items():
         home, id_ = rows[kept][:2] if kept < len(rows) else (None, docs[kept - len(rows)]["id"])
         row = found[docs[i]["id"]]
-        assert (row["kept_in"], row["kept"]) == (home, id_)
+        assert (row["duplicate_of_dataset"], row["duplicate_of"]) == (home, id_)
         assert row["similarity"] == pytest.approx(similarity)
-    assert {row["kept_in"] for row in found.values()} == {None, *(d.url for d in dumps)}
+    assert {row["duplicate_of_dataset"] for row in found.values()} == {None, *(d.url for d in dumps)}
     assert clean.manifest.fits[0]["documents"] == 90
 
 
@@ -348,7 +348,7 @@ def test_plan_samples_older_dumps(tmp_path, count) -> None:
 
 def test_a_users_stage_called_url_is_not_taken_for_ours(tmp_path, count) -> None:
     """A stage of that name that rewrites texts: its Dataset's keys are of other texts, so it is hashed again."""
-    own = dataclass(frozen=True)(type("URL", (dp.Stage,), {"__call__": upper}))()
+    own = dataclass(frozen=True)(type("URLDedup", (dp.Stage,), {"__call__": upper}))()
     texts = texts_of(1, 50)
     old = seal(tmp_path, "old", texts, MinHash(shingle="char", ngram=5), own)
     changed = [t.replace("w", "x") for t in texts]

@@ -109,12 +109,12 @@ def accents(rng: random.Random) -> str:
 
 
 def test_canonical_equivalents_are_found_by_default(drops) -> None:
-    """NFC and NFD of the same texts, which words="regex" takes for other words."""
+    """NFC and NFD of the same texts, which word_split="regex" takes for other words."""
     rng = random.Random(2)
     composed = [accents(rng) for _ in range(100)]
     texts = composed + [unicodedata.normalize("NFD", text) for text in composed]
     assert len(drops(MinHash(), texts)) == 100
-    assert len(drops(MinHash(words="regex"), texts)) < 50
+    assert len(drops(MinHash(word_split="regex"), texts)) < 50
 
 
 def test_vocalised_and_plain_arabic_are_found_with_diacritics(drops) -> None:

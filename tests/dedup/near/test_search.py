@@ -60,7 +60,9 @@ def test_returned_stages_keep_the_laws(tmp_path) -> None:
         laws.cuts_do_not_matter(stage, batch, [1, 3])
         left, drops, _ = laws.apply(stage, [batch])
         assert [r["text"] for r in left] == ["one two three four five six", *rows[5:]]
-        assert {(d["stage"], d["reason"], d["kept"], d["similarity"]) for d in drops} == {(made.name, reason, 0, 1.0)}
+        assert {(d["stage"], d["reason"], d["duplicate_of"], d["similarity"]) for d in drops} == {
+            (made.name, reason, 0, 1.0)
+        }
 
 
 def test_runners_agree_byte_for_byte(tmp_path) -> None:
@@ -68,7 +70,7 @@ def test_runners_agree_byte_for_byte(tmp_path) -> None:
     docs = dp.read(write_corpus(tmp_path / "in"))
     assert len(docs.parts) > 4
     one = PIPELINE.run(docs, out=str(tmp_path / "one"))
-    PIPELINE.run(docs, out=str(tmp_path / "two"), run=laws.TWO)
+    PIPELINE.run(docs, out=str(tmp_path / "two"), runner=laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     assert one.stats["Exact"].docs_dropped > 30
     assert one.stats["MinHash"].docs_dropped > 60
@@ -81,7 +83,7 @@ def test_an_interrupted_search_goes_on(tmp_path) -> None:
     out = str(tmp_path / "torn")
     for stopped in ("Exact: gather", *(f"MinHash: {p}" for p in ("hash", "match", "cluster", "gather", "verify"))):
         with pytest.raises(KeyboardInterrupt):
-            PIPELINE.run(docs, out=out, run=laws.Stops(at=stopped))
+            PIPELINE.run(docs, out=out, runner=laws.Stops(at=stopped))
     PIPELINE.run(docs, out=out)
     laws.same_bytes(tmp_path / "whole", tmp_path / "torn")
 

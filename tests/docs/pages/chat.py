@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from fixtures.small_model import train_small
 
-QUIET = dict.fromkeys(("dataprep chat", "from dataprep.voice.talk"), "the words of a model differ between machines")
+QUIET = dict.fromkeys(
+    ("dataprep chat", "from dataprep.inference.conversation"), "the words of a model differ between machines"
+)
 WORDS = {"8000": "0"}  # any free port
 
 
@@ -14,7 +16,7 @@ def prepare(here, monkeypatch):
     """A model that was trained for two steps, under both names of the page; the server answers once."""
     train_small("out/tomas/model")
     shutil.copytree("out/tomas/model", "out/model")
-    from dataprep.voice.web import ChatServer
+    from dataprep.inference.web import ChatServer
 
     served = []
 

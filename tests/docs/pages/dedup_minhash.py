@@ -9,5 +9,5 @@ def check(here, names):
     """A higher threshold keeps more, and the guide loses what the others have."""
     assert len(names["strict"]) > 112
     assert {*names["guide"].drops().column("reason").to_pylist()} == {"near_duplicate"}
-    (loaded,) = {*dp.open_dataset("work/guide").drops().column("kept_in").to_pylist()} - {None}
+    (loaded,) = {*dp.open_dataset("work/guide").drops().column("duplicate_of_dataset").to_pylist()} - {None}
     assert loaded.endswith("clean")

@@ -7,4 +7,4 @@ def check(here, names):
     """Texts were cut, and each cut names the first occurrence."""
     cuts = dp.open_dataset("work/clean").cuts()
     assert cuts.num_rows > 0
-    assert cuts.column("kept").null_count == 0
+    assert cuts.column("duplicate_of").null_count == 0

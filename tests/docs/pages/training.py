@@ -7,12 +7,12 @@ import pytest
 import dataprep as dp
 from docs.pages import documents, write
 
-LEFT = {"torchrun": "needs eight GPUs; two processes on the CPU are tested in tests/train/test_world.py"}
+LEFT = {"torchrun": "needs eight GPUs; two processes on the CPU are tested in tests/train/test_distributed.py"}
 SAID = {"fr": "Le port était calme ce matin. ", "en": "The harbour was quiet this morning. "}
 EXAM = {"prompt": "The capital of France is", "choices": ["Lyon", "Paris"], "answer": 1}
 QUIET = {
     "dataprep train": "the losses of a model differ between machines",
-    "from dataprep.voice.choices": "likewise",
+    "from dataprep.inference.choices": "likewise",
     "from dataprep.train": "likewise, and so do its words",
 }
 VARIES = {r"\d+\.\d+": "#.#"}

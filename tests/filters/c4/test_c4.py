@@ -51,22 +51,22 @@ PIECES = [
     "kies", "\u212a", "\u0130", "x" * 9, "x" * 11, "é" * 10, "語" * 11, "ΠΌΛΙΣ", "ς", "Σ", "Ⱥ",
 ]  # fmt: skip
 pages = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=60).map("".join)
-marks = st.sampled_from([(".", "?", "!", '"'), C4.WORLD_END_MARKS, (), None, ("ies", ".)")])
+marks = st.sampled_from([(".", "?", "!", '"'), C4.WORLD_TERMINAL_PUNCTUATION, (), None, ("ies", ".)")])
 some_rules = st.builds(
     C4,
     preset=st.sampled_from(["tfds", "paper"]),
-    words=st.sampled_from(["blanks", "blanks", "unicode", "punctuation"]),
+    word_split=st.sampled_from(["blanks", "blanks", "unicode", "punctuation"]),
     max_word_chars=st.sampled_from([None, 0, 10, 1000]),
     citations=st.booleans(),
-    end_marks=marks,
-    not_end_marks=st.sampled_from([("...",), None, ("…", "..")]),
+    terminal_punctuation=marks,
+    not_terminal_punctuation=st.sampled_from([("...",), None, ("…", "..")]),
     min_words=st.sampled_from([None, 0, 1, 2, 5]),
     lorem_ipsum=st.booleans(),
     javascript=st.booleans(),
     curly_bracket=st.booleans(),
     policy=st.sampled_from([None, PRESETS["tfds"]["policy"], ("é", "ς"), ("سلام", "k", "語"), ("ⱥ", "use")]),
     min_sentences=st.sampled_from([None, 1, 2, 3]),
-    sentence_marks=st.sampled_from([(".", "?", "!"), C4.WORLD_SENTENCE_MARKS, (), (".", "-", "]", "^")]),
+    sentence_terminals=st.sampled_from([(".", "?", "!"), C4.WORLD_SENTENCE_TERMINALS, (), (".", "-", "]", "^")]),
 )
 
 
@@ -106,11 +106,15 @@ def test_block_edges_hide_nothing(shift):
         ({"policy": ("i\u0307s",)}, "We said \u0130S to all of you.", ""),
         ({"policy": ("is a",)}, "We said \u0130S A to all of you.", "We said \u0130S A to all of you."),
         ({"policy": ("πόλισ",)}, "We said ΠΌΛΙΣ to all of you.", ""),
-        ({"end_marks": None}, "[1] First line of all.\n[2] The last one [3]", "First line of all.\n The last one"),
-        ({"end_marks": None}, "The only line of the page. [1]\n", "The only line of the page."),
-        ({"end_marks": None, "min_words": 0}, "\n [1]\n\nWord\n\n[1] \n", "Word"),
+        (
+            {"terminal_punctuation": None},
+            "[1] First line of all.\n[2] The last one [3]",
+            "First line of all.\n The last one",
+        ),
+        ({"terminal_punctuation": None}, "The only line of the page. [1]\n", "The only line of the page."),
+        ({"terminal_punctuation": None, "min_words": 0}, "\n [1]\n\nWord\n\n[1] \n", "Word"),
     ],
-)  # fmt: skip
+)
 def test_rules_that_meet(rules, page, left):
     """Citations come out before phrases are looked for; lower case is Python's; a page is stripped."""
     stage = C4(**{"min_sentences": 1, "min_words": 2} | rules)
@@ -122,7 +126,7 @@ def test_marks_know_every_line_break():
     """The constants of the vectorised loop are the line breaks of the Unicode table, and of str.splitlines."""
     breaks = {int(c) for c in np.flatnonzero(classes() & LINE)}
     assert breaks == {c for c in range(0x110000) if len(f"a{chr(c)}b".splitlines()) == 2}
-    stage = C4(end_marks=None, min_words=1, min_sentences=0, curly_bracket=False)
+    stage = C4(terminal_punctuation=None, min_words=1, min_sentences=0, curly_bracket=False)
     texts = [f"a{chr(c)}b" for c in range(0x3100) if not 0xD800 <= c < 0xE000]
     assert [t.count("\n") for t in run(stage, texts)[0].values()] == [int(ord(t[1]) in breaks) for t in texts]
 
@@ -182,13 +186,15 @@ def test_published_rules(page, reason, text, lines):
 def test_sentences(line, n):
     """The documented rule for sentences, by example: dropped for n + 1, kept for n."""
     for need, kept in ((n, True), (n + 1, False)):
-        left, _, _ = run(C4(end_marks=None, min_words=None, min_sentences=need), [line])
+        left, _, _ = run(C4(terminal_punctuation=None, min_words=None, min_sentences=need), [line])
         assert bool(left) == kept
 
 
 def test_world_marks():
     """With the marks of other scripts, Arabic and Chinese sentences count, with or without white space."""
-    stage = C4(end_marks=C4.WORLD_END_MARKS, sentence_marks=C4.WORLD_SENTENCE_MARKS, min_words=1)
+    stage = C4(
+        terminal_punctuation=C4.WORLD_TERMINAL_PUNCTUATION, sentence_terminals=C4.WORLD_SENTENCE_TERMINALS, min_words=1
+    )
     texts = ["كيف الحال؟ بخير. شكرا؟", "你好。再见。谢谢！", "សួស្តី។ អរគុណ។ លា៕", "မင်္ဂလာပါ။ ကျေးဇူး။ ပြီ။"]
     assert run(stage, texts)[0] == dict(enumerate(texts))
     assert run(C4(min_words=1), texts)[0] == {}
@@ -211,11 +217,11 @@ def test_presets_and_overrides():
         ({"min_words": -1}, "a number from 0, or None"),
         ({"min_sentences": True}, "a number from 0"),
         ({"javascript": "yes"}, "True or False"),
-        ({"end_marks": "."}, "a tuple of words"),
+        ({"terminal_punctuation": "."}, "a tuple of words"),
         ({"policy": ("cookies ",)}, "must not begin or end with white space"),
         ({"policy": ("use\ncookies",)}, "must not hold a line break"),
         ({"policy": ("x" * 1001,)}, "at most 1000 bytes"),
-        ({"sentence_marks": ("...",)}, "single characters"),
+        ({"sentence_terminals": ("...",)}, "single characters"),
     ],
 )
 def test_bad_rules_are_refused(bad, says):
@@ -262,13 +268,13 @@ def test_scores_of_the_old_text_are_not_used():
 def test_words_of_scripts_without_spaces():
     """A Japanese sentence is one run without white space, and twenty words; marks count where they are words."""
     page = "吾輩は猫である。名前はまだ無い。\n" * 3
-    world = {"end_marks": C4.WORLD_END_MARKS, "sentence_marks": C4.WORLD_SENTENCE_MARKS}
+    world = {"terminal_punctuation": C4.WORLD_TERMINAL_PUNCTUATION, "sentence_terminals": C4.WORLD_SENTENCE_TERMINALS}
     assert run(C4(**world), [page])[1] == {0: "too_few_sentences"}
-    assert run(C4(words="unicode", **world), [page])[0] == {0: page.strip()}
+    assert run(C4(word_split="unicode", **world), [page])[0] == {0: page.strip()}
     lines = ["Yes, no, yes.", "Yes no yes no."]  # words: 3, 6 and 3; 4, 5 and 4
-    kept = {words: run(C4(words=words, min_words=5, min_sentences=1), lines)[0] for words in ("blanks", "unicode")}
+    kept = {words: run(C4(word_split=words, min_words=5, min_sentences=1), lines)[0] for words in ("blanks", "unicode")}
     assert kept == {"blanks": {}, "unicode": {}}
-    assert run(C4(words="punctuation", min_words=5, min_sentences=1), lines)[0] == dict(enumerate(lines))
-    with pytest.raises(PlanError, match="C4: words='spacy' must be 'blanks' or 'punctuation' or 'unicode'"):
-        C4(words="spacy")
-    assert key(C4(words="unicode")) != key(C4())
+    assert run(C4(word_split="punctuation", min_words=5, min_sentences=1), lines)[0] == dict(enumerate(lines))
+    with pytest.raises(PlanError, match="C4: word_split='spacy' must be 'blanks' or 'punctuation' or 'unicode'"):
+        C4(word_split="spacy")
+    assert key(C4(word_split="unicode")) != key(C4())

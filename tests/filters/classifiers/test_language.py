@@ -202,7 +202,7 @@ def test_units_weigh_by_bytes():
 
 
 def replace_mixed(stage, mixed):
-    return Language(*stage.keep, unit=stage.unit, mixed=mixed)
+    return Language(*stage.languages, unit=stage.unit, mixed=mixed)
 
 
 def test_mixed_documents_by_the_models_probability(small):
@@ -244,7 +244,11 @@ def test_laws(small, tmp_path):
     """Cuts do not matter, books balance, a stage travels, and its key is the model's content, not its place."""
     made = [ENGLISH, FRENCH, SHORT, ARABIC, MIXED, "", "a\n\n" + FRENCH] * 2
     stages = [Language("en"), Language("fr", model=small.path, unit="line", mixed=0.2), Language(model=small.path)]
-    for stage in [*stages, Score(Language("en", unit="paragraph")), Quality(model=small.path, label="fr", keep=0.5)]:
+    for stage in [
+        *stages,
+        Score(Language("en", unit="paragraph")),
+        Quality(model=small.path, label="fr", score_range=0.5),
+    ]:
         laws.cuts_do_not_matter(stage, laws.batch_of(made), [1, 3, 2])
         laws.books_balance(stage, laws.batch_of(made))
         laws.key_and_pickle_are_stable(stage)
@@ -269,15 +273,15 @@ def test_laws(small, tmp_path):
         (lambda: Language("en", min_score=2), "from 0 to 1"),
         (lambda: Language("en", mixed=True), "mixed=True must be a number"),
         (lambda: Language(["en"]), "must be codes"),
-        (lambda: Quality(model="MODEL", keep=0.5), "label=None must be a label of 'MODEL'"),
-        (lambda: Quality(model="MODEL", label="fr", keep=(2, 1)), "must be a score"),
+        (lambda: Quality(model="MODEL", score_range=0.5), "label=None must be a label of 'MODEL'"),
+        (lambda: Quality(model="MODEL", label="fr", score_range=(2, 1)), "must be a score"),
         (lambda: dp.Percentiles(Quality(model="MODEL", label="fr"), top=10.0), "share of the corpus"),
-        (lambda: dp.Percentiles(Quality(model="MODEL", label="fr", keep=0.1), top=0.1), "leave keep out"),
+        (lambda: dp.Percentiles(Quality(model="MODEL", label="fr", score_range=0.1), top=0.1), "leave score_range out"),
         (
             lambda: Quality(model="MODEL", label="fr", top=0.1),
             r"Percentiles\(Quality\(model='MODEL', label='fr'\), top=0.1\)",
         ),
-        (lambda: Quality(model="builtin", keep=0.5), "identifies languages only"),
+        (lambda: Quality(model="builtin", score_range=0.5), "identifies languages only"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(wrong, said, small, monkeypatch):
@@ -408,10 +412,10 @@ def test_quality_keeps_by_score_or_the_top_share(small, tmp_path):
     values = np.array([r["quality_score"] for r in scored])
     plain = models.load(small.path)
     assert values.tolist() == [round({n: p for p, n in plain.top(t.encode(), 3)}["fr"], 4) for t in made]
-    kept, reasons = rows_of(Quality(model=small.path, label="fr", keep=0.5), made)
+    kept, reasons = rows_of(Quality(model=small.path, label="fr", score_range=0.5), made)
     assert [r["text"] for r in kept] == [t for t, v in zip(made, values, strict=True) if v >= 0.5]
     assert set(reasons) == {"quality_low"}
-    kept, reasons = rows_of(Quality(model=small.path, label="fr", keep=(None, 0.5)), made)
+    kept, reasons = rows_of(Quality(model=small.path, label="fr", score_range=(None, 0.5)), made)
     assert set(reasons) == {"quality_high"}
     docs = laws.dataset_of(tmp_path, made)
     best = dp.Pipeline(dp.Percentiles(Quality(model=small.path, label="fr"), top=0.25)).run(
@@ -441,7 +445,7 @@ def test_commands_train_models_that_the_filters_use(tmp_path):
     assert rows_of(Language("fr", model=str(tmp_path / "one.bin")), [FRENCH])[0][0]["language"] == "fr"
     asked = ["--positive", str(places["fr"]), "--negative", str(places["en"]), "--format", "lines"]
     invoke("train-quality", *asked, "--out", str(tmp_path / "good.bin"), *few, "--epochs", "30")
-    kept, _ = rows_of(Quality(model=str(tmp_path / "good.bin"), keep=0.5), [ENGLISH, FRENCH])
+    kept, _ = rows_of(Quality(model=str(tmp_path / "good.bin"), score_range=0.5), [ENGLISH, FRENCH])
     assert [r["text"] for r in kept] == [FRENCH]
     with pytest.raises(PlanError, match="write CODE=PATH"):
         invoke("train-langid", str(places["en"]), "--out", str(tmp_path / "no.bin"))
@@ -481,7 +485,7 @@ def test_a_killed_training_leaves_a_model_with_its_own_description(tmp_path, mon
         return train_classifier(texts, str(out / "m.bin"), SMALL, positive="ar")
 
     for _ in kills(monkeypatch, tmp_path / "old", out, again):
-        label = Quality(keep=0.5, model=str(out / "m.bin"))._label
+        label = Quality(score_range=0.5, model=str(out / "m.bin"))._label
         assert (out / "m.bin").read_bytes() == made[label]
         seen.add(label)
         again()

@@ -61,7 +61,7 @@ def test_one_character_in_two_forms():
     forms = [normalize(form, question) for form in ("NFC", "NFD")]
     for asked in forms:
         assert reasons(Decontaminate(sets={"q": [asked]}), *forms) == ["contaminated_q"] * 2
-    assert reasons(Decontaminate(sets={"q": forms[:1]}, words="regex"), *forms) == ["contaminated_q", None]
+    assert reasons(Decontaminate(sets={"q": forms[:1]}, word_split="regex"), *forms) == ["contaminated_q", None]
 
 
 def test_thirteen_words_in_a_row():
@@ -118,8 +118,8 @@ def test_books_tell_each_set_and_question():
         assert out[0].num_rows == left
         n = len(LONG.split()) - 12
         assert ledger.record.counts == {
-            "a: documents": 2, "a: n-grams": 2 * n, "a: question 2": 2,
-            "b: documents": 3, "b: n-grams": 2 * n + 2, "b: question 1": 2, "b: question 2": 2,
+            "a.documents": 2, "a.ngrams": 2 * n, "a.question.2": 2,
+            "b.documents": 3, "b.ngrams": 2 * n + 2, "b.question.1": 2, "b.question.2": 2,
         }  # fmt: skip
         dropped = ledger.drop_table().column("reason").to_pylist()
         assert dropped == (["contaminated_a", "contaminated_a", "contaminated_b"] if action == "drop" else [])
@@ -135,7 +135,7 @@ def test_enough_runs():
     loose, ledger = Decontaminate(sets={"q": [LONG]}), Ledger("Decontaminate")
     assert loose.measure_key() == stage.measure_key()
     assert [b.num_rows for b in watch(loose, iter([scored]), ledger)] == [0]
-    assert ledger.record.counts["q: n-grams"] == 5
+    assert ledger.record.counts["q.ngrams"] == 5
 
 
 def test_a_pipeline_tells_the_questions(tmp_path):
@@ -149,7 +149,7 @@ def test_a_pipeline_tells_the_questions(tmp_path):
         rows = stage.questions(clean).to_pylist()
         assert [(r["set"], r["question"], r["documents"]) for r in rows] == [("a", 3, 3), ("a", 2, 2)]
         assert rows[0]["text"] == LONG
-        assert "a: question 3" in str(clean.stats)
+        assert "a.question.3" in str(clean.stats)
 
 
 def test_a_set_may_be_a_file_a_dataset_or_texts(tmp_path):
@@ -207,7 +207,7 @@ def test_long_books_print_their_largest_counts(tmp_path):
     some = [LONG.replace("town", f"town{n} of") for n in range(100)]
     stage = Decontaminate(sets={"q": some}, action="report")
     seen = Pipeline(stage).run(laws.dataset_of(tmp_path, some), out=str(tmp_path / "seen"))
-    assert "q: documents" in str(seen.stats)
+    assert "q.documents" in str(seen.stats)
     assert "and 62 smaller counts" in str(seen.stats)
     assert len(stage.questions(seen)) == 100
     assert numbers(stage) == {"q": [], "q_questions": []}

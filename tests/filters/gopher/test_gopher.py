@@ -36,8 +36,8 @@ RULED = [
     Gopher(languages=("ar",), bullets=("a", "•", "語")),
     Gopher(languages=(), bullets=()),
 ]
-LINED = [FineWeb(), FineWeb(words="unicode"), FineWeb(short_line_chars=3, end_marks=("a", "語"))]
-PRESET = [Gopher(min_words=3), Gopher(preset="dclm"), Gopher(words="unicode"), FineWeb(preset="code")]
+LINED = [FineWeb(), FineWeb(word_split="unicode"), FineWeb(short_line_chars=3, terminal_punctuation=("a", "語"))]
+PRESET = [Gopher(min_words=3), Gopher(preset="dclm"), Gopher(word_split="unicode"), FineWeb(preset="code")]
 TWO_LISTS = {"languages": ("en", "ary"), "stop_words": ("a", "ΣΑΣ", "b")}
 
 
@@ -61,7 +61,7 @@ def test_gopher_equals_its_twin(stage, some):
 @given(st.sampled_from(["unicode", "punctuation"]), st.lists(texts, max_size=4))
 def test_words_of_all_kinds(words, some):
     """With other words, the scores of words and n-grams are those of a text with these words between blanks."""
-    stage = Gopher(words=words, **TWO_LISTS)
+    stage = Gopher(word_split=words, **TWO_LISTS)
     for text, found in zip(some, scores(stage, some), strict=True):
         split = twins.words.tokens(text) if words == "punctuation" else unicode_words(text)
         again = twins.gopher.gopher(" ".join(split), stage, stage.measure[0])
@@ -119,7 +119,7 @@ def test_presets_differ_where_the_codes_do():
         ("min_stop_words", "The be, x", {"datatrove", "dolma", "dclm"}),  # letters alone, or the whole word
         ("max_top_2gram", "only two", {"datatrove", "dolma"}),  # n-grams that occur once
         ("min_alphabetic", "a, b, c, d, e", {"datatrove"}),  # commas are words
-        ("max_hashes", "x # # y z w a b c d e…", {"paper", "datatrove", "dolma", "dclm"}),
+        ("max_hash_signs", "x # # y z w a b c d e…", {"paper", "datatrove", "dolma", "dclm"}),
         ("max_mean_word_chars", "a b " + "c" * 40, {"paper", "datatrove", "dclm"}),  # mean or median
     ]
     for rule, text, dropped in cases:
@@ -139,7 +139,7 @@ def test_word_lengths_by_script():
     assert [row["gopher_mean_word_chars"] for row in scores(stage, ["متـعددون", "e\u0301te\u0301", "", "我們"])] == [
         7, 3, 0, None,
     ]  # fmt: skip
-    words = Gopher(words="unicode", **OFF | {"min_words": 50})
+    words = Gopher(word_split="unicode", **OFF | {"min_words": 50})
     assert reasons(words, chinese, long_thai, "我们今天去公园") == [None, None, "too_few_words"]
 
 
@@ -153,9 +153,9 @@ def test_fineweb_code_equals_its_twin(some):
 
 def test_fineweb_code_keeps_documents_at_its_limits():
     """The paper drops a document at a limit, the code keeps it; lines of the code are not stripped."""
-    off = dict.fromkeys(["min_end_mark_lines", "max_short_lines", "max_dup_line_chars", "max_breaks"])
+    off = dict.fromkeys(["min_punctuated_lines", "max_short_lines", "max_dup_line_chars", "max_newline_ratio"])
     for text, rule, beyond in (
-        ("x.\n" * 12 + "x\n" * 88, {"min_end_mark_lines": 0.12}, "x.\n" * 11 + "x\n" * 89),
+        ("x.\n" * 12 + "x\n" * 88, {"min_punctuated_lines": 0.12}, "x.\n" * 11 + "x\n" * 89),
         (SHORT * 67 + LONG * 33, {"max_short_lines": 0.67}, SHORT * 68 + LONG * 32),
         (lines(1, 1, 100), {"max_dup_line_chars": 0.01}, lines(1, 1, 99)),
     ):
@@ -164,7 +164,7 @@ def test_fineweb_code_keeps_documents_at_its_limits():
         assert reasons(FineWeb(preset="code", **off | rule), text, beyond)[1] is not None
         assert reasons(FineWeb(**off | rule), text)[0] is not None, name
     assert scores(FineWeb(preset="code"), ["x. \ny."])[0]["fineweb_end_mark_lines"] == 0.5
-    assert not {'"', "'", "”"} & set(FineWeb(preset="code").end_marks)
+    assert not {'"', "'", "”"} & set(FineWeb(preset="code").terminal_punctuation)
 
 
 @settings(max_examples=150)
@@ -211,7 +211,7 @@ EDGES = {
     "max_words": (text(["ab"] * 100_000), text(["ab"] * 100_001)),
     "min_mean_word_chars": ("abc " * 60, "abc " * 59 + "ab"),
     "max_mean_word_chars": ("é" * 10 + " x" + "é" * 9, "é" * 10 + " " + "é" * 11),
-    "max_hashes": (text(words(9), "x#"), text(words(9), "x##")),
+    "max_hash_signs": (text(words(9), "x#"), text(words(9), "x##")),
     "max_ellipses": (text(words(9), "x..."), text(words(9), "x...…")),
     "max_bullet_lines": ("• x\n" * 9 + "x", "• x\n" * 10 + "x"),
     "max_ellipsis_lines": ("x...\n" * 2 + "x…\n" + "x\n" * 7, "x...\n" * 3 + "x…\n" + "x\n" * 6),
@@ -255,15 +255,19 @@ SHORT, LONG = "\u00e9" * 30 + "\n", "\u00e9" * 31 + "\n"
         ({}, SHORT * 66 + LONG * 34, SHORT * 67 + LONG * 33, "short_lines"),
         ({}, lines(1, 1, 11), lines(1, 1, 10), "duplicate_line_chars"),
         ({"max_dup_line_chars": 0.01}, lines(1, 1, 101), lines(1, 1, 100), "duplicate_line_chars"),
-        ({"max_breaks": 0.3}, "a b c d\n\n\ne f g h i j", "a b c d\n\n\ne f g h i", "line_breaks"),
+        ({"max_newline_ratio": 0.3}, "a b c d\n\n\ne f g h i j", "a b c d\n\n\ne f g h i", "line_breaks"),
     ],
 )
 def test_fineweb_at_its_thresholds(rules, stays, goes, reason):
     """The paper's rules drop on the threshold, the code's fourth, which the paper does not have, beyond it."""
-    assert (FineWeb().max_breaks, FineWeb(preset="code").max_breaks) == (None, 0.3)
-    names = ("few_end_marks", "min_end_mark_lines"), ("short_lines", "max_short_lines"), ("line_breaks", "max_breaks")
+    assert (FineWeb().max_newline_ratio, FineWeb(preset="code").max_newline_ratio) == (None, 0.3)
+    names = (
+        ("few_end_marks", "min_punctuated_lines"),
+        ("short_lines", "max_short_lines"),
+        ("line_breaks", "max_newline_ratio"),
+    )
     own = dict(names).get(reason, "max_dup_line_chars")
-    off = dict.fromkeys(["min_end_mark_lines", "max_short_lines", "max_dup_line_chars", "max_breaks"])
+    off = dict.fromkeys(["min_punctuated_lines", "max_short_lines", "max_dup_line_chars", "max_newline_ratio"])
     stage = FineWeb(**off | {own: getattr(FineWeb(), own)} | rules)
     assert reasons(stage, stays, goes) == [None, reason]
 
@@ -316,7 +320,11 @@ def test_darija_is_found(shared):
 def test_keys():
     """A threshold is not part of the measure; languages, words and marks are."""
     assert Gopher(min_words=3).measure_key() == Gopher().measure_key() != Gopher(languages=("fr",)).measure_key()
-    assert FineWeb(max_breaks=None).measure_key() == FineWeb().measure_key() != FineWeb(end_marks=(".",)).measure_key()
+    assert (
+        FineWeb(max_newline_ratio=None).measure_key()
+        == FineWeb().measure_key()
+        != FineWeb(terminal_punctuation=(".",)).measure_key()
+    )
     assert key(Gopher(min_words=3)) != key(Gopher())
 
 
@@ -324,17 +332,23 @@ def test_keys():
     ("make", "says"),
     [
         (lambda: Gopher(preset="falcon"), "preset='falcon' must be one of 'paper', 'datatrove', 'dolma', 'dclm'"),
-        (lambda: Gopher(words="spacy"), "words='spacy' must be 'blanks' or 'punctuation' or 'unicode' with preset="),
-        (lambda: Gopher(preset="dclm", words="unicode"), "words='unicode' must be 'blanks' with preset='dclm'"),
+        (
+            lambda: Gopher(word_split="spacy"),
+            ("word_split='spacy' must be 'blanks' or 'punctuation' or 'unicode' with preset="),
+        ),
+        (
+            lambda: Gopher(preset="dclm", word_split="unicode"),
+            "word_split='unicode' must be 'blanks' with preset='dclm'",
+        ),
         (lambda: FineWeb(preset="v1"), "preset='v1' must be 'paper' or 'code'"),
-        (lambda: FineWeb(words=2), "words=2 must be 'blanks'"),
+        (lambda: FineWeb(word_split=2), "word_split=2 must be 'blanks'"),
         (lambda: Gopher(min_words=-1), "Gopher: min_words=-1 must be a number of at least 0, or None"),
-        (lambda: Gopher(max_hashes=float("nan")), "a number of at least 0"),
+        (lambda: Gopher(max_hash_signs=float("nan")), "a number of at least 0"),
         (lambda: Gopher(languages=("xx",)), "languages must be some of ar, ary, ary-Latn"),
         (lambda: Gopher(languages="en"), "must be a tuple of strings"),
         (lambda: Gopher(stop_words=("...",)), "'...' must have a letter"),
-        (lambda: FineWeb(max_breaks=True), "a number of at least 0"),
-        (lambda: FineWeb(end_marks=(". ",)), "without white space"),
+        (lambda: FineWeb(max_newline_ratio=True), "a number of at least 0"),
+        (lambda: FineWeb(terminal_punctuation=(". ",)), "without white space"),
     ],
 )
 def test_bad_rules_are_refused(make, says):

@@ -28,7 +28,7 @@ texts = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_si
 some_rules = st.builds(
     RefinedWeb,
     preset=st.sampled_from(["paper", "dclm"]),
-    words=st.sampled_from(["blanks", "blanks", "unicode", "punctuation"]),
+    word_split=st.sampled_from(["blanks", "blanks", "unicode", "punctuation"]),
     max_upper=st.sampled_from([None, 0.5, 0, 0.3]),
     max_numeric=st.sampled_from([None, 0.999999, 0.5]),
     counters=st.sampled_from([RefinedWeb().counters, (), ("σας", "like views")]),
@@ -141,14 +141,14 @@ def test_words_of_scripts_without_spaces():
     """A Japanese line is one run without white space, and several words; a line of marks alone has none."""
     line = "吾輩は猫である。\n"
     assert run(RefinedWeb(), [line])[1] == {0: "removed_words"}
-    assert run(RefinedWeb(words="unicode"), [line + "* * *\n" + line])[0] == {0: line * 2}
-    kept = run(RefinedWeb(words="unicode", anywhere=("猫",)), [line + "猫 —\n" + line])
+    assert run(RefinedWeb(word_split="unicode"), [line + "* * *\n" + line])[0] == {0: line * 2}
+    kept = run(RefinedWeb(word_split="unicode", anywhere=("猫",)), [line + "猫 —\n" + line])
     assert kept[1] == {0: "removed_words"}
     off = {"anywhere": ("猫",), "max_removed_words": None, "min_line_words": None}
-    kept = run(RefinedWeb(words="unicode", **off), [line + "猫 —\n" + line])
+    kept = run(RefinedWeb(word_split="unicode", **off), [line + "猫 —\n" + line])
     assert kept[0] == {0: "吾輩はである。\n" * 2}
-    with pytest.raises(PlanError, match="RefinedWeb: words=3 must be 'blanks'"):
-        RefinedWeb(words=3)
+    with pytest.raises(PlanError, match="RefinedWeb: word_split=3 must be 'blanks'"):
+        RefinedWeb(word_split=3)
 
 
 @pytest.mark.parametrize(

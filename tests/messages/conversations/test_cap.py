@@ -55,7 +55,7 @@ def test_the_root_of_the_count_is_learned(docs, tmp_path):
     assert 0 < capped.count < plain.count
     listed = capped.table(["capped", "messages"]).to_pylist()
     assert all(row["messages"][k]["weight"] == 0 for row in listed for k in row["capped"])
-    again = dp.Pipeline(turns, CapRepeats()).run(docs, out=str(tmp_path / "local"), run=laws.TWO)
+    again = dp.Pipeline(turns, CapRepeats()).run(docs, out=str(tmp_path / "local"), runner=laws.TWO)
     assert again.key == capped.key != plain.key
     laws.same_bytes(tmp_path / "capped", tmp_path / "local")
 

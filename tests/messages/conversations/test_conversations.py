@@ -61,7 +61,7 @@ def test_joined_within_the_gap() -> None:
         (22, "Ivo: no time", 1, end[3]),
         (25, "{text}: {author}", 1, end[4]),
     ]
-    assert [(d["id"], d["reason"], d["kept"]) for d in drops] == [(10, "joined", 7), (16, "joined", 13)]
+    assert [(d["id"], d["reason"], d["duplicate_of"]) for d in drops] == [(10, "joined", 7), (16, "joined", 13)]
     assert book.reasons == {"joined": 2}
 
 

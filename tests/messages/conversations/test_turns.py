@@ -20,7 +20,7 @@ from dataprep.messages.conversations.turns import Turns
 class Letters:
     """A letter is a token."""
 
-    block: int
+    max_length: int
     fixed: int = 0
 
     def overhead(self, role, name):
@@ -78,7 +78,7 @@ def test_every_message_has_its_outcome():
     """Messages are kept, joined or dropped: openings, unanswered ends, no person, no text."""
     batch = chat("T hello?", "I hi", "T how", "I fine", "+90 I anyone", "M no", "+90 - left", "+90 T alone")
     _, rows, drops, _ = windows(batch)
-    told = {d["id"]: (d["reason"], d["kept"]) for d in drops}
+    told = {d["id"]: (d["reason"], d["duplicate_of"]) for d in drops}
     assert told == {
         0: ("opening", None), 2: ("joined", 1), 3: ("unanswered", None), 4: ("without_the_person", None),
         5: ("without_the_person", None), 6: ("no_text", None), 7: ("opening", None),
@@ -91,25 +91,25 @@ def test_every_message_has_its_outcome():
 def test_windows_fit_and_carry_context():
     """Each window fits its block and ends with an answer; the turns before it come along, not to be learned again."""
     said = [line for i in range(6) for line in (f"I question{i}", f"T answer{i}")]
-    told, *_ = windows(chat(*said), size=Letters(60), context=2)
+    told, *_ = windows(chat(*said), token_counter=Letters(60), context=2)
     assert told == [
         ["u I: question0", "*a T: answer0", "u I: question1", "*a T: answer1", "u I: question2", "*a T: answer2"],
         ["u I: question2", "a T: answer2", "u I: question3", "*a T: answer3", "u I: question4", "*a T: answer4"],
         ["u I: question4", "a T: answer4", "u I: question5", "*a T: answer5"],
     ]
-    told, *_ = windows(chat(*said), size=Letters(60), context=0)
+    told, *_ = windows(chat(*said), token_counter=Letters(60), context=0)
     assert [len(w) for w in told] == [6, 6]
 
 
 def test_what_does_not_fit_is_cut_where_it_hurts_least():
     """A question keeps its end, which stands before the answer; an answer keeps its beginning; both are counted."""
-    told, *_, book = windows(chat("I 0123456789", "T abcdefghij"), size=Letters(12))
+    told, *_, book = windows(chat("I 0123456789", "T abcdefghij"), token_counter=Letters(12))
     assert told == [["u I: 56789", "*a T: abcde"]]
     assert book.counts["cut.answers"] == book.counts["cut.questions"] == 1
-    told, *_ = windows(chat("I 0123456789", "T abc"), size=Letters(12))
+    told, *_ = windows(chat("I 0123456789", "T abc"), token_counter=Letters(12))
     assert told == [["u I: 3456789", "*a T: abc"]]
-    with pytest.raises(PlanError, match="block=3 must be large enough for a question and an answer"):
-        windows(chat("I 0123456789", "T abc"), size=Letters(3))
+    with pytest.raises(PlanError, match="max_length=3 must be large enough for a question and an answer"):
+        windows(chat("I 0123456789", "T abc"), token_counter=Letters(3))
 
 
 LINES = st.lists(
@@ -124,7 +124,7 @@ def test_each_answer_is_learned_once(lines, block, context, openings):
     """Whatever is said: windows fit, begin with a question unless openings are wanted, and learn each answer once."""
     batch = chat(*[f"{gap}{who} {text}" for gap, who, text in lines])
     options = {"context": context, "openings": openings}
-    told, *_ = windows(batch, size=Letters(block), **options)
+    told, *_ = windows(batch, token_counter=Letters(block), **options)
     whole, *_ = windows(batch, **options)
     for window in told:
         assert sum(len(t.partition(": ")[2]) + 1 for t in window) <= block
@@ -145,7 +145,7 @@ def test_laws(lines, data, cuts):
     answered = data.draw(st.lists(st.one_of(st.none(), st.integers(0, n)), min_size=n, max_size=n))
     batch = laws.B.with_column(batch, "chat", pa.array(names, pa.string()))
     batch = laws.B.with_column(batch, "reply_to", pa.array(answered, pa.uint64()))
-    stage = Turns(person="T", size=Letters(20), openings=True)
+    stage = Turns(person="T", token_counter=Letters(20), openings=True)
     laws.cuts_do_not_matter(stage, batch, cuts)
     laws.books_balance(stage, batch)
 

@@ -77,7 +77,7 @@ REPLACED = dataclasses.replace(PEOPLE, prefixes="وفبلكולבכמשה", name
 PLANTED = {
     "glued": "ilsevarga IlseVarga #IlseVarga #TeamIlseVarga #we_love_ilse_varga ninadorn #ninavandorn",
     "handles": "@ilsevarga @ilse.varga @noor_92 noor92 @Max t.me/ilsevarga https://example.org/in/ilse-varga-8a",
-    "digits": "ilse2varga Ilse1Varga99 2024ilsevarga Max99 77max22 Борис١٢ борис92 ilse٢varga ilse²varga",
+    "min_suffix_letters": "ilse2varga Ilse1Varga99 2024ilsevarga Max99 77max22 Борис١٢ борис92 ilse٢varga ilse²varga",
     "letters": "𝓘𝓵𝓼𝓮_𝓥𝓪𝓻𝓰𝓪 Ⓘⓛⓢⓔ_Ⓥⓐⓡⓖⓐ ɪʟꜱᴇ-ᴠᴀʀɢᴀ Ｍａｘ 𝕄𝕒𝕩 Ⓜⓐⓧ Z̈oe-A̋mrani Бориссс",
     "endings": "김민수는 김민수씨한테 김민수 王小明来了 和王小明说 ליעל_כהנוביץ وماريك_الفاسي Max's Борис’а Maxxx",
     "two letters": "LARS_WEISS lars-weiss Lukasz_Wojcik lukaszwojcik LUKASZ-WOJCIK larsweiss lars.weiß",

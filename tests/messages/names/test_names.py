@@ -87,7 +87,7 @@ def test_names_in_texts(docs, tmp_path):
         f"{sol}, answer, {sol}",
     ]
     counts = safe.stats["Pseudonyms"].counts
-    assert counts == {"blanked": 1, "names.replaced": 11, "names.common_left": 1}
+    assert counts == {"redacted": 1, "names.replaced": 11, "names.common_left": 1}
     assert set(safe.table().column("author").to_pylist()) == {
         None,
         ilse,
@@ -107,7 +107,7 @@ def test_no_name_is_left_in_the_folder(docs, tmp_path):
 
     stages = dp.Filter(short), dp.Exact(), Pseudonyms(key=KEY), dp.Filter(short), dp.MinHash(), dp.Conversations()
     for name, runner in (("serial", None), ("local", laws.TWO)):
-        dp.Pipeline(*stages).run(docs, out=str(tmp_path / name), run=runner)
+        dp.Pipeline(*stages).run(docs, out=str(tmp_path / name), runner=runner)
     told = everything_in(tmp_path / "serial").casefold()
     assert [
         name
@@ -175,17 +175,29 @@ def test_a_secret_that_was_given_as_a_path_is_not_said() -> None:
         assert raised.value.__suppress_context__
 
 
-@pytest.mark.parametrize(("given", "said"), [
-    ({"key": b"short"}, "openssl rand"), ({"key": "nowhere.key"}, "could not read the key"),
-    ({"key": "env:NO_SUCH_VARIABLE"}, "not set"), ({"form": "{}"}, "must contain a word"), ({"digits": 1}, "2 to 32"),
-    ({"names": "nowhere.txt"}, "could not read the names"), ({"names": ""}, "an empty text in place of names"),
-    ({"names": [""]}, "no names, since the list is empty"), ({"names": 5}, "5 in place of names"),
-    ({"names": ["\u2764"]}, "has no letters"), ({"key": 5}, r"key=int\) must be the path"),
-    ({"people": " "}, "people file"), ({"exports": "chats/"}, "must be what dp.read returns"),
-    ({"consent": "Ilse"}, "must be a Consent"), ({"common": "will"}, r"must be a tuple of words, such as \('will',\)"),
-    ({"blank": ("zzz",)}, "'zzz', which must be one of text"), ({"pii": "yes"}, "must be True or False"),
-    ({"min_chars": "3"}, "must be a whole number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"key": b"short"}, "openssl rand"),
+        ({"key": "nowhere.key"}, "could not read the key"),
+        ({"key": "env:NO_SUCH_VARIABLE"}, "not set"),
+        ({"pseudonym_format": "{}"}, "must contain a word"),
+        ({"min_suffix_letters": 1}, "2 to 32"),
+        ({"names": "nowhere.txt"}, "could not read the names"),
+        ({"names": ""}, "an empty text in place of names"),
+        ({"names": [""]}, "no names, since the list is empty"),
+        ({"names": 5}, "5 in place of names"),
+        ({"names": ["\u2764"]}, "has no letters"),
+        ({"key": 5}, r"key=int\) must be the path"),
+        ({"people": " "}, "people file"),
+        ({"exports": "chats/"}, "must be what dp.read returns"),
+        ({"consent": "Ilse"}, "must be a Consent"),
+        ({"common_words": "will"}, r"must be a tuple of words, such as \('will',\)"),
+        ({"redact_kinds": ("zzz",)}, "'zzz', which must be one of text"),
+        ({"pii": "yes"}, "must be True or False"),
+        ({"min_chars": "3"}, "must be a whole number"),
+    ],
+)
 def test_wrong_parameters(given, said):
     """Wrong values are rejected in one sentence before anything is read."""
     with pytest.raises(PlanError, match=said):
@@ -226,7 +238,7 @@ def test_a_shared_first_name_means_who_is_there(tmp_path):
 
 
 def test_common_words_stay_unless_mentioned(tmp_path):
-    """May is a month, @May a person; `common=()` replaces all, `names=` adds people who never wrote."""
+    """May is a month, @May a person; `common_words=()` replaces all, `names=` adds people who never wrote."""
     rows = [("a", "May Sol", "in may or May I, @may"), ("a", "Jo", "Jo and @jo"), ("a", "Teo", "Zarina")]
     left, book = pseudonymised(rows, tmp_path, names=("Zarina",))
     assert left[0][2] == f"in may or May I, @{left[0][1]}"
@@ -234,7 +246,7 @@ def test_common_words_stay_unless_mentioned(tmp_path):
     assert left[2][2].startswith("Person-")
     assert book.counts["names.common_left"] == 3
     (tmp_path / "all").mkdir()
-    left, _ = pseudonymised(rows, tmp_path / "all", common=(), min_chars=2)
+    left, _ = pseudonymised(rows, tmp_path / "all", common_words=(), min_chars=2)
     assert (left[0][2], left[1][2]) == (
         f"in {left[0][1]} or {left[0][1]} I, @{left[0][1]}",
         f"{left[1][1]} and @{left[1][1]}",
@@ -330,9 +342,9 @@ def test_a_dry_run_says_which_listed_names_are_nobodys(tmp_path, caplog, inside)
         run = Context(dp.Serial(), Trial(str(tmp_path / str(limit)), limit))
         if limit == 1 << 20:
             with pytest.raises(PlanError, match="1 of 1 names .* not authors: 'Zoe Amrany'"):
-                dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"), run=run)
+                dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"), runner=run)
         else:
-            dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"), run=run)
+            dp.Pipeline(stage).run(docs, out=str(tmp_path / str(limit) / "out"), runner=run)
     assert "not authors in the sample: 'Zoe Amrany'" in caplog.text
 
 

@@ -84,7 +84,7 @@ def test_no_pseudonym_has_a_digit():
     assert len(set(names.values())) == 3000
     assert not [name for name in names.values() if DIGITS.search(name)]
     with pytest.raises(PlanError, match="without digits"):
-        Pseudonyms(form="P{}-1")
+        Pseudonyms(pseudonym_format="P{}-1")
 
 
 def test_phones_are_compared_by_their_digits():

@@ -193,12 +193,20 @@ def test_uses_of_a_word(text):
 
 
 WRONG = [
-    ({"digits": 33}, "digits=33"), ({"digits": 1}, "digits=1"), ({"min_chars": 0}, "min_chars=0"),
-    ({"form": ""}, "form="),
-    ({"form": "Person"}, "must contain"), ({"form": "P-{}-2"}, "without digits"), ({"key": ""}, r"key=str\)"),
-    ({"key": b"fifteen bytes.."}, "has 15 bytes"), ({"mapping": ""}, "mapping=''"), ({"digits": True}, "digits=True"),
-    ({"weigh": 1}, "weigh=1"), ({"blank": None}, "blank=None"), ({"keep_meta": (1,)}, "keep_meta="),
-]  # fmt: skip
+    ({"min_suffix_letters": 33}, "min_suffix_letters=33"),
+    ({"min_suffix_letters": 1}, "min_suffix_letters=1"),
+    ({"min_chars": 0}, "min_chars=0"),
+    ({"pseudonym_format": ""}, "pseudonym_format="),
+    ({"pseudonym_format": "Person"}, "must contain"),
+    ({"pseudonym_format": "P-{}-2"}, "without digits"),
+    ({"key": ""}, r"key=str\)"),
+    ({"key": b"fifteen bytes.."}, "has 15 bytes"),
+    ({"mapping": ""}, "mapping=''"),
+    ({"min_suffix_letters": True}, "min_suffix_letters=True"),
+    ({"detect_common_words": 1}, "detect_common_words=1"),
+    ({"redact_kinds": None}, "redact_kinds=None"),
+    ({"keep_meta": (1,)}, "keep_meta="),
+]
 
 
 @pytest.mark.parametrize(("wrong", "says"), WRONG)
@@ -208,7 +216,9 @@ def test_values_beyond_the_limits(wrong, says):
         Pseudonyms(**{"key": KEY} | wrong)
     for digits in (2, 32):
         assert Pseudonyms(key=64 * b"k").secret == 64 * b"k" != Pseudonyms(key=65 * b"k").secret
-        assert Pseudonyms(key=b"of sixteen bytes", digits=digits, min_chars=1, common=["will"]).common == ("will",)
+        assert Pseudonyms(
+            key=b"of sixteen bytes", min_suffix_letters=digits, min_chars=1, common_words=["will"]
+        ).common_words == ("will",)
 
 
 def test_numbers_with_a_zero_too_much():

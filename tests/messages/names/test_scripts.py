@@ -15,15 +15,36 @@ from dataprep.messages.names.matching import spellings, words
 from dataprep.messages.names.stage import Pseudonyms
 
 NAMES = {
-    "Latin": "Ilse Varga", "accents apart": unicodedata.normalize("NFD", "Zoë Müllner"), "three": "Nguyễn Thị Quỳnh",
-    "Turkish": "İpek Şahin", "strokes": "Łukasz Wójcik", "Nordic": "Bjørn Ødegård", "sharp s": "Weiß Großmann",
-    "Arabic": "زهرة العلوي", "vowel signs": "مُحَمَّدٌ الفاسِيّ", "Cyrillic": "Дмитрий Соколов", "yo": "Алёна Журавлёва",
-    "Hindi": "प्रियंका शर्मा", "Bengali": "অনিন্দিতা চক্রবর্তী", "Tamil": "கார்த்திகா முருகன்", "Thai": "สมชาย ใจดี",
-    "Japanese": "山田 太郎", "kana": "さくらこ", "half width": "ﾀﾛｳｽｹ", "Chinese": "王小明", "Korean": "김민수",
-    "Korean apart": unicodedata.normalize("NFD", "박지현"), "Hebrew": "יעל כהנוביץ", "Greek": "Ελένη Παππά",
-    "Armenian": "Արամ Պետրոսյան", "Georgian": "ნინო ბერიძე", "bold": "𝓚𝓪𝓻𝓲𝓶𝓪 𝓑𝓮𝓷𝓪𝓵𝓲𝔁", "wide": "Ｔｏｍｏｋｏ",
-    "small capitals": "ᴀɴɪᴛᴀ ʙᴀʟᴋɪ", "Amharic": "አበበ ቢቂላ",
-}  # fmt: skip
+    "Latin": "Ilse Varga",
+    "accents apart": unicodedata.normalize("NFD", "Zoë Müllner"),
+    "three": "Nguyễn Thị Quỳnh",
+    "Turkish": "İpek Şahin",
+    "strokes": "Łukasz Wójcik",
+    "Nordic": "Bjørn Ødegård",
+    "sharp s": "Weiß Großmann",
+    "Arabic": "زهرة العلوي",
+    "vowel signs": "مُحَمَّدٌ الفاسِيّ",
+    "Cyrillic": "Дмитрий Соколов",
+    "yo": "Алёна Журавлёва",
+    "Hindi": "प्रियंका शर्मा",
+    "Bengali": "অনিন্দিতা চক্রবর্তী",
+    "Tamil": "கார்த்திகா முருகன்",
+    "Thai": "สมชาย ใจดี",
+    "Japanese": "山田 太郎",
+    "kana": "さくらこ",
+    "half width": "ﾀﾛｳｽｹ",
+    "Chinese": "王小明",
+    "Korean": "김민수",
+    "Korean apart": unicodedata.normalize("NFD", "박지현"),
+    "Hebrew": "יעל כהנוביץ",
+    "Greek": "Ελένη Παππά",
+    "Armenian": "Արամ Պետրոսյան",
+    "Georgian": "ნინო ბერიძე",
+    "bold": "𝓚𝓪𝓻𝓲𝓶𝓪 𝓑𝓮𝓷𝓪𝓵𝓲𝔁",
+    "wide": "Ｔｏｍｏｋｏ",
+    "small capitals": "ᴀɴɪᴛᴀ ʙᴀʟᴋɪ",
+    "Amharic": "አበበ ቢቂላ",
+}
 SHAPES = (
     "{first}", "{full}", "{FULL}", "{low}", "#{first}", "#{glued}", "{glued}", "@{glued}", "@{low}",
     "#Team{first}Rocks", "{dotted}@example.org",
@@ -68,7 +89,12 @@ def test_each_form_in_each_script_is_hidden(tmp_path):
     batch = B.make(list(range(len(texts))), texts, "s", columns=columns)
     pq.write_table(pa.Table.from_batches([batch.select(["text", *columns])]), tmp_path / "in.parquet")
     docs = dp.read(str(tmp_path / "in.parquet"), columns=tuple(columns))
-    out = dp.Pipeline(Pseudonyms(pii=True, common=())).run(docs, out=str(tmp_path / "out")).table()["text"].to_pylist()
+    out = (
+        dp.Pipeline(Pseudonyms(pii=True, common_words=()))
+        .run(docs, out=str(tmp_path / "out"))
+        .table()["text"]
+        .to_pylist()
+    )
     assert len(texts) > 1000
     left = []
     for (name, form), text in zip(said, out, strict=True):

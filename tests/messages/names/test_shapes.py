@@ -36,21 +36,49 @@ def shifted(text: str, small: int, capital: int) -> str:
 
 
 SHAPES = {
-    "plain": "{first}", "full": "{first} {last}", "upper": "{FIRST}", "lower": "{low}",
-    "stretched": "{first}{end}{end}", "mention": "@{first}", "handle": "@{low}.{lowlast}",
-    "joined handle": "@{low}{lowlast}", "snake": "{low}_{lowlast}", "dotted": "{low}.{lowlast}",
-    "joined": "{low}{lowlast}", "last first": "{last} {first}", "no-break": "{first}\u00a0{last}",
-    "hashtag": "#{first}", "two in a hashtag": "#{low}{lowlast}", "camel": "#Happy{first}Day", "team": "#team{low}",
-    "snake hashtag": "#we_love_{low}", "digits": "{low}92", "digits before": "2024{low}", "digit handle": "@{low}1",
-    "digits between": "{first}123{last}", "long digits between": "{low}20251{lowlast}", "one digit": "2{low}2",
-    "digit after a name": "{first} {last}2", "digit inside": "1{low}2 {last}",
+    "plain": "{first}",
+    "full": "{first} {last}",
+    "upper": "{FIRST}",
+    "lower": "{low}",
+    "stretched": "{first}{end}{end}",
+    "mention": "@{first}",
+    "handle": "@{low}.{lowlast}",
+    "joined handle": "@{low}{lowlast}",
+    "snake": "{low}_{lowlast}",
+    "dotted": "{low}.{lowlast}",
+    "joined": "{low}{lowlast}",
+    "last first": "{last} {first}",
+    "no-break": "{first}\u00a0{last}",
+    "hashtag": "#{first}",
+    "two in a hashtag": "#{low}{lowlast}",
+    "camel": "#Happy{first}Day",
+    "team": "#team{low}",
+    "snake hashtag": "#we_love_{low}",
+    "min_suffix_letters": "{low}92",
+    "digits before": "2024{low}",
+    "digit handle": "@{low}1",
+    "digits between": "{first}123{last}",
+    "long digits between": "{low}20251{lowlast}",
+    "one digit": "2{low}2",
+    "digit after a name": "{first} {last}2",
+    "digit inside": "1{low}2 {last}",
     "wide digit": "{first}\uff11{last}\uff11",
-    "power": "{low}\u00b2", "arabic digits": "\u0662{first}\u0663", "hidden sign": "{low}\u200b2",
-    "mail": "{low}.{lowlast}@example.org", "joined mail": "{low}{lowlast}99@example.org", "link": "t.me/{low}{lowlast}",
-    "bold": "{bold}", "script": "{script}", "wide": "{wide}", "square": "{square}",
+    "power": "{low}\u00b2",
+    "arabic digits": "\u0662{first}\u0663",
+    "hidden sign": "{low}\u200b2",
+    "mail": "{low}.{lowlast}@example.org",
+    "joined mail": "{low}{lowlast}99@example.org",
+    "link": "t.me/{low}{lowlast}",
+    "bold": "{bold}",
+    "script": "{script}",
+    "wide": "{wide}",
+    "square": "{square}",
     "direction marks": "\u200f{first}\u200e",
-    "soft hyphen": "{first}\u00ad", "brackets": "({first})", "possessive": "{first}'s", "quoted": "«{first}»",
-}  # fmt: skip
+    "soft hyphen": "{first}\u00ad",
+    "brackets": "({first})",
+    "possessive": "{first}'s",
+    "quoted": "«{first}»",
+}
 NUMBERS = ("", "{intl}", " {intl}", ": {digits}", " wa.me/{digits}", " {national}", "/{intl}", " ({national})")
 
 
@@ -62,7 +90,7 @@ def written(name: str, shape: str, number: str) -> str:
         "first": first, "last": last, "FIRST": first.upper(), "low": first.lower(), "lowlast": last.lower(),
         "end": first[-1] * 2, "bold": shifted(first, 0x1D41A, 0x1D400), "script": shifted(first, 0x1D4EA, 0x1D4D0),
         "wide": shifted(first, 0xFF41, 0xFF21), "square": shifted(first.lower(), 0x1F170, 0x1F170),
-        "intl": PEOPLE.get(name, ""), "digits": digits, "national": "0" + digits[-9:],
+        "intl": PEOPLE.get(name, ""), "min_suffix_letters": digits, "national": "0" + digits[-9:],
     }  # fmt: skip
     return (SHAPES[shape] + number).format(**forms)
 
@@ -94,7 +122,7 @@ def test_each_shape_is_hidden(tmp_path, shape) -> None:
         "author": pa.array(list(itertools.islice(itertools.cycle([*PEOPLE, *PEOPLE.values()]), len(texts)))),
         "kind": pa.array(["text"] * len(texts)),
     }
-    stage = Pseudonyms(pii=True, common=())
+    stage = Pseudonyms(pii=True, common_words=())
     batch = B.make(list(range(len(texts))), texts, "s", columns=columns)
     pq.write_table(pa.Table.from_batches([batch.select(["text", *columns])]), tmp_path / "in.parquet")
     docs = dp.read(str(tmp_path / "in.parquet"), columns=tuple(columns))

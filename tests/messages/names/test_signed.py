@@ -19,7 +19,9 @@ def test_the_name_of_a_group_with_signs(tmp_path, group):
     lines = [f"03/05/2024, 09:1{i} - {('Orsolya Quist', 'Tibor', 'Wendeline')[i % 3]}: {t}" for i, t in enumerate(said)]
     path = tmp_path / f"WhatsApp Chat with {group}.txt"
     path.write_text("\n".join(lines), encoding="utf-8")
-    table = dp.Pipeline(dp.Pseudonyms(key=KEY, common=())).run(dp.read(str(path)), out=str(tmp_path / "out")).table()
+    table = (
+        dp.Pipeline(dp.Pseudonyms(key=KEY, common_words=())).run(dp.read(str(path)), out=str(tmp_path / "out")).table()
+    )
     chat, texts = table["chat"][0].as_py(), table["text"].to_pylist()
     assert texts[2:] == said[2:]
     for text in texts[:2]:

@@ -30,7 +30,12 @@ def test_a_word_is_weighed_by_its_uses(tmp_path):
     said = [text for texts in WORDS.values() for text in texts]
     people = [name for name in WORDS for _ in range(4)]
     full = [f"I saw {name} there" for name in WORDS]
-    texts = hidden(tmp_path, [*zip(people, said, strict=False), *zip(WORDS, full, strict=True)], common=(), weigh=True)
+    texts = hidden(
+        tmp_path,
+        [*zip(people, said, strict=False), *zip(WORDS, full, strict=True)],
+        common_words=(),
+        detect_common_words=True,
+    )
     for before, after in zip(said, texts, strict=False):
         assert (before == after) == ("ose" not in before), after
     assert not any("Rose" in text for text in texts)
@@ -49,21 +54,21 @@ def test_a_dry_run_shows_what_costs_most_first(tmp_path, dataprep):
     (tmp_path / "WhatsApp Chat with Tea.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (tmp_path / "hide.py").write_text(
         "import dataprep as dp\n"
-        "def hide(out, run):\n"
+        "def hide(out, runner):\n"
         f"    docs = dp.read({str(tmp_path / 'WhatsApp Chat with Tea.txt')!r})\n"
-        "    return dp.Pipeline(dp.Pseudonyms(common=())).run(docs, out=out, run=run)\n"
+        "    return dp.Pipeline(dp.Pseudonyms(common_words=())).run(docs, out=out, runner=runner)\n"
     )
     code, table, err = dataprep("run", tmp_path / "hide.py", "--dry-run")
     assert code == 0, err
     rows = [line.split() for line in table.splitlines() if " word." in line]
-    shown = [(row[1], row[2], row[-1]) for row in (line[line.index("."):] for line in rows)]
+    shown = [(row[1], row[2], row[-1]) for row in (line[line.index(".") :] for line in rows)]
     assert shown == [("word.rose,", "10", "13"), ("word.baker,", "3", "3"), ("word.ilse,", "0", "27")]
 
 
 def test_words_that_are_given_stay(tmp_path):
     """A word in common= is left whatever its use, a name that no list has is replaced whatever its use."""
     said = [("Nora Bakery", "the bakery is open"), ("Nora Bakery", "nora came"), ("Ali", "bakery bakery bakery")] * 3
-    texts = hidden(tmp_path, said, common=("bakery",), weigh=True)
+    texts = hidden(tmp_path, said, common_words=("bakery",), detect_common_words=True)
     assert texts[0] == "the bakery is open"
     assert "nora" not in texts[1]
 

@@ -186,7 +186,7 @@ def test_one_person_has_one_pseudonym(tmp_path):
     file = tmp_path / "people.toml"
     person = '[[person]]\nnames = ["Karim Benali", "كريم بنعلي", "+212 612-345678", "Kimo"]\n'
     file.write_text(person, encoding="utf-8")
-    hidden = dp.Pseudonyms(key=b"a key of enough bytes", people=str(file), common=())
+    hidden = dp.Pseudonyms(key=b"a key of enough bytes", people=str(file), common_words=())
     docs, out = dp.read(str(tmp_path / "exports")), str(tmp_path / "out")
     table = dp.Pipeline(dp.Overlaps(people=str(file)), hidden).run(docs, out=out).table()
     of = defaultdict(set)
@@ -200,7 +200,7 @@ def test_one_person_has_one_pseudonym(tmp_path):
     one = found[0].split()[0]
     assert one in both
     assert found == [f"{one} or {one}, @{one}", f"call {one}", next(iter(of[club] - both))]
-    assert hidden.recipe() != dp.Pseudonyms(key=b"a key of enough bytes", common=()).recipe()
+    assert hidden.recipe() != dp.Pseudonyms(key=b"a key of enough bytes", common_words=()).recipe()
 
 
 def test_the_file_is_part_of_keys_and_of_the_audit(tmp_path):
@@ -321,7 +321,7 @@ def test_a_person_whom_nobody_knows(tmp_path):
 
 
 def test_the_command(dataprep, tmp_path):
-    """`dataprep people` writes the file and prints who is who; `persona` takes it, and --as more than once."""
+    """`dataprep people` writes the file and prints who is who; `persona` takes it, and --person more than once."""
     renamed_contact(tmp_path / "exports")
     file = tmp_path / "people.toml"
     code, said, _ = dataprep("people", tmp_path / "exports", "-o", file)
@@ -332,20 +332,28 @@ def test_the_command(dataprep, tmp_path):
     assert code == 1
     assert "--replace" in error
     out = tmp_path / "out"
-    options = ("--out", out, "--vocab-size", 400, "--block", 128)
-    code, said, error = dataprep("persona", tmp_path / "exports", "--as", "كريم بنعلي", "--people", file, *options)
+    options = ("--out", out, "--vocab-size", 400, "--max-length", 128)
+    code, said, error = dataprep("persona", tmp_path / "exports", "--person", "كريم بنعلي", "--people", file, *options)
     assert (code, error) == (0, "")
     with_file = said.partition(" answers")[0].split()[-1]
     words = next(line for line in said.splitlines() if "words are learned" in line)
     code, said, _ = dataprep(
-        "persona", tmp_path / "exports", "--as", "كريم بنعلي", "--as", "Karim Benali", *options[2:], "--out", f"{out}-2"
+        "persona",
+        tmp_path / "exports",
+        "--person",
+        "كريم بنعلي",
+        "--person",
+        "Karim Benali",
+        *options[2:],
+        "--out",
+        f"{out}-2",
     )
     assert code == 0
     assert said.partition(" answers")[0].split()[-1] == with_file
     assert next(line for line in said.splitlines() if "words are learned" in line) == words
-    code, _, error = dataprep("persona", tmp_path / "exports", "--as", "Kimo", "--people", file, *options)
+    code, _, error = dataprep("persona", tmp_path / "exports", "--person", "Kimo", "--people", file, *options)
     assert code == 1
-    assert "--as 'Kimo' must be the name of an author" in error
+    assert "--person 'Kimo' must be the name of an author" in error
 
 
 @pytest.mark.parametrize("told", ["one", "many"])

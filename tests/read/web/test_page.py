@@ -219,7 +219,7 @@ def test_status_and_types(tmp_path) -> None:
     assert [json.loads(r["meta"])["url"] for r in rows] == ["http://a/1", "http://a/2"]
     _, dropped, ledger = read_bytes(tmp_path, b"".join(stored))
     assert list(dropped.values()) == ["status", "content_type"]
-    assert ledger.record.counts == {"records.not http": 1, "status.404": 1}
+    assert ledger.record.counts == {"records.not_http": 1, "status.404": 1}
 
 
 def test_columns_and_options(tmp_path) -> None:
@@ -275,7 +275,7 @@ def test_arc(tmp_path, suffix) -> None:
     assert [(r["id"], r["text"]) for r in rows] == [(begins[1], "one"), (begins[4], "three")]
     assert json.loads(rows[0]["meta"])["date"] == "2001-02-03T04:05:06Z"
     assert dropped == {begins[3]: "wrong_length"}
-    assert ledger.record.counts == {"records.filedesc": 1, "records.not http": 1}
+    assert ledger.record.counts == {"records.filedesc": 1, "records.not_http": 1}
     assert dp.read(str(tmp_path / f"a.arc{suffix}")).table().num_rows == 2
 
 
@@ -311,7 +311,7 @@ def test_wat(tmp_path) -> None:
         "links": [{"url": "/b", "text": "Next", "path": "A@/href"}, {"url": "c.png", "path": "IMG@/src"}],
     }  # fmt: skip
     assert list(dropped.values()) == ["not_json"]
-    assert ledger.record.counts == {"records.about request": 1, "records.about something else": 3}
+    assert ledger.record.counts == {"records.about_request": 1, "records.about_something else": 3}
     docs = dp.read(str(tmp_path / "a.wat"), columns=["links", "offset"])
     assert json.loads(docs.take(1)[0]["links"])[1] == {"url": "c.png", "path": "IMG@/src"}
 

@@ -117,7 +117,7 @@ def test_same_bytes_whoever_works_and_again(two, tmp_path):
     """Two processes give the files of one; a second call opens what is there; other weights are refused, or replace."""
     mix = Mix({"web": 3, "chat": 1})
     mix.write(two, tmp_path / "one", tokens=9_000, shard_tokens=2_000)
-    mix.write(two, tmp_path / "two", tokens=9_000, shard_tokens=2_000, run=laws.TWO)
+    mix.write(two, tmp_path / "two", tokens=9_000, shard_tokens=2_000, runner=laws.TWO)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     before = {n: os.stat(tmp_path / "one" / n).st_mtime_ns for n in os.listdir(tmp_path / "one")}
     mix.write(two, tmp_path / "one", tokens=9_000, shard_tokens=2_000)
@@ -133,7 +133,7 @@ def test_killed_and_resumed_is_uninterrupted(two, tmp_path):
     mix = Mix(temperature=2)
     mix.write(two, tmp_path / "whole", tokens=9_000, shard_tokens=2_000)
     with pytest.raises(KeyboardInterrupt):
-        mix.write(two, tmp_path / "cut", tokens=9_000, shard_tokens=2_000, run=laws.Stops(at="mix"))
+        mix.write(two, tmp_path / "cut", tokens=9_000, shard_tokens=2_000, runner=laws.Stops(at="mix"))
     mix.write(two, tmp_path / "cut", tokens=9_000, shard_tokens=2_000)
     laws.same_bytes(tmp_path / "whole", tmp_path / "cut")
 

@@ -126,9 +126,9 @@ def written(monkeypatch, tmp_path):
     calls = []
     made = sources(web=1_000, none=100, zero=50)
 
-    def write(streams, got, out, seed, shard_tokens, run, described, *, replace):
+    def write(streams, got, out, seed, shard_tokens, runner, described, *, replace):
         stated = described({**got, "none": got["none"] - 1})
-        calls.append(([s.name for s in streams], got, seed, shard_tokens, run, replace, stated))
+        calls.append(([s.name for s in streams], got, seed, shard_tokens, runner, replace, stated))
         (tmp_path / "out").mkdir(exist_ok=True)
         return SimpleNamespace(path=out, manifest=SimpleNamespace(mixture=stated))
 

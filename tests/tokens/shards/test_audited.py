@@ -19,7 +19,7 @@ NAMED = b"-ab cd, Ilse Varga-"
 def shards(tok, tmp_path_factory):
     """Shards of two texts."""
     home = tmp_path_factory.mktemp("shards")
-    dp.encode(laws.dataset_of(home, ["walnut cake", "tea"], parts=1), tok, home / "shards", run=dp.Serial())
+    dp.encode(laws.dataset_of(home, ["walnut cake", "tea"], parts=1), tok, home / "shards", runner=dp.Serial())
     return home / "shards"
 
 

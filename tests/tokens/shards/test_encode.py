@@ -139,7 +139,7 @@ def test_same_bytes_whoever_works(tok, tmp_path):
     """Two processes, other parts' batches: the files are the same, byte for byte."""
     docs = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=4)
     dp.encode(docs, tok, out=tmp_path / "serial", val=0.1, shard_tokens=5_000)
-    dp.encode(docs, tok, out=tmp_path / "local", val=0.1, shard_tokens=5_000, run=laws.TWO)
+    dp.encode(docs, tok, out=tmp_path / "local", val=0.1, shard_tokens=5_000, runner=laws.TWO)
     same_files(tmp_path / "serial", tmp_path / "local")
 
 
@@ -162,7 +162,7 @@ def test_killed_and_resumed_is_uninterrupted(tok, tmp_path, at):
     wanted = {"val": 0.1, "shard_tokens": 6_000}
     dp.encode(docs, tok, out=tmp_path / "whole", **wanted)
     with pytest.raises(KeyboardInterrupt):
-        dp.encode(docs, tok, out=tmp_path / "s", run=Dies(at), **wanted)
+        dp.encode(docs, tok, out=tmp_path / "s", runner=Dies(at), **wanted)
     with pytest.raises(PlanError):
         dp.Shards.open(tmp_path / "s")
     dp.encode(docs, tok, out=tmp_path / "s", **wanted)
@@ -177,11 +177,11 @@ def test_what_is_made_is_not_made_again(tok, tmp_path):
     files.write_bytes(str(left), b"")
     files.write_bytes(f"{tmp_path}/s/_unfinished/recipe.json", (tmp_path / "s" / "recipe.json").read_bytes())
     runner = Counts()
-    dp.encode(docs, tok, out=tmp_path / "s", run=runner)
+    dp.encode(docs, tok, out=tmp_path / "s", runner=runner)
     assert runner.done == 0
     assert not left.parent.parent.exists()
     (tmp_path / "s" / "train-00000.bin").write_bytes(b"\0\0")
-    assert verify_shards(dp.encode(docs, tok, out=tmp_path / "s", run=runner).path) == []
+    assert verify_shards(dp.encode(docs, tok, out=tmp_path / "s", runner=runner).path) == []
     assert runner.done > 0
 
 

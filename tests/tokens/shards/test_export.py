@@ -91,7 +91,7 @@ def test_what_is_written_is_not_written_again(shards, tmp_path):
         f.truncate(3)
     assert ints(export(shards, "nanogpt", tmp_path / "e")[0]) == [1, 2, 3, 9, 4, 9, 9]
     others = save(tmp_path / "o", {"train": [[5] * 6]}, vocab_size=10, eot=9)
-    assert ints(export(others, "nanogpt", tmp_path / "e", run=laws.TWO)[0]) == [5, 5, 5, 5, 5, 5, 9]
+    assert ints(export(others, "nanogpt", tmp_path / "e", runner=laws.TWO)[0]) == [5, 5, 5, 5, 5, 5, 9]
 
 
 @pytest.mark.parametrize("form", ["llmc", "datatrove", "megatron", "nanogpt"])

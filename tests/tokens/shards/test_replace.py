@@ -43,7 +43,7 @@ def mixed(home, tok, texts, out, **more):
     return dp.Mix(temperature=1).write({"all": source}, out, shard_tokens=60, replace=True, **more)
 
 
-def imported(home, tok, texts, out, run=None):
+def imported(home, tok, texts, out, runner=None):
     """The same shards by way of nanoGPT's files."""
     plain = home / f"plain-{len(texts)}"
     dp.export(encoded(home, tok, texts, home / f"from-{len(texts)}"), "nanogpt", plain)
@@ -140,7 +140,7 @@ def test_a_failed_replacement_keeps_the_result(tok, tmp_path, maker):
     make = MAKERS[maker]
     old = documents(make(tmp_path, tok, OLD, tmp_path / "s"))
     with pytest.raises(RuntimeError, match="the power is gone"):
-        make(tmp_path, tok, NEW, tmp_path / "s", run=Fails())
+        make(tmp_path, tok, NEW, tmp_path / "s", runner=Fails())
     assert documents(Shards.open(tmp_path / "s")) == old
     assert list((tmp_path / "s" / "_unfinished").glob("pieces-*/*.json"))
     make(tmp_path, tok, NEW, tmp_path / "s")

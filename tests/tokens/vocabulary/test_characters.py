@@ -46,7 +46,7 @@ def test_ids_are_characters(tok, texts, step):
 def test_alphabet_of_a_corpus(tmp_path):
     """All documents' characters by code point, the rare ones left out when asked; the same from two processes."""
     docs = laws.dataset_of(tmp_path, ROWS, parts=3)
-    tok = train_characters(docs, special="chatml", run=laws.TWO)
+    tok = train_characters(docs, special="chatml", runner=laws.TWO)
     chars = sorted(set("".join(ROWS)))
     assert [t.decode() for t in tok.vocab] == chars
     assert list(tok.special) == ["<|endoftext|>", "<|unk|>", "<|im_start|>", "<|im_end|>"]

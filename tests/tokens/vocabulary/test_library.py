@@ -15,12 +15,12 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError, StaleOutput
+from dataprep.inference.text_stream import TextStream
 from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.vocabulary.library import LibraryTokenizer
 from dataprep.tokens.vocabulary.openers import tokenizer_of
 from dataprep.tokens.vocabulary.patterns import PATTERNS
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
-from dataprep.voice.text_stream import TextStream
 
 TEXTS = [
     "The rain in Spain stays mainly in the plain.", "سلام لاباس عليك، كيف داير؟", "the end </s> [SEP] is <|endoftext|>",

@@ -125,7 +125,7 @@ def test_command_line(tmp_path, dataprep):
     assert (code, "<Tokenizer: 2" in said) == (0, True)
     assert list(Tokenizer.load(where).special) == ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|reserved_0|>"]
     report = ("--compare", where, "--json", tmp_path / "r.json", "--shares", "0.5,1")
-    code, said, _ = dataprep("tokenizer", where, text, *report)
+    code, said, _ = dataprep("tokenizer-stats", where, text, *report)
     assert (code, "bytes/tok" in said, "what the sample costs" in said) == (0, True, True)
     assert json.loads((tmp_path / "r.json").read_text())["compared"] == "tok"
     code, _, said = dataprep(*train, "--weights", "a=x")

@@ -32,9 +32,9 @@ def test_same_tokenizer_from_any_workers(tmp_path):
     """Serial, two processes, other parts and other batch cuts: the same vocabulary."""
     docs = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=50)
     wanted = {"vocab_size": 300, "sample": 0.5, "min_bytes": 1, "seed": 3}
-    first = dp.train_bpe(docs, run=dp.Serial(), **wanted)
+    first = dp.train_bpe(docs, runner=dp.Serial(), **wanted)
     assert first.vocab_size == 300
-    assert dp.train_bpe(docs, run=laws.TWO, **wanted).hash == first.hash
+    assert dp.train_bpe(docs, runner=laws.TWO, **wanted).hash == first.hash
     other_cuts = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=7)
     assert dp.train_bpe(other_cuts, **wanted).hash == first.hash
     assert dp.train_bpe(docs, **{**wanted, "seed": 4}).hash != first.hash

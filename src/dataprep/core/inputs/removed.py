@@ -205,7 +205,7 @@ def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, t
     labels: dict[str, Folder] = {}
     for folder in folders:  # the statistics of a folder include those of the saved ones before it
         for one in folder.sealed.stats:
-            if one.get("counts", {}).get("spans cut"):
+            if one.get("counts", {}).get("spans_cut"):
                 labels.setdefault(one["name"], folder)
     wanted = next(iter(labels)) if stage is None and len(labels) == 1 else stage
     if wanted not in labels:

@@ -25,7 +25,7 @@ CLUSTERS = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("duplicate", pa.string()),  # the reason for which the document would be dropped; null: it would not
         pa.field("cluster", pa.uint64()),  # the document that would be kept; null: not known
-        pa.field("cluster_in", pa.string()),  # its Dataset; null: this one
+        pa.field("cluster_dataset", pa.string()),  # its Dataset; null: this one
         pa.field("cluster_size", pa.int64()),
         pa.field("similarity", pa.float32()),
     ]
@@ -73,24 +73,29 @@ def clusters_of(verdicts: pa.Table) -> pa.Table:
 
     A cluster is a kept document and those that are dropped for it. Documents that are dropped for none have no cluster.
     """
-    ids, known = verdicts["id"].to_numpy(), ~verdicts["kept"].is_null().to_numpy(zero_copy_only=False)
-    homes = verdicts["kept_in"].combine_chunks().fill_null("").dictionary_encode()
-    pairs = np.empty(len(ids), [("home", "<i8"), ("kept", "<u8")])
-    pairs["home"], pairs["kept"] = homes.indices.to_numpy(), verdicts["kept"].fill_null(0).to_numpy()
+    ids, known = verdicts["id"].to_numpy(), ~verdicts["duplicate_of"].is_null().to_numpy(zero_copy_only=False)
+    homes = verdicts["duplicate_of_dataset"].combine_chunks().fill_null("").dictionary_encode()
+    pairs = np.empty(len(ids), [("home", "<i8"), ("duplicate_of", "<u8")])
+    pairs["home"], pairs["duplicate_of"] = homes.indices.to_numpy(), verdicts["duplicate_of"].fill_null(0).to_numpy()
     found, of, counts = np.unique(pairs[known], return_inverse=True, return_counts=True)
     sizes = np.zeros(len(ids), np.int64)
     sizes[known] = counts[of] + 1
     here = np.array([name == "" for name in homes.dictionary.to_pylist()] or [True])[found["home"]]
-    heads, head_sizes = found["kept"][here], counts[here] + 1
-    clusters = pairs["kept"].copy()
+    heads, head_sizes = found["duplicate_of"][here], counts[here] + 1
+    clusters = pairs["duplicate_of"].copy()
     at, is_head = B.find_sorted(heads, ids)  # a head that is dropped for another reason, as a prototype
     clusters[is_head], sizes[is_head] = ids[is_head], head_sizes[at[is_head]]
     known |= is_head
     more = ~np.isin(heads, ids)
     dropped = new_rows(
-        CLUSTERS, id=verdicts["id"], duplicate=verdicts["reason"], cluster=pa.array(clusters, mask=~known),
-        cluster_in=verdicts["kept_in"], cluster_size=pa.array(sizes, mask=~known), similarity=verdicts["similarity"],
-    )  # fmt: skip
+        CLUSTERS,
+        id=verdicts["id"],
+        duplicate=verdicts["reason"],
+        cluster=pa.array(clusters, mask=~known),
+        cluster_dataset=verdicts["duplicate_of_dataset"],
+        cluster_size=pa.array(sizes, mask=~known),
+        similarity=verdicts["similarity"],
+    )
     kept = new_rows(CLUSTERS, id=heads[more], cluster=heads[more], cluster_size=head_sizes[more])
     return pa.Table.from_batches([dropped, kept]).sort_by("id")
 
@@ -118,7 +123,7 @@ class _Annotate(Verdict):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AnnotateClusters(_Annotate):
-    """Adds the columns duplicate, cluster, cluster_in, cluster_size and similarity to every document.
+    """Adds the columns duplicate, cluster, cluster_dataset, cluster_size and similarity to every document.
 
     clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its own,
     of size 1. centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.

@@ -224,29 +224,31 @@ class Dataset(Documents):
     def drops(self) -> pa.Table:
         """Return a table of the documents that this Dataset's stages dropped, one row per document.
 
-        Columns: id, stage, reason, kept_in, kept, similarity, source, bytes, value, label. kept: the id of the document
-        that was kept instead; null if there is none. kept_in: the Dataset that contains this document; null if it is
-        this Dataset. similarity: the similarity of the two documents, 0 to 1. source, bytes: the source of the dropped
-        document, and the UTF-8 bytes of its text as the stage read it. value: the number that the rule compared, such
-        as a score. label: what a classifier said, such as the language.
+        Columns: id, stage, reason, duplicate_of_dataset, duplicate_of, similarity, source, bytes, value, label.
+        duplicate_of: the id of the document that was kept instead; null if there is none. duplicate_of_dataset: the
+        Dataset that contains this document; null if it is this Dataset. similarity: the similarity of the two
+        documents, 0 to 1. source, bytes: the source of the dropped document, and the UTF-8 bytes of its text as the
+        stage read it. value: the number that the rule compared, such as a score. label: what a classifier said, such as
+        the language.
         """
         return self._tables(folder.DROPS)
 
     def cuts(self) -> pa.Table:
         """Return a table of the spans that stages cut out of texts, one row per span.
 
-        Columns: id, stage, start, end, kept_in, kept, kept_start, kept_end, reason, source. Offsets are in bytes.
-        kept_in, kept, kept_start, kept_end locate the copy that was kept: its Dataset (null if it is this one), its
-        document, its start and its end. reason: the rule that cut; null if the stage has one rule. source: the
-        document's source.
+        Columns: id, stage, start, end, duplicate_of_dataset, duplicate_of, duplicate_of_start, duplicate_of_end,
+        reason, source. Offsets are in bytes. duplicate_of_dataset, duplicate_of, duplicate_of_start, duplicate_of_end
+        locate the copy that was kept: its Dataset (null if it is this one), its document, its start and its end.
+        reason: the rule that cut; null if the stage has one rule. source: the document's source.
         """
         return self._tables(folder.CUTS)
 
     def dropped(self) -> Dataset:
         """Return the documents that this Dataset's stages dropped, as its input has them, as a Dataset.
 
-        They have the further columns stage, reason, kept_in, kept, similarity, value and label of `drops()`. Documents
-        that were forgotten are not among them. Raises ReadError if the input is not known, or has moved or changed.
+        They have the further columns stage, reason, duplicate_of_dataset, duplicate_of, similarity, value and label of
+        `drops()`. Documents that were forgotten are not among them. Raises ReadError if the input is not known, or has
+        moved or changed.
         """
         return Dataset(removed.dropped_parts(self._home))
 

@@ -31,24 +31,25 @@ class Estimator(Declared):
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
-    ...     def fit(self, docs, run, out):
+    ...     def fit(self, docs, runner, out):
     ...         rows = ...                                      # pa.table({"id": ..., "reason": ...})
     ...         return self.drop(docs, out, rows)
     """
 
     reads_folders: tuple[str, ...] = ()
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Stage:
         """Read `docs`, write tables under the folder `out`, and return the stage that applies them."""
         raise NotImplementedError
 
     def drop(self, docs: Dataset, out: str, rows: pa.Table, **facts: Any) -> DropIds:
         """Write the documents to drop as a table under `out`, and return the Stage that drops them.
 
-        rows: one row per document, with the columns `id` (uint64), `reason`, and optionally `kept` (the id of the
-        document that is kept instead), `kept_in` (the folder of that document's Dataset), `similarity`, `value` (the
-        number that was compared) and `label`. facts: numbers for the manifest and the report. Rows may be in any order.
-        Raises PlanError if an id or a reason is missing, or if an id occurs twice or is the `kept` of its own row.
+        rows: one row per document, with the columns `id` (uint64), `reason`, and optionally `duplicate_of` (the id of
+        the document that is kept instead), `duplicate_of_dataset` (the folder of that document's Dataset),
+        `similarity`, `value` (the number that was compared) and `label`. facts: numbers for the manifest and the
+        report. Rows may be in any order. Raises PlanError if an id or a reason is missing, or if an id occurs twice or
+        is the `kept` of its own row.
         """
         url = files.join(out, VERDICTS_FILE)
         write_verdicts(url, self._checked(rows))
@@ -65,10 +66,10 @@ class Estimator(Declared):
             rows = rows.sort_by("id")
             ids = rows["id"].to_numpy()
         wrong, why = ids[1:][ids[1:] == ids[:-1]], "twice"
-        if not len(wrong) and "kept" in rows.column_names:
-            same = pc.fill_null(pc.equal(rows["id"], rows["kept"].cast(rows["id"].type)), fill_value=False)
-            if "kept_in" in rows.column_names:
-                same = pc.and_(same, pc.is_null(rows["kept_in"]))
+        if not len(wrong) and "duplicate_of" in rows.column_names:
+            same = pc.fill_null(pc.equal(rows["id"], rows["duplicate_of"].cast(rows["id"].type)), fill_value=False)
+            if "duplicate_of_dataset" in rows.column_names:
+                same = pc.and_(same, pc.is_null(rows["duplicate_of_dataset"]))
             wrong, why = rows["id"].filter(same).to_numpy(), "in place of itself"
         if len(wrong):
             msg = f"{self.name}: document {show_id(int(wrong[0]))} is dropped {why}; give one row per document"

@@ -28,7 +28,7 @@ from .tables import CUTS, DROPS, Unread, new_rows, united
 Rows: TypeAlias = npt.NDArray[np.intp]
 Found: TypeAlias = npt.NDArray[np.bool_]
 
-BYTES_KEPT, BYTES_DROPPED = "bytes kept", "bytes dropped"  # histograms of every stage: documents by length
+BYTES_KEPT, BYTES_DROPPED = "bytes_kept", "bytes_dropped"  # histograms of every stage: documents by length
 
 
 class HeldBatch:
@@ -79,21 +79,22 @@ class Ledger:
         self,
         ids: Any,
         reason: Any,
-        kept: Any = None,
+        duplicate_of: Any = None,
         similarity: Any = None,
         *,
-        kept_in: Any = None,
+        duplicate_of_dataset: Any = None,
         n_bytes: Any = None,
         moved: bool = False,
         **further: Any,
     ) -> None:
         """Record that documents are dropped.
 
-        ids: uint64[n]. reason: one word for all ids, or a word per id. kept: uint64[n] or None, the documents that are
-        kept instead; if only some ids have one, pass an Arrow array with nulls, since 0 is a valid id. similarity:
-        float[n] or None, the similarity of the dropped and the kept documents. kept_in: the folder of the Dataset that
-        contains `kept`, if it is another one. n_bytes: only for Readers, the size in bytes of records that never became
-        documents. moved: True if the text is now part of the document `kept`, so that it is not counted as lost.
+        ids: uint64[n]. reason: one word for all ids, or a word per id. duplicate_of: uint64[n] or None, the documents
+        that are kept instead; if only some ids have one, pass an Arrow array with nulls, since 0 is a valid id.
+        similarity: float[n] or None, the similarity of the dropped and the kept documents. duplicate_of_dataset: the
+        folder of the Dataset that contains `duplicate_of`, if it is another one. n_bytes: only for Readers, the size in
+        bytes of records that never became documents. moved: True if the text is now part of the document
+        `duplicate_of`, so that it is not counted as lost.
         further: further columns of the drop table, by name: `value`, float[n], the number that the rule compared, and
         `label`, what a classifier said. The ledger fills `source` and `bytes`.
         """
@@ -102,7 +103,11 @@ class Ledger:
         if n == 0 or self.quiet:
             return
         reasons = _reasons(reason, n)
-        further |= {"kept": kept, "similarity": similarity, "kept_in": kept_in}
+        further |= {
+            "duplicate_of": duplicate_of,
+            "similarity": similarity,
+            "duplicate_of_dataset": duplicate_of_dataset,
+        }
         rows = new_rows(DROPS, id=id_array, stage=self.stage, reason=reasons, **further)
         self.record.moved |= set(reasons.unique().to_pylist()) if moved else set()
         if self.source is not None:
@@ -114,16 +119,24 @@ class Ledger:
             self._add_drops(mine, held.batch.column("source").take(pa.array(at)), held.n_bytes[at], (held.batch, at))
 
     def cut(
-        self, ids: Any, start: Any, end: Any, kept: Any = None, kept_start: Any = None, kept_end: Any = None,
-        *, kept_in: Any = None, **further: Any,
-    ) -> None:  # fmt: skip
+        self,
+        ids: Any,
+        start: Any,
+        end: Any,
+        duplicate_of: Any = None,
+        duplicate_of_start: Any = None,
+        duplicate_of_end: Any = None,
+        *,
+        duplicate_of_dataset: Any = None,
+        **further: Any,
+    ) -> None:
         """Record byte ranges that were removed from texts, and for each the copy that is retained elsewhere.
 
         ids: uint64[n], the documents that lose a range. start, end: int64[n], UTF-8 bytes of the text that the stage
-        received. kept: uint64[n] or None, the document with the retained copy. kept_start, kept_end: int64[n] or None,
-        the bytes of the copy in that document. kept_in: the folder of the Dataset that contains `kept`, if it is
-        another one. further: further columns of the cut table, by name: `reason`, the rule that cut. The ledger fills
-        `source`.
+        received. duplicate_of: uint64[n] or None, the document with the retained copy. duplicate_of_start,
+        duplicate_of_end: int64[n] or None, the bytes of the copy in that document. duplicate_of_dataset: the folder of
+        the Dataset that contains `duplicate_of`, if it is another one. further: further columns of the cut table, by
+        name: `reason`, the rule that cut. The ledger fills `source`.
 
         A document may have several ranges, also overlapping ones. The removed bytes are counted when the batch is
         returned; a document of which nothing is left must also be dropped.
@@ -131,11 +144,16 @@ class Ledger:
         if self.quiet:
             return
         id_array = np.asarray(ids, np.uint64).reshape(-1)
-        further |= {"kept": kept, "kept_start": kept_start, "kept_end": kept_end, "kept_in": kept_in}
+        further |= {
+            "duplicate_of": duplicate_of,
+            "duplicate_of_start": duplicate_of_start,
+            "duplicate_of_end": duplicate_of_end,
+            "duplicate_of_dataset": duplicate_of_dataset,
+        }
         further |= {"source": self._sources(id_array)}
         rows = new_rows(CUTS, id=id_array, stage=self.stage, start=start, end=end, **further)
         self.cuts.append(rows)
-        self.count("spans cut", len(united(id_array, *(rows.column(name).to_numpy() for name in ("start", "end")))[0]))
+        self.count("spans_cut", len(united(id_array, *(rows.column(name).to_numpy() for name in ("start", "end")))[0]))
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
         """Add `n` to the counter `name`; private: True if `name` names a person, which hides it if names are hidden."""
@@ -298,7 +316,7 @@ class Ledger:
             source, text = self.source or "", ""
             if where is not None:
                 source, text = (where[0].column(c)[int(where[1][i])].as_py() for c in ("source", "text"))
-            row = {name: rows.column(name)[i].as_py() for name in ("id", "kept", "similarity")}
+            row = {name: rows.column(name)[i].as_py() for name in ("id", "duplicate_of", "similarity")}
             have.append(Example(int(ranks[i]), source=source, text=text[:EXAMPLE_CHARS], **row))
             have.sort()
             del have[EXAMPLES:]

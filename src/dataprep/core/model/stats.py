@@ -41,15 +41,15 @@ class Example:
     """One dropped document, an example of the reason for which it was dropped.
 
     rank: a hash of the id; the documents with the smallest hashes are the examples, so that every run has the same
-    examples. kept: the id of the document that was kept instead; None if there is none. similarity: the similarity of
-    the two documents.
+    examples. duplicate_of: the id of the document that was kept instead; None if there is none. similarity: the
+    similarity of the two documents.
     """
 
     rank: int
     id: int
     source: str = ""
     text: str = ""
-    kept: int | None = field(default=None, compare=False)
+    duplicate_of: int | None = field(default=None, compare=False)
     similarity: float | None = field(default=None, compare=False)
 
 
@@ -212,7 +212,9 @@ def _example(record: dict[str, Any]) -> Example:
 
 def _with_ids(example: dict[str, Any], kind: type) -> dict[str, Any]:
     """Return the fields of an example with its integers converted to `kind`, int or str."""
-    return example | {name: kind(example[name]) for name in ("rank", "id", "kept") if example.get(name) is not None}
+    return example | {
+        name: kind(example[name]) for name in ("rank", "id", "duplicate_of") if example.get(name) is not None
+    }
 
 
 def _add_sources(into: Sources, other: Sources) -> None:

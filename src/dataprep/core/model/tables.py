@@ -31,8 +31,8 @@ DROPS = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("stage", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
-        pa.field("kept_in", pa.string()),  # the Dataset of the kept document; null: this one
-        pa.field("kept", pa.uint64()),
+        pa.field("duplicate_of_dataset", pa.string()),  # the Dataset of the kept document; null: this one
+        pa.field("duplicate_of", pa.uint64()),
         pa.field("similarity", pa.float32()),
         pa.field("source", pa.string()),  # of the document; null if a later stage hides it
         pa.field("bytes", pa.int64()),  # of its text, as the stage received it
@@ -46,10 +46,10 @@ CUTS = pa.schema(
         pa.field("stage", pa.string(), nullable=False),
         pa.field("start", pa.int64(), nullable=False),  # UTF-8 bytes of the text that the stage read
         pa.field("end", pa.int64(), nullable=False),
-        pa.field("kept_in", pa.string()),
-        pa.field("kept", pa.uint64()),  # the document of the first occurrence, and its bytes there
-        pa.field("kept_start", pa.int64()),
-        pa.field("kept_end", pa.int64()),
+        pa.field("duplicate_of_dataset", pa.string()),
+        pa.field("duplicate_of", pa.uint64()),  # the document of the first occurrence, and its bytes there
+        pa.field("duplicate_of_start", pa.int64()),
+        pa.field("duplicate_of_end", pa.int64()),
         pa.field("reason", pa.string()),  # the rule that cut; null: the stage has one rule
         pa.field("source", pa.string()),
     ]
@@ -62,7 +62,7 @@ UNREAD = pa.schema(
         pa.field("detail", pa.string()),
     ]
 )
-BAD, EMPTY, QUARANTINED = "bad", "empty", "quarantined"  # reasons of UNREAD
+UNREADABLE, EMPTY, QUARANTINED = "bad", "empty", "quarantined"  # reasons of UNREAD
 BAD_DIGEST, DAMAGED, SEGMENTED = "bad_digest", "damaged", "segmented"  # read, except for some records
 BY_LEDGER = ("stage", "source", "bytes")  # the columns that only a Ledger knows
 VERDICTS = pa.schema([field for field in DROPS if field.name not in BY_LEDGER])
@@ -70,9 +70,16 @@ SPANS = pa.schema([field for field in CUTS if field.name not in BY_LEDGER])
 ID = pa.schema([DROPS.field("id")])
 SCHEMAS = {"drops": DROPS, "cuts": CUTS}  # by kind, as `core/output/layout.py` names them
 SPAN = np.dtype(
-    [("id", "<u8"), ("start", "<i8"), ("end", "<i8"), ("kept", "<u8"), ("kept_start", "<i8"), ("kept_end", "<i8")]
+    [
+        ("id", "<u8"),
+        ("start", "<i8"),
+        ("end", "<i8"),
+        ("duplicate_of", "<u8"),
+        ("duplicate_of_start", "<i8"),
+        ("duplicate_of_end", "<i8"),
+    ]
 )
-JOINED = "joined"  # the reason of a message that became part of the document `kept`
+JOINED = "joined"  # the reason of a message that became part of the document `duplicate_of`
 NOBODY = np.uint64(2**64 - 1)  # `kept` of a span whose first occurrence is not known
 VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
 ORDER = ("id", "start", "reason")  # the columns by which the rows of a verdict table are sorted
@@ -176,17 +183,19 @@ def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]
     return ids[first], start[first], (reach - base)[last]
 
 
-def span_rows(rows: npt.NDArray[Any], kept_in: pa.Array | None = None, reason: Any = None) -> pa.RecordBatch:
+def span_rows(
+    rows: npt.NDArray[Any], duplicate_of_dataset: pa.Array | None = None, reason: Any = None
+) -> pa.RecordBatch:
     """Return spans to cut, an array of dtype SPAN, as rows with the columns of SPANS.
 
-    kept_in: the folder of the Dataset of each retained copy, null for this one; None: all are of this one. reason: the
-    rule that cuts each span; None: the stage has one rule.
+    duplicate_of_dataset: the folder of the Dataset of each retained copy, null for this one; None: all are of this one.
+    reason: the rule that cuts each span; None: the stage has one rule.
     """
-    known = pa.array(rows["kept"] != NOBODY)
+    known = pa.array(rows["duplicate_of"] != NOBODY)
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
-    for name in ("kept", "kept_start", "kept_end"):
+    for name in ("duplicate_of", "duplicate_of_start", "duplicate_of_end"):
         columns[name] = pc.if_else(known, columns[name], None)
-    return new_rows(SPANS, **columns, kept_in=kept_in, reason=reason)
+    return new_rows(SPANS, **columns, duplicate_of_dataset=duplicate_of_dataset, reason=reason)
 
 
 def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch]) -> int:
@@ -211,17 +220,18 @@ def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.Recor
 class Drop:
     """One row of a table of dropped documents, and the output folder that the table belongs to.
 
-    id: the dropped document. stage: the stage that dropped it. reason: the reason of the drop. kept: the document that
-    was kept instead. kept_in: the Dataset that contains `kept`; None if it is the same as that of `id`. similarity: the
-    similarity of the documents `id` and `kept`. source, bytes: the document's source, and the UTF-8 bytes of its text.
+    id: the dropped document. stage: the stage that dropped it. reason: the reason of the drop. duplicate_of: the
+    document that was kept instead. duplicate_of_dataset: the Dataset that contains `duplicate_of`; None if it is the
+    same as that of `id`. similarity: the similarity of the documents `id` and `duplicate_of`. source, bytes: the
+    document's source, and the UTF-8 bytes of its text.
     value: the number that the rule compared. label: what a classifier said, such as the language.
     """
 
     id: int
     stage: str
     reason: str
-    kept_in: str | None
-    kept: int | None
+    duplicate_of_dataset: str | None
+    duplicate_of: int | None
     similarity: float | None
     source: str | None
     bytes: int | None
@@ -235,19 +245,20 @@ class Cut:
     """One row of a table of spans cut out of texts, and the output folder that the table belongs to.
 
     id: the document. stage: the stage that cut the span. start, end: the span's offsets, in bytes, in the text that the
-    stage read. kept: the document that retains a copy of the cut text. kept_start, kept_end: the offsets of the copy in
-    that document. kept_in: the Dataset that contains `kept`; None if it is the same as that of `id`. reason: the rule
-    that cut; None if the stage has one rule. source: the document's source.
+    stage read. duplicate_of: the document that retains a copy of the cut text. duplicate_of_start, duplicate_of_end:
+    the offsets of the copy in that document. duplicate_of_dataset: the Dataset that contains `duplicate_of`; None if it
+    is the same as that of `id`. reason: the rule that cut; None if the stage has one rule. source: the document's
+    source.
     """
 
     id: int
     stage: str
     start: int
     end: int
-    kept_in: str | None
-    kept: int | None
-    kept_start: int | None
-    kept_end: int | None
+    duplicate_of_dataset: str | None
+    duplicate_of: int | None
+    duplicate_of_start: int | None
+    duplicate_of_end: int | None
     reason: str | None
     source: str | None
     folder: str

@@ -1,9 +1,9 @@
 """Unread files: files passed to `dp.read` that were not read, as listed in the table OUT/unread.parquet of a Dataset.
 
 A row represents a file or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`,
-`not_a_chat`, `empty` and `bad`. Later, when the other files are read, rows are added for files that are `empty`
-(without a record), `bad` or `quarantined` (they ended a worker twice), and for archives with records that were dropped
-because they are broken (`damaged`), differ from their digests (`bad_digest`) or are divided into segments
+`not_a_chat`, `empty` and `unreadable`. Later, when the other files are read, rows are added for files that are `empty`
+(without a record), `unreadable` or `quarantined` (they ended a worker twice), and for archives with records that were
+dropped because they are broken (`damaged`), differ from their digests (`bad_digest`) or are divided into segments
 (`segmented`). The table exists only if it has rows. Files that are bad when they are read are counted against
 `Dataset.max_bad_files`.
 """
@@ -28,7 +28,7 @@ from ..output.owned import discard
 from ..output.staging import Staging
 from ..output.state import UnreadTable
 from .stats import HIDDEN
-from .tables import BAD, BAD_DIGEST, DAMAGED, EMPTY, QUARANTINED, UNREAD, Unread, new_rows, read_rows, row_object
+from .tables import BAD_DIGEST, DAMAGED, EMPTY, QUARANTINED, UNREAD, UNREADABLE, Unread, new_rows, read_rows, row_object
 
 log = logging.getLogger("dataprep")
 
@@ -38,7 +38,7 @@ SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lis
 
 def unread_of(error: ReadError, url: str) -> Unread:
     """Return the `Unread` that describes the file `url`, whose reading raised `error`."""
-    return Unread(url, EMPTY if error.reason == EMPTY else BAD, error.offset, error.message)
+    return Unread(url, EMPTY if error.reason == EMPTY else UNREADABLE, error.offset, error.message)
 
 
 def set_aside(error: ReadError, url: str, *, skip: bool) -> Unread:
@@ -47,7 +47,7 @@ def set_aside(error: ReadError, url: str, *, skip: bool) -> Unread:
     skip: whether a bad file may be left out; if not, ReadError is raised, whose message names the option for it.
     """
     row = unread_of(error, url)
-    if row.reason == BAD and not skip:
+    if row.reason == UNREADABLE and not skip:
         raise _stopped_at(row) from error
     return row
 
@@ -64,7 +64,7 @@ def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int 
     more than `max_bad_files` files are bad, or if files are bad or empty and no document was read.
     """
     rows = list(rows)
-    found = [row for row in rows if row.reason in (BAD, EMPTY, QUARANTINED)]
+    found = [row for row in rows if row.reason in (UNREADABLE, EMPTY, QUARANTINED)]
     bad = {row if row.file == HIDDEN else row.file: row for row in found if row.reason != EMPTY}
     if max_bad_files is not None and len(bad) > max_bad_files:
         last = list(bad.values())[-1]

@@ -72,10 +72,10 @@ class DropIds(Verdict):
             yield batch.filter(pc.invert(pc.is_in(batch.column("id"), rows["id"]))) if rows else batch
 
 
-def check_min_left(min_left: Any) -> None:
-    """Raise PlanError if the parameter `min_left`, a number of characters, is not an integer of at least 0."""
-    if not isinstance(min_left, int) or min_left < 0:
-        msg = f"min_left={min_left!r} must be a number of characters: an integer, 0 or more"
+def check_min_remaining_chars(min_remaining_chars: Any) -> None:
+    """Raise PlanError if `min_remaining_chars` is not an integer of at least 0."""
+    if not isinstance(min_remaining_chars, int) or min_remaining_chars < 0:
+        msg = f"min_remaining_chars={min_remaining_chars!r} must be a number of characters: an integer, 0 or more"
         raise PlanError(msg)
 
 
@@ -83,16 +83,16 @@ def check_min_left(min_left: Any) -> None:
 class CutSpans(Verdict):
     """Removes from texts the spans that an Estimator's table names; the spans may overlap.
 
-    spans: the URL of the table, which `write_spans` wrote. min_left: if a document was cut and has fewer characters
-    left than this, not counting white space, it is dropped with the reason "left_too_short".
+    spans: the URL of the table, which `write_spans` wrote. min_remaining_chars: if a document was cut and has fewer
+    characters left than this, not counting white space, it is dropped with the reason "too_short_after_cuts".
     """
 
     spans: str
-    min_left: int = 1
+    min_remaining_chars: int = 1
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: the Estimator's name, `key` and `min_left`."""
-        return (*super().recipe(), self.min_left)
+        """Return the values that identify this stage: the Estimator's name, `key` and `min_remaining_chars`."""
+        return (*super().recipe(), self.min_remaining_chars)
 
     def warm(self) -> None:
         """Compile the kernel (compiled function) that cuts spans; called once, before workers start."""
@@ -116,7 +116,7 @@ class CutSpans(Verdict):
         by_row = np.argsort(row, kind="stable")
         first = np.searchsorted(row[by_row], np.arange(len(ids) + 1))
         starts, ends = (rows[name].to_numpy()[by_row] for name in ("start", "end"))
-        offsets, data, left = without(*B.buffers(batch), first, starts, ends, self.min_left)
-        short = (np.diff(first) > 0) & (left < self.min_left)
-        reasons = pc.if_else(pa.array(short), "left_too_short", None)
+        offsets, data, left = without(*B.buffers(batch), first, starts, ends, self.min_remaining_chars)
+        short = (np.diff(first) > 0) & (left < self.min_remaining_chars)
+        reasons = pc.if_else(pa.array(short), "too_short_after_cuts", None)
         return drop_rows(B.with_column(batch, "text", B.strings(offsets, data)), reasons, stats)

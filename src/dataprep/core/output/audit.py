@@ -71,13 +71,13 @@ Scan = Callable[[str], Iterable[Strings]]
 
 
 def audit(
-    folder: str, search: Search, run: Runner, *, skip: Iterable[str] = (), scans: Mapping[str, Scan] | None = None
+    folder: str, search: Search, runner: Runner, *, skip: Iterable[str] = (), scans: Mapping[str, Scan] | None = None
 ) -> Counter[str]:
     """Search all files of a folder for private strings; return {string: count} for those that a rule allows to stay.
 
-    search: finds the private strings. run: the Runner that searches the files. skip: paths in the folder that are not
-    searched. scans: a dict from the ending of a file name to a function that is called instead of `strings_of` for such
-    a file: it takes the URL of the file and yields the file's strings.
+    search: finds the private strings. runner: the Runner that searches the files. skip: paths in the folder that are
+    not searched. scans: a dict from the ending of a file name to a function that is called instead of `strings_of` for
+    such a file: it takes the URL of the file and yields the file's strings.
 
     Raises Leak, which names the file and the section of the file, if any other private string is found.
     """
@@ -88,7 +88,7 @@ def audit(
     leak = _leak(search, names, left)
     leaks = [] if leak is None else [leak]
     task = functools.partial(_search, search, scans or {})
-    for number, (leak_in_file, kept) in enumerate(run.map(task, urls, "audit")):
+    for number, (leak_in_file, kept) in enumerate(runner.map(task, urls, "audit")):
         left.update(kept)
         if leak_in_file is not None:
             leaks.append(f"{urls[number].removeprefix(folder).lstrip('/')}, {leak_in_file}")
@@ -104,10 +104,10 @@ def audit(
     return left
 
 
-def search_all(searches: Sequence[Search], run: Runner, folder: str, skip: Iterable[str]) -> None:
+def search_all(searches: Sequence[Search], runner: Runner, folder: str, skip: Iterable[str]) -> None:
     """Search all files of a folder by each of `searches`, as `audit` does, and log how many strings may stay."""
     for search in searches:
-        if left := audit(folder, search, run, skip=skip):
+        if left := audit(folder, search, runner, skip=skip):
             which = "%d names that are also common words are left in %s: see docs/chats-safety.md"
             log.warning(which, len(left), folder)
 

@@ -305,7 +305,7 @@ class Output(Generic[T]):
             msg = (
                 f"{self.url} keeps its result until the new one is complete, which takes about {decimal(needed)} more, "
                 f"and {decimal(free)} of the disk are free; free some space, or remove the result first "
-                f"(`dataprep clean --all {self.url}`)"
+                f"(`dataprep prune --all {self.url}`)"
             )
             raise PlanError(msg)
 

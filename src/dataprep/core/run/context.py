@@ -1,7 +1,7 @@
-"""Context: the Runner of a run, and the trial if the run only tries a sample; it is handed over as `run=`.
+"""Context: the Runner of a run, and the trial if the run only tries a sample; it is handed over as `runner=`.
 
     trial = Trial(out, sample_bytes=16 << 20)
-    Pipeline(...).run(docs, out, run=Context(Serial(), trial))      # reads a sample
+    Pipeline(...).run(docs, out, runner=Context(Serial(), trial))      # reads a sample
     trial.inputs, trial.reserved
 
 A Context is a Runner itself, so all code that calls tasks takes it for one. Code that must know whether it sees the
@@ -72,44 +72,44 @@ class Context:
         return self.runner.memory
 
 
-def context_of(run: Runner | None) -> Context:
-    """Return `run` if it is a Context, or else a Context of this Runner (None: `Serial()`) that is no trial.
+def context_of(runner: Runner | None) -> Context:
+    """Return `runner` if it is a Context, or else a Context of this Runner (None: `Serial()`) that is no trial.
 
-    Raises PlanError if `run` lacks a member of a Runner.
+    Raises PlanError if `runner` lacks a member of a Runner.
     """
-    return run if isinstance(run, Context) else Context(runner_of(run))
+    return runner if isinstance(runner, Context) else Context(runner_of(runner))
 
 
-def trial_of(run: Runner) -> Trial | None:
-    """Return the trial (run on a sample of the input) that `run` is a part of, or None."""
-    return run.trial if isinstance(run, Context) else None
+def trial_of(runner: Runner) -> Trial | None:
+    """Return the trial (run on a sample of the input) that `runner` is a part of, or None."""
+    return runner.trial if isinstance(runner, Context) else None
 
 
-def sees_all(run: Runner) -> bool:
-    """Return whether `run` reads its whole input: if it is no trial, or one whose samples are complete."""
-    trial = trial_of(run)
+def sees_all(runner: Runner) -> bool:
+    """Return whether `runner` reads its whole input: if it is no trial, or one whose samples are complete."""
+    trial = trial_of(runner)
     return trial is None or trial.share == 1.0
 
 
-def place_of(out: str, run: Runner | None) -> str:
+def place_of(out: str, runner: Runner | None) -> str:
     """Return the folder `out`; for Ray its absolute path, since workers on other nodes have other current folders."""
-    is_apart = isinstance(context_of(run).runner, Ray) and files.is_local(out)
+    is_apart = isinstance(context_of(runner).runner, Ray) and files.is_local(out)
     return os.path.abspath(files.path_of(out)) if is_apart else out
 
 
-def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
-    """Check that the memory of the Runner `run` suffices for one worker and `n_bytes` more; in a trial, only record it.
+def reserve(runner: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
+    """Check that the memory of `runner` suffices for a worker and `n_bytes` more; in a trial, only record it.
 
     n_bytes: memory that this process will need. what: a description of the data that takes the memory, for the message.
     instead: the advice to the user, for the message. grows: True if the amount grows with the input. Raises PlanError
     if the memory is too small.
     """
-    trial = trial_of(run)
+    trial = trial_of(runner)
     if trial is not None:
         trial.reserved.append(Reserved(int(n_bytes / (trial.share if grows else 1)), what, instead))
-    elif n_bytes + WORKER_BYTES > memory_of(run):
+    elif n_bytes + WORKER_BYTES > memory_of(runner):
         msg = (
             f"{what} takes {decimal(n_bytes)} of memory in one process, in addition to the {WORKER_BYTES >> 20} MiB "
-            f"of a worker, but only {decimal(memory_of(run))} are allowed; {instead}"
+            f"of a worker, but only {decimal(memory_of(runner))} are allowed; {instead}"
         )
         raise PlanError(msg)

@@ -1,4 +1,4 @@
-"""Pass: a task for `run.map` that writes a file and a receipt (record of the work) for every item."""
+"""Pass: a task for `runner.map` that writes a file and a receipt (record of the work) for every item."""
 
 from __future__ import annotations
 

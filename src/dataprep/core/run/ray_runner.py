@@ -15,7 +15,7 @@ from dataprep.errors import WorkerDied, need
 from dataprep.store.progress import track
 
 from ..model.process import kept
-from .deaths import ATTEMPTS
+from .crashes import ATTEMPTS
 from .runner import Local, at_once, check_memory, check_timeout, parse_bytes, work
 
 T = TypeVar("T")

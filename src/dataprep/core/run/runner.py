@@ -26,7 +26,7 @@ from dataprep.store.progress import track
 from dataprep.store.stopping import no_ctrl_c
 
 from ..model.process import timed
-from .deaths import ATTEMPTS, Deaths
+from .crashes import ATTEMPTS, Crashes
 from .workers import TIMED, Pool, Workers, guard
 
 T = TypeVar("T")
@@ -58,18 +58,21 @@ class Runner(Protocol):
         """The memory that all workers together may take, in bytes or as text such as "4GB"; None sets no limit."""
 
 
-def runner_of(run: Runner | None) -> Runner:
-    """Return `run`, or a new `Serial()` if it is None. Raises PlanError if `run` lacks a member of a Runner."""
-    missing = [name for name in ("map", "workers", "memory") if run is not None and not hasattr(run, name)]
+def runner_of(runner: Runner | None) -> Runner:
+    """Return `runner`, or a new `Serial()` if it is None. Raises PlanError if `runner` lacks a member of a Runner."""
+    missing = [name for name in ("map", "workers", "memory") if runner is not None and not hasattr(runner, name)]
     if missing:
-        msg = f"run={run!r} must be a Runner such as dp.Serial() or dp.Local(2); it has no {' and no '.join(missing)}"
+        msg = (
+            f"runner={runner!r} must be a Runner such as dp.Serial() or dp.Local(2); it has no "
+            f"{' and no '.join(missing)}"
+        )
         raise PlanError(msg)
-    return Serial() if run is None else run
+    return Serial() if runner is None else runner
 
 
-def memory_of(run: Runner) -> int:
-    """Return the memory in bytes that all workers of `run` may take together: its limit, or the machine's memory."""
-    return machine_memory() if run.memory is None else parse_bytes(run.memory)
+def memory_of(runner: Runner) -> int:
+    """Return the memory in bytes that all workers of `runner` may take together: its limit, or the machine's memory."""
+    return machine_memory() if runner.memory is None else parse_bytes(runner.memory)
 
 
 def parse_bytes(size: int | str) -> int:
@@ -104,15 +107,15 @@ def machine_memory() -> int:
     return total
 
 
-def at_once(run: Runner) -> int:
+def at_once(runner: Runner) -> int:
     """Return the number of items to process at once: `workers`, or as many as fit into `memory`."""
-    if run.memory is None:
-        return run.workers
-    n = parse_bytes(run.memory) // WORKER_BYTES
+    if runner.memory is None:
+        return runner.workers
+    n = parse_bytes(runner.memory) // WORKER_BYTES
     if n < 1:
-        msg = f"memory={run.memory!r} is less than the {WORKER_BYTES >> 20} MiB that one worker takes; allow more"
+        msg = f"memory={runner.memory!r} is less than the {WORKER_BYTES >> 20} MiB that one worker takes; allow more"
         raise PlanError(msg)
-    return min(run.workers, n)
+    return min(runner.workers, n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,13 +180,13 @@ class Local:
         limit = machine_memory() * 9 // 10 if self.memory is None else parse_bytes(self.memory)
         waiting = collections.deque(enumerate(items))
         running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
-        deaths = Deaths()
+        crashes = Crashes()
         with self._own.within(limit, running):
             for wanted in range(len(items)):
                 while True:
                     try:
                         pool = self._own.started(workers)
-                        while waiting and len(running) < (1 if deaths.counts else workers + 1):  # one more: none waits
+                        while waiting and len(running) < (1 if crashes.counts else workers + 1):  # one more: none waits
                             index, item = waiting[0]
                             running[index] = (item, _submit(pool, task, item, self.timeout))
                             waiting.popleft()  # not before: submit may find the pool broken
@@ -198,14 +201,14 @@ class Local:
                             if not future.done() or isinstance(future.exception(), BrokenProcessPool)
                         ]  # fmt: skip
                         try:
-                            deaths.add(lost, at, self._why(cause))
+                            crashes.add(lost, at, self._why(cause))
                         except WorkerDied as died:
                             raise died from e
                         waiting.extendleft(reversed(lost))
                         for index, _ in lost:
                             del running[index]
                 del running[wanted]
-                deaths.counts.pop(wanted, None)
+                crashes.counts.pop(wanted, None)
                 yield cloudpickle.loads(answer)
 
     def _why(self, cause: str) -> str:

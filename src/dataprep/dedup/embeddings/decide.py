@@ -26,12 +26,12 @@ from dataprep.core.run.passes import Pass
 from dataprep.store.spill import SpilledRows, all_sections, each_section, spill_to, write_spill
 from dataprep.unicode.text import I64, U64
 
-from .kmeans import FindClusters, centroids_in, kept_in, nearest
+from .kmeans import FindClusters, centroids_in, nearest, vectors_kept_in
 from .similar import among, first_hits
 from .vectors import F32, F64, I16, UNITS, lengths
 
 HEADER = np.dtype([("id", "<u8"), ("rank", "<u8"), ("cluster", "<u4"), ("file", "<u4")])
-VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4")])
+VERDICT = np.dtype([("id", "<u8"), ("duplicate_of", "<u8"), ("similarity", "<f4")])
 NEAREST = np.dtype([("id", "<u8"), ("centroid", "<i4"), ("cosine", "<i2")])
 PARTITION_BYTES = 32 << 20
 MAX_PARTITIONS = 4096
@@ -73,7 +73,7 @@ class AssignClusters(Pass[Part]):
         """
         centroids, number = centroids_in(FindClusters.url(self.out), self.dim), item.number
         with spill_to(url, 2 * self.partitions + 1) as spill:
-            for block in kept_in(self.out, number, self.dim, None):
+            for block in vectors_kept_in(self.out, number, self.dim, None):
                 headers = np.empty(len(block.ids), HEADER)
                 labels, similar = nearest(block.vectors, centroids)
                 headers["id"], headers["rank"] = block.ids, self._ranks(block.ranks, similar)
@@ -178,7 +178,10 @@ class DecideClusters(Pass[int]):
             dropped = np.sort(np.append(dropped, heads[new[heads]]))
         kept = decided.kept_by[dropped]
         verdicts = np.empty(len(dropped), VERDICT)
-        verdicts["id"], verdicts["kept"] = headers["id"][dropped], np.where(kept < 0, NOBODY, headers["id"][kept])
+        verdicts["id"], verdicts["duplicate_of"] = (
+            headers["id"][dropped],
+            np.where(kept < 0, NOBODY, headers["id"][kept]),
+        )
         verdicts["similarity"] = decided.similarity[dropped]
         group = headers["file"][dropped].astype(np.int64) * self.n_groups // max(1, self.n_parts)
         cuts = np.searchsorted(group, np.arange(1, self.n_groups))  # rows are in order of their files

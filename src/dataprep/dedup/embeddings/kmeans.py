@@ -133,7 +133,7 @@ class FindClusters(Pass[int]):
         limit = np.uint64(min(1.0, most / max(1, self.n_docs)) * (2**64 - 2048))
         chosen, order = [np.zeros((0, self.dim), np.int16)], [np.zeros(0, np.uint64)]
         for number in range(self.n_parts):
-            for block in kept_in(self.out, number, self.dim, self.dropped):
+            for block in vectors_kept_in(self.out, number, self.dim, self.dropped):
                 hashes = mix(block.ids, self.seed)
                 rows = np.flatnonzero(hashes <= limit)
                 chosen.append(block.vectors[rows])
@@ -172,7 +172,7 @@ class DroppedIds:
         return files.join(self.folder, f"group-{group:05d}")
 
 
-def kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None) -> Iterator[VectorBlock]:
+def vectors_kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None) -> Iterator[VectorBlock]:
     """Yield the vectors of input part `number` in blocks, without zero vectors and without the documents in `dropped`.
 
     out: the folder of the temporary files. dim: numbers per vector. dropped: None to leave out no document.
@@ -205,7 +205,7 @@ class MeasureNearness(Pass[int]):
         """Write a ROW (id, cosine in ten-thousandths) per kept document of input part `item` to `url`; return {}."""
         centroids = centroids_in(FindSecondClusters.url(self.out), self.dim)
         found = [np.zeros(0, ROW)]
-        for block in kept_in(self.out, item, self.dim, self.dropped):
+        for block in vectors_kept_in(self.out, item, self.dim, self.dropped):
             rows = np.empty(len(block.ids), ROW)
             rows["id"], rows["cosine"] = block.ids, nearest(block.vectors, centroids)[1]
             found.append(rows)

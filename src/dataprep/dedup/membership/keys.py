@@ -20,8 +20,8 @@ from dataprep.core.model.part import Part
 from dataprep.core.model.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, new_rows, write_spans, write_verdicts
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.older import Joined
-from dataprep.dedup.pieces.hashes import unit_hashes
-from dataprep.dedup.pieces.units import blocks
+from dataprep.dedup.spans.hashes import unit_hashes
+from dataprep.dedup.spans.units import blocks
 from dataprep.store import files
 from dataprep.store.spill import Spill, SpillWriter, spill_to
 from dataprep.unicode.hashes import shingle_hashes
@@ -46,12 +46,12 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class KeyUnits:
-    """The settings of Bloom that decide which parts of a text are hashed: `unit`, `ngram`, `normalize`, `words`."""
+    """The settings of Bloom that decide what is hashed: `unit`, `ngram`, `normalize` and `word_split`."""
 
     unit: str
     ngram: int
     normalize: str | None
-    words: str = "unicode"
+    word_split: str = "unicode"
 
     def of(self, batch: Batch) -> dict[str, Any]:
         """Return the keys (64-bit hashes) of the documents, paragraphs or n-grams of a batch, as arrays by name.
@@ -65,7 +65,7 @@ class KeyUnits:
             return {"ids": B.ids(batch), "keys": document_keys(offsets, data, self.normalize)}
         text, start, end, keys, sizes = _paragraphs(offsets, data, self.normalize)
         if self.unit == "ngram":
-            keys, sizes = ngram_keys(start, end, data, self.ngram, self.words)
+            keys, sizes = ngram_keys(start, end, data, self.ngram, self.word_split)
         return {
             "ids": B.ids(batch),
             "lengths": np.diff(offsets),
@@ -108,17 +108,17 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
     return text, start, end, keys, sizes
 
 
-def ngram_keys(start: I64, end: I64, data: U8, n: int, split: str = "unicode") -> tuple[U64, I64]:
+def ngram_keys(start: I64, end: I64, data: U8, n: int, word_split: str = "unicode") -> tuple[U64, I64]:
     """Return the hashes of all runs of `n` words, uint64, and the number of such runs in each of m ranges, int64[m].
 
     start, end: int64[m], ranges of bytes of `data`, in order, with only white space between them. A range of fewer than
-    `n` words has no run. split: how words are split, "unicode" or "regex".
+    `n` words has no run. word_split: how words are split, "unicode" or "regex".
     """
     if not len(start):
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     bounds = np.append(start, end[-1])  # text between ranges is blank, and has no words
     bounds.flags.writeable = False  # as other offsets: a kernel is compiled once per type
-    ends, items = words(bounds, data, split)
+    ends, items = words(bounds, data, word_split)
     starts, hashes = shingle_hashes(ends, items, n)
     sizes, enough = np.diff(starts), np.diff(ends) >= n
     return hashes[np.repeat(enough, sizes)], np.where(enough, sizes, 0)
@@ -263,7 +263,12 @@ def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[An
     before, after = end[first - 1], start[np.minimum(last + 1, len(start) - 1)] if len(start) else start
     keep_after = ~at_start & (at_end | (after - end[last] >= start[first] - before))
     spans = np.empty(len(first), SPAN)
-    spans["id"], spans["kept"], spans["kept_start"], spans["kept_end"] = found["ids"][of[first]], NOBODY, 0, 0
+    spans["id"], spans["duplicate_of"], spans["duplicate_of_start"], spans["duplicate_of_end"] = (
+        found["ids"][of[first]],
+        NOBODY,
+        0,
+        0,
+    )
     spans["start"] = np.where(at_start, 0, np.where(keep_after, before, start[first]))
     spans["end"] = np.where(at_end, found["lengths"][of[first]], np.where(keep_after, end[last], after))
     return spans

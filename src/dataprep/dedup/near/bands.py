@@ -15,12 +15,12 @@ from dataprep.errors import PlanError, require, require_integer
 from dataprep.unicode.shingles import FINEWEB, differences
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "dclm": {"bands": 93, "rows": 15, "words": "regex"},  # Li et al. 2024, DataComp-LM
+    "dclm": {"bands": 93, "rows": 15, "word_split": "regex"},  # Li et al. 2024, DataComp-LM
     "dialect": {"shingle": "char", "ngram": 4, "threshold": 0.6},  # short texts spelt by ear: docs/dedup.md
-    "fineweb": {"bands": 14, "rows": 8, "words": "regex", "normalize": FINEWEB},  # Penedo et al. 2024
-    "lee2022": {"bands": 450, "rows": 20, "words": "regex"},  # Lee et al. 2022, Deduplicating Training Data ...
+    "fineweb": {"bands": 14, "rows": 8, "word_split": "regex", "normalize": FINEWEB},  # Penedo et al. 2024
+    "lee2022": {"bands": 450, "rows": 20, "word_split": "regex"},  # Lee et al. 2022, Deduplicating Training Data ...
 }
-DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5, "words": "unicode", "normalize": None}
+DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5, "word_split": "unicode", "normalize": None}
 MAX_HASHES = 256  # of bands that are chosen
 MOST_HASHES = 1 << 16  # of bands that are given
 RECALL = 0.99  # at the threshold itself; above it the curve only rises
@@ -40,7 +40,8 @@ class BandSettings:
     """The parameters of MinHash.
 
     threshold: a document is dropped if its similarity is at least this. bands, rows: number of bands, and rows per
-    band. shingle: "word" or "char". ngram: the number of words or characters per shingle. words: how words are split.
+    band. shingle: "word" or "char". ngram: the number of words or characters per shingle. word_split: how words are
+    split.
     normalize: the differences that do not count.
     """
 
@@ -49,7 +50,7 @@ class BandSettings:
     rows: int
     shingle: str
     ngram: int
-    words: str
+    word_split: str
     normalize: tuple[str, ...]
 
     def found(self, measure: str) -> float:
@@ -122,7 +123,9 @@ def resolve(**given: Any) -> BandSettings:
             enough = f"{MAX_HASHES} hashes do not find {pairs}; give a higher threshold, or bands and rows"
             raise PlanError(enough)
         chosen["bands"], chosen["rows"] = found
-    made = BandSettings(**chosen | {"normalize": differences(chosen["normalize"], chosen["shingle"], chosen["words"])})
+    made = BandSettings(
+        **chosen | {"normalize": differences(chosen["normalize"], chosen["shingle"], chosen["word_split"])}
+    )
     require_integer("bands", made.bands, 1)
     require_integer("rows", made.rows, 1)
     hashes = made.bands * made.rows

@@ -68,7 +68,7 @@ class DuplicateSearch:
     """
 
     docs: Dataset
-    run: Runner
+    runner: Runner
     out: str
     sketch: Sketch
     keep: Keep
@@ -121,7 +121,7 @@ class DuplicateSearch:
         rule = MatchRule(float(self.sketch.threshold), self.contained)
         drops_all = self.keep.kind == "none"
         verify = VerifyPartition(self.out, self.key, home, self.sketch.bands, rule, origins, groups, drops_all)
-        decided = list(self.run.map(verify, range(index["partitions"]), f"{self.name}: verify"))
+        decided = list(self.runner.map(verify, range(index["partitions"]), f"{self.name}: verify"))
         write_verdicts(url, self._in_order(index["partitions"], groups))
         totals = {n: sum(int(d[n]) for d in decided) for n in ("compared", "skipped", "dropped")}
         return {**index, "files": [url], **totals}
@@ -133,7 +133,7 @@ class DuplicateSearch:
         n_old = len(items) - len(self.docs.parts)
         self._warn_of_old(items[:n_old])
         task = HashDocuments(self.out, self.sketch_key or key, self.sketch)
-        hashed = list(self.run.map(task, items, f"{self.name}: hash"))
+        hashed = list(self.runner.map(task, items, f"{self.name}: hash"))
         parts = tuple(
             PartKeys(task.url_of(item), tuple(key_url(self.out, file) for file in receipt["keys"]), receipt["docs"])
             for item, receipt in zip(items, hashed, strict=True)
@@ -141,12 +141,14 @@ class DuplicateSearch:
         bases, n_docs = _first_numbers([part.docs for part in parts])
         ranges = key_ranges(n_docs, self.sketch.bands)
         first_new = bases[n_old] if self.docs.parts else n_docs
-        matched = list(self.run.map(MatchKeys(self.out, key, parts, bases, first_new), ranges, f"{self.name}: match"))
+        matched = list(
+            self.runner.map(MatchKeys(self.out, key, parts, bases, first_new), ranges, f"{self.name}: match")
+        )
         cluster = FindComponents(self.out, key, parts, bases, n_docs, len(ranges), 24 + 32 * self.sketch.bands)
-        found = next(iter(self.run.map(cluster, [0], f"{self.name}: cluster")))
+        found = next(iter(self.runner.map(cluster, [0], f"{self.name}: cluster")))
         partitions = n_partitions(found["cost"])
         gather = GatherCandidates(self.out, key, self.sketch, self.keep, partitions, n_old)
-        gathered = list(self.run.map(gather, [item.part for item in items], f"{self.name}: gather"))
+        gathered = list(self.runner.map(gather, [item.part for item in items], f"{self.name}: gather"))
         how = Counter(receipt["how"] for receipt in hashed)
         return {
             "documents": sum(receipt["kept"] for receipt in hashed[n_old:]),
@@ -178,9 +180,16 @@ class DuplicateSearch:
             home = pa.DictionaryArray.from_arrays(pa.array(rows["origin"]), homes).cast(pa.string())
             in_older = rows["origin"] < len(self.older)
             reason = pa.array(np.where(in_older, self.reason_in_older or self.reason, self.reason))
-            alone = rows["kept"] == NOBODY  # with keep="none", the first of the copies
-            kept, similarity = pa.array(rows["kept"], mask=alone), pa.array(rows["similarity"], mask=alone)
-            yield new_rows(VERDICTS, id=rows["id"], reason=reason, kept_in=home, kept=kept, similarity=similarity)
+            alone = rows["duplicate_of"] == NOBODY  # with keep="none", the first of the copies
+            kept, similarity = pa.array(rows["duplicate_of"], mask=alone), pa.array(rows["similarity"], mask=alone)
+            yield new_rows(
+                VERDICTS,
+                id=rows["id"],
+                reason=reason,
+                duplicate_of_dataset=home,
+                duplicate_of=kept,
+                similarity=similarity,
+            )
 
 
 def _index_in(folder: str, key: str) -> dict[str, Any] | None:

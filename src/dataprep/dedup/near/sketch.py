@@ -61,7 +61,7 @@ class Sketch(Protocol):
 class Shingles:
     """The rule for MinHash: a document is a set of shingles (runs of words or characters), hashed to one key per band.
 
-    unit: "word" or "char". ngram: number of units per shingle. words: how words are split, "unicode" or "regex".
+    unit: "word" or "char". ngram: number of units per shingle. word_split: how words are split, "unicode" or "regex".
     threshold: a document is dropped if its similarity is at least this. bands, rows: number of bands of the signature,
     and rows per band. seed: decides the permutations. A document with fewer than `min_shingles` shingles is never
     compared.
@@ -74,7 +74,7 @@ class Shingles:
     rows: int
     seed: int
     min_shingles: int = 1  # a document with fewer is never compared
-    words: str = "unicode"
+    word_split: str = "unicode"
     normalize: tuple[str, ...] | None = None  # differences that do not count; None: those of the unit
 
     columns: ClassVar[tuple[str, ...]] = ("text",)
@@ -112,7 +112,7 @@ class Shingles:
 
     def units(self, texts: pa.LargeStringArray) -> tuple[I64, U64]:
         """Return the shingles of each text as hashes: offsets int64[n + 1], hashes uint64."""
-        return shingles(*B.buffers(texts), self.unit, self.ngram, self.words, self.normalize)
+        return shingles(*B.buffers(texts), self.unit, self.ngram, self.word_split, self.normalize)
 
     def _shingles(self, batch: Batch) -> tuple[I64, U64]:
         starts, hashes = self.units(self.texts(batch))

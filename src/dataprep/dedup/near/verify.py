@@ -26,7 +26,7 @@ from .gather import HEADER, PARTITION_BYTES, GatherCandidates
 from .kept_index import KeptIndex
 from .similarity import MatchRule
 
-VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4"), ("origin", "<u2")])
+VERDICT = np.dtype([("id", "<u8"), ("duplicate_of", "<u8"), ("similarity", "<f4"), ("origin", "<u2")])
 BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of kept documents
 
 
@@ -70,7 +70,7 @@ class VerifyPartition(Pass[int]):
             dropped = np.sort(np.append(dropped, heads[origin[heads] == last]))
         verdicts = np.empty(len(dropped), VERDICT)
         ids, kept = rows.headers["id"], outcome.kept_by[dropped]
-        verdicts["id"], verdicts["kept"] = ids[dropped], np.where(kept < 0, NOBODY, ids[kept])
+        verdicts["id"], verdicts["duplicate_of"] = ids[dropped], np.where(kept < 0, NOBODY, ids[kept])
         verdicts["similarity"] = outcome.similarity[dropped]
         verdicts["origin"] = np.where(kept < 0, last, origin[kept])
         group = rows.file[dropped].astype(np.int64) * self.n_groups // max(1, len(self.origins))

@@ -79,13 +79,13 @@ class SortRepeats(Pass[int]):
 class ShrinkRepeats(Pass[Part]):
     """Shrink the repeats (text that occurred earlier) in an input part to whole words or lines; write the spans to cut.
 
-    cut: "word" or "line"; words: how words are split. firsts: the first id of each group of documents.
+    cut: "word" or "line"; word_split: how words are split. firsts: the first id of each group of documents.
     """
 
     folder = "shrink"
 
     cut: str
-    words: str
+    word_split: str
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
@@ -96,7 +96,9 @@ class ShrinkRepeats(Pass[Part]):
                 ids = B.ids(batch)
                 repeats = groups.between(int(ids[0]), int(ids[-1]))
                 offsets, data = B.buffers(batch)
-                rows = spans_of(repeats, ids.copy(), offsets.copy(), data, word_table(self.words), CUTS.index(self.cut))
+                rows = spans_of(
+                    repeats, ids.copy(), offsets.copy(), data, word_table(self.word_split), CUTS.index(self.cut)
+                )
                 f.write(rows.tobytes())
         return {}
 
@@ -127,20 +129,20 @@ def read_rows(url: str, columns: int = COLUMNS) -> U64:
 
 
 def write_cuts(
-    joined: Joined, run: Runner, out: str, *, url: str, name: str, key: str, cut: str, words: str,
+    joined: Joined, runner: Runner, out: str, *, url: str, name: str, key: str, cut: str, word_split: str,
     sources: Sequence[str], firsts: tuple[int, ...],
 ) -> dict[str, int]:  # fmt: skip
     """Write the table of spans to cut to `url`; return the numbers {"spans", "documents_cut", "bytes_cut"}.
 
-    joined: the documents, after older ones from which nothing is cut. cut: as in SuffixArray. words: how words are
+    joined: the documents, after older ones from which nothing is cut. cut: as in SuffixArray. word_split: how words are
     split. sources: the files of repeats, which have one section per group of documents. firsts: the first id of each
     group. name: the stage's name, for progress bars. key: hash of the settings and input.
     """
-    list(run.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
+    list(runner.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
     urls = [SortRepeats.url(out, group) for group in range(len(firsts))]
     if cut != "char":
         items = joined.docs.tasks[joined.n_old :]
-        list(run.map(ShrinkRepeats(out, key, cut, words, firsts), items, f"{name}: shrink"))
+        list(runner.map(ShrinkRepeats(out, key, cut, word_split, firsts), items, f"{name}: shrink"))
         urls = [ShrinkRepeats.url(out, item.number) for item in items]
     counted = {"spans": 0, "documents_cut": 0, "bytes_cut": 0}
 

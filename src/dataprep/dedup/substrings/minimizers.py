@@ -50,15 +50,15 @@ class WindowRule(NamedTuple):
     leaving_window: U64  # or a window
 
 
-def rule_of(width: int, *, words: str) -> WindowRule:
-    """Return the definition of windows of `width` words, or of `width` bytes if `words` is "".
+def rule_of(width: int, *, word_split: str) -> WindowRule:
+    """Return the definition of windows of `width` words, or of `width` bytes if `word_split` is "".
 
-    words: how words are split. A gram is a run of words or bytes shorter than a window. Short grams make fewer records;
-    long grams are rarely shared by texts that share no window.
+    word_split: how words are split. A gram is a run of words or bytes shorter than a window. Short grams make fewer
+    records; long grams are rarely shared by texts that share no window.
     """
-    gram = max(1, width // 6 if words else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
-    gram, table = min(gram, width), word_table(words or "unicode")
-    return WindowRule(width, gram, bool(words), table, _BYTES, _leaving(gram), _leaving(width))
+    gram = max(1, width // 6 if word_split else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
+    gram, table = min(gram, width), word_table(word_split or "unicode")
+    return WindowRule(width, gram, bool(word_split), table, _BYTES, _leaving(gram), _leaving(width))
 
 
 def _leaving(size: int) -> U64:

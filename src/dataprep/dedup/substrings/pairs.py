@@ -39,7 +39,6 @@ class Same(NamedTuple):
     items: Int
 
 
-
 @kernel(inline="always")
 def minimum_at(info: Int) -> Int:
     """Return the index of the word or byte, in a record, at which the gram with the smallest hash starts.
@@ -48,7 +47,6 @@ def minimum_at(info: Int) -> Int:
     packed description; see `minimizers.py`.
     """
     return (np.int64(info) & MAX_WINDOWS) - 1 + (np.int64(info) >> 14 & (MAX_SLIDE - 1))
-
 
 
 @kernel(inline="always")
@@ -64,12 +62,10 @@ def trim_words(
     while low < high and (start[low] < same.start or start[low] + same.bytes != their_start[low + same.items]):
         low += 1
     while low < high and (
-        end[high - 1 + last] > same.end
-        or end[high - 1 + last] + same.bytes != their_end[high - 1 + last + same.items]
+        end[high - 1 + last] > same.end or end[high - 1 + last] + same.bytes != their_end[high - 1 + last + same.items]
     ):
         high -= 1
     return low, high
-
 
 
 @kernel(inline="always")
@@ -89,7 +85,6 @@ def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int
     return covered
 
 
-
 @kernel(inline="always")
 def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, stop: Int) -> Any:
     """Load the bytes of the records that follow a group into the cache; return True if the group has a tied record.
@@ -107,7 +102,6 @@ def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, sto
             for line in range(3):
                 prefetch(data, starts[order[t + AHEAD]] + 64 * line)  # type: ignore[call-arg]
     return tied
-
 
 
 @kernel
@@ -178,9 +172,12 @@ def by_pairs(
                     a, start, end = kept[owner[x]], starts[b] + x, starts[b] + y + rule.width
                     if rule.words:
                         start, end = mine_start[x], mine_end[y + last]
-                    shift, kept_start = offsets[b] - starts[b], offsets[a] + start + distance[owner[x]] - starts[a]
+                    shift, duplicate_of_start = (
+                        offsets[b] - starts[b],
+                        offsets[a] + start + distance[owner[x]] - starts[a],
+                    )
                     none = np.int64(0)
-                    repeat = Repeat(start, end, shift, ids[b], ids[a], kept_start, none, none, none)
+                    repeat = Repeat(start, end, shift, ids[b], ids[a], duplicate_of_start, none, none, none)
                     out = add_repeat(data, repeat, out, k)
                     k += 1
                 x = y + 1

@@ -41,15 +41,15 @@ class HashWindows(Pass[Part]):
     """Hash the windows (runs of words or bytes) of an input part, and write their records to a temporary file.
 
     A record is a run of neighbouring windows with the same smallest hash. width: length of a window, in bytes if
-    `words` is "", else in words. The file has one section per bucket (the leading bits of the hash). The receipt (the
-    task's record) states the number of documents, bytes, windows and records, and the first id in every GROUP_BYTES of
-    text.
+    `word_split` is "", else in words. The file has one section per bucket (the leading bits of the hash). The receipt
+    (the task's record) states the number of documents, bytes, windows and records, and the first id in every
+    GROUP_BYTES of text.
     """
 
     folder = "hash"
 
     width: int
-    words: str
+    word_split: str
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the records (hash, info), uint64[m, 2], of input part `item` to the file `url`, one section per bucket.
@@ -58,7 +58,7 @@ class HashWindows(Pass[Part]):
         Returns the numbers {"docs", "bytes", "windows", "records"}, and "firsts", the first document id in every
         GROUP_BYTES of text. Raises DataprepError if the part has too much text.
         """
-        rule, counted = rule_of(self.width, words=self.words), np.zeros(4, np.int64)
+        rule, counted = rule_of(self.width, word_split=self.word_split), np.zeros(4, np.int64)
         firsts: list[int] = []
 
         def made() -> Iterator[tuple[U64, U64]]:
@@ -95,16 +95,16 @@ class CountHashes(Pass[tuple[int, int]]):
     """Drop the records (runs of windows) whose hash occurs once, as their text is not repeated; write the others.
 
     Records whose hash occurs only in older Datasets are dropped too. One task does this for a range of buckets (leading
-    bits of hashes), and writes one file. width: length of a window, in bytes if `words` is "", else in words. n_old:
-    the first of the `n_parts` parts, which belong to older Datasets. The receipt (the task's record) states the number
-    of remaining records.
+    bits of hashes), and writes one file. width: length of a window, in bytes if `word_split` is "", else in words.
+    n_old: the first of the `n_parts` parts, which belong to older Datasets. The receipt (the task's record) states the
+    number of remaining records.
     """
 
     folder = "count"
     noun = "range"
 
     width: int
-    words: str
+    word_split: str
     n_parts: int
     n_old: int
 
@@ -132,7 +132,7 @@ class CountHashes(Pass[tuple[int, int]]):
         cuts = np.cumsum([len(r) for r in rows])
         together = np.concatenate(rows)
         n_old = sum(number < self.n_old for number in part)
-        per_item = 6 if self.words else 1
+        per_item = 6 if self.word_split else 1
         weight = (HEADER.itemsize + per_item * (self.width - 1), per_item, PARTITION_BYTES // 2)
         keep, bins, heavy = repeated(together, cuts, n_old, first, last, *weight)
         sections = [[np.zeros((0, 2), np.uint64)] for _ in range(self.n_parts)]
@@ -188,15 +188,15 @@ class Partitions:
 class GatherRecords(Pass[Part]):
     """Read an input part again; write the text of windows whose hash occurs more than once, sorted into partitions.
 
-    A partition is a group of hashes that one task compares. width: length of a window, in bytes if `words` is "", else
-    in words. partitions: the partition of every hash. ranges: for each file of CountHashes, the range [first, last) of
-    its buckets (leading bits of hashes). The receipt (the task's record) states the bytes of text.
+    A partition is a group of hashes that one task compares. width: length of a window, in bytes if `word_split` is "",
+    else in words. partitions: the partition of every hash. ranges: for each file of CountHashes, the range [first,
+    last) of its buckets (leading bits of hashes). The receipt (the task's record) states the bytes of text.
     """
 
     folder = "gather"
 
     width: int
-    words: str
+    word_split: str
     partitions: Partitions
     ranges: tuple[tuple[int, int], ...]
 
@@ -230,8 +230,8 @@ class GatherRecords(Pass[Part]):
         at = position - base + offsets[0]
         doc = np.searchsorted(offsets, at, "right") - 1
         size = windows + self.width - 1
-        if self.words:
-            size = word_sizes(data, at, offsets[doc + 1], size, rule_of(self.width, words=self.words).table)
+        if self.word_split:
+            size = word_sizes(data, at, offsets[doc + 1], size, rule_of(self.width, word_split=self.word_split).table)
         headers = np.empty(len(rows), HEADER)
         headers["hash"], headers["id"], headers["offset"] = rows[:, 0], B.ids(batch)[doc], at - offsets[doc]
         headers["info"], headers["size"] = rows[:, 1] & INFO, size

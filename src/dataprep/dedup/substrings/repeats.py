@@ -1,11 +1,11 @@
 """Repeats as an engine finds them, and the kernels that turn them into spans.
 
 A repeat is a run of neighbouring windows that occurred before, and whose first occurrences are neighbours too: the
-bytes start..end of document `id` first occur at `kept_start` in document `kept`. The numbers start and end are stored
-with two more bits, the distance to the next code point; so spans can be rounded to code points without the text.
-Periodic text, such as "aaaaaaaa" for windows of four bytes, is a special case: the first occurrences of its windows
-return to `kept_start` after every `period` bytes, `rounds` times, and the windows before the first return have `turn`
-bytes.
+bytes start..end of document `id` first occur at `duplicate_of_start` in document `duplicate_of`. The numbers start and
+end are stored with two more bits, the distance to the next code point; so spans can be rounded to code points without
+the text. Periodic text, such as "aaaaaaaa" for windows of four bytes, is a special case: the first occurrences of its
+windows return to `duplicate_of_start` after every `period` bytes, `rounds` times, and the windows before the first
+return have `turn` bytes.
 
 A *run* is the longest part of a repeat, or of several repeats in a row, without such a return; so all bytes of a run
 first occur in one piece. The spans to cut are runs, the fewest that cover the bytes to cut; so spans may overlap.
@@ -25,7 +25,8 @@ from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point, step_back
 from dataprep.unicode.words import inside_word
 
 SPAN_COLUMNS = len(SPAN.names or ())
-COLUMNS = 7  # of a repeat, uint64: id, start, end, kept, kept_start, period << 32 | rounds, turn (shifted as `end`)
+# of a repeat, uint64: id, start, end, duplicate_of, duplicate_of_start, period << 32 | rounds, turn (shifted as `end`)
+COLUMNS = 7
 TRIM = 2
 CHAR, BY_WORD, BY_LINE = 0, 1, 2
 CUTS = ("char", "word", "line")
@@ -35,18 +36,18 @@ class Repeat(NamedTuple):
     """A run of windows that occurred before: its bytes, and the place of their first occurrence.
 
     start, end: offsets of its first byte and after its last byte in the data. id: its document. shift: the number to
-    add to `start` or `end` to get the offset in this document. kept: the document of the first occurrence. kept_start:
-    the offset of the first occurrence in that document. period, rounds, turn: 0, except in periodic text such as
-    "aaaa". There the first occurrences of the windows return to `kept_start` after every `period` bytes, `rounds`
-    times, and the windows before the first return have `turn` bytes.
+    add to `start` or `end` to get the offset in this document. duplicate_of: the document of the first occurrence.
+    duplicate_of_start: the offset of the first occurrence in that document. period, rounds, turn: 0, except in periodic
+    text such as "aaaa". There the first occurrences of the windows return to `duplicate_of_start` after every `period`
+    bytes, `rounds` times, and the windows before the first return have `turn` bytes.
     """
 
     start: Int
     end: Int
     shift: Int  # added to an offset in `data`, it is the offset in the document
     id: Int
-    kept: Int
-    kept_start: Int
+    duplicate_of: Int
+    duplicate_of_start: Int
     period: Int
     rounds: Int
     turn: Int
@@ -74,7 +75,7 @@ def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
     skip: Int = 0
     while skip < 3 and start + skip < end and data[start + skip] & 0xC0 == 0x80:
         skip += 1
-    out[0], out[3], out[4] = repeat.id, np.uint64(repeat.kept), np.uint64(repeat.kept_start)
+    out[0], out[3], out[4] = repeat.id, np.uint64(repeat.duplicate_of), np.uint64(repeat.duplicate_of_start)
     out[1] = np.uint64((start + repeat.shift) << TRIM | skip)
     out[2] = np.uint64((end + repeat.shift) << TRIM | split_point(data, start, end))
     out[5] = np.uint64(repeat.period << 32 | repeat.rounds)
@@ -112,7 +113,8 @@ def twice_repeats(out: U64) -> U64:
 def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U32, cut: int) -> U64:
     """Return the spans to cut, uint64[m, 6]: all repeats (text that occurred earlier), shrunk to the boundary `cut`.
 
-    A span is (id, start, end, kept id, kept start, kept end), in bytes. repeats: uint64[n, 7], in order of (id, start).
+    A span is (id, start, end, duplicate_of id, kept start, kept end), in bytes. repeats: uint64[n, 7], in order of (id,
+    start).
     ids, offsets, data: the documents in order of ids; all documents with repeats must be among them. table: the class
     bits of every code point. cut: CHAR, BY_WORD or BY_LINE; with CHAR the texts are not read.
     """
@@ -142,7 +144,7 @@ def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U32, cut: in
     return out[:k].copy()
 
 
-START, SKIP, END, BACK, KEPT, KEPT_START = 0, 1, 2, 3, 4, 5  # of a run, int64
+START, SKIP, END, BACK, FIRST, FIRST_START = 0, 1, 2, 3, 4, 5  # of a run, int64
 REACH, BEFORE = 6, 7  # the end of the spans so far, and the bytes before it of a code point that ends after it
 
 
@@ -160,18 +162,18 @@ def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int
     for m in range(len(repeats)):
         start, end = np.int64(repeats[m, 1]), np.int64(repeats[m, 2])
         period, rounds = np.int64(repeats[m, 5] >> np.uint64(32)), np.int64(repeats[m, 5] & np.uint64((1 << 32) - 1))
-        turn, kept, kept_start = np.int64(repeats[m, 6]), np.int64(repeats[m, 3]), np.int64(repeats[m, 4])
+        turn, kept, duplicate_of_start = np.int64(repeats[m, 6]), np.int64(repeats[m, 3]), np.int64(repeats[m, 4])
         skip, back, start, end = start & 3, end & 3, start >> TRIM, end >> TRIM
-        same = run[KEPT] == kept and run[START] - run[KEPT_START] == start - kept_start
+        same = run[FIRST] == kept and run[START] - run[FIRST_START] == start - duplicate_of_start
         if run[END] < start or not same:
             out, k = offer(run, chosen, id_, low, high, out, k, first)
-            run[START], run[SKIP], run[KEPT], run[KEPT_START] = start, skip, kept, kept_start
+            run[START], run[SKIP], run[FIRST], run[FIRST_START] = start, skip, kept, duplicate_of_start
         run[END], run[BACK] = (start + (turn >> TRIM), turn & 3) if rounds else (end, back)
         j: Int = 1
         while j <= rounds and chosen[REACH] < high:
             out, k = offer(run, chosen, id_, low, high, out, k, first)
             j = max(j, min(rounds, (chosen[REACH] - start) // period))
-            run[START], run[SKIP], run[KEPT], run[KEPT_START] = start + j * period, skip, kept, kept_start
+            run[START], run[SKIP], run[FIRST], run[FIRST_START] = start + j * period, skip, kept, duplicate_of_start
             run[END], run[BACK] = (run[START] + (turn >> TRIM), turn & 3) if j < rounds else (end, back)
             j += 1
     out, k = offer(run, chosen, id_, low, high, out, k, first)
@@ -199,11 +201,11 @@ def offer(
             k -= int(out[k - 1, 2] <= out[k - 1, 1])
         if k == len(out):
             out = np.concatenate((out, out))
-        kept_start = chosen[KEPT_START] + start - chosen[START]
+        duplicate_of_start = chosen[FIRST_START] + start - chosen[START]
         end = min(high, chosen[END])
         out[k, 0], out[k, 1], out[k, 2] = id_, np.uint64(start), np.uint64(end)
-        out[k, 3], out[k, 4] = np.uint64(chosen[KEPT]), np.uint64(kept_start)
-        out[k, 5] = np.uint64(kept_start + end - start)
+        out[k, 3], out[k, 4] = np.uint64(chosen[FIRST]), np.uint64(duplicate_of_start)
+        out[k, 5] = np.uint64(duplicate_of_start + end - start)
         k += 1
         chosen[REACH], chosen[BEFORE] = chosen[END], chosen[BACK]
     if run[END] >= 0:

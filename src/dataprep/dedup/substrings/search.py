@@ -35,7 +35,7 @@ class CompareRecords(Pass[int]):
     """Find the repeated windows among the records of one partition; write them to a temporary file.
 
     A record is a run of neighbouring windows with the same smallest hash; a partition is a group of hashes. The file
-    has one section per group of documents. width: length of a window, in bytes if `words` is "", else in words.
+    has one section per group of documents. width: length of a window, in bytes if `word_split` is "", else in words.
     n_parts: number of input parts. n_shared: number of partitions with many hashes, which come first; later partitions
     have one hash each. firsts: the first document id of each group. The receipt (the task's record) states the number
     of repeats ("marks").
@@ -45,7 +45,7 @@ class CompareRecords(Pass[int]):
     noun = "partition"
 
     width: int
-    words: str
+    word_split: str
     n_parts: int
     n_shared: int  # partitions of many hashes; later ones have one hash each
     firsts: tuple[int, ...]
@@ -71,7 +71,7 @@ class CompareRecords(Pass[int]):
             stop[row : row + len(own)] += at
             at, row = at + len(read), row + len(own)
         data.flags.writeable = False
-        rule = rule_of(self.width, words=self.words)
+        rule = rule_of(self.width, word_split=self.word_split)
         order = sorted_by(np.ascontiguousarray(headers["hash"]), np.arange(len(headers)))
         hashes = headers["hash"][order]
         bounds = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1], [True]])) if len(hashes) else order
@@ -82,7 +82,7 @@ class CompareRecords(Pass[int]):
 
     def _streamed(self, partition: int, spill: SpillWriter) -> int:
         """Compare the records of one hash by segment; again for each half of the windows if they do not fit."""
-        rule, halves, n_repeats = rule_of(self.width, words=self.words), [(0, 1)], 0
+        rule, halves, n_repeats = rule_of(self.width, word_split=self.word_split), [(0, 1)], 0
         scratch, table = scratch_for(rule), _table(headers for headers, _ in self._segments(partition))
         while halves:
             half, begun, n_before = halves.pop(), spill.segments, n_repeats
@@ -145,26 +145,28 @@ def _buffer() -> U64:
 
 
 def find(
-    joined: Joined, run: Runner, out: str, *, width: int, words: str, name: str, key: str
+    joined: Joined, runner: Runner, out: str, *, width: int, word_split: str, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all windows that occurred earlier; return (URLs of files of repeats, first ids of document groups, counts).
 
     joined: the documents, after older ones, whose own repeats are not looked for. out: the folder of temporary files.
-    width: length of a window, in bytes if `words` is "", else in words. words: how words are split. name: the stage's
-    name, for progress bars. key: hash of the settings and input. A file has one section of repeats per group of
+    width: length of a window, in bytes if `word_split` is "", else in words. word_split: how words are split. name: the
+    stage's name, for progress bars. key: hash of the settings and input. A file has one section of repeats per group of
     documents. The counts are a dict for the stage's statistics.
     """
     items = joined.docs.tasks
-    hashed = list(run.map(HashWindows(out, key, width, words), items, f"{name}: hash"))
+    hashed = list(runner.map(HashWindows(out, key, width, word_split), items, f"{name}: hash"))
     counted = {kind: sum(receipt[kind] for receipt in hashed) for kind in ("bytes", "docs", "windows", "records")}
     firsts = group_firsts([first for receipt in hashed for first in receipt["firsts"]])
     ranges = tuple(bucket_ranges(counted["records"]))
-    left = list(run.map(CountHashes(out, key, width, words, len(items), joined.n_old), ranges, f"{name}: count"))
+    left = list(
+        runner.map(CountHashes(out, key, width, word_split, len(items), joined.n_old), ranges, f"{name}: count")
+    )
     partitions = Partitions.read(out, len(items), ranges)
-    gather = GatherRecords(out, key, width, words, partitions, ranges)
-    gathered = list(run.map(gather, items, f"{name}: gather"))
-    task = CompareRecords(out, key, width, words, len(items), len(partitions.bins), firsts)
-    compared = list(run.map(task, range(partitions.count), f"{name}: compare"))
+    gather = GatherRecords(out, key, width, word_split, partitions, ranges)
+    gathered = list(runner.map(gather, items, f"{name}: gather"))
+    task = CompareRecords(out, key, width, word_split, len(items), len(partitions.bins), firsts)
+    compared = list(runner.map(task, range(partitions.count), f"{name}: compare"))
     sources = [CompareRecords.url(out, number) for number in range(partitions.count)]
     counted["records_met"] = sum(receipt["records"] for receipt in left)
     counted["candidate_bytes"] = sum(receipt["bytes"] for receipt in gathered)

@@ -42,17 +42,17 @@ NO_WINDOW = -1  # in `first`; lower values are the first offset of a group, as -
 class SortCorpus(Pass[int]):
     """Find all windows of the corpus that occurred earlier, by a suffix array in memory; one task.
 
-    width: length of a window, in bytes if `words` is "", else in words. items: the input parts. The receipt (the task's
-    record) states the number of documents, bytes, windows and repeats ("marks").
+    width: length of a window, in bytes if `word_split` is "", else in words. items: the input parts. The receipt (the
+    task's record) states the number of documents, bytes, windows and repeats ("marks").
     """
 
     folder = "sorted"
     noun = ""
 
     width: int
-    words: str
+    word_split: str
     items: tuple[Part, ...]
-    run: Runner
+    runner: Runner
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
         """Write all repeats (text that occurred earlier) to the file `url`, uint64[m, 7]; return counts.
@@ -60,7 +60,7 @@ class SortCorpus(Pass[int]):
         Returns {"docs": number of documents, "bytes": bytes of text, "windows": number of windows, "marks": number of
         repeats}. item: unused, since there is one task. Raises PlanError if the text is too large.
         """
-        rule, (ids, offsets, data) = rule_of(self.width, words=self.words), self._read()
+        rule, (ids, offsets, data) = rule_of(self.width, word_split=self.word_split), self._read()
         text = data.view()
         text.flags.writeable = False  # as kernels expect texts; divsufsort needs a writable array
         first = np.full(len(data), NO_WINDOW, np.int32)
@@ -83,7 +83,7 @@ class SortCorpus(Pass[int]):
                 total += len(texts[-1])
                 instead = "give engine='windows', which cuts the same in bounded memory"
                 what = f"a suffix array of the first {-(-total // 10**6):,} MB of text"
-                reserve(self.run, COST * total, what, instead)
+                reserve(self.runner, COST * total, what, instead)
                 most = f"engine='suffix_array' takes at most {MAX_BYTES >> 20:,} MiB of text"
                 require(total <= MAX_BYTES, f"{most}, and there is more; {instead}")
         return np.concatenate(ids), np.cumsum(np.concatenate([[0], *sizes])), np.concatenate(texts)
@@ -211,17 +211,17 @@ def first_of(first: I32, p: Int) -> Int:
 
 
 def find(
-    joined: Joined, run: Runner, out: str, *, width: int, words: str, name: str, key: str
+    joined: Joined, runner: Runner, out: str, *, width: int, word_split: str, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all repeated windows; return ([URL of the file of repeats], first id of each group, counts).
 
     There is one group, whose first id is 0. joined: the documents, after older ones. out: the folder of temporary
-    files. width: length of a window, in bytes if `words` is "", else in words. words: how words are split. name: the
-    stage's name, for progress bars. key: hash of the settings and input. Raises PlanError if the text does not fit into
-    the runner's memory, or if pydivsufsort is not installed.
+    files. width: length of a window, in bytes if `word_split` is "", else in words. word_split: how words are split.
+    name: the stage's name, for progress bars. key: hash of the settings and input. Raises PlanError if the text does
+    not fit into the runner's memory, or if pydivsufsort is not installed.
     """
     need("pydivsufsort", extra="dedup")
-    task = SortCorpus(out, key, width, words, tuple(joined.docs.tasks), run)
-    receipt = next(iter(run.map(task, [0], f"{name}: sort")))
+    task = SortCorpus(out, key, width, word_split, tuple(joined.docs.tasks), runner)
+    receipt = next(iter(runner.map(task, [0], f"{name}: sort")))
     counted = {kind: receipt[kind] for kind in ("bytes", "docs", "windows", "marks")}
     return [SortCorpus.url(out)], (0,), counted

@@ -44,14 +44,14 @@ class C4Rules(NamedTuple):
 
     max_word_chars: int
     citations: bool
-    end_marks: Marks
-    not_end_marks: Packed
+    terminal_punctuation: Marks
+    not_terminal_punctuation: Packed
     may_end: U8  # [256]: this byte can be the last of a kept line, with or without white space after it
     min_words: int
     curly_bracket: bool
     fold_all: bool  # phrases have cased letters beyond ASCII: every line is lower-cased whole
     min_sentences: int
-    sentence_marks: Marks
+    sentence_terminals: Marks
     sentence_leads: U8  # [256]: this byte can begin a sentence mark
     phrases: Phrases
     bracketed: Packed  # contents of a citation other than digits
@@ -201,10 +201,12 @@ def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_char
 
 @kernel(_nrt=False)
 def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
-    """Return True if line[a:b] ends with one of `end_marks` and none of `not_end_marks`, or if this rule is off."""
-    if rules.end_marks.n == 0:
+    """Return True if line[a:b] ends with terminal punctuation that counts, or if this rule is off."""
+    if rules.terminal_punctuation.n == 0:
         return True
-    return ends_with_mark(line, a, b, rules.end_marks) and not ends_with_one(line, a, b, rules.not_end_marks)
+    return ends_with_mark(line, a, b, rules.terminal_punctuation) and not ends_with_one(
+        line, a, b, rules.not_terminal_punctuation
+    )
 
 
 @kernel(_nrt=False)
@@ -247,7 +249,7 @@ def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
 @kernel(_nrt=False)
 def count_sentences(line: U8, a: int, b: int, rules: C4Rules, enough: int) -> int:
     """Return the number of sentences in line[a:b], or `enough` if there are at least `enough` sentences."""
-    marks, leads, classes = rules.sentence_marks.single, rules.sentence_leads, rules.classes
+    marks, leads, classes = rules.sentence_terminals.single, rules.sentence_leads, rules.classes
     a, b = T.strip(line, a, b, classes)
     found = 1 if a < b else 0
     i = a

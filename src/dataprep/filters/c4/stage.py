@@ -16,7 +16,7 @@ from dataprep.errors import PlanError
 from dataprep.filters.line_rules import rewritten
 from dataprep.filters.packed_strings import pack, pack_marks
 from dataprep.filters.thresholds import PRESET, check_words, take_preset
-from dataprep.filters.word_lists import END_MARKS, SENTENCE_MARKS
+from dataprep.filters.word_lists import SENTENCE_TERMINALS, TERMINAL_PUNCTUATION
 from dataprep.unicode.spaced import marks_of
 from dataprep.unicode.text import LINE, POINT, SPACE, U8, classes, lowered
 from dataprep.unicode.words import word_table
@@ -28,15 +28,15 @@ MAX_PHRASE_BYTES = 1000
 _PUBLISHED: dict[str, Any] = {
     "max_word_chars": 1000,
     "citations": True,
-    "end_marks": (".", "?", "!", '"'),
-    "not_end_marks": ("...",),
+    "terminal_punctuation": (".", "?", "!", '"'),
+    "not_terminal_punctuation": ("...",),
     "min_words": 5,
     "lorem_ipsum": True,
     "javascript": True,
     "curly_bracket": True,
     "policy": ("terms of use", "privacy policy", "cookie policy", "uses cookies", "use of cookies", "use cookies"),
     "min_sentences": 3,
-    "sentence_marks": (".", "?", "!"),
+    "sentence_terminals": (".", "?", "!"),
 }
 PRESETS = {"tfds": _PUBLISHED, "paper": _PUBLISHED | {"min_words": 3, "min_sentences": 5}}
 
@@ -48,7 +48,8 @@ class C4(Stage):
     >>> C4()                                             # the published code: 5 words per line, 3 sentences per page
     >>> C4(preset="paper")                               # 3 words per line, 5 sentences per page
     >>> C4(min_words=3, curly_bracket=False)             # the published code except for these
-    >>> C4(end_marks=C4.WORLD_END_MARKS, sentence_marks=C4.WORLD_SENTENCE_MARKS)     # not only English
+    # not only English
+    >>> C4(terminal_punctuation=C4.WORLD_TERMINAL_PUNCTUATION, sentence_terminals=C4.WORLD_SENTENCE_TERMINALS)
 
     A page is split into lines as by `str.splitlines`. Lines are stripped, and checked by these rules in this order,
     which is that of the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`. A
@@ -58,15 +59,13 @@ class C4(Stage):
     |---|---|---|
     | max_word_chars | a word (`str.split`) has more code points | word_too_long |
     | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are removed; see below) | |
-    | end_marks, not_end_marks | it ends with none of `end_marks`, or with one of `not_end_marks` | no_end_mark |
-    | min_words | it has fewer words (see `words`) | too_few_words |
-    | lorem_ipsum | *page*: it contains "lorem ipsum" | lorem_ipsum |
-    | javascript | it contains "javascript" | javascript |
-    | curly_bracket | *page*: it contains `{` | curly_bracket |
-    | policy | it contains one of these phrases | policy |
+    | terminal_punctuation, not_terminal_punctuation | it ends with none of `terminal_punctuation`, or with one of
+    `not_terminal_punctuation` | no_end_mark | | min_words | it has fewer words (see `word_split`) | too_few_words | |
+    lorem_ipsum | *page*: it contains "lorem ipsum" | lorem_ipsum | | javascript | it contains "javascript" | javascript
+    | | curly_bracket | *page*: it contains `{` | curly_bracket | | policy | it contains one of these phrases | policy |
     | min_sentences | *page*: its lines have fewer sentences together | too_few_sentences |
 
-    words: "blanks": words are runs without white space, as published. "unicode", "punctuation": as in `Gopher`; in
+    word_split: "blanks": words are runs without white space, as published. "unicode", "punctuation": as in `Gopher`; in
     scripts without spaces between words, a line is one or few words of the first kind.
 
     White space next to a citation is kept, so a line that ends in `. [1]` has no end mark, as in the published code.
@@ -75,10 +74,10 @@ class C4(Stage):
     switches a rule off. To remove bad words, or sentences that are repeated across pages, use other stages.
 
     **Sentences.** The published code uses NLTK's English Punkt model. Here a line has one sentence, and one more for
-    each run of `sentence_marks` that is followed by white space and more text; `" ' ) ] }` and closing quotation marks
-    may come between the run and the white space. Marks beyond ASCII need no white space after them. A run of full stops
-    ends no sentence if a small letter follows ("approx. five", "and so on ... but"), nor does one full stop after a
-    single letter ("J. Doe", "the U.S. Navy"). With Punkt and with this rule, a sentence ends at the end of its line.
+    each run of `sentence_terminals` that is followed by white space and more text; `" ' ) ] }` and closing quotation
+    marks may come between the run and the white space. Marks beyond ASCII need no white space after them. A run of full
+    stops ends no sentence if a small letter follows ("approx. five", "and so on ... but"), nor does one full stop after
+    a single letter ("J. Doe", "the U.S. Navy"). With Punkt and with this rule, a sentence ends at the end of its line.
     Punkt differs after abbreviations that it learned ("Dr. Smith": one sentence in Punkt, two here), before a small
     letter after other words ("He left. then": two in Punkt, one here), and in most numbers ("4. The": one in Punkt, two
     here). C4 with this rule and C4 with a Punkt model trained on the same texts make the same decision for 99.5 % of
@@ -90,22 +89,22 @@ class C4(Stage):
     VERSION: ClassVar[int] = 2
     compiled: ClassVar[bool] = True
 
-    WORLD_SENTENCE_MARKS: ClassVar[tuple[str, ...]] = SENTENCE_MARKS
-    WORLD_END_MARKS: ClassVar[tuple[str, ...]] = END_MARKS
+    WORLD_SENTENCE_TERMINALS: ClassVar[tuple[str, ...]] = SENTENCE_TERMINALS
+    WORLD_TERMINAL_PUNCTUATION: ClassVar[tuple[str, ...]] = TERMINAL_PUNCTUATION
 
     preset: str = "tfds"
-    words: str = "blanks"
+    word_split: str = "blanks"
     max_word_chars: int | None = PRESET
     citations: bool = PRESET
-    end_marks: tuple[str, ...] | None = PRESET
-    not_end_marks: tuple[str, ...] | None = PRESET
+    terminal_punctuation: tuple[str, ...] | None = PRESET
+    not_terminal_punctuation: tuple[str, ...] | None = PRESET
     min_words: int | None = PRESET
     lorem_ipsum: bool = PRESET
     javascript: bool = PRESET
     curly_bracket: bool = PRESET
     policy: tuple[str, ...] | None = PRESET
     min_sentences: int | None = PRESET
-    sentence_marks: tuple[str, ...] | None = PRESET
+    sentence_terminals: tuple[str, ...] | None = PRESET
 
     def __post_init__(self) -> None:
         take_preset(self, PRESETS)
@@ -117,7 +116,7 @@ class C4(Stage):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all rules, whether set by a preset or not."""
-        return {name: getattr(self, name) for name in (*_PUBLISHED, "words")}
+        return {name: getattr(self, name) for name in (*_PUBLISHED, "word_split")}
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches with cleaned pages, without the pages that a rule drops; count lines by rule."""
@@ -128,22 +127,22 @@ class C4(Stage):
         phrases += [("javascript", K.HAS_JAVASCRIPT)] * bool(self.javascript)
         phrases += [(p, K.HAS_POLICY) for p in self.policy or ()]
         leads = np.zeros(256, np.uint8)
-        leads[[m.encode()[0] for m in self.sentence_marks or ()]] = 1
+        leads[[m.encode()[0] for m in self.sentence_terminals or ()]] = 1
         return K.C4Rules(
             max_word_chars=1 << 62 if self.max_word_chars is None else self.max_word_chars,
             citations=bool(self.citations),
-            end_marks=pack_marks(self.end_marks or ()),
-            not_end_marks=pack(self.not_end_marks or ()),
+            terminal_punctuation=pack_marks(self.terminal_punctuation or ()),
+            not_terminal_punctuation=pack(self.not_terminal_punctuation or ()),
             may_end=self._may_end(),
             min_words=self.min_words or 0,
             curly_bracket=bool(self.curly_bracket),
             fold_all=_has_case_beyond_ascii([p for p, _ in phrases]),
             min_sentences=self.min_sentences or 0,
-            sentence_marks=pack_marks(self.sentence_marks or ()),
+            sentence_terminals=pack_marks(self.sentence_terminals or ()),
             sentence_leads=leads,
             phrases=pack_phrases(phrases),
             bracketed=pack(("edit]", "citation needed]")),
-            marks=marks_of(self.words),
+            marks=marks_of(self.word_split),
             words=word_table(),
             classes=classes(),
             lower=lowered(),
@@ -151,8 +150,8 @@ class C4(Stage):
 
     def _may_end(self) -> U8:
         """Return a table [256] of the last bytes of end marks and of white space, which is stripped first."""
-        table = np.full(256, not self.end_marks, np.uint8)
-        table[[m.encode()[-1] for m in self.end_marks or ()]] = 1
+        table = np.full(256, not self.terminal_punctuation, np.uint8)
+        table[[m.encode()[-1] for m in self.terminal_punctuation or ()]] = 1
         table[_space_ends()] = 1
         return table
 
@@ -177,7 +176,7 @@ def _check(name: str, value: Any) -> None:
 
 def _problem(name: str, text: str) -> str | None:
     """Return the error in one word of a rule, or None."""
-    if name == "sentence_marks":
+    if name == "sentence_terminals":
         return None if len(text) == 1 else f"must hold single characters, and {text!r} is longer"
     if any(classes()[ord(c)] & LINE for c in text):
         return f"must not hold a line break, as {text!r} does; write phrases of one line"

@@ -43,7 +43,7 @@ class Language(ScoredFilter):
     >>> Language("ary", model="darija.bin", mixed=0.3)          # yours: `dataprep train-langid`
     >>> Language()                                              # adds the columns, drops nothing
 
-    keep: codes of the languages to keep, as the model writes them; without codes, every language is kept.
+    languages: codes of the languages to keep, as the model writes them; without codes, every language is kept.
     model: "builtin" is py3langid (Barbaresi; 140 languages, Darija among them); "lid.176" is fastText's (Joulin et al.
     2016); or the path, or the name in a folder of DATAPREP_MODELS, of any supervised fastText model.
     unit: the text that is passed to the model at once: the "document", or each "paragraph" (separated by blank lines)
@@ -52,13 +52,13 @@ class Language(ScoredFilter):
     score is that of the model, rounded to 1e-4; for paragraphs and lines, it is the mean, weighted by bytes, of the
     scores of those in the document's language.
     max_bytes: only this many bytes from the start of a unit are read; None: all.
-    mixed: for code-switched text, the smallest share of a kept document that is in the languages of `keep` together. It
-    is a share of the document's bytes or, with unit="document", of the model's probability (over the five likeliest
-    languages). Adds the column `languages`: languages and their shares, largest first.
+    mixed: for code-switched text, the smallest share of a kept document that is in the languages of `languages`
+    together. It is a share of the document's bytes or, with unit="document", of the model's probability (over the five
+    likeliest languages). Adds the column `languages`: languages and their shares, largest first.
     min_letters: a unit with fewer letters has no language. A document that has only such units gets the language "und"
     and the score 0, and is **kept**, so that short messages, numbers and links are not lost. With 0 every unit is
     classified.
-    preset: a folder that `dataprep fit-language` made; it sets `model`, and `keep` and `min_score` unless given.
+    preset: a folder that `dataprep fit-language` made; it sets `model`, and `languages` and `min_score` unless given.
 
     Drop reasons: "other_language", "language_score", and with `mixed` "language_share". Existing columns of these names
     are overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
@@ -66,7 +66,7 @@ class Language(ScoredFilter):
 
     compiled: ClassVar[bool] = True
 
-    keep: tuple[str, ...]
+    languages: tuple[str, ...]
     model: str = models.BUILTIN
     unit: str = "document"
     min_score: float = 0.5
@@ -78,7 +78,7 @@ class Language(ScoredFilter):
 
     def __init__(
         self,
-        *keep: str,
+        *languages: str,
         model: str = models.BUILTIN,
         unit: str = "document",
         min_score: float | None = None,
@@ -91,10 +91,10 @@ class Language(ScoredFilter):
             record = open_preset("Language", preset, CLASSIFIER)
             found = record["language"]
             require(model == models.BUILTIN, f"Language: preset={str(preset)!r} sets model; leave model={model!r} out")
-            keep, model, preset = keep or (found["code"],), file_of(preset, record, CLASSIFIER), str(preset)
+            languages, model, preset = languages or (found["code"],), file_of(preset, record, CLASSIFIER), str(preset)
             min_score = found["min_score"] if min_score is None else min_score
         min_score = DEFAULT_SCORE if min_score is None else min_score
-        given = {"keep": keep, "model": model, "unit": unit, "min_score": min_score, "max_bytes": max_bytes}
+        given = {"languages": languages, "model": model, "unit": unit, "min_score": min_score, "max_bytes": max_bytes}
         for name, value in (given | {"mixed": mixed, "min_letters": min_letters, "preset": preset}).items():
             object.__setattr__(self, name, value)
         self._check()
@@ -112,10 +112,10 @@ class Language(ScoredFilter):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
                 msg = f"Language: {name}={value!r} must be a number from {low:g} to {high:g}"
                 raise PlanError(msg)
-        if not all(isinstance(code, str) for code in self.keep):
-            msg = f"Language: keep={self.keep!r} must be codes, such as Language('fr', 'ar')"
+        if not all(isinstance(code, str) for code in self.languages):
+            msg = f"Language: languages={self.languages!r} must be codes, such as Language('fr', 'ar')"
             raise PlanError(msg)
-        models.check_labels(self.keep, self.model, self._classifier().labels)
+        models.check_labels(self.languages, self.model, self._classifier().labels)
 
     def _classifier(self) -> models.Classifier:
         return models.load(models.find(self.model))
@@ -133,7 +133,7 @@ class Language(ScoredFilter):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: the model's content (not its path), codes, other parameters."""
-        return (sorted(set(self.keep)), self.measure, self.min_score, self.mixed)
+        return (sorted(set(self.languages)), self.measure, self.min_score, self.mixed)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents in the languages to keep, with the language columns; drop the others."""
@@ -146,7 +146,7 @@ class Language(ScoredFilter):
     def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:  # noqa: ARG002
         """Return the language as the column `label`, and as `value` its score, or with `mixed` the kept share."""
         value = scores["language_score"]
-        if self.keep and self.mixed is not None:
+        if self.languages and self.mixed is not None:
             value = pa.array(self._kept_share(scores["languages"]))
         return {"value": value, "label": scores["language"]}
 
@@ -190,13 +190,13 @@ class Language(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason for which each document is dropped, null if it is kept; scores: the columns of `score`."""
         language, score = scores["language"], scores["language_score"]
-        if not self.keep:
+        if not self.languages:
             return pa.nulls(len(language), pa.string())
         if self.mixed is not None:
             low = pa.array(self._kept_share(scores["languages"]) < self.mixed)
             why = pc.if_else(low, "language_share", None)
         else:
-            other = pc.invert(pc.is_in(language, pa.array(self.keep, pa.string())))
+            other = pc.invert(pc.is_in(language, pa.array(self.languages, pa.string())))
             low = pc.if_else(pc.less(score, self.min_score), "language_score", None)
             why = pc.if_else(other, "other_language", low)
         return pc.if_else(pc.equal(language, UNKNOWN), None, why).cast(pa.string())
@@ -204,7 +204,7 @@ class Language(ScoredFilter):
     def _kept_share(self, column: pa.ListArray) -> Any:
         """Return the share of each document that is in the kept languages."""
         pairs, counts = column.flatten(), column.value_lengths().to_numpy()
-        kept = pc.is_in(pairs.field("language"), pa.array(self.keep, pa.string())).to_numpy(zero_copy_only=False)
+        kept = pc.is_in(pairs.field("language"), pa.array(self.languages, pa.string())).to_numpy(zero_copy_only=False)
         rows = np.repeat(np.arange(len(column)), counts)
         shares = np.where(kept, pairs.field("share").to_numpy(), 0.0)
         return models.round_scores(np.bincount(rows, shares, minlength=len(column)))

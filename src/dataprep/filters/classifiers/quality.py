@@ -26,23 +26,23 @@ DCLM = "hq"  # positive label of the published DCLM model
 class Quality(ScoredFilter):
     """Keep documents with a high score of a classifier (Li et al., "DataComp-LM", 2024).
 
-    >>> Quality(model="quality.bin", keep=0.018)    # scores of at least this
-    >>> Quality(model="quality.bin", keep=(0.5, 0.999))
+    >>> Quality(model="quality.bin", score_range=0.018)    # scores of at least this
+    >>> Quality(model="quality.bin", score_range=(0.5, 0.999))
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus: DCLM's choice
 
     model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep train-quality`).
-    keep: the lowest score (the model's probability of `label`) at which a document is kept; or (low, high), to keep
-    documents with low <= score < high; None is no limit. Give it, unless `Percentiles` sets it. top: leave it unset; it
-    is a parameter of `Percentiles`. Scores are rounded to 1e-4. Drop reasons: "quality_low", "quality_high". label: the
-    positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's). max_bytes: only this
-    many bytes from the start of a text are read; None: all, as in DCLM.
+    score_range: the lowest score (the model's probability of `label`) at which a document is kept; or (low, high), to
+    keep documents with low <= score < high; None is no limit. Give it, unless `Percentiles` sets it. top: leave it
+    unset; it is a parameter of `Percentiles`. Scores are rounded to 1e-4. Drop reasons: "quality_low", "quality_high".
+    label: the positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's). max_bytes:
+    only this many bytes from the start of a text are read; None: all, as in DCLM.
 
     To add the scores as the column `quality_score`, use `dp.Score`. Line feeds are replaced by blanks, as in DCLM.
     Needs the extra `langid`. Raises PlanError if the model or a parameter is invalid.
     """
 
     model: str
-    keep: Any = None
+    score_range: Any = None
     top: InitVar[Any] = None  # raises: a parameter of `Percentiles`
     label: str | None = None
     max_bytes: int | None = None
@@ -67,7 +67,7 @@ class Quality(ScoredFilter):
 
     @property
     def _range(self) -> tuple[float, float]:
-        keep = self.keep if isinstance(self.keep, (tuple, list)) else (self.keep, None)
+        keep = self.score_range if isinstance(self.score_range, (tuple, list)) else (self.score_range, None)
         return range_of(keep, -1.0, 2.0, "a score such as 0.018 or a range (low, high)")
 
     @property

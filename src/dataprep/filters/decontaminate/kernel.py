@@ -61,24 +61,24 @@ class Runs(NamedTuple):
     mask: U64  # [1] the bits of a hash that are used; tests use few, to make hashes collide
 
 
-def words_of(texts: pa.LargeStringArray, split: str = "unicode") -> Words:
-    """Return the lower-cased words of texts, with their hashes and offsets; split: "unicode" or "regex".
+def words_of(texts: pa.LargeStringArray, word_split: str = "unicode") -> Words:
+    """Return the lower-cased words of texts, with their hashes and offsets; word_split: "unicode" or "regex".
 
     With "unicode", composed and decomposed characters are equal, and so are letters and their forms.
     """
-    given, split = _same_form(texts, split)
-    offsets, data = B.buffers(B.strings(*word_texts(*given, split)))
-    ends, hashes = words(offsets, data, split)
+    given, word_split = _same_form(texts, word_split)
+    offsets, data = B.buffers(B.strings(*word_texts(*given, word_split)))
+    ends, hashes = words(offsets, data, word_split)
     firsts = offsets[:-1][np.diff(offsets) > 0]
     starts = np.sort(np.concatenate([firsts, np.flatnonzero(data == ord(" ")) + 1]))
     assert len(starts) == len(hashes), "every word has one hash"
     return Words(offsets, data, ends, hashes, starts)
 
 
-def _same_form(texts: pa.LargeStringArray, split: str) -> tuple[tuple[I64, U8], str]:
+def _same_form(texts: pa.LargeStringArray, word_split: str) -> tuple[tuple[I64, U8], str]:
     """Return the buffers of texts, and how to split them; with "unicode", letters are plain, and `ı` is `i`."""
     given = B.buffers(texts)
-    return (canonical(*given, FORMS), FOLDED) if split == "unicode" else (given, split)
+    return (canonical(*given, FORMS), FOLDED) if word_split == "unicode" else (given, word_split)
 
 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
@@ -243,14 +243,14 @@ def occurrences(texts: Words, runs: Runs, out: I64) -> int:
     return n
 
 
-def find(texts: pa.LargeStringArray, runs: Runs, split: str = "unicode") -> I64:
-    """Find all occurrences of the runs in texts, by hash and then by bytes; split: as in `words_of`.
+def find(texts: pa.LargeStringArray, runs: Runs, word_split: str = "unicode") -> I64:
+    """Find all occurrences of the runs in texts, by hash and then by bytes; word_split: as in `words_of`.
 
     Returns int64[occurrences, 2] with rows (index of the text, number of the run), in the order of the texts.
     """
-    given, folded = _same_form(texts, split)
+    given, folded = _same_form(texts, word_split)
     rows = np.flatnonzero(candidates(*words(*given, folded), runs))
-    few = words_of(texts.take(pa.array(rows)), split)
+    few = words_of(texts.take(pa.array(rows)), word_split)
     out = np.empty((len(few.hashes), 2), np.int64)  # rarely too small: an offset can have a run of each length
     n_found = occurrences(few, runs, out)
     if n_found > len(out):

@@ -39,20 +39,21 @@ class Decontaminate(ScoredFilter):
     .ndjson is JSON lines with one question per row (the first of `fields` that the row has); other files are UTF-8 text
     with one question per line; .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
     ngram: the number of consecutive words (a run) that must be shared; case, and punctuation between words, are
-    ignored. words: how words are split: "unicode" (docs/words.md), where composed and decomposed characters are equal,
-    and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı` is `i`; or "regex",
-    runs of `\w`, as published.
+    ignored. word_split: how words are split: "unicode" (docs/words.md), where composed and decomposed characters are
+    equal, and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı` is `i`; or
+    "regex", runs of `\w`, as published.
     min_words: a question of fewer than `ngram` words is one run of all its words if it has at least `min_words` words.
     Shorter questions are not searched, since they occur by chance (8 and 13 are the published bounds). `repr` of the
     stage shows how many questions are searched.
     min_ngrams: a document with this many occurrences of one set's runs is dropped (`contaminated_NAME`).
     action: "drop", or "report", with which documents are counted in the same way, but every document is kept.
 
-    Counted for each set, over documents with at least `min_ngrams`: "NAME: documents", "NAME: n-grams", and "NAME:
-    question 17", the number of documents with a run of question 17 (see `questions`). A run that several questions of a
-    set share counts for the first of them. Scores: decontaminate_NAME (occurrences) and decontaminate_NAME_questions. A
-    run is found by hash and confirmed by its bytes. If questions change, a run repeats the work; if only paths change,
-    it does not. Raises PlanError for a file that is missing or malformed, or a set without a run.
+    Counted for each set, over documents with at least `min_ngrams`: "NAME.documents", "NAME.ngrams", and
+    "NAME.question.17", the number of documents with a run of question 17 (see `questions`). A run that several
+    questions of a set share counts for the first of them. Scores: decontaminate_NAME (occurrences) and
+    decontaminate_NAME_questions. A run is found by hash and confirmed by its bytes. If questions change, a run repeats
+    the work; if only paths change, it does not. Raises PlanError for a file that is missing or malformed, or a set
+    without a run.
     """
 
     compiled: ClassVar[bool] = True
@@ -64,7 +65,7 @@ class Decontaminate(ScoredFilter):
     min_ngrams: int = 1
     action: str = "drop"
     fields: tuple[str, ...] = ("text", "question", "prompt")
-    words: str = "unicode"
+    word_split: str = "unicode"
     _key_bits: int = 64
     looked_for: tuple[int, ...] = field(init=False, compare=False)  # questions of each set
     digest: str = field(init=False, compare=False)
@@ -87,8 +88,8 @@ class Decontaminate(ScoredFilter):
         if self.action not in ("drop", "report"):
             msg = f"Decontaminate: action={self.action!r} must be 'drop' or 'report'"
             raise PlanError(msg)
-        if self.words not in SPLITS:
-            msg = f"Decontaminate: words={self.words!r} must be 'unicode' or 'regex'"
+        if self.word_split not in SPLITS:
+            msg = f"Decontaminate: word_split={self.word_split!r} must be 'unicode' or 'regex'"
             raise PlanError(msg)
         names = [str(n) for n in dict(self.sets)] if isinstance(self.sets, (Mapping, tuple)) else []
         if not names:
@@ -100,7 +101,7 @@ class Decontaminate(ScoredFilter):
             raise PlanError(msg)
 
     def _long_enough(self, name: str, texts: tuple[str, ...]) -> int:
-        n_words = np.diff(K.words_of(pa.array(texts, pa.large_string()), self.words).ends)
+        n_words = np.diff(K.words_of(pa.array(texts, pa.large_string()), self.word_split).ends)
         found = int(np.sum(n_words >= min(self.min_words, self.ngram)))
         if not found:
             most = int(n_words.max(initial=0))
@@ -125,8 +126,8 @@ class Decontaminate(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: a hash of the questions, `ngram`, `min_words` and `words`."""
-        return self.VERSION, self.digest, self.ngram, self.min_words, self.words, self._key_bits
+        """The values that decide the scores: a hash of the questions, `ngram`, `min_words` and `word_split`."""
+        return self.VERSION, self.digest, self.ngram, self.min_words, self.word_split, self._key_bits
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: a hash of the questions (not their paths), and the parameters."""
@@ -134,8 +135,8 @@ class Decontaminate(ScoredFilter):
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return two columns for every set, by name: how often its runs occur, and the questions with these runs."""
-        index = _index(self.sets, (self.ngram, self.min_words), self.words, self._key_bits)
-        rows, runs = K.find(batch.column("text"), index.runs, self.words).T
+        index = _index(self.sets, (self.ngram, self.min_words), self.word_split, self._key_bits)
+        rows, runs = K.find(batch.column("text"), index.runs, self.word_split).T
         begin, n = index.first[runs], np.diff(index.first)[runs]
         rows, owners = np.repeat(rows, n), np.arange(n.sum()) + np.repeat(begin - np.cumsum(n) + n, n)
         out: dict[str, pa.Array] = {}
@@ -179,11 +180,11 @@ class Decontaminate(ScoredFilter):
         for name, _ in self.sets:
             occurrences = scores[f"decontaminate_{name}"].to_numpy()
             hit = occurrences >= self.min_ngrams
-            stats.count(f"{name}: documents", int(hit.sum()))
-            stats.count(f"{name}: n-grams", int(occurrences[hit].sum()))
+            stats.count(f"{name}.documents", int(hit.sum()))
+            stats.count(f"{name}.ngrams", int(occurrences[hit].sum()))
             found = scores[f"decontaminate_{name}_questions"].filter(pa.array(hit)).flatten().to_numpy()
             for question, n in zip(*(a.tolist() for a in np.unique(found, return_counts=True)), strict=True):
-                stats.count(f"{name}: question {question}", n)
+                stats.count(f"{name}.question.{question}", n)
 
     def questions(self, docs: Dataset) -> pa.Table:
         """Return the questions that this stage found when `docs` was made, those found in most documents first.
@@ -196,7 +197,7 @@ class Decontaminate(ScoredFilter):
             {"set": name, "question": number, "documents": n, "text": text}
             for name, texts in self.sets
             for number, text in enumerate(texts, 1)
-            if (n := sum(of_stage[f"{name}: question {number}"] for of_stage in counts))
+            if (n := sum(of_stage[f"{name}.question.{number}"] for of_stage in counts))
         ]
         kinds = (("set", pa.string()), ("question", pa.int64()), ("documents", pa.int64()), ("text", pa.large_string()))
         return pa.Table.from_pylist(sorted(rows, key=lambda row: -row["documents"]), pa.schema(kinds))
@@ -212,9 +213,9 @@ class _Index(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _index(sets: Texts, sizes: tuple[int, int], split: str, key_bits: int) -> _Index:
+def _index(sets: Texts, sizes: tuple[int, int], word_split: str, key_bits: int) -> _Index:
     ngram, min_words = sizes
-    texts = K.words_of(pa.array([t for _, some in sets for t in some], pa.large_string()), split)
+    texts = K.words_of(pa.array([t for _, some in sets for t in some], pa.large_string()), word_split)
     runs, number, owner = K.table_of(texts, ngram, min(min_words, ngram), key_bits)
     set_of = np.repeat(np.arange(len(sets)), [len(some) for _, some in sets])
     question_of = np.concatenate([np.arange(1, len(some) + 1) for _, some in sets])

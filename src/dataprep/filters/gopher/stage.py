@@ -37,7 +37,7 @@ RULES = (
     Threshold("max_words", "gopher_words", ">", "too_many_words"),
     Threshold("min_mean_word_chars", "gopher_mean_word_chars", "<", "short_words"),
     Threshold("max_mean_word_chars", "gopher_mean_word_chars", ">", "long_words"),
-    Threshold("max_hashes", "gopher_hashes", ">", "hashes"),
+    Threshold("max_hash_signs", "gopher_hashes", ">", "hashes"),
     Threshold("max_ellipses", "gopher_ellipses", ">", "ellipses"),
     Threshold("max_bullet_lines", "gopher_bullet_lines", ">", "bullet_lines"),
     Threshold("max_ellipsis_lines", "gopher_ellipsis_lines", ">", "ellipsis_lines"),
@@ -58,17 +58,37 @@ COUNTED = {"gopher_words", "gopher_stop_words"}  # integers; all others are shar
 
 
 _PAPER: dict[str, Any] = {
-    "words": "blanks", "min_words": 50, "max_words": 100_000, "min_mean_word_chars": 3, "max_mean_word_chars": 10,
-    "max_hashes": 0.1, "max_ellipses": 0.1, "max_bullet_lines": 0.9, "max_ellipsis_lines": 0.3, "min_alphabetic": 0.8,
-    "min_stop_words": 2, "max_dup_lines": 0.30, "max_dup_paragraphs": 0.30, "max_dup_line_chars": 0.20,
-    "max_dup_paragraph_chars": 0.20, "max_top_2gram": 0.20, "max_top_3gram": 0.18, "max_top_4gram": 0.16,
-    "max_dup_5gram": 0.15, "max_dup_6gram": 0.14, "max_dup_7gram": 0.13, "max_dup_8gram": 0.12, "max_dup_9gram": 0.11,
-    "max_dup_10gram": 0.10, "bullets": ("•", "‣", "◦", "▪", "●", "■", "-", "*", "–"),
-    "languages": ("en",), "stop_words": (),
-}  # fmt: skip
+    "word_split": "blanks",
+    "min_words": 50,
+    "max_words": 100_000,
+    "min_mean_word_chars": 3,
+    "max_mean_word_chars": 10,
+    "max_hash_signs": 0.1,
+    "max_ellipses": 0.1,
+    "max_bullet_lines": 0.9,
+    "max_ellipsis_lines": 0.3,
+    "min_alphabetic": 0.8,
+    "min_stop_words": 2,
+    "max_dup_lines": 0.30,
+    "max_dup_paragraphs": 0.30,
+    "max_dup_line_chars": 0.20,
+    "max_dup_paragraph_chars": 0.20,
+    "max_top_2gram": 0.20,
+    "max_top_3gram": 0.18,
+    "max_top_4gram": 0.16,
+    "max_dup_5gram": 0.15,
+    "max_dup_6gram": 0.14,
+    "max_dup_7gram": 0.13,
+    "max_dup_8gram": 0.12,
+    "max_dup_9gram": 0.11,
+    "max_dup_10gram": 0.10,
+    "bullets": ("•", "‣", "◦", "▪", "●", "■", "-", "*", "–"),
+    "languages": ("en",),
+    "stop_words": (),
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": _PAPER,
-    "datatrove": _PAPER | {"words": "punctuation", "bullets": ("•", "-")},
+    "datatrove": _PAPER | {"word_split": "punctuation", "bullets": ("•", "-")},
     "dolma": _PAPER
     | {"max_ellipses": None, "max_dup_line_chars": 0.30, "max_dup_paragraphs": None, "max_dup_paragraph_chars": None}
     | {"bullets": ("*", "-")},
@@ -83,29 +103,30 @@ class Gopher(ScoredFilter):
     >>> Gopher()                                               # English, as published
     >>> Gopher(languages=("ar", "ary", "ary-Latn", "fr"))      # two stop words of any one of these
     >>> Gopher(min_words=None, stop_words=("wach", "dyal"))    # chats: any length, own stop words
-    >>> Gopher(words="unicode", languages=(), stop_words=("の", "に", "は"))     # scripts without spaces between words
+    # scripts without spaces between words
+    >>> Gopher(word_split="unicode", languages=(), stop_words=("の", "に", "は"))
     >>> Gopher(preset="dclm")                                  # as in the code of DCLM
     >>> Gopher(preset="presets/ary")                           # doctest: +SKIP
 
-    A *word* is a run without white space (`str.split`). With `words="unicode"` it is a word of docs/words.md, without
-    punctuation. With `words="punctuation"` each run of one punctuation mark is a word too; this replaces the tokenizers
-    of published code. *Characters* are code points of words, so white space does not count. *Lines* are those of
-    `str.splitlines`, and blank lines are not counted. *Paragraphs* are lines without a blank line between them. Two
-    lines, or two paragraphs, are equal if their words between white space are equal.
+    A *word* is a run without white space (`str.split`). With `word_split="unicode"` it is a word of docs/words.md,
+    without punctuation. With `word_split="punctuation"` each run of one punctuation mark is a word too; this replaces
+    the tokenizers of published code. *Characters* are code points of words, so white space does not count. *Lines* are
+    those of `str.splitlines`, and blank lines are not counted. *Paragraphs* are lines without a blank line between
+    them. Two lines, or two paragraphs, are equal if their words between white space are equal.
 
     | parameter | a document is dropped if (numbers as published) | reason |
     |---|---|---|
     | min_words, max_words | it has fewer words than 50, or more than 100,000 | too_few_words, too_many_words |
     | min_, max_mean_word_chars | its words have on average under 3 or over 10 characters | short_words, long_words |
-    | max_hashes, max_ellipses | it has more than 0.1 `#` per word, or more than 0.1 `...` and `…` | hashes, ellipses |
-    | max_bullet_lines | more than 0.9 of the lines begin with one of `bullets` | bullet_lines |
-    | max_ellipsis_lines | more than 0.3 of the lines end with `...` or `…` | ellipsis_lines |
-    | min_alphabetic | fewer than 0.8 of the words have a letter | not_alphabetic |
-    | min_stop_words | it has fewer than 2 different stop words | few_stop_words |
-    | max_dup_lines, max_dup_paragraphs | more than 0.3 of them occurred before | duplicate_lines, ..._paragraphs |
-    | max_dup_line_chars, max_dup_paragraph_chars | these repeats have more than 0.2 of the characters | ..._chars |
-    | max_top_2gram ... 4gram | over 0.20, 0.18, 0.16 of the characters are in the most frequent one | top_2gram ... |
-    | max_dup_5gram ... 10gram | over 0.15 ... 0.10 of the characters are in repeated n-grams | duplicate_5gram ... |
+    | max_hash_signs, max_ellipses | it has more than 0.1 `#` per word, or more than 0.1 `...` and `…` | hashes,
+    ellipses | | max_bullet_lines | more than 0.9 of the lines begin with one of `bullets` | bullet_lines | |
+    max_ellipsis_lines | more than 0.3 of the lines end with `...` or `…` | ellipsis_lines | | min_alphabetic | fewer
+    than 0.8 of the words have a letter | not_alphabetic | | min_stop_words | it has fewer than 2 different stop words |
+    few_stop_words | | max_dup_lines, max_dup_paragraphs | more than 0.3 of them occurred before | duplicate_lines,
+    ..._paragraphs | | max_dup_line_chars, max_dup_paragraph_chars | these repeats have more than 0.2 of the characters
+    | ..._chars | | max_top_2gram ... 4gram | over 0.20, 0.18, 0.16 of the characters are in the most frequent one |
+    top_2gram ... | | max_dup_5gram ... 10gram | over 0.15 ... 0.10 of the characters are in repeated n-grams |
+    duplicate_5gram ... |
 
     The mean length of words leaves out words with a letter of a script without spaces; if no word is left, it is null,
     and the rule drops nothing. Accents, vowel signs of Arabic or Hebrew, and the tatweel are not counted as characters
@@ -132,12 +153,12 @@ class Gopher(ScoredFilter):
     VERSION: ClassVar[int] = 2
 
     preset: str = "paper"
-    words: str = PRESET
+    word_split: str = PRESET
     min_words: int | None = PRESET
     max_words: int | None = PRESET
     min_mean_word_chars: float | None = PRESET
     max_mean_word_chars: float | None = PRESET
-    max_hashes: float | None = PRESET
+    max_hash_signs: float | None = PRESET
     max_ellipses: float | None = PRESET
     max_bullet_lines: float | None = PRESET
     max_ellipsis_lines: float | None = PRESET
@@ -162,9 +183,12 @@ class Gopher(ScoredFilter):
 
     def __post_init__(self) -> None:
         take_preset_or_folder(self, PRESETS, "gopher")
-        most = CHOICES if self._counted == "paper" else (PRESETS[self.preset]["words"],)
-        if self.words not in most:
-            msg = f"Gopher: words={self.words!r} must be {' or '.join(map(repr, most))} with preset={self.preset!r}"
+        most = CHOICES if self._counted == "paper" else (PRESETS[self.preset]["word_split"],)
+        if self.word_split not in most:
+            msg = (
+                f"Gopher: word_split={self.word_split!r} must be {' or '.join(map(repr, most))} with "
+                f"preset={self.preset!r}"
+            )
             raise PlanError(msg)
         check_numbers(self, (r.parameter for r in RULES))
         for name in ("languages", "stop_words", "bullets"):
@@ -195,7 +219,7 @@ class Gopher(ScoredFilter):
         """The values that decide the scores: the lists of stop words, and the bullets."""
         own = (self.stop_words,) if self.stop_words else ()
         lists = (*(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own)
-        return lists, self.bullets, self._counted, self.words
+        return lists, self.bullets, self._counted, self.word_split
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: those of all parameters, whether set by a preset or not."""
@@ -208,8 +232,8 @@ class Gopher(ScoredFilter):
         if self._counted != "paper":
             return published_scores(*texts, self.preset, self.bullets, lists)
         rules = K.GopherRules(pack(self.bullets), *pack_words(lists), word_classes(), lowered())
-        found = K.count(*spaced(*texts, self.words), rules)
-        return _shares(found, K.count(*texts, rules) if self.words == "unicode" else found)
+        found = K.count(*spaced(*texts, self.word_split), rules)
+        return _shares(found, K.count(*texts, rules) if self.word_split == "unicode" else found)
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason of the first rule of the table that drops each document, null if none does.

@@ -46,12 +46,12 @@ class RefinedWeb(Stage):
 
     The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Texts are
     split into lines as by `str.splitlines`. Blank lines are kept and not counted; a line is dropped with its line
-    break. Characters are code points other than white space. `words` has the values of `Gopher(words=...)`; with
-    "blanks", words are runs of characters. A phrase is found in any case, also inside words; if several phrases begin
-    at one offset, the longest one is found. An edited line is stripped, and dropped if no word is left. A document
-    without words is dropped as `empty`. None or () switches a rule off. The paper describes kinds of phrases with one
-    example each; these examples are the defaults. The default `counters` are English, French and Arabic words. To
-    filter for quality and repetition as both papers do, use `Gopher`.
+    break. Characters are code points other than white space. `word_split` has the values of `Gopher(word_split=...)`;
+    with "blanks", words are runs of characters. A phrase is found in any case, also inside words; if several phrases
+    begin at one offset, the longest one is found. An edited line is stripped, and dropped if no word is left. A
+    document without words is dropped as `empty`. None or () switches a rule off. The paper describes kinds of phrases
+    with one example each; these examples are the defaults. The default `counters` are English, French and Arabic words.
+    To filter for quality and repetition as both papers do, use `Gopher`.
 
     preset: "paper", or "dclm" for these rules of DCLM's code: lines end at line feeds only, their white space counts
     among their characters, lines of white space are dropped, texts are stripped after nearly every rule, words count in
@@ -67,7 +67,7 @@ class RefinedWeb(Stage):
     VERSION: ClassVar[int] = 4
 
     preset: str = "paper"
-    words: str = "blanks"
+    word_split: str = "blanks"
     max_upper: float | None = 0.5
     max_numeric: float | None = 0.999999
     counters: tuple[str, ...] = field(default=PRESET, repr=False)
@@ -112,7 +112,7 @@ class RefinedWeb(Stage):
             suffixes=pack(self.suffixes),
             anywhere=pack(self.anywhere),
             max_removed=limit(self.max_removed_words),
-            marks=marks_of(self.words),
+            marks=marks_of(self.word_split),
             words=word_table(),
             classes=plain,
             lower=lower,

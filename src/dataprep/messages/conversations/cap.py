@@ -53,13 +53,13 @@ class CapRepeats(Estimator):
 
     needs: ClassVar[tuple[str, ...]] = ("messages",)
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Capped:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Capped:
         """Count the exchanges in `docs`, write the answers not to learn into `out`; return the stage for them."""
         work_key, url = self.key_for(docs), files.join(out, "verdicts.parquet")
 
         def write() -> dict[str, Any]:
             names = ["id", "messages", *(["side"] if "side" in docs.columns else [])]
-            found = run.map(functools.partial(_exchanges, names), docs.tasks, "CapRepeats: exchanges")
+            found = runner.map(functools.partial(_exchanges, names), docs.tasks, "CapRepeats: exchanges")
             answers = np.concatenate([np.zeros(0, EXCHANGE), *found])
             rest = np.sort(answers[_rank_is_no_square(answers)], order=("id", "turn"))
             with files.atomic(url) as f:

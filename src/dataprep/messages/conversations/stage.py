@@ -108,7 +108,7 @@ class Conversations(Stage):
         ids, n_messages = B.ids(messages), np.diff(starts, append=messages.num_rows)
         is_first = np.zeros(len(ids), bool)
         is_first[starts] = True
-        stats.drop(ids[~is_first], "joined", kept=np.repeat(ids[starts], n_messages)[~is_first], moved=True)
+        stats.drop(ids[~is_first], "joined", duplicate_of=np.repeat(ids[starts], n_messages)[~is_first], moved=True)
         after = pc.if_else(pa.array(np.append(is_first[1:], True)), _scalar(""), _scalar(self.separator))
         offsets, data = B.buffers(pc.binary_join_element_wise(messages.column("text"), after, _scalar("")))
         texts = B.strings(np.append(offsets[starts], offsets[-1]), data)

@@ -47,14 +47,14 @@ UNLIMITED = 1 << 62
 MAX_BYTES = 1 << 22  # of a conversation, with the messages of other chats since it began: bounds the memory
 
 
-class Size(Protocol):
+class TokenCounter(Protocol):
     """Counts the tokens of turns for a model. It must be a frozen dataclass, so that recipes can be hashed.
 
     A window is the text of one training example, made of turns.
     """
 
     @property
-    def block(self) -> int:
+    def max_length(self) -> int:
         """The largest number of tokens of a window (one training example)."""
 
     @property
@@ -80,7 +80,7 @@ class Turns(Stage):
 
     person: the author to imitate; None: the column `answers` states which messages are that author's; add it before
     `Pseudonyms` replaces the authors.
-    size: counts tokens (`dataprep.tokens.dialogue.TokenSize`); None: each conversation is one window.
+    token_counter: counts tokens (`dataprep.tokens.dialogue.ChatTokenCounter`); None: each conversation is one window.
     gap, replies, reply_gap, cuts: decide where a conversation ends, as in `Conversations`.
     merge: text between messages of one turn.
     context: the number of turns that a window repeats from the end of the window before.
@@ -97,7 +97,7 @@ class Turns(Stage):
     """
 
     person: str | None = None
-    size: Size | None = None
+    token_counter: TokenCounter | None = None
     gap: str = "1h"
     replies: bool = True
     reply_gap: str = "1d"
@@ -166,23 +166,25 @@ class Turns(Stage):
                 made.add(int(own[0]), int(ids[starts[number]]), *self._messages(turns, lengths, window, stats))
         lost = outcomes != OUTCOMES.index(None)
         joined = outcomes == OUTCOMES.index("joined")
-        stats.drop(ids[joined], "joined", kept=kept[joined], moved=True)
+        stats.drop(ids[joined], "joined", duplicate_of=kept[joined], moved=True)
         stats.drop(ids[lost & ~joined], pa.array(OUTCOMES).take(pa.array(outcomes[lost & ~joined])))
         return made.batch(batch)
 
     def _sizes(self, turns: Sequence[Turn]) -> list[int]:
-        if self.size is None:
+        if self.token_counter is None:
             return [0] * len(turns)
-        counts: list[int] = self.size.count(pa.array([turn.text for turn in turns], pa.large_string())).tolist()
+        counts: list[int] = self.token_counter.count(
+            pa.array([turn.text for turn in turns], pa.large_string())
+        ).tolist()
         return [n + self._overhead(turn) for n, turn in zip(counts, turns, strict=True)]
 
     def _overhead(self, turn: Turn) -> int:
-        return 0 if self.size is None else self.size.overhead(turn.role, turn.name)
+        return 0 if self.token_counter is None else self.token_counter.overhead(turn.role, turn.name)
 
     @property
     def _capacity(self) -> int:
         """Tokens for the turns of a window."""
-        return UNLIMITED if self.size is None else self.size.block - self.size.fixed
+        return UNLIMITED if self.token_counter is None else self.token_counter.max_length - self.token_counter.fixed
 
     def _cut(self, turns: Sequence[Turn], sizes: Sequence[int]) -> list[Window]:
         """Return windows of as many turns as fit, each ending with an answer."""
@@ -227,17 +229,20 @@ class Turns(Stage):
 
         Raises PlanError if the block has no token for each of them.
         """
-        assert self.size is not None, "without sizes everything fits"
+        assert self.token_counter is not None, "without sizes everything fits"
         overheads = [self._overhead(turn) for turn in turns]
         capacity = self._capacity - sum(overheads)
         if capacity < len(turns):
-            msg = f"block={self.size.block} must be large enough for a question and an answer; give a larger block"
+            msg = (
+                f"max_length={self.token_counter.max_length} must be large enough for a question and an answer; give "
+                "a larger max_length"
+            )
             raise PlanError(msg)
         *question, answer = (n - overhead for n, overhead in zip(sizes, overheads, strict=True))
         for_answer = min(answer, max(capacity // 2 if question else capacity, capacity - sum(question)))
         texts = []
         for turn, tokens in zip(turns, [*([capacity - for_answer] if question else []), for_answer], strict=True):
-            texts.append(self.size.cut(turn.text, tokens, keep_end=not turn.answer))
+            texts.append(self.token_counter.cut(turn.text, tokens, keep_end=not turn.answer))
             if texts[-1] != turn.text:
                 stats.count("cut.answers" if turn.answer else "cut.questions")
         return texts

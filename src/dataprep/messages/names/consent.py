@@ -89,13 +89,13 @@ class Consent(Estimator):
         numbers = sorted({(phone(one), is_abroad(one)) for one in self.phones})
         return self.allowed is None, sorted(map(repr, self.listed)), numbers
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:  # noqa: ARG002 - writes nothing
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Stage:  # noqa: ARG002 - writes nothing
         """Check that each listed name is an author's in `docs`; return the stage that drops the messages.
 
         Raises PlanError as `check` does. Writes no file, so `out` is not used.
         """
-        whole = sees_all(run)
-        rows: set[Row] = set().union(*run.map(partial(_authors, whole=whole), docs.tasks, "Consent: authors"))
+        whole = sees_all(runner)
+        rows: set[Row] = set().union(*runner.map(partial(_authors, whole=whole), docs.tasks, "Consent: authors"))
         people = sorted({name for kind, _, name in rows if kind == AUTHOR})
         known = replace(self, people=with_accounts(self.people, rows))
         known.check(people, whole=whole)

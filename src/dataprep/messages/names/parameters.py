@@ -21,9 +21,13 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "mapping": ((str, os.PathLike, type(None)), "a path, or None"),
     "exports": ((Dataset, type(None)), "what dp.read returns for the exports"),
     "consent": ((Consent, type(None)), 'a Consent, such as Consent(refused="refused.txt")'),
-    "min_chars": (int, "a whole number"), "digits": (int, "a whole number"), "form": (str, "a text with {}"),
-    "prefixes": (str, "a text of letters"), "pii": (bool, "True or False"), "weigh": (bool, "True or False"),
-}  # fmt: skip
+    "min_chars": (int, "a whole number"),
+    "min_suffix_letters": (int, "a whole number"),
+    "pseudonym_format": (str, "a text with {}"),
+    "prefixes": (str, "a text of letters"),
+    "pii": (bool, "True or False"),
+    "detect_common_words": (bool, "True or False"),
+}
 
 
 def check_types(stage: Any) -> None:
@@ -31,17 +35,17 @@ def check_types(stage: Any) -> None:
     for name, (types, wanted) in _TYPES.items():
         value = getattr(stage, name)
         is_wrong = not isinstance(value, types) or (isinstance(value, bool) and types is int)
-        if is_wrong or (value == "" and name in ("key", "mapping", "form")):
+        if is_wrong or (value == "" and name in ("key", "mapping", "pseudonym_format")):
             shown = type(value).__name__ if name == "key" else repr(value)  # it is a secret
             msg = f"Pseudonyms({name}={shown}) must be {wanted}"
             raise PlanError(msg)
-    for name in ("common", "blank", "keep_meta"):
+    for name in ("common_words", "redact_kinds", "keep_meta"):
         value = getattr(stage, name)
         of_texts = isinstance(value, (tuple, list, set, frozenset)) and all(isinstance(one, str) for one in value)
-        if not of_texts and not (value is None and name == "common"):
+        if not of_texts and not (value is None and name == "common_words"):
             msg = f"Pseudonyms({name}={value!r}) must be a tuple of words, such as ({str(value)!r},)"
             raise PlanError(msg)
-    unknown = sorted(set(stage.blank) - set(KINDS))
+    unknown = sorted(set(stage.redact_kinds) - set(KINDS))
     if unknown:
         msg = f"Pseudonyms(blank=) has {unknown[0]!r}, which must be one of {', '.join(KINDS)}"
         raise PlanError(msg)

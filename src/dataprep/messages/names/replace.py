@@ -59,7 +59,7 @@ class Pseudonymised(Stage):
     min_chars: int
     common: tuple[str, ...] | None
     prefixes: str
-    blank: tuple[str, ...]
+    redact_kinds: tuple[str, ...]
     keep_meta: tuple[str, ...]
     pii: bool
     consent: Consent | None = None
@@ -103,7 +103,7 @@ class Pseudonymised(Stage):
             yield self._columns(self._texts(kept, known, stats), known)
 
     def _texts(self, batch: Batch, known: NameTables, stats: Ledger) -> Batch:
-        """Return the batch with names in its texts replaced, and texts of the kinds in `blank` blanked."""
+        """Return the batch with names in its texts replaced, and texts of the kinds in `redact_kinds` blanked."""
         batch = self._blanked(batch, stats)
         offsets, data = B.buffers(batch)
         chats = pc.index_in(pc.fill_null(batch["chat"].cast(pa.string()), ""), pa.array(list(known.chats), pa.string()))
@@ -145,9 +145,9 @@ class Pseudonymised(Stage):
 
     def _blanked(self, batch: Batch, stats: Ledger) -> Batch:
         kinds = batch["kind"].cast(pa.large_string())
-        blank = pc.is_in(kinds, pa.array(self.blank, pa.large_string()))
+        blank = pc.is_in(kinds, pa.array(self.redact_kinds, pa.large_string()))
         n = pc.sum(blank).as_py() or 0
-        stats.count("blanked", n)
+        stats.count("redacted", n)
         if not n:
             return batch
         left, right, nothing = (pa.scalar(sign, pa.large_string()) for sign in ("<", ">", ""))

@@ -76,16 +76,16 @@ class Pseudonyms(Estimator):
     consent: a `Consent`: all names are learned, then the messages of people who did not agree are dropped.
     names: more names to hide, or a file with one per line: nicknames, people who never wrote.
     min_chars: a shorter word of a name is replaced only after an @.
-    common: words that are replaced only after an @, since they usually are not names (will, work, نور); None:
-        `matching.COMMON`. Words left because of `min_chars` or `common` are counted as names.common_left.
-    weigh: also leave words that are in dataprep's lists of frequent words, and that the texts use more often in their
-        ordinary meaning than as names. With common=(), no other words of names are left, except short ones.
-    prefixes: letters that Arabic joins to the following word; at most two, which are kept. blank: kinds of messages
-    whose text becomes `<kind>`, since they name people and places that are unknown here. keep_meta: the keys of `meta`
-    to keep. digits: the least number of letters after `Person-`, 4 bits each. With more letters, it is rarer that a new
-    person makes
-        existing pseudonyms longer.
-    form: pseudonym of a person, with {} for the letters.
+    common_words: words that are replaced only after an @, since they usually are not names (will, work, نور); None:
+        `matching.COMMON`. Words left because of `min_chars` or `common_words` are counted as names.common_left.
+    detect_common_words: also leave words that are in dataprep's lists of frequent words, and that the texts use more
+        often in their ordinary meaning than as names. With common_words=(), no other words of names are left, except
+        short ones.
+    prefixes: letters that Arabic joins to the following word; at most two, which are kept. redact_kinds: kinds of
+    messages whose text becomes `<kind>`, since they name people and places that are unknown here. keep_meta: the keys
+    of `meta` to keep. min_suffix_letters: the least number of letters after `Person-`, 4 bits each. With more letters,
+    it is rarer that a new person makes existing pseudonyms longer.
+    pseudonym_format: pseudonym of a person, with {} for the letters.
     pii: also replace personal data, as `PII()` does, in the same pass over the raw text.
     people: a people file (`dataprep people`): all names and numbers of a person get one pseudonym, that of the first
         name; so do the chats of two people that are named after the person. `consent` uses this file, too.
@@ -102,14 +102,14 @@ class Pseudonyms(Estimator):
     consent: Consent | None = None
     names: str | Sequence[str] = ()
     min_chars: int = 3
-    common: tuple[str, ...] | None = None
+    common_words: tuple[str, ...] | None = None
     prefixes: str = PREFIXES
-    blank: tuple[str, ...] = ("contact", "location", "system")
+    redact_kinds: tuple[str, ...] = ("contact", "location", "system")
     keep_meta: tuple[str, ...] = ("edited",)
-    digits: int = 4
-    form: str = "Person-{}"
+    min_suffix_letters: int = 4
+    pseudonym_format: str = "Person-{}"
     pii: bool = False
-    weigh: bool = False
+    detect_common_words: bool = False
     people: Any = None
     exports: Dataset | None = None
     secret: bytes | None = field(init=False, compare=False)
@@ -127,15 +127,21 @@ class Pseudonyms(Estimator):
         object.__setattr__(self, "people", people_of(self.people))
         if self.people and self.consent is not None and not self.consent.people:
             object.__setattr__(self, "consent", replace(self.consent, people=self.people))
-        for name in ("common", "blank", "keep_meta"):
+        for name in ("common_words", "redact_kinds", "keep_meta"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else tuple(value))
-        word = self.form.replace("{}", "")
-        if word == self.form or not words(word) or any(c.isdigit() for c in word):
-            msg = f"form={self.form!r} must contain a word without digits, and {{}} for letters, as 'Person-{{}}'"
+        word = self.pseudonym_format.replace("{}", "")
+        if word == self.pseudonym_format or not words(word) or any(c.isdigit() for c in word):
+            msg = (
+                f"pseudonym_format={self.pseudonym_format!r} must contain a word without digits, and {{}} for "
+                f"letters, as 'Person-{{}}'"
+            )
             raise PlanError(msg)
-        if not 2 <= self.digits <= 32 or self.min_chars < 1:
-            msg = f"digits={self.digits} must be 2 to 32, and min_chars={self.min_chars} must be 1 or more"
+        if not 2 <= self.min_suffix_letters <= 32 or self.min_chars < 1:
+            msg = (
+                f"min_suffix_letters={self.min_suffix_letters} must be 2 to 32, and min_chars={self.min_chars} must "
+                "be 1 or more"
+            )
             raise PlanError(msg)
 
     @property
@@ -151,33 +157,49 @@ class Pseudonyms(Estimator):
         """Return the values that identify this stage: all parameters but the secret key and paths of files."""
         known = self.fingerprint, self.consent, self.more, self.people.persons
         exports = None if self.exports is None else self.exports.key
-        return (*known, *self._settings, self.digits, self.form, exports)
+        return (*known, *self._settings, self.min_suffix_letters, self.pseudonym_format, exports)
 
     @property
     def _settings(self) -> tuple[Any, ...]:
-        return (self.min_chars, self.common, self.prefixes, self.blank, self.keep_meta, self.pii, self.weigh)
+        return (
+            self.min_chars,
+            self.common_words,
+            self.prefixes,
+            self.redact_kinds,
+            self.keep_meta,
+            self.pii,
+            self.detect_common_words,
+        )
 
     def warm(self) -> None:
         """Compile the kernels, before workers start."""
         warm()
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
+    def fit(self, docs: Dataset, runner: Runner, out: str) -> Stage:
         """Learn all names in `docs`, write the table of pseudonyms into `out`, and return the stage that applies it."""
         if joined := {"n_messages", "messages"} & set(docs.columns):
             msg = f"Pseudonyms must see single messages, but these are joined (column {min(joined)!r}); give messages"
             raise PlanError(msg)
         work_key, url = self.key_for(docs), files.join(out, "people.parquet")
-        collect = _CollectNames(out, work_key, sees_all(run))
-        n_parts = len(list(run.map(collect, docs.tasks, "Pseudonyms: names")))
+        collect = _CollectNames(out, work_key, sees_all(runner))
+        n_parts = len(list(runner.map(collect, docs.tasks, "Pseudonyms: names")))
         parts = [_CollectNames.url(out, number) for number in range(n_parts)]
-        found = receipts.once(url + ".json", work_key, lambda: self._write(url, parts, docs, run))
-        if self.mapping is not None and not trial_of(run):
+        found = receipts.once(url + ".json", work_key, lambda: self._write(url, parts, docs, runner))
+        if self.mapping is not None and not trial_of(runner):
             self._keep(url, out)
         return Pseudonymised(
-            people=url, key=work_key, facts={n: found[n] for n in ("people", "chats")}, consent=self._consent(url),
-            min_chars=self.min_chars, common=tuple(found["common"]), prefixes=self.prefixes, blank=self.blank,
-            keep_meta=self.keep_meta, pii=self.pii, counts_words=trial_of(run) is not None,
-        )  # fmt: skip
+            people=url,
+            key=work_key,
+            facts={n: found[n] for n in ("people", "chats")},
+            consent=self._consent(url),
+            min_chars=self.min_chars,
+            common=tuple(found["common"]),
+            prefixes=self.prefixes,
+            redact_kinds=self.redact_kinds,
+            keep_meta=self.keep_meta,
+            pii=self.pii,
+            counts_words=trial_of(runner) is not None,
+        )
 
     def _consent(self, url: str) -> Consent | None:
         """Return the Consent in which a listed name stands for all names of its account, too."""
@@ -190,25 +212,25 @@ class Pseudonyms(Estimator):
         several = (tuple(names.values()) for names in persons.values() if len(names) > 1)
         return replace(self.consent, people=Identities(tuple(several)))
 
-    def _write(self, url: str, parts: list[str], docs: Dataset, run: Runner) -> dict[str, Any]:
+    def _write(self, url: str, parts: list[str], docs: Dataset, runner: Runner) -> dict[str, Any]:
         """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
         seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in read_people(part).to_pylist()}
-        if self.exports is not None and sees_all(run):
-            seen |= set().union(*run.map(stated_in, self.exports.tasks, "Pseudonyms: accounts"))
+        if self.exports is not None and sees_all(runner):
+            seen |= set().union(*runner.map(stated_in, self.exports.tasks, "Pseudonyms: accounts"))
         known = with_accounts(self.people, seen)
         found = People(seen).found()
         named = sorted({name for _, _, name in found})
         if self.consent is not None:
             wrote = {name for kind, _, name in found if kind not in (HANDLE, STATED)}
-            replace(self.consent, people=known).check(wrote, whole=sees_all(run))
-        if sees_all(run):
+            replace(self.consent, people=known).check(wrote, whole=sees_all(runner))
+        if sees_all(runner):
             self.people.check(named)
         secret = self.secret or secrets.token_bytes(32)
-        common = sorted(common_words(self.common))
-        if self.weigh:
-            common += common_in(docs, run, (*named, *self.people.all_strings()))
+        common = sorted(common_words(self.common_words))
+        if self.detect_common_words:
+            common += common_in(docs, runner, (*named, *self.people.all_strings()))
         people = People(seen, (*self.more, *self.people.all_strings()), known)
-        table = people.table(secret, self.form, self.digits, frozenset(common))
+        table = people.table(secret, self.pseudonym_format, self.min_suffix_letters, frozenset(common))
         with files.atomic(url) as f:
             pq.write_table(table, f)
         wrote = {known.key_of(name) for kind, _, name in seen if kind == AUTHOR}
@@ -249,14 +271,14 @@ class _CollectNames(Pass[Part]):
 
 
 def known_people(
-    docs: Dataset, run: Runner, names: Sequence[str], own: Sequence[str], stay: frozenset[str] = frozenset()
+    docs: Dataset, runner: Runner, names: Sequence[str], own: Sequence[str], stay: frozenset[str] = frozenset()
 ) -> KnownPeople:
     """Return a KnownPeople that finds all people whose names `Pseudonyms` would learn from `docs`.
 
     names: more people to search for, as in `Pseudonyms`. own: names that are not an error, such as the user's own.
     stay: words that are not an error.
     """
-    seen = set().union(*run.map(_names_in, docs.tasks, "names"))
+    seen = set().union(*runner.map(_names_in, docs.tasks, "names"))
     people = People(seen).found()
     found = {name for _, _, name in people} | set(names_in("Pseudonyms", names) if names else ())
     groups = frozenset(n for k, _, n in seen if k == CHAT and is_group_name(n)) - found

@@ -36,11 +36,11 @@ def listed_words() -> frozenset[str]:
     return frozenset(word for entry in given for word in words(entry))
 
 
-def common_in(docs: Dataset, run: Runner, names: Iterable[str]) -> tuple[str, ...]:
+def common_in(docs: Dataset, runner: Runner, names: Iterable[str]) -> tuple[str, ...]:
     """Return the words of `names` that the texts of `docs` use more often as words than as names, sorted."""
     asked = tuple(sorted({word for name in names for word in words(name)} & listed_words()))
     uses: Counter[tuple[str, bool]] = Counter()
-    for counted in run.map(functools.partial(_uses, asked), docs.tasks if asked else [], "Pseudonyms: words"):
+    for counted in runner.map(functools.partial(_uses, asked), docs.tasks if asked else [], "Pseudonyms: words"):
         uses.update(counted)
     return tuple(word for word in asked if uses[word, False] >= max(MIN_USES, ODDS * uses[word, True]))
 

@@ -30,7 +30,7 @@ def names_of_author(docs: Dataset, given: Sequence[str], known: Identities) -> t
             if not known and len(given) == 1 and given[0] in wrote:
                 return tuple(given)
     if not given:
-        msg = f"name the person to imitate with person= (--as); {_authors(wrote)}"
+        msg = f"name the person to imitate with person= (--person); {_authors(wrote)}"
         raise PlanError(msg)
     people = {name: known.find(name) for name in wrote}
     for name in given:

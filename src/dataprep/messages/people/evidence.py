@@ -113,14 +113,14 @@ class _Seen(NamedTuple):
     samples: dict[Export, MessageSample]
 
 
-def evidence_of(docs: Dataset, run: Runner, cards: Sequence[str] = ()) -> Evidence:
+def evidence_of(docs: Dataset, runner: Runner, cards: Sequence[str] = ()) -> Evidence:
     """Return the evidence in the exports `docs` about which names are one person.
 
     cards: URLs of further files with contacts (vCards).
     """
     found, names = Evidence(), set()
     samples: dict[Export, MessageSample] = {}
-    for seen in run.map(_seen_in, docs.tasks, "people"):
+    for seen in runner.map(_seen_in, docs.tasks, "people"):
         names |= seen.names
         found.wrote.update(seen.wrote)
         found.cards |= seen.cards
@@ -132,7 +132,7 @@ def evidence_of(docs: Dataset, run: Runner, cards: Sequence[str] = ()) -> Eviden
     found.matches = list(matches_of(samples))
     pieces = {piece.file: (piece.url, part.reader) for part in docs.parts for piece in part.slices if not piece.unread}
     numbers = [*pieces, *(-1 for _ in cards)]
-    stated = run.map(stated_by, [*pieces.values(), *((url, None) for url in cards)], "accounts")
+    stated = runner.map(stated_by, [*pieces.values(), *((url, None) for url in cards)], "accounts")
     for number, one in zip(numbers, stated, strict=True):
         found.add(number, one)
     return found

@@ -59,7 +59,7 @@ class Proposal:
 
 
 def propose_people(
-    exports: Any, out: str, *, replace: bool = False, run: Runner | None = None, **options: Any
+    exports: Any, out: str, *, replace: bool = False, runner: Runner | None = None, **options: Any
 ) -> Proposal:
     """Write a people file, which states the people who have several names in exports of chats; return its content.
 
@@ -87,7 +87,7 @@ def propose_people(
     if "author" not in docs.columns:
         msg = "these files have no authors; give exports of chats from WhatsApp, Telegram, Discord ..."
         raise PlanError(msg)
-    proposal = proposed(evidence_of(docs, runner_of(run), card_files(map(str, given))), old)
+    proposal = proposed(evidence_of(docs, runner_of(runner), card_files(map(str, given))), old)
     files.write_bytes(out, proposal.text.encode())
     return proposal
 

@@ -199,7 +199,7 @@ class Crawl(LimitedReader):
                 f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {named}{broken}; "
                 "fetch it again, or name another reader with format="
             )
-            raise ReadError(msg, piece.url, 0, reason="bad" if archive.bad else "empty")
+            raise ReadError(msg, piece.url, 0, reason="unreadable" if archive.bad else "empty")
         stats.unread += _rows_of_broken(piece.url, archive, changed)
         apart = [position for position, reason, _ in segments.lost if reason == SEGMENTED]
         if apart:

@@ -92,7 +92,7 @@ class Wat(Crawl):
             refuse("not_json")
         about = _inside(note, "Envelope", "WARC-Header-Metadata")
         if about.get("WARC-Type") != "response":
-            stats.count(f"records.about {about.get('WARC-Type', 'something else')}")
+            stats.count(f"records.about_{about.get('WARC-Type', 'something else')}")
             return None
         http = _inside(note, "Envelope", "Payload-Metadata", "HTTP-Response-Metadata")
         html, sent = _inside(http, "HTML-Metadata"), _inside(http, "Headers")

@@ -102,7 +102,7 @@ class Warc(Crawl):
         headers = entry.headers
         url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # Wget writes <URL>
         if not url[:6].lower().startswith(("http:", "https:")):
-            stats.count("records.not http")
+            stats.count("records.not_http")
             return None
         fields: dict[str, Any] = {"url": url}
         for name, header in (("date", "warc-date"), ("record_id", "warc-record-id"), ("truncated", "warc-truncated")):

@@ -140,7 +140,7 @@ class Mix:
         sources: Sources | Shards | str | os.PathLike[str],
         out: str | os.PathLike[str],
         tokens: int | None = None,
-        run: Runner | None = None,
+        runner: Runner | None = None,
         *,
         shard_tokens: int = SHARD_TOKENS,
         replace: bool = False,
@@ -183,7 +183,9 @@ class Mix:
             sources = [{**asdict(share), "recipe": recipes[share.source]} for share in made]
             return {**lock, "tokens": sum(written.values()), "sources": sources}
 
-        shards = write_mixture(streams, got, os.fspath(out), self.seed, shard_tokens, run, described, replace=replace)
+        shards = write_mixture(
+            streams, got, os.fspath(out), self.seed, shard_tokens, runner, described, replace=replace
+        )
         url, made = files.join(os.fspath(shards.path), LOCK), dict(shards.manifest.mixture or {})
         sweep_attempts(url)  # of a call that was killed while it wrote the list
         with contextlib.suppress(CorruptShard):  # written again

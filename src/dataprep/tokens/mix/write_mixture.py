@@ -62,7 +62,7 @@ def write_mixture(
     out: str,
     seed: int,
     shard_tokens: int,
-    run: Runner | None,
+    runner: Runner | None,
     described: Callable[[Mapping[str, int]], dict[str, Any]],
     *,
     replace: bool,
@@ -71,12 +71,12 @@ def write_mixture(
 
     streams: the sources. got: {source: number of tokens that the mixture is to have of it}, met only approximately,
     since documents are kept whole. seed: chooses the documents of partial epochs. shard_tokens: most tokens per shard.
-    run: the Runner. described: function that takes {source: tokens written} and returns the entry `mixture` of the
+    runner: the Runner. described: function that takes {source: tokens written} and returns the entry `mixture` of the
     manifest. Raises StaleOutput if `out` has other shards and `replace` is False, InUse if another process writes into
     `out`.
     """
     check_shard_tokens(shard_tokens)
-    folder = place_of(local_folder(out), run)
+    folder = place_of(local_folder(out), runner)
     if files.real(folder) in [files.real(s.path) for s in streams]:
         msg = f"{folder} is one of the sources; give another folder as out"
         raise PlanError(msg)
@@ -95,7 +95,7 @@ def write_mixture(
         folder, recipe, settings, made_by="mix", tokenizer=_tokenizer_file(first), replace=replace,
         of_sources=of_sources, origin=origin, again=again,
     ) as work:  # fmt: skip
-        return work.result or _write(streams, got, work, seed, shard_tokens, runner_of(run), described)
+        return work.result or _write(streams, got, work, seed, shard_tokens, runner_of(runner), described)
 
 
 def _content(entry: TokenShard) -> list[Any]:
@@ -105,7 +105,7 @@ def _content(entry: TokenShard) -> list[Any]:
 
 
 def _write(
-    streams: list[MixSource], got: Mapping[str, int], work: Work[Shards], seed: int, shard_tokens: int, run: Runner,
+    streams: list[MixSource], got: Mapping[str, int], work: Work[Shards], seed: int, shard_tokens: int, runner: Runner,
     described: Callable[[Mapping[str, int]], dict[str, Any]],
 ) -> Shards:  # fmt: skip
     """Write the shards, and make them the result of `work`."""
@@ -128,7 +128,7 @@ def _write(
     task = WriteMixedShard(
         places=work.files, pieces=pieces, streams=light, dtype=first.manifest.dtype, key=work.recipe.key
     )
-    entries = list(run.map(task, shards, "mix"))
+    entries = list(runner.map(task, shards, "mix"))
     return commit(
         work, entries, dtype=first.manifest.dtype, vocab_size=first.vocab_size, eot=first.eot,
         special=first.manifest.special, tokenizer=tokenizer, **write_sizes(work, first.token_bytes),

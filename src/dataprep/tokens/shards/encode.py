@@ -43,7 +43,7 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .checks import check_sides, check_split, template_for
 from .folder import begin, check_shard_tokens, commit, local_folder, pieces_of, write_vocabulary
-from .pieces import KINDS, Assemble, PieceWriter, shard_plans
+from .fragments import KINDS, Assemble, PieceWriter, shard_plans
 from .shard import Shards
 from .special_in_text import count_special, spelled_by
 
@@ -66,7 +66,7 @@ def encode(
     out: str | os.PathLike[str],
     val: float = VAL,
     split_seed: int = SEED,
-    run: Runner | None = None,
+    runner: Runner | None = None,
     *,
     split: Split | None = None,
     template: str | os.PathLike[str] | Template | None = None,
@@ -84,7 +84,7 @@ def encode(
             space of the shards while it runs, beside the shards that it replaces, if there are any.
         val: share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to `train_bpe`.
         split_seed: as in `train_bpe`.
-        run: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.Serial()`.
         split: a `dp.Split` instead of `val` and `split_seed`, for a test split or to keep groups together.
         template: encode the column `messages` (role, content) of `dp.Turns` or of a chat data set instead of the text,
             by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
@@ -105,7 +105,7 @@ def encode(
     """
     check_dataset(docs)
     tok = tokenizer_for(tokenizer, docs)
-    folder = place_of(local_folder(out), run)
+    folder = place_of(local_folder(out), runner)
     check_apart(docs, folder)
     token_dtype(tok.vocab_size, dtype)
     split = split or Split(val=val, seed=split_seed)
@@ -120,11 +120,11 @@ def encode(
         replace=replace, dropped=dropped, origin=origin_of(docs, [VERSION, tok.hash, layout]),
         private=hides_input(docs), again="encoding all documents again",
     ) as work:  # fmt: skip
-        return work.result or _encode(docs, tok, work, layout, runner_of(run), dropped)
+        return work.result or _encode(docs, tok, work, layout, runner_of(runner), dropped)
 
 
 def _encode(
-    docs: Dataset, tok: Tokenizer, work: Work[Shards], layout: ShardLayout, run: Runner, dropped: Ids
+    docs: Dataset, tok: Tokenizer, work: Work[Shards], layout: ShardLayout, runner: Runner, dropped: Ids
 ) -> Shards:
     """Write the shards without the documents `dropped`, and make them the result of `work`."""
     if len(dropped):
@@ -135,11 +135,11 @@ def _encode(
     task = EncodePart(
         out=pieces, key=key([VERSION, tok.hash, layout]), tokenizer=keep_loaded(url, tok), hash=tok.hash, layout=layout
     )
-    if run.workers > 1:
+    if runner.workers > 1:
         tok.encode_batch(["compiled once, before workers start"])
-    receipts = list(run.map(task, docs.tasks, "encode"))
+    receipts = list(runner.map(task, docs.tasks, "encode"))
     assemble = Assemble(out=work.files.home, pieces=pieces, dtype=layout.dtype, generation=work.recipe.generation)
-    entries = list(run.map(assemble, shard_plans(pieces, receipts, layout.shard_tokens), "join"))
+    entries = list(runner.map(assemble, shard_plans(pieces, receipts, layout.shard_tokens), "join"))
     shards = commit(
         work, entries, dtype=layout.dtype, **vocabulary, split=asdict(layout.split),
         **chat_fields(layout.template, receipts), special_in_text=spelled_by(receipts),

@@ -50,7 +50,7 @@ MEGATRON_MAGIC = b"MMIDIDX\x00\x00"
 
 
 def export(
-    shards: Shards | str | os.PathLike[str], to: str, out: str | os.PathLike[str], *, run: Runner | None = None
+    shards: Shards | str | os.PathLike[str], to: str, out: str | os.PathLike[str], *, runner: Runner | None = None
 ) -> list[str]:
     """Write all tokens of token shards in the file format of another trainer; return the paths of the files.
 
@@ -59,7 +59,7 @@ def export(
         to: "llmc", "megatron", "datatrove" or "nanogpt".
         out: a local folder, which needs as much disk space as the shards. Interrupted work in it is resumed. The files
             of an earlier export in the same format stay until all new ones are complete, and are then deleted.
-        run: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.Serial()`.
 
     Every format stores the same tokens in the same order. `llmc` begins with a separator and ends without one, since
     its separator precedes each document. Only `datatrove` stores masks; the others omit them, with a warning.
@@ -69,7 +69,7 @@ def export(
         StaleOutput: `out` holds a result that is no export, or files of others that have the names of the new ones.
     """
     found = shards if isinstance(shards, Shards) else Shards.open(shards)
-    folder = place_of(local_folder(out), run)
+    folder = place_of(local_folder(out), runner)
     if to not in FORMS:
         msg = f"to={to!r} must be one of {', '.join(FORMS)}"
         raise PlanError(msg)
@@ -84,7 +84,7 @@ def export(
         jobs = list(FORMS[to](found, folder))
         _check_foreign(folder, jobs, found)
         owned.begin(folder)
-        done = list(runner_of(run).map(ExportFile.done, jobs, f"export to {to}"))
+        done = list(runner_of(runner).map(ExportFile.done, jobs, f"export to {to}"))
         names = list(dict.fromkeys(name for made in done for name in made.names))  # the tokenizer is once in all
         new = {name for made in done if made.is_new for name in (*made.names, made.receipt)}
         gone = _gone(folder, to, {*names, *(made.receipt for made in done)})

@@ -39,7 +39,7 @@ class Problem(NamedTuple):
     do: str = AGAIN
 
 
-def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> list[Problem]:
+def verify_shards(path: str | os.PathLike[str], runner: Runner | None = None) -> list[Problem]:
     """Read every file of a folder of token shards; return its problems, an empty list if there are none.
 
     The function checks that sizes and hashes are those of the manifest, that ids are in the vocabulary, that each
@@ -55,7 +55,7 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     sizes, found = _token_bytes(shards)
     sizes = None if found or _changes_texts(shards) else sizes
     items = [CheckShard(shards, number, sizes) for number in range(len(shards.shards))]
-    for checked in runner_of(run).map(CheckShard.problems, items, "verify"):
+    for checked in runner_of(runner).map(CheckShard.problems, items, "verify"):
         problems += checked
     return problems + found
 

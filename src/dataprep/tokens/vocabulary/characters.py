@@ -38,7 +38,7 @@ Counts = npt.NDArray[np.int64]
 
 
 def train_characters(
-    docs: Dataset, *, special: str | Iterable[str] = (), min_count: int = 1, run: Runner | None = None
+    docs: Dataset, *, special: str | Iterable[str] = (), min_count: int = 1, runner: Runner | None = None
 ) -> Characters:
     """Return a vocabulary of all characters of the documents, in order of code points, and then the special tokens.
 
@@ -46,7 +46,7 @@ def train_characters(
         docs: the corpus; held-out documents are included, so that validation texts have no unknown characters.
         special: special tokens or sets of them ("course", "chatml", "code"), after `<|endoftext|>` and `<|unk|>`.
         min_count: a character that occurs fewer times becomes `<|unk|>`.
-        run: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.Serial()`.
 
     Raises:
         PlanError: there is no text.
@@ -54,7 +54,7 @@ def train_characters(
     >>> tok = dp.train_characters(dp.read("input.txt"))
     """
     counts = np.zeros(CODE_POINTS, np.int64)
-    for points, n in runner_of(run).map(count_characters, docs.parts, "characters"):
+    for points, n in runner_of(runner).map(count_characters, docs.parts, "characters"):
         counts[points] += n
     found = np.flatnonzero(counts >= max(1, min_count))
     if not len(found):

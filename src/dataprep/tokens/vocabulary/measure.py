@@ -46,7 +46,7 @@ def measure(
     split_seed: int = SEED,
     split: Split | None = None,
     max_bytes: int = MAX_BYTES,
-    run: Runner | None = None,
+    runner: Runner | None = None,
 ) -> TokenizerReport:
     """Measure a vocabulary on held-out text, and return the report that `Tokenizer.report` describes.
 
@@ -57,7 +57,7 @@ def measure(
     split = split or Split(val=HOLD_OUT if val is None else val, seed=split_seed)
     plan = Sample(split=split, max_bytes=max_bytes, held_out=True)
     other = None if compare is None else compare[1]
-    drawn, measured_on = _drawn(plan, docs, run)
+    drawn, measured_on = _drawn(plan, docs, runner)
     counts = np.zeros(tok.vocab_size, np.int64)
     rows = _rows(drawn, tok, other, counts)
     names = {i: visible(token) for token, i in tok.vocab.items() if len(token) > 1 or not tok.merges}
@@ -67,18 +67,18 @@ def measure(
         measured_on=measured_on, rows=rows, rare=rare, counts=counts, kinds=kinds(tok),
         longest=[visible(token) for token in by_size[:LISTED]],
         longest_space=visible(next((token for token in by_size if token.isspace()), b"")),
-        samples=_samples(tok, docs, plan, drawn, shares, weights, run),
+        samples=_samples(tok, docs, plan, drawn, shares, weights, runner),
         compared=compare and compare[0], _names=names,
     )  # fmt: skip
 
 
-def _drawn(plan: Sample, docs: Dataset, run: Runner | None) -> tuple[Drawn, str]:
+def _drawn(plan: Sample, docs: Dataset, runner: Runner | None) -> tuple[Drawn, str]:
     """Return the held-out texts, or all texts if none are held out, and a description of them."""
-    drawn, shares = plan.draw(docs, run), f"val={plan.split.val}, test={plan.split.test}"
+    drawn, shares = plan.draw(docs, runner), f"val={plan.split.val}, test={plan.split.test}"
     n_bytes = sum(drawn.taken.values())
     if n_bytes:
         return drawn, f"{n_bytes:,} bytes that training holds out ({shares})"
-    drawn = replace(plan, split=Split(val=0.0), held_out=False).draw(docs, run)
+    drawn = replace(plan, split=Split(val=0.0), held_out=False).draw(docs, runner)
     n_bytes = sum(drawn.taken.values())
     if not n_bytes:
         msg = "there is no text to measure a vocabulary on; check the input"
@@ -129,7 +129,7 @@ def _tally(sums: dict[Stratum, Counter[str]], batch: pa.RecordBatch, found: dict
 
 def _samples(
     tok: Vocabulary, docs: Dataset, plan: Sample, drawn: Drawn, shares: Sequence[float],
-    weights: Mapping[str, float] | None, run: Runner | None,
+    weights: Mapping[str, float] | None, runner: Runner | None,
 ) -> list[SampleCost]:  # fmt: skip
     """Return the bytes per token, on the same text, of vocabularies of the same size learned from other samples."""
     if shares and not tok.merges:
@@ -137,7 +137,7 @@ def _samples(
         raise PlanError(msg)
     weighed, costs = None if weights is None else tuple(sorted(weights.items())), []
     for share in sorted(shares):
-        sample = replace(plan, share=share, held_out=False, max_bytes=1 << 62, weights=weighed).draw(docs, run)
+        sample = replace(plan, share=share, held_out=False, max_bytes=1 << 62, weights=weighed).draw(docs, runner)
         merges = learn_from_sample(sample, len(tok.merges), tok.pattern, 2)
         made = tok.from_merges(merges, list(tok.special), tok.pattern)
         n_bytes = n_tokens = 0

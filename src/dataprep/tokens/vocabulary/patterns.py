@@ -58,7 +58,7 @@ def regex_of(pattern: str, digits: str | None = None) -> str:
     found = _NUMBER.findall(regex)
     if digits not in DIGITS or len(found) != 1:
         what = f"one of {', '.join(DIGITS)}" if len(found) == 1 else "for the named patterns; write it into your regex"
-        msg = f"digits={digits!r} is {'not ' if len(found) == 1 else ''}{what}"
+        msg = f"split_digits={digits!r} is {'not ' if len(found) == 1 else ''}{what}"
         raise PlanError(msg)
     space = found[0][0] if digits == "runs" else ""  # or each digit would be two tokens, with a space and without
     return _NUMBER.sub(lambda _: space + DIGITS[digits], regex)

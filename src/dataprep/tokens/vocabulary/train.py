@@ -42,7 +42,7 @@ def train_bpe(
     vocab_size: int = 32_000,
     sample: float = 0.05,
     seed: int = SEED,
-    run: Runner | None = None,
+    runner: Runner | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
     weights: Mapping[str, float] | None = None,
@@ -52,7 +52,7 @@ def train_bpe(
     special: str | Sequence[str] = (),
     reserve: int = 0,
     pattern: str = "words",
-    digits: str | None = None,
+    split_digits: str | None = None,
     min_count: int = 2,
     min_bytes: int = MIN_BYTES,
     max_bytes: int = MAX_BYTES,
@@ -66,7 +66,7 @@ def train_bpe(
         sample: share of the bytes of every source and language (the `language` column, if there is one), chosen by
             hash(seed, id); raised until it has `min_bytes`.
         seed: seed of the sample.
-        run: a Runner; the default is `dp.Serial()`.
+        runner: a Runner; the default is `dp.Serial()`.
         out: a folder for `tokenizer.json`; if an equal call wrote it before, it is opened, not trained again. Another
             vocabulary there is replaced when this one is complete.
         weights: {"chat": 3, "web": 1}: the sample's bytes have these proportions by source, whatever the corpus
@@ -78,7 +78,7 @@ def train_bpe(
             sets "course", "chatml" and "code".
         reserve: number of unused special tokens for later; `Tokenizer.renamed` gives them names.
         pattern: the way text is cut into words: "words", "gpt2", "gpt4", "llama3", "o200k", or a regular expression.
-        digits: "groups" of three, "single" or "runs"; None: as in the pattern.
+        split_digits: "groups" of three, "single" or "runs"; None: as in the pattern.
         min_count: a pair of tokens that occurs fewer times is not merged.
         min_bytes: smallest size of the sample in UTF-8 bytes.
         max_bytes: approximate largest size of the sample in UTF-8 bytes.
@@ -104,11 +104,11 @@ def train_bpe(
         share=sample, seed=seed, split=split, min_bytes=min_bytes, max_bytes=max_bytes,
         weights=None if weights is None else tuple(sorted(weights.items())),
     )  # fmt: skip
-    regex = regex_of(pattern, digits)
+    regex = regex_of(pattern, split_digits)
     check_pattern(regex)
 
     def train() -> Tokenizer:
-        drawn = plan.draw(docs, run)
+        drawn = plan.draw(docs, runner)
         require(not docs.stats.emptied, f"there is no text to learn a vocabulary from; {docs.stats.emptied}")
         merges = learn_from_sample(drawn, n_merges, regex, min_count)
         return Tokenizer.from_merges(merges, names, regex)

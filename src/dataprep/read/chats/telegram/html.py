@@ -95,7 +95,7 @@ def html_messages(reader: ChatReader, piece: Slice, stats: Ledger) -> Iterator[B
             answered.append(reply)
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     refuse(bad, piece, stats, trust, good)
-    stats.count("lines that name a day", page.days)
+    stats.count("date_lines", page.days)
     trust.close()
     if rows:
         page.known.add(numbers, np.array(good))
@@ -108,7 +108,7 @@ def _check(data: bytes, found: list[Any], url: str) -> None:
         msg = "the chat has no messages; remove the file" if empty else (
             "the page has no messages of Telegram Desktop; give messages.html, or name another reader with format="
         )  # fmt: skip
-        raise ReadError(msg, url, 0, reason="empty" if empty else "bad")
+        raise ReadError(msg, url, 0, reason="empty" if empty else "unreadable")
     if not data.rstrip().endswith(b"</html>"):
         msg = "the page ends early, without </html>; export the chat again, or copy the file again"
         raise ReadError(msg, url, len(data))

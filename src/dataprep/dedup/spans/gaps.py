@@ -1,0 +1,127 @@
+"""Spans to cut for repeated units of text, and for the white space between and next to them.
+
+Repeats in a row are cut together. Of the gaps before and after them, the one with more line feeds is left in the text,
+so that no blank line appears and no paragraph break is lost. For repeats at the start of a text the gap after them is
+cut; for repeats at the end of a text, the gap before them.
+
+Slow reference for the tests: tests/twins/exact.py
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.tables import NOBODY, SPAN
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U16, Int, classes, space, step_back
+
+Spans = Any  # a structured array of tables.SPAN
+
+
+def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tuple[Spans, Spans]:
+    """Return the spans to cut from the documents of a batch, and the repeats that cannot be decided yet.
+
+    repeats: SPANs (byte ranges) of repeated units, sorted by (id, start); they may overlap. Repeats with only white
+    space between them are cut together with that white space, and with the white space either before or after them. A
+    span of white space names no first occurrence. strips: True if the normal form has no white space at its ends. If
+    the first or last repeat has white space that is to be kept, its span is shortened; unless `strips` is True, the
+    range of its first occurrence is shortened too. final: True if no further repeats follow. If it is False, the last
+    repeats, to which the next ones may be joined, are returned undecided; pass them again together with the next ones.
+    """
+    rows = np.searchsorted(B.ids(batch), repeats["id"])
+    out = np.empty(3 * len(repeats), SPAN)
+    n, closed = _close_up(repeats, rows, *B.buffers(batch), classes(), int(strips), int(final), out)
+    return out[:n], repeats[closed:]
+
+
+@kernel
+def _close_up(
+    repeats: Spans, rows: I64, offsets: I64, data: U8, table: U16, strips: int, final: int, out: Spans
+) -> tuple[int, int]:
+    """Write the spans of all complete runs; return how many there are, and of how many repeats."""
+    start, end, n, k = repeats["start"], repeats["end"], 0, 0
+    while k < len(repeats):
+        at, stop, reach, last = offsets[rows[k]], offsets[rows[k] + 1], end[k], k + 1
+        while last < len(repeats) and rows[last] == rows[k]:
+            i = at + reach
+            while i < at + start[last] and space(data, i, table):
+                i += space(data, i, table)
+            if i < at + start[last]:
+                break
+            reach = max(reach, end[last])
+            last += 1
+        if last == len(repeats) and not final:
+            break
+        low, high = _widen(at + start[k], at + reach, data, at, stop, table)
+        done = low - at
+        for j in range(k, last):
+            if start[j] > done:
+                n = _gap(out, n, repeats[k]["id"], done, start[j])
+            a, b = max(start[j], low - at), min(end[j], high - at)
+            out[n] = repeats[j]
+            out[n]["start"], out[n]["end"] = a, b
+            if not strips:
+                out[n]["duplicate_of_start"] += a - start[j]
+                out[n]["duplicate_of_end"] -= end[j] - b
+            n += 1
+            done = max(done, b)
+        if high - at > done:
+            n = _gap(out, n, repeats[k]["id"], done, high - at)
+        k = last
+    return n, k
+
+
+@kernel
+def _gap(out: Spans, n: int, id_: Int, start: Int, end: Int) -> int:
+    """Write the span of a gap as row `n`; return `n + 1`."""
+    out[n]["id"], out[n]["start"], out[n]["end"] = id_, start, end
+    out[n]["duplicate_of"], out[n]["duplicate_of_start"], out[n]["duplicate_of_end"] = NOBODY, 0, 0
+    return n + 1
+
+
+@kernel(_nrt=False)
+def _widen(a: int, b: int, data: U8, at: int, stop: int, table: U16) -> tuple[int, int]:
+    """Return the range of a run with the gap before or after it, in the text data[at:stop]."""
+    while a < b and space(data, a, table):
+        a += space(data, a, table)
+    while b > a and space(data, step_back(data, b), table):
+        b = step_back(data, b)
+    low, high = a, b
+    while low > at and space(data, step_back(data, low), table):
+        low = step_back(data, low)
+    while high < stop and space(data, high, table):
+        high += space(data, high, table)
+    feeds_before, feeds_after = _feeds(data, low, a), _feeds(data, b, high)
+    if low == at:
+        a = at
+        b = high if high == stop or feeds_after == 0 else _after_last_feed(data, b, high)
+    elif high == stop or feeds_after >= feeds_before:
+        a = low
+        while feeds_before and data[a] not in (0x0A, 0x0D):  # blanks at the end of the line that is kept
+            a += 1
+    elif feeds_after:
+        a, b = _after_last_feed(data, low, a), _after_last_feed(data, b, high)
+    else:
+        b = high
+    return a, b
+
+
+@kernel(_nrt=False)
+def _feeds(data: U8, i: int, stop: int) -> int:
+    """Return how many line feeds there are."""
+    n: Int = 0
+    for j in range(i, stop):
+        n += data[j] == 0x0A
+    return int(n)
+
+
+@kernel(_nrt=False)
+def _after_last_feed(data: U8, i: int, stop: int) -> int:
+    """Return the offset after the last line feed, or `i` if there is none."""
+    while stop > i and data[stop - 1] != 0x0A:
+        stop -= 1
+    return stop

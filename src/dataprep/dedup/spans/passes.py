@@ -1,0 +1,294 @@
+"""The passes that find repeated units (lines, paragraphs, spans), each complete before the next begins.
+
+HashUnits writes a record (hash and location) of every unit to temporary files, sorted into ranges of hashes. MatchUnits
+reads the records of a partition (a range of hashes) in order of documents: the first unit with a hash is kept, later
+ones repeat it. CutRepeats collects the repeats of an input part, and reads the part's texts once more to join
+neighbouring repeats and to cut the gaps between them. Memory holds some records and the distinct units of a partition;
+if these are too many, the partition is processed in several rounds.
+
+Slow reference for the tests: tests/twins/exact.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.part import Part
+from dataprep.core.model.tables import SPAN, united
+from dataprep.core.run.passes import Pass
+from dataprep.errors import DataprepError
+from dataprep.store.spill import Spill, all_sections, each_section, spill_to
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, Int
+
+from .gaps import close_up
+from .units import blocks
+
+Records = npt.NDArray[Any]
+RECORD = np.dtype(
+    [("a", "<u8"), ("b", "<u8"), ("id", "<u8"), ("start", "<u4"), ("size", "<u4"), ("chars", "<u4")]
+)  # the 128-bit hash, the document, the byte range in it, characters of the normal form
+MAX_DOC_BYTES = 2**32 - 1
+SEGMENT_RECORDS = 1 << 19  # 19 MB
+ROUND_RECORDS = 1 << 22  # units that are compared in one round: 170 MB if all are distinct
+TOP = 20
+TOP_CHARS = 200
+
+
+@dataclass(frozen=True)
+class HashUnits(Pass[Part]):
+    """Hash the units (lines, paragraphs, spans) of an input part; write a record of each unit to a file.
+
+    A record has the hash and the location of a unit; a unit whose normal form is empty has none. unit, normalize: as in
+    Exact. partitions: number of sections of the file; each section is for a range of hashes. The receipt (the task's
+    record) states the number of documents and units, and the id of the first document of every segment of the file.
+    """
+
+    folder = "hash"
+
+    unit: str
+    normalize: str | None
+    partitions: int
+
+    def write(self, url: str, item: Part) -> dict[str, Any]:
+        """Write the RECORDs of the units of input part `item` to the file `url`, one section per partition.
+
+        A RECORD has hash, document id, byte range and number of characters. Returns {"docs": n, "units": n, "firsts":
+        the first document's id in every segment of the file}.
+        """
+        counts = {"docs": 0, "units": 0}
+        firsts: list[int] = []
+
+        def sections(held: list[Records]) -> list[Records]:
+            records = np.concatenate(held)
+            firsts.append(int(records["id"][0]))
+            partition = ((records["a"] >> np.uint64(32)) % np.uint64(self.partitions)).astype(np.uint16)
+            order = np.argsort(partition, kind="stable")  # a radix sort, for two bytes
+            return np.split(records[order], np.cumsum(np.bincount(partition, minlength=self.partitions))[:-1])
+
+        with spill_to(url, self.partitions) as spill:
+            spill.write_together(filter(len, self._records(item, counts)), len, SEGMENT_RECORDS, sections)
+        return {"firsts": firsts, **counts}
+
+    def _records(self, part: Part, counts: dict[str, int]) -> Iterator[Records]:
+        """Yield the records of a part in order, and count documents and units in `counts`."""
+        for batch in part.batches(["id", "text"]):
+            offsets, data = _checked(batch)
+            ids = B.ids(batch)
+            counts["docs"] += batch.num_rows
+            for block in blocks(offsets, data, self.unit, self.normalize):
+                has = np.flatnonzero(block.chars)
+                records = np.empty(len(has), RECORD)
+                records["a"], records["b"] = block.hashes[has, 0], block.hashes[has, 1]
+                text, start = block.text[has], block.start[has]
+                records["id"], records["start"] = ids[text], start - offsets[text]
+                records["size"] = block.end[has] - start
+                records["chars"] = np.minimum(block.chars[has], 2**32 - 1)
+                counts["units"] += len(has)
+                yield records
+
+
+def _checked(batch: Batch) -> tuple[I64, Any]:
+    """Return offsets and bytes of a batch's texts. Raises DataprepError if one has more than MAX_DOC_BYTES."""
+    offsets, data = B.buffers(batch)
+    sizes = np.diff(offsets)
+    for row in np.flatnonzero(sizes > MAX_DOC_BYTES):
+        found = f"document {B.show_id(int(B.ids(batch)[row]))} has {sizes[row]:,} bytes"
+        msg = f"{found}; it must have at most {MAX_DOC_BYTES:,}: split it, or read with a smaller max_doc_bytes"
+        raise DataprepError(msg)
+    return offsets, data
+
+
+@dataclass(frozen=True)
+class MatchUnits(Pass[int]):
+    """Read one partition of the hashed units, in order of documents; write the units that repeat an earlier one.
+
+    A partition is a range of hashes. firsts: for each input part, the id of the first document in every segment of the
+    file of HashUnits. The receipt (the task's record) states the number of distinct units and of duplicates, and the
+    most frequent units as (count, id, start, size), in bytes.
+    """
+
+    folder = "match"
+    noun = "partition"
+
+    firsts: tuple[tuple[int, ...], ...]  # per part, the id of the first document of every segment
+
+    def write(self, url: str, item: int) -> dict[str, Any]:
+        """Write the repeats in partition number `item` to the file `url`, as SPANs (byte ranges).
+
+        The file has one section per segment of the files of HashUnits. If the distinct units exceed memory, there are
+        several rounds, and the file has one segment per round. Returns {"distinct": units, "duplicates": units, "top":
+        the most frequent units as (count, id, start, size)}.
+        """
+        n_units = sum(self._sizes(item)) // RECORD.itemsize
+        rounds = -(-n_units // ROUND_RECORDS)
+        facts: dict[str, Any] = {"distinct": 0, "duplicates": 0, "top": []}
+        with spill_to(url, sum(map(len, self.firsts))) as spill:
+            for number in range(rounds):
+                seen = _DistinctUnits.of(n_units if rounds == 1 else 3 * ROUND_RECORDS // 2 + 1000)
+                spill.write(self._round(item, number, rounds, seen, facts))
+                facts["distinct"] += seen.n
+                facts["top"] += seen.top()
+        facts["top"] = sorted(facts["top"], key=lambda t: (-t[0], *t[1:]))[:TOP]
+        return facts
+
+    @property
+    def _urls(self) -> list[str]:
+        return [HashUnits.url(self.out, number) for number in range(len(self.firsts))]
+
+    def _sizes(self, partition: int) -> Iterator[int]:
+        """Yield the bytes of a partition in each segment."""
+        for url in self._urls:
+            with Spill(url) as spill:
+                for segment in range(spill.segments):
+                    start, stop = spill.where(segment, partition)
+                    yield stop - start
+
+    def _round(
+        self, partition: int, number: int, rounds: int, seen: _DistinctUnits, facts: dict[str, Any]
+    ) -> Iterator[Records]:
+        """Yield the repeats of every segment, of the units whose hash belongs to this round."""
+        for records in each_section(self._urls, partition, RECORD):
+            if rounds > 1:
+                own = records[(records["b"] >> np.uint64(40)) % np.uint64(rounds) == number]
+                own.flags.writeable = False  # or the kernel would be compiled again
+            repeats = seen.enter(records if rounds == 1 else own)
+            facts["duplicates"] += len(repeats)
+            yield repeats
+
+
+@dataclass
+class _DistinctUnits:
+    """The distinct units so far, in a hash table with open addressing."""
+
+    slots: npt.NDArray[np.int32]
+    units: Records
+    counts: npt.NDArray[np.int64]
+    n: int = 0
+
+    @classmethod
+    def of(cls, capacity: int) -> _DistinctUnits:
+        """Return an empty table for so many distinct units."""
+        slots = np.full(max(8, 1 << (2 * capacity).bit_length()), -1, np.int32)
+        return cls(slots, np.empty(capacity, RECORD), np.empty(capacity, np.int64))
+
+    def enter(self, records: Records) -> Records:
+        """Enter units in order; return those that were entered before, as SPANs."""
+        out = np.empty(len(records), SPAN)
+        self.n, found = enter_units(records, self.slots, self.units, self.counts, self.n, out)
+        return out[:found].copy()
+
+    def top(self) -> list[tuple[int, ...]]:
+        """Return the most frequent units that repeat: (count, id, start, size)."""
+        counts = self.counts[: self.n]
+        least = max(2, int(np.partition(counts, -TOP)[-TOP])) if self.n > TOP else 2
+        often = np.flatnonzero(counts >= least)
+        often = often[np.argsort(-counts[often], kind="stable")][:TOP]
+        return [(int(counts[i]), *(int(self.units[name][i]) for name in ("id", "start", "size"))) for i in often]
+
+
+@kernel
+def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: int, out: Records) -> tuple[int, int]:
+    """Look up units in order; enter the new ones into the table, and write the others, as SPANs, to `out`.
+
+    records: the records of the units to look up. units: the records of the `n` distinct units so far. slots: int32, a
+    hash table of their numbers. counts: how often each of them occurred. Returns the new number of distinct units, and
+    the number of rows written to `out`.
+    """
+    mask, one = np.uint64(len(slots) - 1), np.uint64(1)
+    k: Int = 0
+    for j in range(len(records)):
+        a, b, chars = records[j]["a"], records[j]["b"], records[j]["chars"]
+        slot = b & mask
+        while slots[slot] >= 0:
+            u = slots[slot]
+            if units[u]["a"] == a and units[u]["b"] == b and units[u]["chars"] == chars:
+                break
+            slot = (slot + one) & mask
+        u = slots[slot]
+        if u < 0:
+            slots[slot], units[n], counts[n] = n, records[j], 1
+            n += 1
+        else:
+            counts[u] += 1
+            out[k]["id"], out[k]["start"] = records[j]["id"], records[j]["start"]
+            out[k]["end"] = np.int64(records[j]["start"]) + np.int64(records[j]["size"])
+            out[k]["duplicate_of"], out[k]["duplicate_of_start"] = units[u]["id"], units[u]["start"]
+            out[k]["duplicate_of_end"] = np.int64(units[u]["start"]) + np.int64(units[u]["size"])
+            k += 1
+    return n, k
+
+
+@dataclass(frozen=True)
+class CutRepeats(Pass[Part]):
+    """Collect the repeated units of an input part, read its texts, and write the byte ranges to cut, in order.
+
+    partitions: number of files of repeats. strips: True if the normal form has no white space at its ends. firsts: for
+    each input part, the id of the first document of every segment. top: the most frequent units, (count, id, start,
+    size). The receipt (the task's record) states the number of ranges and of bytes that are cut, and the texts of the
+    most frequent units that first occur in this part, as [id, start, text].
+    """
+
+    folder = "cut"
+
+    partitions: int
+    strips: bool  # the normal form has no white space at its ends
+    firsts: tuple[tuple[int, ...], ...]  # per part, the id of the first document of every segment
+    top: tuple[tuple[int, ...], ...]  # the most frequent units: (count, id, start, size)
+
+    def write(self, url: str, item: Part) -> dict[str, Any]:
+        """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
+
+        Returns {"spans": number of ranges, "bytes": number cut, "top": [id, start, text] of frequent units that first
+        occur here}.
+        """
+        n_spans, n_bytes, texts = 0, 0, list[list[Any]]()
+        with spill_to(url, 1) as spill:
+            for spans in self._spans(item, texts):
+                if len(spans):
+                    spill.write([spans])
+                    _, start, end = united(spans["id"], spans["start"], spans["end"])
+                    n_spans, n_bytes = n_spans + len(start), n_bytes + int((end - start).sum())
+        return {"spans": n_spans, "bytes": n_bytes, "top": texts}
+
+    def _spans(self, item: Part, texts: list[list[Any]]) -> Iterator[Records]:
+        """Yield the spans of every batch, and extend `texts`; one segment of repeats is in memory at a time."""
+        firsts, at, held = self.firsts[item.number], 0, np.empty(0, SPAN)
+        before = sum(map(len, self.firsts[: item.number]))
+        for batch in item.batches(["id", "text"]) if firsts else ():
+            if not batch.num_rows:
+                continue
+            last, more = B.ids(batch)[-1], True
+            texts += self._texts(batch)
+            while more:
+                more = at < len(firsts) and firsts[at] <= last
+                n = int(np.searchsorted(held["id"], last, "right"))
+                done, running = close_up(held[:n], batch, strips=self.strips, final=not more)
+                held = np.concatenate([running, held[n:]])
+                yield done
+                if more:
+                    held = np.concatenate([held, self._repeats(before + at)])
+                    at += 1
+
+    def _repeats(self, segment: int) -> Records:
+        """Return the repeats of a segment, from all partitions, in order of (id, start)."""
+        urls = [MatchUnits.url(self.out, partition) for partition in range(self.partitions)]
+        repeats = all_sections(urls, segment, SPAN)
+        return repeats[np.lexsort((repeats["start"], repeats["id"]))]
+
+    def _texts(self, batch: Batch) -> Iterator[list[Any]]:
+        """Yield the most frequent units that first occur in this batch: [id, start, text]."""
+        (offsets, data), ids = B.buffers(batch), B.ids(batch)
+        for _, id_, start, size in self.top:
+            row = int(np.searchsorted(ids, np.uint64(id_)))
+            if row < len(ids) and ids[row] == id_:
+                first = int(offsets[row]) + start
+                text = bytes(data[first : first + min(size, 4 * TOP_CHARS)]).decode(errors="ignore")
+                yield [id_, start, text[:TOP_CHARS]]

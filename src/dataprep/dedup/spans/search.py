@@ -1,0 +1,53 @@
+"""Search a Dataset for repeated units (lines, paragraphs, spans), and write the table of their byte ranges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dataprep.core.model.tables import SPAN, write_spans
+from dataprep.core.run.runner import Runner
+from dataprep.dedup.older import Joined
+from dataprep.store.spill import each_section
+
+from .passes import TOP, CutRepeats, HashUnits, MatchUnits
+
+PARTITION_BYTES = 16 << 20  # of input as stored
+MAX_PARTITIONS = 1024
+PASSES = (HashUnits, MatchUnits, CutRepeats)
+
+
+def find(
+    joined: Joined, runner: Runner, out: str, *, unit: str, normalize: str | None, name: str, key: str, url: str
+) -> dict[str, Any]:
+    """Write the table of the byte ranges of repeated units to `url`; return the counts for the stage's statistics.
+
+    joined: the documents, after older ones from which nothing is cut. out: the folder of temporary files. unit,
+    normalize: as in Exact. name: the stage's name, for progress bars. key: hash of the settings and input. Disk under
+    `out` during the search: 36 bytes per unit, and 48 bytes per repeat.
+    """
+    items, new = joined.docs.tasks, slice(joined.n_old, None)
+    partitions = min(MAX_PARTITIONS, max(1, -(-joined.docs.n_bytes // PARTITION_BYTES)))
+    hashed = list(runner.map(HashUnits(out, key, unit, normalize, partitions), items, f"{name}: hash"))
+    firsts = tuple(tuple(r["firsts"]) for r in hashed)
+    matched = list(runner.map(MatchUnits(out, key, firsts), range(partitions), f"{name}: match"))
+    top = sorted((t for m in matched for t in m["top"]), key=lambda t: (-t[0], *t[1:]))[:TOP]
+    cutter = CutRepeats(out, key, partitions, normalize is not None, firsts, tuple(map(tuple, top)))
+    cut = list(runner.map(cutter, items[new], f"{name}: cut"))
+    urls = [CutRepeats.url(out, item.number) for item in items[new]]
+    write_spans(url, map(joined.spans, each_section(urls, 0, SPAN)))
+    texts = {(id_, start): text for c in cut for id_, start, text in c["top"]}
+    homes, own = joined.place(np.array([id_ for _, id_, _, _ in top], np.uint64))
+    return {
+        "documents": sum(r["docs"] for r in hashed[new]),
+        "units": sum(r["units"] for r in hashed[new]),
+        "distinct": sum(m["distinct"] for m in matched),
+        "duplicates": sum(m["duplicates"] for m in matched),
+        "spans": sum(c["spans"] for c in cut),
+        "bytes": sum(c["bytes"] for c in cut),
+        "top": [
+            {"count": n, "id": str(id_), "start": at, "text": texts.get((i, at), "")} | ({"in": home} if home else {})
+            for (n, i, at, _), home, id_ in zip(top, homes.to_pylist(), own.tolist(), strict=True)
+        ],
+    }

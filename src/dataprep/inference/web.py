@@ -1,0 +1,274 @@
+"""A web page to talk to a model, served to this machine by Python's standard library; the page loads no other file.
+
+An answer is made ahead of its reader (`ahead`), so a slow one does not hold the model. An error of the model is one
+sentence, on the page and in the terminal, and the server continues.
+
+A page of another site must not reach the model. So the Host header must be an IP address or a known name, since any
+other name could be one that somebody else's DNS resolves to this machine; and an Origin header must name this server.
+The history of the conversation is stored in the page, not by the server.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.resources
+import ipaddress
+import itertools
+import json
+import logging
+import re
+import sys
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from dataprep.errors import PlanError, shown
+from dataprep.train import Sampling
+
+from .ahead import ahead, sentence_of
+from .chat_model import ChatModel
+from .conversation import Conversation
+
+log = logging.getLogger("dataprep")
+
+MOST_BYTES = 1 << 20  # of a request
+MOST_TURNS = 999  # of a request; page.html sends the newest of them
+HOST = re.compile(r"(?:([a-z0-9._-]+)|\[([0-9a-f:.]+)\])(?::[0-9]{1,5})?")  # a name or an address, and its port
+BROKEN = "\x1e"  # before the sentence about an error after the beginning of an answer; no answer contains it
+HEADERS = {
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}  # fmt: skip
+
+
+class ChatServer(ThreadingHTTPServer):
+    """Serves the page at / and answers at /answer, one at a time; `url` is its address.
+
+    host, port: where it listens; port 0 is any free one. Raises PlanError if it cannot listen there.
+    """
+
+    daemon_threads = True
+
+    def __init__(
+        self, voice: ChatModel, how: Sampling | None = None, max_tokens: int = 200, *, system: str = "",
+        host: str = "127.0.0.1", port: int = 8000,
+    ) -> None:  # fmt: skip
+        self.talk, self.host = Conversation(voice, how or Sampling(), max_tokens), host
+        self.talk.reset(system)
+        self.page = importlib.resources.files(__package__).joinpath("page.html").read_bytes()
+        self.policy = policy(self.page)
+        self.one_at_a_time, self.numbers = threading.Lock(), itertools.count()
+        try:
+            super().__init__((host, port), _Handler)
+        except (OSError, OverflowError) as e:
+            msg = f"cannot listen on {host}:{port} ({e}); give another --port or --host"
+            raise PlanError(msg) from e
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{self.host}:{self.server_port}/"
+
+    def knows(self, host: str) -> bool:
+        """Return whether a Host header is an IP address, localhost, or the name that the server listens on."""
+        found = HOST.fullmatch(host.lower())
+        if found is None:
+            return False
+        if found[1] in ("localhost", self.host.lower()):
+            return True
+        try:
+            ipaddress.IPv4Address(found[1]) if found[1] else ipaddress.IPv6Address(found[2])
+        except ValueError:
+            return False
+        return True
+
+    def answer(self, asked: Any) -> Generator[str, None, None]:
+        """Return a generator of the answer to {"messages": [{role, content} ...], "system": text}, piece by piece.
+
+        The turns of user and assistant alternate, and begin and end with a user's, 999 at most. Raises PlanError if
+        they do not.
+        """
+        messages, system = _turns(asked)
+        talk = Conversation(
+            self.talk.voice, self.talk.how, self.talk.max_tokens, system or self.talk.system, messages[:-1],
+            next(self.numbers),
+        )  # fmt: skip
+        return ahead(lambda: talk.say(messages[-1]["content"]), self.one_at_a_time)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the names in the library
+        """Log one sentence about an error that a connection ended with; the server continues."""
+        log.warning("%s", sentence_of(sys.exc_info()[1] or Exception()))
+
+
+def policy(page: bytes) -> str:
+    """Return the Content-Security-Policy of a page: only its inline script and style, and requests to its server."""
+    text = page.decode()
+    sources = {}
+    for tag in ("script", "style"):
+        found = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digests = (base64.b64encode(hashlib.sha256(inner.encode()).digest()).decode() for inner in found)
+        sources[tag] = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {sources['script']}; style-src {sources['style']}; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _turns(asked: Any) -> tuple[list[dict[str, str]], str]:
+    """Return (turns, system's text) of a request. Raises PlanError if it has another form."""
+    roles = ("user", "assistant")
+    try:
+        turns = [{"role": m["role"], "content": m["content"]} for m in asked["messages"]]
+        texts = [*(m["content"] for m in turns), asked.get("system", "")]
+        good = all(isinstance(text, str) for text in texts) and len(turns) % 2 == 1
+        good = good and all(m["role"] == roles[i % 2] for i, m in enumerate(turns))
+    except (TypeError, LookupError, AttributeError):
+        good = False
+    if not good:
+        msg = 'a request must be {"messages": [{"role", "content"}, ...]}: user and assistant in turn, the user last'
+        raise PlanError(msg)
+    if len(turns) > MOST_TURNS:
+        msg = f"a request of {len(turns):,} messages is too long; send the newest {MOST_TURNS} at most"
+        raise PlanError(msg)
+    return turns, texts[-1]
+
+
+def _or_sentence(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the pieces of an answer; an error is logged, and ends them with BROKEN and a sentence."""
+    try:
+        yield from pieces
+    except Exception as e:  # noqa: BLE001 - the model broke, and the next request may not
+        yield BROKEN + _logged(e)
+
+
+def _logged(error: Exception) -> str:
+    sentence = sentence_of(error)
+    log.warning("%s", sentence)
+    return sentence
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ChatServer
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "dataprep", ""
+    timeout = 60
+
+    def handle_one_request(self) -> None:
+        """Answer one request; a client that leaves ends its connection, which is no error of the server."""
+        try:
+            super().handle_one_request()
+        except OSError:
+            self.close_connection = True
+
+    def send_error(self, code: int, *_: str | None, **__: str | None) -> None:
+        """Send one sentence for a request that the library refuses: a method without do_METHOD, or no HTTP."""
+        self.close_connection = True
+        if code != HTTPStatus.NOT_IMPLEMENTED:
+            self._say(HTTPStatus(code), "the request is not HTTP that this server reads")
+        elif self._is_ours():
+            self._say(HTTPStatus.METHOD_NOT_ALLOWED, "this server answers only GET and POST")
+
+    def do_GET(self) -> None:
+        """Send the page, or the model's card."""
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # the body is not read
+        if not self._is_ours():
+            return
+        path = self.path.partition("?")[0]
+        if path == "/":
+            self._send(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
+        elif path == "/favicon.ico":
+            self._send(HTTPStatus.NO_CONTENT, b"", "image/x-icon")
+        elif path == "/card":
+            self._say(HTTPStatus.OK, shown("\n".join(self.server.talk.voice.card)))
+        else:
+            self._say(HTTPStatus.NOT_FOUND, "there is no such page; the page is at /")
+
+    def do_POST(self) -> None:
+        """Send an answer, in chunks, as it is generated."""
+        body = self._body() if self._is_ours() else None
+        if body is None:
+            return
+        try:
+            asked = json.loads(body)
+        except (ValueError, RecursionError):
+            self._say(HTTPStatus.BAD_REQUEST, "the request must be JSON")
+            return
+        try:
+            answer = self.server.answer(asked)
+            first = next(answer, "")
+        except PlanError as e:
+            self._say(HTTPStatus.BAD_REQUEST, shown(str(e)))
+        except Exception as e:  # noqa: BLE001 - the model broke, and the next request may not
+            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, _logged(e))
+        else:
+            with closing(answer) as pieces:
+                self._stream(first, pieces)
+
+    def _body(self) -> bytes | None:
+        """Return the body of a request for an answer; None after an error was sent."""
+        lengths = set(self.headers.get_all("Content-Length", []))
+        length = lengths.pop() if len(lengths) == 1 and "Transfer-Encoding" not in self.headers else ""
+        kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+        closing_now, self.close_connection = self.close_connection, True  # the body of a wrong request is not read
+        if self.path.partition("?")[0] != "/answer":
+            self._say(HTTPStatus.NOT_FOUND, "there is nothing to send to here; answers are at /answer")
+        elif kind != "application/json":
+            self._say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be application/json")
+        elif not re.fullmatch(r"[0-9]+", length):
+            self._say(HTTPStatus.BAD_REQUEST, "the request must state one length, in bytes")
+        elif len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
+            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must have {MOST_BYTES:,} bytes at most")
+        elif len(body := self.rfile.read(int(length))) < int(length):
+            self._say(HTTPStatus.BAD_REQUEST, f"the request has {len(body):,} bytes, and states {int(length):,}")
+        else:
+            self.close_connection = closing_now
+            return body
+        return None
+
+    def _is_ours(self) -> bool:
+        """Return whether the request was meant for this server and comes from its own page; else send an error."""
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        good = len(self.headers.get_all("Host", [])) == 1 and self.server.knows(host)
+        good = good and (origin is None or origin == f"http://{host}")
+        if good and (self.path.startswith("/") or self.path == "*"):
+            return True
+        self.close_connection = True
+        if good:
+            self._say(HTTPStatus.BAD_REQUEST, "the request must name a path that begins with /")
+        else:
+            self._say(HTTPStatus.FORBIDDEN, "this server answers only its own page, at the address that it printed")
+        return False
+
+    def _stream(self, first: str, pieces: Iterator[str]) -> None:
+        self._head(HTTPStatus.OK, "text/plain; charset=utf-8", {"Transfer-Encoding": "chunked"})
+        for piece in itertools.chain([first], _or_sentence(pieces)):
+            if data := piece.encode():
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _say(self, status: HTTPStatus, text: str) -> None:
+        self._send(status, text.encode(), "text/plain; charset=utf-8")
+
+    def _send(self, status: HTTPStatus, data: bytes, kind: str) -> None:
+        self._head(status, kind, {"Content-Length": str(len(data))})
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _head(self, status: HTTPStatus, kind: str, more: dict[str, str]) -> None:
+        self.send_response(status)
+        closes = {"Connection": "close"} if self.close_connection else {}
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, POST")
+        headers = {"Content-Type": kind, "Content-Security-Policy": self.server.policy, **HEADERS, **more, **closes}
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the library
+        """Log nothing: the conversation is nobody's business."""
