@@ -42,7 +42,7 @@ def test_limits_that_state_nothing_are_not_set():
     assert found["min_stop_words"] is None
     scores["gopher_words"] = np.full(100, 70.0)
     assert gopher_limits(scores, 0.01)["min_words"] == 50, "never more than the paper's"
-    zero = {"fineweb_end_mark_lines": np.zeros(9), "fineweb_breaks": np.full(9, 2.0)}
+    zero = {"fineweb_punctuated_lines": np.zeros(9), "fineweb_breaks": np.full(9, 2.0)}
     assert fineweb_limits(zero, 0.01) == {
         "min_punctuated_lines": None, "max_newline_ratio": 1.0, "max_short_lines": None, "max_dup_line_chars": 0.1,
     }  # fmt: skip

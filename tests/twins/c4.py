@@ -25,7 +25,7 @@ def c4(text: str, rule) -> tuple[str | None, str, Counter]:
         if rule.terminal_punctuation and (
             not line.endswith(rule.terminal_punctuation) or line.endswith(rule.not_terminal_punctuation or ("\n",))
         ):
-            what = "no_end_mark"
+            what = "no_terminal_punctuation"
         elif len(kinds_of_words(line, rule.word_split)) < (rule.min_words or 0):
             what = "too_few_words"
         elif rule.lorem_ipsum and "lorem ipsum" in folded:

@@ -20,7 +20,7 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
     for raw in text.splitlines(keepends=True):
         line = raw.splitlines()[0]
         ending = raw[len(line) :]
-        words, chars = kinds_of_words(line, rule.words), "".join(line.split())
+        words, chars = kinds_of_words(line, rule.word_split), "".join(line.split())
         before += len(words)
         if not line.strip():
             left.append(raw)
@@ -41,7 +41,7 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
         if what == "valid":
             left.append(raw)
             after += len(words)
-        elif what == "edited" and (remain := kinds_of_words(edited, rule.words)):
+        elif what == "edited" and (remain := kinds_of_words(edited, rule.word_split)):
             left.append(edited.strip() + ending)
             after += len(remain)
     if before - after > (inf if rule.max_removed_words is None else rule.max_removed_words) * before:
@@ -83,13 +83,14 @@ def dclm_steps(rule, inf: float):
         longest_first = sorted(some, key=len, reverse=True)
         either = "|".join("".join("." if c == "." else re.escape(c) for c in p) for p in longest_first)
         search = re.compile(pattern.format(f"(?:{either})"), re.IGNORECASE | re.DOTALL)
-        return lambda x: search.sub("", x) if some and len(kinds_of_words(x, rule.words)) <= rule_edit else x
+        return lambda x: search.sub("", x) if some and len(kinds_of_words(x, rule.word_split)) <= rule_edit else x
 
     rule_edit = rule.max_edit_words or 0
     yield "upper_case", lambda x: None if x and sum(c in points("UPPER") for c in x) > upper * len(x) else x
     yield "numbers", lambda x: None if x and sum(map(str.isdigit, x)) > digits * len(x) else x
     yield "counter", lambda x: None if rule.counters and counter.fullmatch(sigma(x.lower())) else x
-    yield "few_words", lambda x: None if x and len(kinds_of_words(x, rule.words)) < (rule.min_line_words or 0) else x
+    least = rule.min_line_words or 0
+    yield "few_words", lambda x: None if x and len(kinds_of_words(x, rule.word_split)) < least else x
     yield "edited", phrases(r"\s?{}", rule.anywhere)
     yield "edited", phrases(r"\s?{}\Z", rule.suffixes)
     yield "edited", phrases(r"\A{}\s?", rule.prefixes)

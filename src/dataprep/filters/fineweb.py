@@ -30,7 +30,7 @@ COUNTS = ("words", "chars", "lines", "ended", "short", "breaks", "repeated_lines
 WORDS, CHARS, LINES, ENDED, SHORT, BREAKS, REPEATED_LINES, REPEATED_LINE_CHARS = range(8)
 N_COUNTS = len(COUNTS)
 RULES = (
-    Threshold("min_punctuated_lines", "fineweb_end_mark_lines", "<=", "few_end_marks"),
+    Threshold("min_punctuated_lines", "fineweb_punctuated_lines", "<=", "few_punctuated_lines"),
     Threshold("max_short_lines", "fineweb_short_lines", ">=", "short_lines"),
     Threshold("max_dup_line_chars", "fineweb_dup_line_chars", ">=", "duplicate_line_chars"),
     Threshold("max_newline_ratio", "fineweb_breaks", ">", "line_breaks"),
@@ -61,10 +61,10 @@ class FineWeb(ScoredFilter):
 
     | parameter | a document is dropped if | paper | their code | reason |
     |---|---|---|---|---|
-    | min_punctuated_lines | at most this share of its lines ends with one of `terminal_punctuation` | 0.12 | 0.12 |
-    few_end_marks | | max_short_lines | at least this share has `short_line_chars` or fewer | 0.67, 30 | 0.67, 30 |
-    short_lines | | max_dup_line_chars | at least this share of characters is in repeated lines | 0.1 | 0.01 |
-    duplicate_line_chars | | max_newline_ratio | it has more line breaks per word than this | | 0.3 | line_breaks |
+    | min_punctuated_lines | at most this share of lines has terminal punctuation | 0.12 | 0.12 | few_punctuated_lines |
+    | max_short_lines | at least this share has `short_line_chars` or fewer | 0.67, 30 | 0.67, 30 | short_lines |
+    | max_dup_line_chars | at least this share of characters is in repeated lines | 0.1 | 0.01 | duplicate_line_chars |
+    | max_newline_ratio | it has more line breaks per word than this | | 0.3 | line_breaks |
 
     Texts are split into lines as by `str.splitlines`; lines are stripped, and blank lines are not counted. The length
     of a line is its number of code points, including white space inside. In `max_dup_line_chars` only characters of

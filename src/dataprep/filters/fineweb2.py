@@ -67,7 +67,7 @@ class FineWeb2(ScoredFilter):
     |---|---|---|
     | max_dup_lines | of the language | duplicate_lines |
     | max_top_2gram ... 4gram, max_dup_5gram ... 10gram | of the language | top_2gram ..., duplicate_5gram ... |
-    | min_punctuated_lines, max_newline_ratio | of the language | few_end_marks, line_breaks |
+    | min_punctuated_lines, max_newline_ratio | of the language | few_terminal_punctuation, line_breaks |
     | max_dup_line_chars | 0.1 | duplicate_line_chars |
     | min_words, max_words | 50, 100,000 | too_few_words, too_many_words |
     | min_mean_word_chars, max_mean_word_chars | of the language | short_words, long_words |

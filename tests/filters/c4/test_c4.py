@@ -23,6 +23,7 @@ from dataprep.filters.gopher.stage import Gopher
 from dataprep.store.key import key
 from dataprep.unicode.text import LINE, classes
 
+UNFINISHED = "no_terminal_punctuation"
 GOOD = "This line has more than five words. It has two sentences."
 
 
@@ -141,18 +142,18 @@ def test_lower_case_needs_at_most_half_as_much_again():
     ("page", "reason", "text", "lines"),
     [
         (f"{GOOD}\nAnd here is a third one.", None, f"{GOOD}\nAnd here is a third one.", {"valid": 2}),
-        (f"{GOOD}\nTwo only", "too_few_sentences", None, {"valid": 1, "no_end_mark": 1}),
-        (f"{GOOD}\n\n{GOOD}", None, f"{GOOD}\n{GOOD}", {"valid": 2, "no_end_mark": 1}),
+        (f"{GOOD}\nTwo only", "too_few_sentences", None, {"valid": 1, UNFINISHED: 1}),
+        (f"{GOOD}\n\n{GOOD}", None, f"{GOOD}\n{GOOD}", {"valid": 2, UNFINISHED: 1}),
         (f"Four words are few.\n{GOOD}\n{GOOD}", None, f"{GOOD}\n{GOOD}", {"valid": 2, "too_few_words": 1}),
-        (f"This line trails off like this...\n{GOOD}", "too_few_sentences", None, {"valid": 1, "no_end_mark": 1}),
+        (f"This line trails off like this...\n{GOOD}", "too_few_sentences", None, {"valid": 1, UNFINISHED: 1}),
         (f"{GOOD}\nTurn on JavaScript to go on.\n{GOOD}", None, f"{GOOD}\n{GOOD}", {"valid": 2, "javascript": 1}),
         (f"{GOOD}\nBy reading you accept our Terms of Use.", "too_few_sentences", None, {"valid": 1, "policy": 1}),
         (f"{GOOD}\n{GOOD}\nif (x) {{ this line has five words. }} indeed.", "curly_bracket", None, {"valid": 2}),
-        (f"{GOOD}\n{GOOD}\nif (x) {{\n{GOOD}", None, f"{GOOD}\n{GOOD}\n{GOOD}", {"valid": 3, "no_end_mark": 1}),
+        (f"{GOOD}\n{GOOD}\nif (x) {{\n{GOOD}", None, f"{GOOD}\n{GOOD}\n{GOOD}", {"valid": 3, UNFINISHED: 1}),
         (f"{GOOD}\nLorem Ipsum dolor sit amet, they wrote.\n{GOOD}", "lorem_ipsum", None, {"valid": 1}),
         (f"{GOOD}\nA claim that needs a source.[1][citation needed]\n{GOOD}", None,
          f"{GOOD}\nA claim that needs a source.\n{GOOD}", {"valid": 3}),
-        (f"{GOOD}\nA claim that needs a source. [1]\n{GOOD}", None, f"{GOOD}\n{GOOD}", {"valid": 2, "no_end_mark": 1}),
+        (f"{GOOD}\nA claim that needs a source. [1]\n{GOOD}", None, f"{GOOD}\n{GOOD}", {"valid": 2, UNFINISHED: 1}),
         (f"{'x' * 1001} is a very long word indeed.\n{GOOD}\n{GOOD}", None, f"{GOOD}\n{GOOD}",
          {"valid": 2, "word_too_long": 1}),
         ("", "too_few_sentences", None, {}),

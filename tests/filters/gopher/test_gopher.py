@@ -163,7 +163,7 @@ def test_fineweb_code_keeps_documents_at_its_limits():
         assert reasons(FineWeb(preset="code", **off | rule), text, beyond)[0] is None
         assert reasons(FineWeb(preset="code", **off | rule), text, beyond)[1] is not None
         assert reasons(FineWeb(**off | rule), text)[0] is not None, name
-    assert scores(FineWeb(preset="code"), ["x. \ny."])[0]["fineweb_end_mark_lines"] == 0.5
+    assert scores(FineWeb(preset="code"), ["x. \ny."])[0]["fineweb_punctuated_lines"] == 0.5
     assert not {'"', "'", "”"} & set(FineWeb(preset="code").terminal_punctuation)
 
 
@@ -251,7 +251,7 @@ SHORT, LONG = "\u00e9" * 30 + "\n", "\u00e9" * 31 + "\n"
 @pytest.mark.parametrize(
     ("rules", "stays", "goes", "reason"),
     [
-        ({}, "x.\n" * 13 + "x\n" * 87, "x.\n" * 12 + "x\n" * 88, "few_end_marks"),
+        ({}, "x.\n" * 13 + "x\n" * 87, "x.\n" * 12 + "x\n" * 88, "few_punctuated_lines"),
         ({}, SHORT * 66 + LONG * 34, SHORT * 67 + LONG * 33, "short_lines"),
         ({}, lines(1, 1, 11), lines(1, 1, 10), "duplicate_line_chars"),
         ({"max_dup_line_chars": 0.01}, lines(1, 1, 101), lines(1, 1, 100), "duplicate_line_chars"),
@@ -262,7 +262,7 @@ def test_fineweb_at_its_thresholds(rules, stays, goes, reason):
     """The paper's rules drop on the threshold, the code's fourth, which the paper does not have, beyond it."""
     assert (FineWeb().max_newline_ratio, FineWeb(preset="code").max_newline_ratio) == (None, 0.3)
     names = (
-        ("few_end_marks", "min_punctuated_lines"),
+        ("few_punctuated_lines", "min_punctuated_lines"),
         ("short_lines", "max_short_lines"),
         ("line_breaks", "max_newline_ratio"),
     )
@@ -279,7 +279,7 @@ def test_end_marks_of_every_script():
     assert set("។៕။॥؟۔።") < set(marks)
     for close in ("", "”", "」"):
         rows = scores(FineWeb(), [f"a line{mark}{close}\nand more of it" for mark in marks])
-        assert {row["fineweb_end_mark_lines"] for row in rows} == {0.5}
+        assert {row["fineweb_punctuated_lines"] for row in rows} == {0.5}
 
 
 def test_repeats_that_overlap_count_once():

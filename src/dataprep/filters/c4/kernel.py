@@ -24,7 +24,7 @@ from .lines import BLOCK, BRACKET, CURLY, FOLD, Phrases, Room, line_ends, make_r
 KEEP, WORD_TOO_LONG, NO_END_MARK, TOO_FEW_WORDS, JAVASCRIPT, POLICY = 0, 1, 2, 3, 4, 5
 PAGE, LOREM_IPSUM, CURLY_BRACKET, TOO_FEW_SENTENCES, EMPTY = 6, 6, 7, 8, 9
 NAMES = (
-    "valid", "word_too_long", "no_end_mark", "too_few_words", "javascript", "policy",
+    "valid", "word_too_long", "no_terminal_punctuation", "too_few_words", "javascript", "policy",
     "lorem_ipsum", "curly_bracket", "too_few_sentences", "empty",
 )  # fmt: skip
 
@@ -98,7 +98,7 @@ def clean_page(
             if a == stop:
                 break  # the page's last byte ended its last line
             begin = b + T.code_size(room.low[room.ends[k]])
-            if no_end_mark(data, a, b, room.holds[k], rules.may_end, rules.max_word_chars):
+            if no_terminal_punctuation(data, a, b, room.holds[k], rules.may_end, rules.max_word_chars):
                 counts[NO_END_MARK] += 1  # a shortcut of `judge`: a quarter faster
                 continue
             what, line, a, b = judge(data, a, b, int(room.holds[k]), rules, room)
@@ -185,7 +185,7 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
 
 
 @kernel(_nrt=False)
-def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_chars: int) -> bool:
+def no_terminal_punctuation(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_chars: int) -> bool:
     """Return True if the last byte of line[a:b] alone shows that the line has no end mark.
 
     This quick test finds most dropped lines. holds: a bit for each phrase or bracket in the line. If there is a

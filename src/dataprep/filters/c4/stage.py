@@ -59,10 +59,12 @@ class C4(Stage):
     |---|---|---|
     | max_word_chars | a word (`str.split`) has more code points | word_too_long |
     | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are removed; see below) | |
-    | terminal_punctuation, not_terminal_punctuation | it ends with none of `terminal_punctuation`, or with one of
-    `not_terminal_punctuation` | no_end_mark | | min_words | it has fewer words (see `word_split`) | too_few_words | |
-    lorem_ipsum | *page*: it contains "lorem ipsum" | lorem_ipsum | | javascript | it contains "javascript" | javascript
-    | | curly_bracket | *page*: it contains `{` | curly_bracket | | policy | it contains one of these phrases | policy |
+    | terminal_punctuation, not_... | it lacks the first, or has the second | no_terminal_punctuation |
+    | min_words | it has fewer words (see `word_split`) | too_few_words |
+    | lorem_ipsum | *page*: it contains "lorem ipsum" | lorem_ipsum |
+    | javascript | it contains "javascript" | javascript |
+    | curly_bracket | *page*: it contains `{` | curly_bracket |
+    | policy | it contains one of these phrases | policy |
     | min_sentences | *page*: its lines have fewer sentences together | too_few_sentences |
 
     word_split: "blanks": words are runs without white space, as published. "unicode", "punctuation": as in `Gopher`; in

@@ -118,15 +118,15 @@ class Gopher(ScoredFilter):
     |---|---|---|
     | min_words, max_words | it has fewer words than 50, or more than 100,000 | too_few_words, too_many_words |
     | min_, max_mean_word_chars | its words have on average under 3 or over 10 characters | short_words, long_words |
-    | max_hash_signs, max_ellipses | it has more than 0.1 `#` per word, or more than 0.1 `...` and `…` | hashes,
-    ellipses | | max_bullet_lines | more than 0.9 of the lines begin with one of `bullets` | bullet_lines | |
-    max_ellipsis_lines | more than 0.3 of the lines end with `...` or `…` | ellipsis_lines | | min_alphabetic | fewer
-    than 0.8 of the words have a letter | not_alphabetic | | min_stop_words | it has fewer than 2 different stop words |
-    few_stop_words | | max_dup_lines, max_dup_paragraphs | more than 0.3 of them occurred before | duplicate_lines,
-    ..._paragraphs | | max_dup_line_chars, max_dup_paragraph_chars | these repeats have more than 0.2 of the characters
-    | ..._chars | | max_top_2gram ... 4gram | over 0.20, 0.18, 0.16 of the characters are in the most frequent one |
-    top_2gram ... | | max_dup_5gram ... 10gram | over 0.15 ... 0.10 of the characters are in repeated n-grams |
-    duplicate_5gram ... |
+    | max_hash_signs, max_ellipses | it has more than 0.1 `#`, or `...` and `…`, per word | hashes, ellipses |
+    | max_bullet_lines | more than 0.9 of the lines begin with one of `bullets` | bullet_lines |
+    | max_ellipsis_lines | more than 0.3 of the lines end with `...` or `…` | ellipsis_lines |
+    | min_alphabetic | fewer than 0.8 of the words have a letter | not_alphabetic |
+    | min_stop_words | it has fewer than 2 different stop words | few_stop_words |
+    | max_dup_lines, max_dup_paragraphs | more than 0.3 of them occurred before | duplicate_lines, ..._paragraphs |
+    | max_dup_line_chars, max_dup_paragraph_chars | these repeats have more than 0.2 of the characters | ..._chars |
+    | max_top_2gram ... 4gram | over 0.20, 0.18, 0.16 of the characters are in the most frequent one | top_2gram ... |
+    | max_dup_5gram ... 10gram | over 0.15 ... 0.10 of the characters are in repeated n-grams | duplicate_5gram ... |
 
     The mean length of words leaves out words with a letter of a script without spaces; if no word is left, it is null,
     and the rule drops nothing. Accents, vowel signs of Arabic or Hebrew, and the tatweel are not counted as characters
