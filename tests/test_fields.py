@@ -78,7 +78,11 @@ CASES = [
         {"words": ("goats",), "max_matches": 3},
         {"words": ("goat",), "language": "ar", "whole_words": False, "keep_fraction": 0.5},
     ),
-    Case(Hosts, {"block": ("1.org",)}, {"block": ("2.org",), "allow": ("2.org",), "words": ("a",), "column": "source"}),
+    Case(
+        Hosts,
+        {"block": ("1.org",)},
+        {"block": ("2.org",), "allow": ("2.org",), "banned_words": ("a",), "column": "source"},
+    ),
     Case(
         Decontaminate,
         {"sets": {"one": ["a b c d e f g h i j k l m n o"]}},
@@ -133,11 +137,11 @@ CASES = [
             "key": OTHER_SECRET,
             "consent": Consent(refused=("Ilse",)),
             "names": ("Orsi",),
-            "common": ("will",),
+            "common_words": ("will",),
             "prefixes": "",
-            "blank": (),
+            "redact_kinds": (),
             "keep_meta": (),
-            "form": "Name-{}",
+            "pseudonym_format": "Name-{}",
             "people": PEOPLE,
         },
         ("mapping", "exports"),
@@ -146,9 +150,12 @@ CASES = [
         Pseudonyms,
         {"key": SECRET, "consent": Consent(refused=("Ilse",))},
         {"consent": Consent(refused=("Orsi",)), "key": None},
-        ("names", "common", "prefixes", "blank", "keep_meta", "form", "people", "mapping", "exports"),
+        (
+            "names", "common_words", "prefixes", "redact_kinds", "keep_meta", "pseudonym_format", "people", "mapping",
+            "exports",
+        ),  # fmt: skip
     ),
-    *([Case(RepairText, {}, {"form": "NFKC"})] if find_spec("ftfy") else []),
+    *([Case(RepairText, {}, {"normalization": "NFKC"})] if find_spec("ftfy") else []),
 ]
 
 

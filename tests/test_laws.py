@@ -157,7 +157,7 @@ def test_keys_know_parameters():
 
 
 def run(stage, folder, made, out, **how):
-    runner = how.pop("run", None)
+    runner = how.pop("runner", None)
     if "author" in stage.needs:  # people whose names stand in the texts
         who = ("quick fox", "the lazy", "dog")
         said = {"chat": lambda n: f"c{n % 2}", "author": lambda n: who[n % 3], "kind": lambda n: "text"}

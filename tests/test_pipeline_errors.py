@@ -23,7 +23,7 @@ AT_IMPORT = {
     "import dataprop": "pipe.py:1: No module named 'dataprop'; did you mean dataprep?",
     "import nltkk_none": "pipe.py:1: No module named 'nltkk_none'",
     "def ingest(out): ...\n1 / 0": "pipe.py:2: ZeroDivisionError: division by zero",
-    "def ingest(out, runner): ...": "pipe.py:1: step ingest takes runner, which is not defined before it",
+    "def ingest(out, run): ...": "pipe.py:1: step ingest takes run, which is not defined before it",
 }
 IN_A_STEP = {
     "dp.Pipeline(dp.C4(min_wrods=5))": "C4.__init__() got an unexpected keyword argument 'min_wrods'; did you mean",
@@ -32,7 +32,7 @@ IN_A_STEP = {
     "dp.Serial(zzz=1)": "Serial.__init__() got an unexpected keyword argument 'zzz'; it takes ",
     "dp.C5()": "module 'dataprep' has no attribute 'C5'; did you mean C4?",
     "dp.read('x').cuont": None,
-    "[ready for wanted in [run]]": "name 'ready' is not defined",
+    "[ready for wanted in [runner]]": "name 'ready' is not defined",
     "(lambda stages: stagse)(5)": "name 'stagse' is not defined; did you mean stages?",
 }
 

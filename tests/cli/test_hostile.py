@@ -12,10 +12,10 @@ PLACES = {
     "nothing": "none\x1b[31m[?", "long": "x" * 300,
 }  # fmt: skip
 COMMANDS = """init @|run @|plan @|inspect @|report @|why @ 1|clusters @|diff @ @|search @ x|train-tokenizer @ --out new
-extend-tokenizer @ --out new --special <x>|tokenizer @ @|show @|export @ --to llm.c --out new|import @ --out new
-train @ --out new|evaluate @|chat @ --say x|sample @|export-model @ --out new|train-ngram @ --out new
+extend-tokenizer @ --out new --special <x>|tokenizer-stats @ @|show @|export @ --to llm.c --out new|import @ --out new
+train @ --out new|evaluate @|chat @ --say x|generate @|export-model @ --out new|train-ngram @ --out new
 perplexity @ --model @|train-langid @ --out new|train-quality --positive @ --negative @ --out new|people @|verify @
-forget @ --ids 1|clean @""".replace("\n", "|").split("|")
+forget @ --ids 1|prune @""".replace("\n", "|").split("|")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda line: line.partition(" ")[0])
@@ -31,7 +31,7 @@ def test_a_hostile_place_is_one_sentence(dataprep, tmp_path, monkeypatch, comman
     before = sorted(os.listdir(tmp_path))
     k = COMMANDS.index(command)
     for name in [list(PLACES)[(k + step) % len(PLACES)] for step in (0, 3, 6)]:
-        if command == "clean @" and name == "escapes":
+        if command == "prune @" and name == "escapes":
             continue  # it has nothing to remove
         code, out, err = dataprep(*(PLACES[name] if word == "@" else word for word in command.split()))
         assert (code, len(err.strip().splitlines())) == (1, 1), (name, out, err)

@@ -55,7 +55,7 @@ def test_each_file_has_a_row(folder, tmp_path, monkeypatch, caplog, relative, ru
     given = "in" if relative else str(folder)
     docs = dp.read(given)
     assert rows(docs, given) == LISTED
-    assert "files that are not read: 5 (bad 1, empty 3, unknown_type 1)" in caplog.text
+    assert "files that are not read: 5 (empty 3, unknown_type 1, unreadable 1)" in caplog.text
     done = dp.Pipeline().run(docs, out=str(tmp_path / "out"), runner=run)
     assert done.count == 2
     assert rows(done, given) == LISTED
@@ -271,7 +271,7 @@ def test_the_table_has_no_secrets_and_one_order() -> None:
     assert unread_table([]).num_rows == 0
     assert rows_of(table)[0] == rows[2]
     assert without_names(rows[:1]) == [Unread("hidden", "unreadable", 7)]
-    assert list(by_kind(rows)) == [("unreadable", ""), ("unreadable", ".jsonl"), ("empty", "")]
+    assert list(by_kind(rows)) == [("empty", ""), ("unreadable", ""), ("unreadable", ".jsonl")]
 
 
 def test_names_that_are_not_utf8_are_stored_as_escapes(tmp_path):

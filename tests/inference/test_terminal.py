@@ -143,12 +143,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the backgro
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches this process
 from dataprep import cli
 from dataprep.inference.chat_model import ChatModel
-stream = Voice.stream
+stream = ChatModel.stream
 def slowly(self, *args, **kwargs):
     for piece in stream(self, *args, **kwargs):
         yield piece
         time.sleep(0.4)
-Voice.stream = slowly
+ChatModel.stream = slowly
 cli.main()
 """
 

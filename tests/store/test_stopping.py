@@ -52,11 +52,11 @@ def python_int():
     ids=["ctrl-c", "143", "130", "1", "0", "none", "other"],
 )  # fmt: skip
 def test_workers_end_only_if_the_run_was_stopped(ended, error, ends) -> None:
-    """The error passes; the folder is known afterwards, of several the innermost, and none if it was not stopped."""
+    """The error passes; the folders are known afterwards, the innermost first, and none if it was not stopped."""
     with pytest.raises(type(error)), clean_end("outer"), clean_end(), clean_end("inner"):
         raise error
     assert ended == (["stop"] * 3 if ends else [])
-    assert stopped_in() == ("inner" if ends else None)
+    assert stopped_in() == (["inner", "outer"] if ends else [])
 
 
 def test_a_block_without_a_folder_names_none(ended) -> None:
@@ -65,7 +65,7 @@ def test_a_block_without_a_folder_names_none(ended) -> None:
         pass
     with pytest.raises(KeyboardInterrupt), clean_end():
         raise KeyboardInterrupt
-    assert (stopped_in(), ended) == (None, ["stop"])
+    assert (stopped_in(), ended) == ([], ["stop"])
 
 
 def test_sigterm_ends_the_block(ended) -> None:
@@ -74,7 +74,7 @@ def test_sigterm_ends_the_block(ended) -> None:
     with pytest.raises(SystemExit) as stop, clean_end("out"):
         os.kill(os.getpid(), signal.SIGTERM)
         signal.sigtimedwait([], 5)
-    assert (stop.value.code, stopped_in(), ended) == (143, "out", ["stop"])
+    assert (stop.value.code, stopped_in(), ended) == (143, ["out"], ["stop"])
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     got = []
     before = signal.signal(signal.SIGTERM, lambda *_: got.append("own"))

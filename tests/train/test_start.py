@@ -120,7 +120,7 @@ def test_learned_positions_fix_the_context(shards, config, tmp_path):
     assert train(shards, out=tmp_path / "b", config=config, init_from=tmp_path / "a", quiet=True).steps == 1
 
 
-WSD = {"schedule": "wsd", "decay": 0.25, "save_every": 7, "keep": 1, "warmup": 4}
+WSD = {"schedule": "wsd", "decay": 0.25, "save_every": 7, "keep_checkpoints": 1, "warmup": 4}
 
 
 def test_wsd_is_extended_without_starting_over(shards, config, tmp_path, caplog):

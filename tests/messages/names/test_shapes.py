@@ -54,7 +54,7 @@ SHAPES = {
     "camel": "#Happy{first}Day",
     "team": "#team{low}",
     "snake hashtag": "#we_love_{low}",
-    "min_suffix_letters": "{low}92",
+    "digits": "{low}92",
     "digits before": "2024{low}",
     "digit handle": "@{low}1",
     "digits between": "{first}123{last}",
@@ -90,7 +90,7 @@ def written(name: str, shape: str, number: str) -> str:
         "first": first, "last": last, "FIRST": first.upper(), "low": first.lower(), "lowlast": last.lower(),
         "end": first[-1] * 2, "bold": shifted(first, 0x1D41A, 0x1D400), "script": shifted(first, 0x1D4EA, 0x1D4D0),
         "wide": shifted(first, 0xFF41, 0xFF21), "square": shifted(first.lower(), 0x1F170, 0x1F170),
-        "intl": PEOPLE.get(name, ""), "min_suffix_letters": digits, "national": "0" + digits[-9:],
+        "intl": PEOPLE.get(name, ""), "digits": digits, "national": "0" + digits[-9:],
     }  # fmt: skip
     return (SHAPES[shape] + number).format(**forms)
 

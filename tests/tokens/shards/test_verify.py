@@ -86,7 +86,9 @@ def test_all_problems_at_once(run, tok, dataprep):
     flip(shards / "train-00000.bin", 10)
     flip(shards / "train-00001.idx", 3)
     shutil.copy(shards / "train-00000.bin", shards / "train-00077.bin")
-    type(tok).from_merges(tok.merges[:100]).save(shards)
+    type(tok).from_merges(tok.merges[:100]).save(run / "other")
+    shutil.move(run / "other" / "tokenizer.json", shards / "tokenizer.json")
+    shutil.rmtree(run / "other")
     code, out, _ = dataprep("verify", run)
     assert code == 1
     for name in ("train-00000.bin", "train-00001.idx", "train-00077.bin", "tokenizer.json"):

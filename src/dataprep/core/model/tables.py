@@ -62,7 +62,7 @@ UNREAD = pa.schema(
         pa.field("detail", pa.string()),
     ]
 )
-UNREADABLE, EMPTY, QUARANTINED = "bad", "empty", "quarantined"  # reasons of UNREAD
+UNREADABLE, EMPTY, QUARANTINED = "unreadable", "empty", "quarantined"  # reasons of UNREAD
 BAD_DIGEST, DAMAGED, SEGMENTED = "bad_digest", "damaged", "segmented"  # read, except for some records
 BY_LEDGER = ("stage", "source", "bytes")  # the columns that only a Ledger knows
 VERDICTS = pa.schema([field for field in DROPS if field.name not in BY_LEDGER])
@@ -268,8 +268,8 @@ class Cut:
 class Unread:
     """One row of a table of files that were not read, or not read to their end.
 
-    file: the file's URL. reason: one word, such as "bad". offset: the offset at which reading stopped, in decompressed
-    bytes. detail: a sentence, such as the message of the error.
+    file: the file's URL. reason: one word, such as "unreadable". offset: the offset at which reading stopped, in
+    decompressed bytes. detail: a sentence, such as the message of the error.
     """
 
     file: str
