@@ -58,6 +58,10 @@ WORDS, MARKS, COPIES = (
 )
 OF, UNITS = {"columns": ("url",), "ignore_pattern": "x+"}, {"annotate": "near_", "word_split": "regex"}
 NOT_BANDS = tuple(f.name for f in dataclasses.fields(dp.MinHash) if f.name not in ("bands", "rows"))
+PLAIN = (  # fields of Pseudonyms that consent does not change
+    "names", "common_words", "prefixes", "redact_kinds", "keep_meta", "pseudonym_format", "people", "mapping",
+    "exports",
+)  # fmt: skip
 CASES = [
     Case(
         dp.C4,
@@ -150,10 +154,7 @@ CASES = [
         Pseudonyms,
         {"key": SECRET, "consent": Consent(refused=("Ilse",))},
         {"consent": Consent(refused=("Orsi",)), "key": None},
-        (
-            "names", "common_words", "prefixes", "redact_kinds", "keep_meta", "pseudonym_format", "people", "mapping",
-            "exports",
-        ),  # fmt: skip
+        PLAIN,
     ),
     *([Case(RepairText, {}, {"normalization": "NFKC"})] if find_spec("ftfy") else []),
 ]

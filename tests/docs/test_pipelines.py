@@ -44,7 +44,8 @@ def drops_of(clean):
     """Every row of the drop tables."""
     import duckdb
 
-    rows = duckdb.sql(f"SELECT id, stage, reason, kept, similarity FROM '{clean.url}/drops/*.parquet'").fetchall()
+    columns = "id, stage, reason, duplicate_of, similarity"
+    rows = duckdb.sql(f"SELECT {columns} FROM '{clean.url}/drops/*.parquet'").fetchall()
     return {id_: tuple(row) for id_, *row in rows}
 
 

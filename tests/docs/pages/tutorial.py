@@ -11,7 +11,7 @@ LEFT = {"mkdir texts": "the files are copied before the page runs"}
 HEAD = {"dataprep init": 22, "dataprep run out/mine.py --out": 20, "dataprep inspect": 17, "dataprep clusters": 10}
 QUIET = {
     "dataprep train": "the losses of a model differ between machines",
-    "dataprep sample": "its words do so, too",
+    "dataprep generate": "its words do so, too",
 }
 
 
