@@ -24,7 +24,7 @@ def drops(text: str, config: dict, *, max_words: int = 100_000) -> dict[str, boo
         "duplicate_lines": bool(config["dup_line_frac"]) and gopher["dup_lines"] > config["dup_line_frac"],
         **{f"top_{n}gram": gopher[f"top_{n}gram"] > share for n, share in config["top_n_grams"]},
         **{f"duplicate_{n}gram": gopher[f"dup_{n}gram"] > share for n, share in config["dup_n_grams"]},
-        "few_punctuated_lines": lines["end_mark_lines"] < config["line_punct_thr"],
+        "few_punctuated_lines": lines["punctuated_lines"] < config["line_punct_thr"],
         "duplicate_line_chars": lines["dup_line_chars"] > 0.1,
         "line_breaks": lines["breaks"] > config["new_line_ratio"],
         "too_few_words": gopher["words"] < 50,

@@ -272,7 +272,7 @@ def test_fineweb_at_its_thresholds(rules, stays, goes, reason):
     assert reasons(stage, stays, goes) == [None, reason]
 
 
-def test_end_marks_of_every_script():
+def test_terminal_punctuation_of_every_script():
     """Each mark with which Unicode ends sentences ends a line, alone or before a closing quotation mark."""
     marks = [chr(c) for c in np.flatnonzero(classes() & SENTENCE)]
     assert len(marks) > 150
