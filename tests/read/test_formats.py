@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from dataclasses import dataclass
 
 import pytest
@@ -9,8 +11,9 @@ import pytest
 import dataprep as dp
 from dataprep.core.model import batch as B
 from dataprep.errors import PlanError
-from dataprep.read import formats
+from dataprep.read import HF_OPTIONS, formats
 from dataprep.read.listing import list_files
+from dataprep.read.options import ReadOptions
 from dataprep.store import files
 
 
@@ -143,3 +146,10 @@ def test_a_reader_knows_its_format(table):
     assert formats.name_of(Halves()) == "Halves"
     dp.register("halves", Halves(mark="-"), suffixes=(".half",))
     assert formats.name_of(Halves(mark="-")) == "halves"
+
+
+def test_the_typed_options_are_those_of_the_readers():
+    """`ReadOptions`, which type checkers see, has the fields of the readers and the options of data sets."""
+    parameters = set(inspect.signature(dp.read).parameters)
+    fields = {f.name for format_ in formats.FORMATS.values() for f in dataclasses.fields(format_.load()) if f.init}
+    assert set(ReadOptions.__annotations__) == (fields | {*HF_OPTIONS, "out"}) - parameters

@@ -7,7 +7,7 @@ import dataclasses
 import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from dataprep.core.model.dataset import Dataset, join_datasets, open_dataset
 from dataprep.core.model.reader import Reader
@@ -27,7 +27,42 @@ from .row_source import RowSource, pinned, write_once
 from .source_field import field_path
 from .whole_file import Text, TextBesideChats
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .options import ReadOptions
+
 HF_OPTIONS = ("split", "config", "revision", "key")
+
+
+@overload
+def read(
+    path: Any,
+    format: None = None,
+    text: str = "text",
+    columns: Sequence[str] | Mapping[str, str] | None = None,
+    *,
+    on_bad_file: str = "stop",
+    max_bad_files: int | None = None,
+    max_window: int | str | None = None,
+    part_size: int | str | None = None,
+    **options: Unpack[ReadOptions],
+) -> Dataset: ...
+
+
+@overload
+def read(
+    path: Any,
+    format: str | Reader | type[Reader],
+    text: str = "text",
+    columns: Sequence[str] | Mapping[str, str] | None = None,
+    *,
+    on_bad_file: str = "stop",
+    max_bad_files: int | None = None,
+    max_window: int | str | None = None,
+    part_size: int | str | None = None,
+    **options: Any,
+) -> Dataset: ...
 
 
 def read(

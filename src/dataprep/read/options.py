@@ -1,0 +1,42 @@
+"""The options of `read` for type checkers: fields of the readers of this package, and options of data sets."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class ReadOptions(TypedDict, total=False):
+    """Further options of `dp.read`; each format takes some of them, which its reader describes.
+
+    max_doc_bytes: all formats. max_bad: all but text and parquet. meta, source: jsonl and parquet. strict, digests:
+    wet, warc, arc and wat. status, types, extract, main_content, list_bullets, comments, alt_texts, links, form_fields,
+    noscript: warc and arc. date_order: whatsapp, line and discord. me: signal, imessage, sms and discord. author: slack
+    and discord. line: chat. split, config, revision: Hugging Face data sets. key: the same, and rows in memory. out:
+    the folder for rows of data sets and of tables in memory.
+    """
+
+    max_doc_bytes: int
+    max_bad: float
+    meta: bool
+    source: str
+    strict: bool
+    digests: bool | None
+    status: tuple[int, ...]
+    types: tuple[str, ...]
+    extract: str
+    main_content: bool
+    list_bullets: bool
+    comments: bool
+    alt_texts: bool
+    links: bool
+    form_fields: bool
+    noscript: bool
+    date_order: str | None
+    me: str | None
+    author: str
+    line: str
+    split: str | None
+    config: str | None
+    revision: str | None
+    key: str | None
+    out: str
