@@ -70,6 +70,26 @@ def test_results_come_in_item_order(runner):
     assert list(runner.map(lambda n: n + offset, [1, 2, 3])) == [6, 7, 8]
 
 
+def dies_after_the_next(item):
+    """The first task ends its worker once, after the second is done; each returns its number."""
+    folder, n = item
+    (folder / f"began-{n}").touch()
+    if n == 0 and not (folder / "died").exists():
+        while not (folder / "done-1").exists():
+            time.sleep(0.01)
+        time.sleep(0.5)  # the result of the second is with the parent
+        (folder / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    (folder / f"done-{n}").touch()
+    return n
+
+
+def test_a_task_is_tried_again_while_a_later_result_waits(tmp_path):
+    """A worker ends in the first task when the second is done already: the first is begun again."""
+    assert list(Local(2).map(dies_after_the_next, [(tmp_path, n) for n in range(4)])) == [0, 1, 2, 3]
+
+
+
 @pytest.mark.parametrize("runner", [Serial(), laws.TWO], ids=str)
 def test_transient_trouble_is_tried_again(runner, tmp_path, monkeypatch):
     """Network trouble gets three attempts; other errors arrive as they were raised."""

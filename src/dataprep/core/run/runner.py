@@ -186,7 +186,8 @@ class Local:
                 while True:
                     try:
                         pool = self._own.started(workers)
-                        while waiting and len(running) < (1 if crashes.counts else workers + 1):  # one more: none waits
+                        most = 1 if crashes.counts else workers + 1  # one more: none waits
+                        while waiting and (wanted not in running or len(running) < most):
                             index, item = waiting[0]
                             running[index] = (item, _submit(pool, task, item, self.timeout))
                             waiting.popleft()  # not before: submit may find the pool broken
