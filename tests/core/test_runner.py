@@ -321,4 +321,7 @@ def test_processes_belong_to_their_runner(tmp_path):
     del runner
     for process in processes:
         process.join(20)
+    ends = time.monotonic() + 5
+    while None in [process.exitcode for process in processes] and time.monotonic() < ends:
+        time.sleep(0.01)  # the thread of the pool takes it first
     assert [process.exitcode for process in processes] == [0, 0]
