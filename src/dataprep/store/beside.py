@@ -27,7 +27,7 @@ READINGS = 5  # at most, of files that are replaced meanwhile
 
 @dataclass(frozen=True)
 class Ready:
-    """The names of the files of a new result, and of those that go with the old one; paths relative to the folder."""
+    """The names of the files of a new result, and of the old files to delete; paths relative to the folder."""
 
     files: tuple[str, ...]
     gone: tuple[str, ...]

@@ -174,8 +174,6 @@ def json_strings(data: bytes) -> Iterator[str]:
             yield str(one)
 
 
-
-
 def _parquet(url: str) -> Iterator[Strings]:
     with files.open_arrow(url) as f:
         file = pq.ParquetFile(f)

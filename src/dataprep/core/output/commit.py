@@ -81,9 +81,9 @@ class Wanted:
 class Work(Generic[T]):
     """The work on the next result of a folder.
 
-    recipe: of the result. files: where new files are written. opened: opens the finished result in a folder. steps:
-    see `Wanted`. earlier: folders of results of which finished parts may be kept. result: what is finished; None as
-    long as there is work to do.
+    recipe: of the result. files: where new files are written. opened: opens the finished result in a folder. earlier:
+    folders of results of which finished parts may be kept. result: what is finished; None as long as there is work to
+    do.
     """
 
     out: str

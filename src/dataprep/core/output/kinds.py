@@ -54,5 +54,5 @@ def refuse(url: str, kind: str) -> None:
 
 
 def other_kind(url: str, kind: str) -> StaleOutput:
-    """Return the error that a folder holds a result of a kind, with which the one to be written does not go."""
+    """Return the error that a folder holds a result of a kind, beside which another must not be written."""
     return StaleOutput(f"{url} holds {NOUNS[kind]}; give another folder as out")

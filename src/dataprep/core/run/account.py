@@ -44,7 +44,7 @@ class Account:
             self._enter(stage)
 
     def save(self, folder: str, docs: Dataset) -> None:
-        """Go on with the documents that a pass saved in a folder of a step; its list of unread files is complete."""
+        """Continue with the documents that a pass saved in a step's folder; its list of unread files is complete."""
         self.unread = [*(self.unread if self.earlier else ()), *docs.unread_rows]
         self.earlier.append(docs.stats)
         self.saved.append(folder)
