@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import dataprep as dp
-from dataprep.extend import Part
+from dataprep.extend import Estimator, Part, Runner, Stage
 
 
 @dataclass(frozen=True, kw_only=True)
-class LongestPerSource(dp.Estimator):
+class LongestPerSource(Estimator):
     """Keeps the `n` longest documents of each source."""
 
     n: int
     only_drops = True
 
-    def fit(self, docs: dp.Dataset, runner: dp.Runner, out: str) -> dp.Stage:
+    def fit(self, docs: dp.Dataset, runner: Runner, out: str) -> Stage:
         """Measure the parts in parallel, rank all documents of a source, and write the others into a table."""
         table = pa.concat_tables(runner.map(lengths, docs.tasks, "LongestPerSource"))
         ranked = table.sort_by([("chars", "descending"), ("id", "ascending")])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 import dataprep as dp
-from dataprep.extend import Ledger
+from dataprep.extend import Batch, Ledger, Stage
 
 
 def shouting(text: str) -> str | None:
@@ -21,12 +21,12 @@ def shouting(text: str) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaxChars(dp.Stage):
+class MaxChars(Stage):
     """Drops documents of more than `max_chars` characters."""
 
     max_chars: int
 
-    def __call__(self, batches: Iterator[dp.Batch], stats: Ledger) -> Iterator[dp.Batch]:
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         for batch in batches:
             too_long = pc.greater(pc.utf8_length(batch["text"]), self.max_chars)
             stats.drop(batch["id"].filter(too_long), "too_long")

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import dataprep as dp
-from dataprep.extend import MAX_ROWS, Ledger, Slice, doc_id, make, open_read
+from dataprep.extend import MAX_ROWS, Batch, Ledger, Reader, Slice, doc_id, make, open_read, register
 
 HEAD = b"%recipes\n"
 
 
 @dataclass(frozen=True)
-class Recipes(dp.Reader):
+class Recipes(Reader):
     """Reads `.recipes` files; `min_chars` drops shorter ones. A document's position is the number of its recipe."""
 
     min_chars: int = 20
 
-    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[dp.Batch]:
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the recipes of a file."""
         with open_read(piece.url) as stream:  # looks through .gz, .zst and .xz; local paths and URLs
             texts = stream.read().removeprefix(HEAD).decode().split("\n---\n")
@@ -38,7 +38,7 @@ def is_recipes(head: bytes, url: str) -> bool:  # noqa: ARG001 - the name is not
 
 def main(folder: str, out: str) -> dp.Dataset:
     """Seal the recipes of a folder, each once. Workers need no registration: they get the reader itself."""
-    dp.register("recipes", Recipes, suffixes=(".recipes", ".txt"), sniff=is_recipes)
+    register("recipes", Recipes, suffixes=(".recipes", ".txt"), sniff=is_recipes)
     docs = dp.read(folder, min_chars=30)
     return dp.Pipeline(dp.Exact()).run(docs, out=out, runner=dp.Local(2))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import dataprep as dp
+from dataprep.extend import Runner
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -31,7 +32,7 @@ class Threads:
 
 def main(path: str = "sample_data/news.jsonl.zst") -> dp.Dataset:
     """Run a pipeline on threads, and print what each stage dropped."""
-    run: dp.Runner = Threads(2)
+    run: Runner = Threads(2)
     with tempfile.TemporaryDirectory() as out:
         pipeline = dp.Pipeline(dp.C4(), dp.Exact(), dp.MinHash(threshold=0.8))
         kept = pipeline.run(dp.read(path), out=out, runner=run)

@@ -68,7 +68,7 @@ def dedup_minhash(filter, out, runner):  # noqa: A002
 
 def conversations(dedup_minhash, out, runner):
     """Join messages into conversations, from which a model learns how people answer."""
-    return dp.Pipeline(dp.Conversations(gap=GAP)).run(dedup_minhash, out=out, runner=runner, replace=True)
+    return dp.Pipeline(dp.chats.Conversations(gap=GAP)).run(dedup_minhash, out=out, runner=runner, replace=True)
 
 
 def tokenizer(conversations, out, runner):

@@ -27,7 +27,7 @@ HOW = Tuning(preset=os.environ.get("CHATS_PRESET"))  # None: tiny
 
 def persona(out, runner):
     """Hide people, join messages into windows that end with an answer of the person, and write shards with a mask."""
-    return dp.persona(
+    return dp.chats.persona(
         CHATS, PERSON, out, max_length=MAX_LENGTH, vocab_size=VOCABULARY, val=VAL, transcripts=True,
         key_file=os.environ.get("CHATS_KEY"), refused=os.environ.get("CHATS_REFUSED"),
         names=NAMES, runner=runner,

@@ -52,7 +52,9 @@ def ingest(out, runner):
     chats = dp.read(phones, format="whatsapp")
     both = [
         dp.Pipeline().run(pages, out=files.join(parts, "pages"), runner=runner, replace=True),
-        dp.Pipeline(dp.Conversations(gap="1h")).run(chats, out=files.join(parts, "chats"), runner=runner, replace=True),
+        dp.Pipeline(dp.chats.Conversations(gap="1h")).run(
+            chats, out=files.join(parts, "chats"), runner=runner, replace=True
+        ),
     ]
     return dp.Pipeline().run(dp.read(both), out=out, runner=runner, replace=True)
 

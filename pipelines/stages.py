@@ -107,5 +107,5 @@ def dedup_semantic(ingest, out, runner):
 
 def chats(out, runner):
     """Drop messages that two exports share, clean the others, and join them into conversations."""
-    stages = (Overlaps(), CleanMessages(), dp.Conversations(gap="1h"))
+    stages = (Overlaps(), CleanMessages(), dp.chats.Conversations(gap="1h"))
     return dp.Pipeline(*stages).run(dp.read(CHATS), out=out, runner=runner, replace=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import dataprep
-from dataprep import extend
+from dataprep import chats, extend
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "out" / "site" / "pages"
@@ -70,28 +70,36 @@ def shown(output: dict[str, Any]) -> str:
 
 
 def write_reference() -> None:
-    """Write a page per room of the package, and a first page that lists all public names."""
-    rooms: dict[str, list[str]] = defaultdict(list)
-    for name in dataprep.__all__:
-        rooms[dataprep._HOMES[name].partition(".")[0]].append(name)  # noqa: SLF001 - the table of public names
+    """Write a page per room of the package, one per public module, and a first page that lists all public names."""
+    rooms: dict[str, dict[str, str]] = defaultdict(dict)
+    for name, home in sorted(dataprep._HOMES.items()):  # noqa: SLF001 - the table of public names
+        rooms[home.partition(".")[0]][name] = home
     folder = PAGES / "reference"
     folder.mkdir()
-    index = "# Public names\n\n`import dataprep as dp` gives access to all of these names.\n\n"
+    index = "# Public names\n\n`import dataprep as dp` gives access to these names as `dp.NAME`:\n\n"
     for room, names in sorted(rooms.items()):
-        page = "".join(f"::: dataprep.{dataprep._HOMES[name]}.{name}\n\n" for name in names)  # noqa: SLF001
-        (folder / f"{room}.md").write_text(f"# {room}\n\n{page}", encoding="utf-8")
+        _write_page(folder, room, names)
         index += f"- [{room}]({room}.md): " + ", ".join(f"`{name}`" for name in names) + "\n"
-    (folder / "extend.md").write_text(f"# extend\n\n{_of_extend()}", encoding="utf-8")
-    index += "- [extend](extend.md): for your own readers, stages, estimators and runners\n"
+    on_messages = dict(sorted(chats._HOMES.items()))  # noqa: SLF001
+    _write_page(folder, "chats", on_messages)
+    _write_page(folder, "extend", _of_extend())
+    index += "\nTwo modules have more names:\n\n- [dp.chats](chats.md), for messages: "
+    index += ", ".join(f"`{name}`" for name in on_messages)
+    index += "\n- [dataprep.extend](extend.md), for your own readers, stages, estimators and runners\n"
     (folder / "index.md").write_text(index, encoding="utf-8")
 
 
-def _of_extend() -> str:
-    """Return the entries of the names that `dataprep.extend` has in addition to those of `dataprep`."""
+def _write_page(folder: Path, title: str, homes: dict[str, str]) -> None:
+    """Write a page with the entries of names; homes: {name: the module of dataprep that defines it}."""
+    entries = "".join(f"::: dataprep.{home}.{name}\n\n" for name, home in homes.items())
+    (folder / f"{title}.md").write_text(f"# {title}\n\n{entries}", encoding="utf-8")
+
+
+def _of_extend() -> dict[str, str]:
+    """Return {name: module} of the names that `dataprep.extend` has in addition to those of `dataprep`."""
     tree = ast.parse((ROOT / "src" / "dataprep" / "extend.py").read_text(encoding="utf-8"))
-    homes = {a.name: n.module for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
-    names = [name for name in extend.__all__ if name not in dataprep.__all__]
-    return "".join(f"::: dataprep.{homes[name]}.{name}\n\n" for name in names)
+    homes = {a.name: n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names}
+    return {name: homes[name] for name in extend.__all__ if name not in dataprep.__all__}
 
 
 def main() -> None:

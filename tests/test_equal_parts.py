@@ -14,6 +14,7 @@ import pytest
 import dataprep as dp
 import laws
 import test_laws
+from dataprep import extend
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.estimator import Estimator
@@ -56,7 +57,7 @@ def answered(text: str) -> dict[str, list[dict[str, object]]]:
     return {"messages": [{"role": r, "name": "", "content": c, "weight": w} for r, c, w in turns]}
 
 
-CASES: list[tuple[dp.Stage | Estimator, ...]] = [
+CASES: list[tuple[extend.Stage | Estimator, ...]] = [
     *((stage,) for stage in test_laws.ESTIMATORS),
     (test_laws.SemDeDup(embed=test_laws.letters, diversify=0.5),),
     (dp.Percentiles(Words(), cut=(20, 80), min_scores=2),),
@@ -88,13 +89,13 @@ def equal_parts(folder, names: tuple[str, ...], times: int) -> Dataset:
     return Dataset(tuple(laws.part_of(folder / f"{n}", n, one, names) for n, one in enumerate(rows)))
 
 
-def needed(stages: tuple[dp.Stage | Estimator, ...]) -> tuple[str, ...]:
+def needed(stages: tuple[extend.Stage | Estimator, ...]) -> tuple[str, ...]:
     """Return the columns that the input must have."""
     wanted = {name for stage in stages for name in stage.needs} - {"messages"}
     return tuple(sorted(wanted))
 
 
-def runs_agree(stages: tuple[dp.Stage | Estimator, ...], folder, times: int, repeat: int) -> None:
+def runs_agree(stages: tuple[extend.Stage | Estimator, ...], folder, times: int, repeat: int) -> None:
     """Run the stages with two and with four workers, several times; the bytes are those of one process."""
     docs = equal_parts(folder / "in", needed(stages), times)
     pipeline = dp.Pipeline(dp.Filter(useless), *stages)

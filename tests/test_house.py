@@ -21,10 +21,10 @@ import dataprep as dp
 SRC = Path(dp.__file__).parent
 # A room imports from the tiers before its own; rooms of one tier do not import each other.
 TIERS = [
-    {"errors"}, {"store", "unicode"}, {"shown"}, {"core"}, {"pii", "read", "resource", "pipeline_file"},
+    {"errors", "lazy"}, {"store", "unicode"}, {"shown"}, {"core"}, {"pii", "read", "resource", "pipeline_file"},
     {"filters", "dedup", "search", "messages", "ngram", "tokens"}, {"history", "train", "fit"},
     {"forget", "inference"}, {"persona"},
-    {"report"}, {"cli"}, {"__init__", "__main__", "extend"},
+    {"report"}, {"cli"}, {"__init__", "__main__", "chats", "extend"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
@@ -282,8 +282,9 @@ def test_a_name_is_one_class(house) -> None:
 def test_public_names_load() -> None:
     """`__all__` is complete, each name has a docstring, those of the contract their parameters; typos are told."""
     assert set(dir(dp)) == {*dp.__all__, "__version__"}
-    for name in dp.__all__:
-        assert inspect.getdoc(getattr(dp, name)), f"dp.{name} has no docstring"
+    for module in (dp, dp.chats):
+        for name in module.__all__:
+            assert inspect.getdoc(getattr(module, name)), f"{module.__name__}.{name} has no docstring"
     wanted = {
         "read": ["format", "text", "columns"],
         "train_bpe": ["vocab_size", "sample", "seed", "runner"],
@@ -298,18 +299,19 @@ def test_public_names_load() -> None:
         "C4": ["preset"],
         "Exact": ["keep"],
         "MinHash": ["threshold", "keep"],
-        "Conversations": ["gap"],
         "Shards": [],
     }
     assert set(wanted) <= set(dp.__all__)
+    assert "gap" in inspect.signature(dp.chats.Conversations).parameters
     for name, parameters in wanted.items():
         assert set(parameters) <= set(inspect.signature(getattr(dp, name)).parameters), name
     for method in ("table", "batches", "take", "count", "stats", "manifest", "write", "to_hf"):
         assert hasattr(dp.Dataset, method) or method in {f.name for f in dp.Dataset.__dataclass_fields__.values()}
     importlib.import_module("dataprep.read")
     assert inspect.isfunction(dp.read), "`dp.read` is the function although `dataprep.read` is also a folder"
-    with pytest.raises(AttributeError, match="MinHash"):
-        _ = dp.Minhash
+    for module, wrong, right in ((dp, "Minhash", "MinHash"), (dp.chats, "Turn", "Turns"), (dp.extend, "Part1", "Part")):
+        with pytest.raises(AttributeError, match=f"no attribute '{wrong}'; it has .*{right}"):
+            getattr(module, wrong)
 
 
 @pytest.mark.parametrize("folder", ["benchmarks", "pipelines"])

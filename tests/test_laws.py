@@ -87,7 +87,7 @@ STAGES = [
     dp.Filter(no_vowels),
     dp.Map(squeeze),
     dp.Map(size, adds={"size": pa.int64()}),
-    dp.Conversations(gap="10m"),
+    dp.chats.Conversations(gap="10m"),
     CleanMessages(),
     CleanMessages(links=None, phones="<phone>", emoji="drop"),
     MessageLanguage(),

@@ -88,7 +88,7 @@ def test_a_filter_of_ones_own_keeps_the_laws(root):
 def test_an_estimator_has_its_defaults():
     """A class with `fit` alone is an Estimator: name, needs, promises, key and warm come with it."""
 
-    class First(dp.Estimator):
+    class First(extend.Estimator):
         def fit(self, docs, runner, out):
             raise NotImplementedError
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep import pipeline_file
+from dataprep import extend, pipeline_file
 from dataprep.core.run.runner import Serial
 from dataprep.errors import PlanError, ReadError
 
@@ -41,6 +41,27 @@ def load(tmp_path, text):
     """The steps of a pipeline file of this text."""
     (tmp_path / "pipe.py").write_text(text + "\n")
     return pipeline_file.load(str(tmp_path / "pipe.py"))
+
+
+@pytest.mark.parametrize(
+    ("used", "says"),
+    [
+        ("dp.Estimater", "module 'dataprep' has no attribute 'Estimater'; did you mean extend.Estimator?"),
+        ("dp.Conversation()", "has no attribute 'Conversation'; did you mean chats.Conversations?"),
+        ("dp." + "Turns", "has no attribute 'Turns'; did you mean chats.Turns?"),
+        ("dp.chats.Turn()", "module 'dataprep.chats' has no attribute 'Turn'; did you mean Turns?"),
+        (
+            "dp.chats.Turns(preson='x')",
+            "Turns.__init__() got an unexpected keyword argument 'preson'; did you mean person?",
+        ),
+    ],
+)
+def test_the_nearest_public_name_is_named(tmp_path, used, says):
+    """Also one of `dp.chats` and of `dataprep.extend`, with its module."""
+    with pytest.raises(PlanError) as e:
+        load(tmp_path, f"import dataprep as dp\nstage = {used}")
+    assert str(e.value).startswith(f"{tmp_path}/pipe.py:2: ")
+    assert str(e.value).endswith(says)
 
 
 @pytest.mark.parametrize("text", AT_IMPORT)
@@ -110,7 +131,7 @@ def test_what_is_no_dataset_or_runner_is_one_sentence(tmp_path):
 
 
 @dataclass(frozen=True)
-class Drops(dp.Estimator):
+class Drops(extend.Estimator):
     """Drops what it is told."""
 
 
@@ -143,7 +164,7 @@ def test_rows_that_contradict_themselves_are_refused(tmp_path, rows, says):
         (lambda: dp.FineWeb(max_short_lines=67), "max_short_lines=67 must be at most 1"),
         (lambda: dp.Gopher(min_words=100, max_words=5), "min_words=100 must be at most max_words=5"),
         (lambda: dp.read("x.jsonl", on_bad_file="skip", max_bad_files="x"), "max_bad_files='x' must be a number"),
-        (lambda: dp.Pseudonyms(key="env:NOT_THERE"), "the environment variable NOT_THERE"),
+        (lambda: dp.chats.Pseudonyms(key="env:NOT_THERE"), "the environment variable NOT_THERE"),
     ],
     ids=["share", "range", "count", "key"],
 )

@@ -1,39 +1,82 @@
-"""The stub that type checkers read states the names that `dataprep` has, and no others."""
+"""The public names: how many there are, where they are, and that type checkers read the same names."""
 
 from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import dataprep as dp
 from dataprep import extend
+
+MOST = 51  # names of the top level; a new one replaces another, or is a name of `chats` or `extend`
+
+
+def test_the_top_level_is_small() -> None:
+    """It has 51 names at most; those on messages and those for authors are in their modules only."""
+    assert len(dp.__all__) <= MOST, "the list only shrinks"
+    assert dp.__all__ == sorted(set(dp.__all__))
+    assert {"chats", "extend"} <= {*dp.__all__}
+    assert not {*dp.__all__} & {*dp.chats.__all__} - {"read"}, "no alias: a name has one place"
+    authors = {"Batch", "Estimator", "PIIKind", "Reader", "Resource", "Runner", "Stage", "Stats", "register"}
+    assert authors <= {*extend.__all__} - {*dp.__all__}
+    assert dp.chats.read is not dp.read
 
 
 def test_the_stub_is_the_table() -> None:
     """`__init__.pyi` imports each public name from its home; without `__getattr__`, checkers find a wrong name."""
     tree = ast.parse(Path(dp.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    stated = {}
-    for node in tree.body:
+    stated = _imported(tree.body, "__version__")
+    assert {name: home for name, home in stated.items() if home} == dp._HOMES
+    assert {name for name, home in stated.items() if not home} == set(dp._MODULES)
+    assert set(stated) == set(dp.__all__)
+
+
+def test_checkers_read_the_names_of_chats() -> None:
+    """The imports for type checkers in chats.py are those of its table."""
+    tree = ast.parse(Path(dp.chats.__file__).read_text(encoding="utf-8"))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    assert ast.unparse(block.test) == "TYPE_CHECKING"
+    assert _imported(block.body) == dp.chats._HOMES
+    assert sorted(dp.chats._HOMES) == dp.chats.__all__ == dir(dp.chats)
+
+
+def _imported(nodes, *variables):
+    """Return {name: module} of imports `from .module import name as name`, and nothing else but these variables."""
+    found = {}
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 1
-            stated |= {alias.asname: node.module for alias in node.names if alias.name == alias.asname}
+            found |= {alias.asname: node.module for alias in node.names if alias.name == alias.asname}
         else:
             assert isinstance(node, ast.AnnAssign), ast.unparse(node)
-            assert node.target.id == "__version__"
-    assert stated == dp._HOMES
+            assert node.target.id in variables
+    return found
 
 
 def test_extend_has_what_its_page_lists(root) -> None:
     """`__all__` is all that is imported, the table of docs/stages.md has these names, and they are those of `dp`."""
     tree = ast.parse(Path(extend.__file__).read_text(encoding="utf-8"))
-    imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert set(extend.__all__) == imported - {"annotations"}
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    imported = {alias.name for node in imports if node.level == 1 and node.module for alias in node.names}
+    assert set(extend.__all__) == imported == set(dir(extend))
     _, _, section = (root / "docs" / "stages.md").read_text(encoding="utf-8").partition("\n## dataprep.extend\n")
     rows = re.findall(r"^\|.*\|(.*)\|$", section, re.MULTILINE)
     table = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
     assert sorted(table) == sorted(extend.__all__)
     assert all(getattr(dp, name) is getattr(extend, name) for name in {*extend.__all__} & {*dp.__all__})
+
+
+@pytest.mark.parametrize(("module", "heavy"), [("chats", "pyarrow"), ("extend", "numba")])
+def test_public_modules_load_little(module, heavy) -> None:
+    """`dp.chats` imports no library before a name is used, and `dataprep.extend` no compiler."""
+    code = f"import dataprep as dp, sys; assert dp.{module}.__all__; print({heavy!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_pages_and_examples_import_nothing_internal(root) -> None:
@@ -42,3 +85,24 @@ def test_pages_and_examples_import_nothing_internal(root) -> None:
     for page in (root / "README.md", *pages):
         found = re.findall(r"(?:from|import) +dataprep\.(?:core|store)\b.*", page.read_text(encoding="utf-8"))
         assert not found, f"{page.name}: {found}"
+
+
+PUBLIC = re.compile(r"(?<![\w./-])dp\.(chats\.)?(\w+)")
+
+
+def test_pages_name_what_there_is(root) -> None:
+    """Each dp.NAME and dp.chats.NAME on a page, in an example, a pipeline or a message is public."""
+    wrong = {}
+    pages = [
+        root / "README.md",
+        root / "CHANGELOG.md",
+        *(root / "docs").rglob("*.md"),
+        *(root / "docs").rglob("*.ipynb"),
+    ]
+    code = [path for folder in ("examples", "pipelines", "src", "benchmarks") for path in (root / folder).rglob("*.py")]
+    for page in (*pages, *code):
+        names = set(PUBLIC.findall(page.read_text(encoding="utf-8")))
+        left = {name for inner, name in names if name not in (dp.chats.__all__ if inner else dp.__all__)}
+        if left := left - {"NAME", "__version__", "__path__", "__file__", "__all__"}:
+            wrong[page.name] = sorted(left)
+    assert not wrong

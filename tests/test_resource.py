@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import dataprep as dp
-from dataprep import resource
+from dataprep import extend, resource
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 
@@ -22,6 +22,7 @@ import os
 from dataclasses import dataclass
 import pyarrow as pa
 import dataprep as dp
+from dataprep import extend
 
 def load(place):
     with open(place, "a") as f:
@@ -29,8 +30,8 @@ def load(place):
     return str.upper
 
 @dataclass(frozen=True, kw_only=True)
-class Shout(dp.Stage):
-    model: dp.Resource
+class Shout(extend.Stage):
+    model: extend.Resource
 
     def __call__(self, batches, stats):
         for batch in batches:
@@ -39,7 +40,7 @@ class Shout(dp.Stage):
 
 if __name__ == "__main__":
     import functools, sys
-    model = dp.Resource(functools.partial(load, sys.argv[1] + "/loads"), version="1")
+    model = extend.Resource(functools.partial(load, sys.argv[1] + "/loads"), version="1")
     same = lambda text: text == model.get()(text)
     docs = dp.read(sys.argv[1] + "/*.jsonl")
     done = dp.Pipeline(Shout(model=model), dp.Filter(same)).run(docs, out=sys.argv[1] + "/out", runner=dp.Local(2))
@@ -61,10 +62,10 @@ def test_a_script_loads_once_per_worker(tmp_path):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uses(dp.Stage):
+class Uses(extend.Stage):
     """A stage with a model."""
 
-    model: dp.Resource
+    model: extend.Resource
 
 
 def load(*, device="cpu"):
@@ -86,19 +87,19 @@ def by_global(text):
     return MODEL.get() != text
 
 
-MODEL = dp.Resource(other, version=1)
+MODEL = extend.Resource(other, version=1)
 
 
 def test_the_key_depends_on_the_version(monkeypatch):
     """Of a stage, and of a plain function that uses one as a global; and on the loader's name and arguments."""
     made = [
-        dp.Resource(load, version=1), dp.Resource(load, version=2), dp.Resource(other, version=1),
-        dp.Resource(functools.partial(named, "a"), version=1), dp.Resource(functools.partial(named, "b"), version=1),
+        extend.Resource(load, version=1), extend.Resource(load, version=2), extend.Resource(other, version=1),
+        *(extend.Resource(functools.partial(named, name), version=1) for name in "ab"),
     ]  # fmt: skip
     assert len({key(Uses(model=one)) for one in made}) == len(made)
-    assert key(Uses(model=dp.Resource(load, version=1))) == key(Uses(model=made[0]))
+    assert key(Uses(model=extend.Resource(load, version=1))) == key(Uses(model=made[0]))
     first = key(dp.Filter(by_global))
-    monkeypatch.setattr(f"{__name__}.MODEL", dp.Resource(other, version=2))
+    monkeypatch.setattr(f"{__name__}.MODEL", extend.Resource(other, version=2))
     assert key(dp.Filter(by_global)) != first
     assert [one.get() for one in made[2:]] == [2, "a", "b"]
 
@@ -106,7 +107,7 @@ def test_the_key_depends_on_the_version(monkeypatch):
 def test_loaders_of_one_name_are_told_apart():
     """Two lambdas with equal versions load their own objects, and each only once."""
     loads = []
-    a, b = (dp.Resource(lambda name=name: loads.append(name) or [name], version=1) for name in "ab")
+    a, b = (extend.Resource(lambda name=name: loads.append(name) or [name], version=1) for name in "ab")
     assert a.get() is a.get() != b.get()
     assert b.get() is b.get()
     assert loads == ["a", "b"]
@@ -116,7 +117,7 @@ def test_gpus_are_shared_in_turns(monkeypatch):
     """A loader with a parameter `device` gets the GPU of its worker, or the CPU."""
     cuda = SimpleNamespace(is_available=lambda: True, device_count=lambda: 2)
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, __spec__="found"))
-    assert dp.Resource(load, version="device").get()[0].startswith("cuda:")
+    assert extend.Resource(load, version="device").get()[0].startswith("cuda:")
     process = resource.multiprocessing.current_process()
     found = []
     for identity in ((), (1,), (2,), (3,), (4, 1)):
@@ -128,11 +129,11 @@ def test_gpus_are_shared_in_turns(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: dp.Resource("model.bin", version=1), "must be given a function"),
-        (lambda: dp.Resource(load, version=""), "version='' must be"),
-        (lambda: dp.Resource(load, version=None), "version=None must be"),
-        (lambda: dp.Resource(load, version=True), "version=True must be"),
-        (lambda: dp.Resource(named, version=1), "needs the parameter name"),
+        (lambda: extend.Resource("model.bin", version=1), "must be given a function"),
+        (lambda: extend.Resource(load, version=""), "version='' must be"),
+        (lambda: extend.Resource(load, version=None), "version=None must be"),
+        (lambda: extend.Resource(load, version=True), "version=True must be"),
+        (lambda: extend.Resource(named, version=1), "needs the parameter name"),
     ],
     ids=["no function", "empty", "none", "truth", "parameter"],
 )
@@ -141,7 +142,7 @@ def test_a_wrong_resource_is_one_sentence(make, message):
     with pytest.raises(PlanError, match=message):
         make()
     with pytest.raises(TypeError):
-        dp.Resource(load, 1)  # which of its two values is the version is said
+        extend.Resource(load, 1)  # which of its two values is the version is said
 
 
 def test_one_loader_may_load_several_things():
@@ -152,8 +153,8 @@ def test_one_loader_may_load_several_things():
         calls.append(name)
         return [name]
 
-    made = [dp.Resource(load, version=1), dp.Resource(load, version=2),
-            dp.Resource(functools.partial(load, "b"), version=1)]  # fmt: skip
+    made = [extend.Resource(load, version=1), extend.Resource(load, version=2),
+            extend.Resource(functools.partial(load, "b"), version=1)]  # fmt: skip
     found = [one.get() for one in made]
     assert [one.get() for one in made] == found == [["a"], ["a"], ["b"]]
     assert all(again is first for again, first in zip((one.get() for one in made), found, strict=True))
@@ -164,7 +165,7 @@ def test_a_loader_without_source_is_known_by_its_name():
     """Such as a function of another language; its version tells what it loads."""
     made = {}
     exec("def nowhere(): return [1]", made)  # noqa: S102 - a function without source
-    one, other = (dp.Resource(made["nowhere"], version=n) for n in (1, 2))
+    one, other = (extend.Resource(made["nowhere"], version=n) for n in (1, 2))
     assert repr(one) == "Resource(nowhere, version=1)"
     assert one.get() is one.get() is not other.get()
 
@@ -172,13 +173,13 @@ def test_a_loader_without_source_is_known_by_its_name():
 def test_a_loader_may_be_a_class_or_a_compiled_function(monkeypatch):
     """Whose parameters are not known: nothing is given to it."""
     monkeypatch.setattr(resource, "device", lambda: "here")
-    assert dp.Resource(dict, version=1).get() == {}
-    assert dp.Resource(functools.partial(dict, a=1), version=1).get() == {"a": 1}
+    assert extend.Resource(dict, version=1).get() == {}
+    assert extend.Resource(functools.partial(dict, a=1), version=1).get() == {"a": 1}
 
     def many(*some, device="none", **more):
         return some, device, more
 
-    assert dp.Resource(many, version=1).get() == ((), "here", {})
+    assert extend.Resource(many, version=1).get() == ((), "here", {})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@
 >>> tokenizer = dp.train_bpe(clean, vocab_size=32_000)
 >>> shards = dp.encode(clean, tokenizer, out="work/shards", val=0.005)
 
-Names load on first use, so that `import dataprep` is fast. `__init__.pyi` is for type checkers.
+`dp.chats` has the stages for messages; `dataprep.extend` has what your own stages and readers are written with. Names
+load on first use, so that `import dataprep` is fast. `__init__.pyi` is for type checkers.
 """
 
 from __future__ import annotations
@@ -16,22 +17,19 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from . import lazy
+
 __version__ = "0.1.0"
 
-# Every public name, by the module it is defined in.
+# Every public name of the top level, by the module it is defined in.
 _NAMES = {
-    "core.model.batch": "Batch",
     "core.model.dataset": "Dataset open_dataset",
-    "core.model.estimator": "Estimator",
     "core.model.function": "Filter Map",
     "core.pipeline": "Pipeline",
-    "core.model.reader": "Reader",
     "core.run.ray_runner": "Ray",
-    "core.run.runner": "Local Runner Serial",
+    "core.run.runner": "Local Serial",
     "core.model.score": "Score",
-    "core.model.stage": "Stage",
-    "core.model.stats": "Stats",
-    "dedup.bloom": "Bloom bloom_hashes",
+    "dedup.bloom": "Bloom",
     "dedup.exact": "Exact",
     "dedup.minhash": "MinHash",
     "dedup.semantic": "SemDeDup",
@@ -56,24 +54,8 @@ _NAMES = {
     "fit.language": "fit_language",
     "forget.forget": "forget",
     "history.verify": "verify",
-    "messages.arabic": "NormalizeArabic",
-    "messages.arabizi": "NormalizeArabizi",
-    "messages.clean": "CleanMessages",
-    "messages.conversations.stage": "Conversations",
-    "messages.conversations.turns": "Turns",
-    "messages.language.stage": "MessageLanguage",
-    "messages.names.consent": "Consent",
-    "messages.names.stage": "Pseudonyms",
-    "messages.overlaps": "Overlaps",
-    "messages.people.propose": "propose_people",
-    "messages.read": "read_messages",
-    "messages.statistics": "MessageStats",
-    "persona": "persona",
-    "pii.kinds": "PIIKind",
     "pii.stage": "PII",
     "read": "read",
-    "read.formats": "register",
-    "resource": "Resource",
     "search.index": "SuffixIndex",
     "tokens.mix.mix": "Mix",
     "tokens.shards.encode": "encode",
@@ -83,17 +65,15 @@ _NAMES = {
     "tokens.split": "Split",
     "tokens.vocabulary.characters": "train_characters",
     "tokens.vocabulary.train": "Tokenizer train_bpe",
-    "unicode.shingles": "shingle_hash",
 }
-_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
-__all__ = sorted(_HOMES)  # noqa: PLE0605 - a list all the same
+_HOMES = lazy.by_name(_NAMES)
+_MODULES = ("chats", "extend")  # public modules: stages for messages, and what authors of stages need
+__all__ = sorted([*_HOMES, *_MODULES])  # noqa: PLE0605 - a list all the same
+_load = lazy.loader(__name__, _HOMES, __all__)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        msg = f"module 'dataprep' has no attribute {name!r}; it has {', '.join(__all__)}"
-        raise AttributeError(msg)
-    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    return importlib.import_module(f".{name}", __name__) if name in _MODULES else _load(name)
 
 
 def __dir__() -> list[str]:
@@ -101,7 +81,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `dp.read`, `dp.forget` and `dp.persona` the functions, although submodules have these names too.
+    """Keeps `dp.read` and `dp.forget` the functions, although submodules have these names too.
 
     Importing a submodule assigns it to its parent; here the assignment is ignored if it would hide a public name.
     """

@@ -1,22 +1,17 @@
 # Public names for type checkers; a test proves that they are those of the table in __init__.py.
 
-from .core.model.batch import Batch as Batch
+from . import chats as chats
+from . import extend as extend
 from .core.model.dataset import Dataset as Dataset
 from .core.model.dataset import open_dataset as open_dataset
-from .core.model.estimator import Estimator as Estimator
 from .core.model.function import Filter as Filter
 from .core.model.function import Map as Map
-from .core.model.reader import Reader as Reader
 from .core.model.score import Score as Score
-from .core.model.stage import Stage as Stage
-from .core.model.stats import Stats as Stats
 from .core.pipeline import Pipeline as Pipeline
 from .core.run.ray_runner import Ray as Ray
 from .core.run.runner import Local as Local
-from .core.run.runner import Runner as Runner
 from .core.run.runner import Serial as Serial
 from .dedup.bloom import Bloom as Bloom
-from .dedup.bloom import bloom_hashes as bloom_hashes
 from .dedup.exact import Exact as Exact
 from .dedup.minhash import MinHash as MinHash
 from .dedup.semantic import SemDeDup as SemDeDup
@@ -41,24 +36,8 @@ from .filters.robots import Robots as Robots
 from .fit.language import fit_language as fit_language
 from .forget.forget import forget as forget
 from .history.verify import verify as verify
-from .messages.arabic import NormalizeArabic as NormalizeArabic
-from .messages.arabizi import NormalizeArabizi as NormalizeArabizi
-from .messages.clean import CleanMessages as CleanMessages
-from .messages.conversations.stage import Conversations as Conversations
-from .messages.conversations.turns import Turns as Turns
-from .messages.language.stage import MessageLanguage as MessageLanguage
-from .messages.names.consent import Consent as Consent
-from .messages.names.stage import Pseudonyms as Pseudonyms
-from .messages.overlaps import Overlaps as Overlaps
-from .messages.people.propose import propose_people as propose_people
-from .messages.read import read_messages as read_messages
-from .messages.statistics import MessageStats as MessageStats
-from .persona import persona as persona
-from .pii.kinds import PIIKind as PIIKind
 from .pii.stage import PII as PII
 from .read import read as read
-from .read.formats import register as register
-from .resource import Resource as Resource
 from .search.index import SuffixIndex as SuffixIndex
 from .tokens.mix.mix import Mix as Mix
 from .tokens.shards.encode import encode as encode
@@ -69,6 +48,5 @@ from .tokens.split import Split as Split
 from .tokens.vocabulary.characters import train_characters as train_characters
 from .tokens.vocabulary.train import Tokenizer as Tokenizer
 from .tokens.vocabulary.train import train_bpe as train_bpe
-from .unicode.shingles import shingle_hash as shingle_hash
 
 __version__: str

@@ -3,11 +3,14 @@
 >>> from dataprep import extend
 >>> batch = extend.make([extend.doc_id(0, 7)], ["A text"], source="mine")
 
-Names that are not here, and not in `dataprep` itself, may change in every release.
+Names that are not here, in `dataprep` itself or in `dataprep.chats` may change in every release.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from . import lazy
 from .core.model.batch import (
     MAX_BYTES,
     MAX_ROWS,
@@ -33,14 +36,20 @@ from .core.model.part import Part
 from .core.model.reader import Reader, Slice
 from .core.model.score import Score, ScoredFilter
 from .core.model.stage import Stage, drop_rows
+from .core.model.stats import Stats
 from .core.model.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
 from .core.model.verdict import CutSpans, DropIds, Verdict
 from .core.run.passes import Pass, table_once
 from .core.run.runner import Local, Runner, Serial
 from .errors import DataprepError, PlanError, ReadError
+from .pii.kinds import PIIKind
 from .read.formats import register
 from .resource import Resource
 from .store.files import atomic, content_hash, join, open_arrow, open_read
+
+if TYPE_CHECKING:
+    from .dedup.bloom import bloom_hashes
+    from .unicode.shingles import shingle_hash
 
 __all__ = [
     "MAX_BYTES",
@@ -61,6 +70,7 @@ __all__ = [
     "Ledger",
     "Local",
     "Map",
+    "PIIKind",
     "Part",
     "Pass",
     "PlanError",
@@ -73,8 +83,10 @@ __all__ = [
     "Serial",
     "Slice",
     "Stage",
+    "Stats",
     "Verdict",
     "atomic",
+    "bloom_hashes",
     "buffers",
     "content_hash",
     "doc_id",
@@ -87,6 +99,7 @@ __all__ = [
     "open_read",
     "parse_id",
     "register",
+    "shingle_hash",
     "show_id",
     "split_id",
     "strings",
@@ -95,3 +108,9 @@ __all__ = [
     "write_spans",
     "write_verdicts",
 ]
+_COMPILED = {"bloom_hashes": "dedup.bloom", "shingle_hash": "unicode.shingles"}  # load Numba, which takes 0.7 s
+__getattr__ = lazy.loader(__name__, _COMPILED, __all__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -41,7 +41,7 @@ from .core.run.context import trial_of
 
 WRITTEN_WRONG = (TypeError, NameError, AttributeError, ImportError)  # a step that raises one in its own line
 UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
-PACKAGE_NAMES = re.compile(r"^module 'dataprep' has no attribute '(\w+)'")
+PACKAGE_NAMES = re.compile(r"^module '(dataprep|dataprep\.chats|dataprep\.extend)' has no attribute '(\w+)'")
 
 
 @dataclass(frozen=True)
@@ -285,9 +285,8 @@ def _nearest(error: Exception, frame: FrameType | None) -> str:
     if keyword:
         wrong, names = keyword[2], _parameters(keyword[1], frame)
     elif missing:
-        import dataprep
-
-        wrong, names = missing[1], dir(dataprep)
+        wrong, names = missing[2], _public_names(missing[1])
+        names = [name for name in names if name.endswith(f".{wrong}")] or names
     elif isinstance(error, ModuleNotFoundError):
         names, cutoff = [*sys.modules, *sys.stdlib_module_names], 0.8  # of other packages that are not installed
     elif isinstance(error, AttributeError):
@@ -300,6 +299,13 @@ def _nearest(error: Exception, frame: FrameType | None) -> str:
     return f"; it takes {', '.join(names)}" if keyword and names else ""
 
 
+def _public_names(module: str) -> list[str]:
+    """Return the public names of a module of dataprep; of `dataprep` itself, also chats.NAME and extend.NAME."""
+    found = importlib.import_module(module)
+    inner = () if module != "dataprep" else ("chats", "extend")
+    return [*dir(found), *(f"{one}.{name}" for one in inner for name in getattr(found, one).__all__)]
+
+
 def _parameters(called: str, frame: FrameType | None) -> list[str]:
     """Return the parameter names of a function that an error names, like C4.__init__ or Pipeline.run."""
     import dataprep
@@ -307,9 +313,10 @@ def _parameters(called: str, frame: FrameType | None) -> list[str]:
     first, *rest = called.removesuffix(".__init__").split(".")
     known = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
     try:
-        found = known[first] if first in known else getattr(dataprep, first)
+        places = (dataprep, dataprep.chats, dataprep.extend)
+        found = known.get(first) or next(getattr(place, first) for place in places if hasattr(place, first))
         for name in rest:
             found = getattr(found, name)
         return [name for name in inspect.signature(found).parameters if name != "self"]
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, StopIteration, TypeError, ValueError):
         return []

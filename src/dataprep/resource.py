@@ -31,7 +31,7 @@ class Resource:
     Raises PlanError if the loader is not a function, or has further parameters.
 
     >>> def load(device): return transformers.pipeline("text-classification", "OWNER/NAME", device=device)
-    >>> model = dp.Resource(load, version="OWNER/NAME 2024-05-01")
+    >>> model = extend.Resource(load, version="OWNER/NAME 2024-05-01")
     >>> model.get()(["a text", "another"], batch_size=64)
     """
 

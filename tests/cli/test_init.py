@@ -43,7 +43,7 @@ def fill(kind, place, samples):
     if kind == "chats":
         shutil.copy(samples / "whatsapp_ios.txt", place)
         shutil.copytree(samples / "chats" / "signal", place / "signal")
-        return "dp.Pseudonyms()"
+        return "dp.chats.Pseudonyms()"
     if kind == "jsonl":
         write_lines(place / "a.jsonl", [{"title": "x" * 9, "content": text_of(n)} for n in range(30)])
         return "text='content'"

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 import dataprep as dp
+from dataprep import extend
 from dataprep.cli.look import _stage_table
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.stats import Amount, StageStats, Stats
@@ -140,7 +141,7 @@ def test_why_prints_what_a_rule_compared(dataprep, lossy, tmp_path):
 
 
 @dataclass(frozen=True)
-class Told(dp.Stage):
+class Told(extend.Stage):
     """Drops every document as one of a language."""
 
     def __call__(self, batches, stats):

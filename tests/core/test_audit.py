@@ -13,6 +13,7 @@ import pytest
 
 import dataprep as dp
 import laws
+from dataprep import extend
 from dataprep.core.output.audit import BATCH, BYTES, CELL, FRAGMENT, TEXT, Finding, Strings, audit, strings_of
 from dataprep.errors import Leak
 
@@ -155,7 +156,7 @@ def test_a_format_may_have_its_own_scan(tmp_path) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hides(dp.Stage):
+class Hides(extend.Stage):
     """Hides what is before it, and knows a secret; the texts stay as they are."""
 
     hides: ClassVar[bool] = True
@@ -170,7 +171,7 @@ class Hides(dp.Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learns(dp.Estimator):
+class Learns(extend.Estimator):
     """Learns the secret from the texts."""
 
     hides: ClassVar[bool] = True

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+from dataprep import extend
 from dataprep.core.model import batch as B
 from dataprep.core.model.blame import LastRead, _file_of, culprit, failed, guarded, located, raised, wrong_value
 from dataprep.core.model.ledger import Ledger
@@ -51,7 +52,7 @@ def keeps(text):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failing(dp.Stage):
+class Failing(extend.Stage):
     """A stage of the user that fails somewhere in a batch."""
 
     def __call__(self, batches, stats):
@@ -63,7 +64,7 @@ class Failing(dp.Stage):
 
 
 @dataclass(frozen=True)
-class FailingFit(dp.Estimator):
+class FailingFit(extend.Estimator):
     """An Estimator of the user that fails while it reads."""
 
     def fit(self, docs, runner, out):
@@ -145,14 +146,14 @@ def test_a_stage_that_fails_once_names_its_batch(tmp_path):
 
 
 @dataclass(frozen=True)
-class _Passes(dp.Stage):
+class _Passes(extend.Stage):
     def __call__(self, batches, stats):
         """The same batches."""
         yield from batches
 
 
 @dataclass(frozen=True)
-class Once(dp.Stage):
+class Once(extend.Stage):
     """Fails at its second batch, once."""
 
     seen: list
@@ -252,7 +253,7 @@ def test_an_error_is_told_with_its_place():
 
 
 @dataclass(frozen=True)
-class Yields(dp.Stage):
+class Yields(extend.Stage):
     """Yields what it is told."""
 
     what: str
@@ -302,7 +303,7 @@ def test_the_file_of_a_document_is_that_of_its_number(tmp_path):
 
 
 @dataclass(frozen=True)
-class FailsAtOnce(dp.Estimator):
+class FailsAtOnce(extend.Estimator):
     """Reads nothing, or an empty batch, before it fails."""
 
     def fit(self, docs, runner, out):
@@ -323,7 +324,7 @@ def loud(text):
 
 
 @dataclass(frozen=True)
-class FailsAfterAnother(dp.Estimator):
+class FailsAfterAnother(extend.Estimator):
     """Reads a document of its input, one that a stage changed, and then another Dataset, before it fails."""
 
     other: Any

@@ -13,6 +13,7 @@ import pytest
 
 import dataprep as dp
 import laws
+from dataprep import extend
 from dataprep.core.inputs.restore import _column, _inside
 from dataprep.core.model.blame import _listed
 from dataprep.core.model.dataset import Dataset, join_datasets
@@ -155,7 +156,7 @@ def test_a_filter_is_made_ready_by_its_score() -> None:
     """Its kernels are compiled before workers start."""
     warmed = []
 
-    class Warm(dp.Stage):
+    class Warm(extend.Stage):
         """Notes that it was warmed."""
 
         def warm(self):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
+from dataprep import extend
 from dataprep.core.model.describe import describe, labels_of, numbered, stated
 from dataprep.core.model.stage import Stage
 from dataprep.core.output.changes import spelled
@@ -49,7 +50,7 @@ def test_other_classes_are_not_taken_for_ours_and_secrets_stay_out():
     assert stated["class"].endswith(".C4")
     assert stated["class"] != "C4"
     assert stated["fields"] == {"n": 1}
-    assert describe(dp.Pseudonyms(key=b"a key of enough bytes"))["fields"] == {}
+    assert describe(dp.chats.Pseudonyms(key=b"a key of enough bytes"))["fields"] == {}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_a_stage_called_read_has_statistics_of_its_own(tmp_path):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Odd(dp.Estimator):
+class Odd(extend.Estimator):
     """States and counts values that JSON has no form for."""
 
     value: object = None

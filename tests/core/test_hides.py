@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
+from dataprep import extend
 from dataprep.errors import FunctionFailed
 from dataprep.messages.names.consent import Consent
 from dataprep.messages.names.stage import Pseudonyms
@@ -23,7 +24,7 @@ HER, OTHER = "Zzadmira", "Orsi"
 
 
 @dataclass(frozen=True)
-class Hide(dp.Stage):
+class Hide(extend.Stage):
     """Drops what a person wrote, and hides what came before it."""
 
     hides = True
@@ -35,7 +36,7 @@ class Hide(dp.Stage):
 
 
 @dataclass(frozen=True)
-class HideLater(dp.Estimator):
+class HideLater(extend.Estimator):
     """The same as an Estimator."""
 
     hides = True

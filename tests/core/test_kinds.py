@@ -44,7 +44,7 @@ def made(tmp_path_factory):
         INDEX: lambda out: dp.SuffixIndex.build(clean, out, replace=True),
         TOKENIZER: lambda out: dp.train_bpe(clean, 275, out=out, min_bytes=1),
         EXPORT: lambda out: dp.export(shards, "nanogpt", out),
-        PERSONA: lambda out: dp.persona(str(place / "in.jsonl"), "Tomas Orr", out),
+        PERSONA: lambda out: dp.chats.persona(str(place / "in.jsonl"), "Tomas Orr", out),
     }
     return place, writers
 

@@ -202,7 +202,7 @@ def test_empty_folders_of_others_are_kept(tmp_path):
 
 def test_without_a_journal_names_of_others_among_the_steps_are_kept(tmp_path):
     """In a copy without hidden files: the files of Estimators are ours, with a receipt or without; no others are."""
-    Pipeline(dp.NormalizeArabic(), dp.Exact()).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "run"))
+    Pipeline(dp.chats.NormalizeArabic(), dp.Exact()).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "run"))
     shutil.copytree(tmp_path / "run", tmp_path / "copy", ignore=shutil.ignore_patterns(".*", "part-?????.json"))
     names = [p.relative_to(tmp_path / "copy").as_posix() for p in (tmp_path / "copy/steps").rglob("*") if p.is_file()]
     assert {name.split("/")[2] for name in names} > {"input", "rows", "keys", "verdicts.parquet"}

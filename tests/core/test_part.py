@@ -10,6 +10,7 @@ import pytest
 
 import dataprep as dp
 import laws
+from dataprep import extend
 from dataprep.core.model.dataset import Dataset, join_datasets
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.part import Part
@@ -52,7 +53,7 @@ def test_pick_gives_the_documents_that_batches_gives(inputs, kind) -> None:
 
 def test_a_plain_reader_has_defaults():
     """It adds nothing, names nothing, reads one file from its start, and finds no single documents."""
-    reader, piece = dp.Reader(), Slice("a.jsonl", 0)
+    reader, piece = extend.Reader(), Slice("a.jsonl", 0)
     assert (dict(reader.adds), reader.named(piece), reader.companions("a")) == ({}, "", ())
     assert (reader.splits, reader.picks, reader.enters("a.jsonl"), reader.narrowed(["id"]) is reader) == (
         False, False, False, True,
@@ -134,7 +135,7 @@ def test_a_part_names_itself_and_its_stages(inputs) -> None:
     assert [one.stage for one in sealed.then(same).ledgers()] == ["lambda"]
 
 
-class Drops(dp.Stage):
+class Drops(extend.Stage):
     """A stage of a user that promises to keep texts."""
 
     only_drops = True

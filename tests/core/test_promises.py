@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import dataprep as dp
+from dataprep import extend
 from dataprep.core.model.batch import with_column
 from dataprep.errors import FunctionFailed, PlanError
 from laws import dataset_of
@@ -40,7 +41,7 @@ def unchanged(batch):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Apply(dp.Stage):
+class Apply(extend.Stage):
     """Applies a function to each batch."""
 
     fn: Callable
@@ -58,7 +59,7 @@ class Adds(Apply):
 
 
 @dataclass(kw_only=True)
-class Thawed(dp.Stage):
+class Thawed(extend.Stage):
     """A dataclass that is not frozen."""
 
     def __call__(self, batches, stats):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 import dataprep as dp
+from dataprep import extend
 from dataprep.core.model import batch as B
 from dataprep.core.run.crashes import Quarantined
 from dataprep.core.run.quarantine import NAME, without, without_deadly_files
@@ -19,7 +20,7 @@ from laws import same_bytes
 
 
 @dataclass(frozen=True)
-class Deadly(dp.Reader):
+class Deadly(extend.Reader):
     """A document per file; the word in it decides what becomes of the process."""
 
     def __call__(self, piece, stats):

@@ -9,6 +9,7 @@ import pytest
 
 import dataprep as dp
 import laws
+from dataprep import extend
 from dataprep.core.model.tables import UNREAD, Unread
 from dataprep.core.model.unread import by_kind, check_unread, rows_of, unread_table, without_names
 from dataprep.errors import CorruptShard, PlanError, ReadError
@@ -116,7 +117,7 @@ def upper(text):
     return text.upper()
 
 
-class Hide(dp.Stage):
+class Hide(extend.Stage):
     """A stage that hides what came before it."""
 
     hides = True

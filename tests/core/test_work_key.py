@@ -11,6 +11,7 @@ import pytest
 
 import dataprep as dp
 import laws
+from dataprep import extend
 from dataprep.core.inputs.origin import work_key
 from dataprep.core.model.part import Part
 from dataprep.core.model.reader import Slice
@@ -119,7 +120,7 @@ def test_slices_name_their_content() -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Chooses(dp.Estimator):
+class Chooses(extend.Estimator):
     """An Estimator to give rows to."""
 
 

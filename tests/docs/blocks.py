@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import pytest
 
-import dataprep as dp
+from dataprep import extend
 
 REGENERATE = "make test-docs ARGS=--write-results"
 FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```\n?", re.MULTILINE | re.DOTALL)
@@ -169,7 +169,7 @@ def _shown(expression: Callable[[], object], literal: str) -> None:
 
 def _last(value: object) -> None:
     """Print the value of a last line, unless it is None or what the line itself says: a stage."""
-    if value is not None and not isinstance(value, (dp.Stage, dp.Estimator)):
+    if value is not None and not isinstance(value, (extend.Stage, extend.Estimator)):
         listed = isinstance(value, (dict, list))
         sys.stdout.write(f"{pprint.pformat(value, width=WIDTH - 2, sort_dicts=False) if listed else value}\n")
 

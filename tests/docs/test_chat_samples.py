@@ -13,7 +13,6 @@ import dataprep as dp
 from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
 from dataprep.messages.overlaps import Overlaps
-from dataprep.messages.read import read_messages
 from dataprep.read.formats import PLATFORMS, sniffed
 
 LINE = "[{time:%d.%m.%Y %H:%M}] <{author}> {text}"
@@ -33,8 +32,8 @@ def expected(samples):
 @pytest.fixture(scope="module")
 def messages(samples):
     """All samples of all platforms, as rows; two exports of one chat are one."""
-    log = read_messages(str(samples / "chat_log.txt"), platform="chat", line=LINE)
-    return [*read_messages(str(samples / "chats")).to_pylist(), *log.to_pylist()]
+    log = dp.chats.read(str(samples / "chat_log.txt"), platform="chat", line=LINE)
+    return [*dp.chats.read(str(samples / "chats")).to_pylist(), *log.to_pylist()]
 
 
 def test_every_platform_is_there(samples) -> None:
@@ -59,7 +58,9 @@ def test_chats_are_read_as_they_were_written(messages, expected) -> None:
 def test_conversations_and_overlaps(samples, expected, tmp_path) -> None:
     """Overlaps are dropped, and an hour of silence ends a conversation; the plain definitions agree."""
     docs = dp.read(str(samples / "chats"))
-    clean = dp.Pipeline(Overlaps(), dp.Conversations(gap="1h", replies=False)).run(docs, out=str(tmp_path / "out"))
+    clean = dp.Pipeline(Overlaps(), dp.chats.Conversations(gap="1h", replies=False)).run(
+        docs, out=str(tmp_path / "out")
+    )
     assert clean.stats["Overlaps"].reasons == {"in_two_exports": expected["in_two_exports"]}
     found = Counter(clean.table(["chat"])["chat"].to_pylist())
     assert found == {chat: told["conversations"] for chat, told in expected["chats"].items() if chat != "chat_log"}

@@ -100,7 +100,7 @@ def test_chats_become_conversations(samples, tmp_path):
     texts = docs.table(["text"]).column("text").to_pylist()
     assert "Good morning, who has finished the third chapter?" in texts
     assert "Oversleeping is also gardening." in texts
-    clean = dp.Pipeline(dp.Conversations(gap="1h")).run(docs, out=str(tmp_path / "chats"))
+    clean = dp.Pipeline(dp.chats.Conversations(gap="1h")).run(docs, out=str(tmp_path / "chats"))
     joined = clean.table(["text"]).column("text").to_pylist()
     assert len(joined) == 6  # android: morning, noon, next day; ios: evening, tap, next day
     assert any("walnut cake" in t and "half past six" in t and "ferry" not in t for t in joined)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 import stated
+from dataprep import extend
 from dataprep.core.model import batch as B
 from dataprep.core.model.tables import DROPS
 from dataprep.core.output.forget_list import digest, listed, wanted, write_if_new, write_list
@@ -143,7 +144,7 @@ def test_columns_and_compression_stay(sealed, tmp_path) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coded(dp.Stage):
+class Coded(extend.Stage):
     """Adds a column whose values are stored once."""
 
     adds: ClassVar = {"kind": B.SOURCE}

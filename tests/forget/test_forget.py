@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+from dataprep import extend
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.stage import Stage
 from dataprep.core.output.forget_list import listed
@@ -298,7 +299,7 @@ def test_bloom_filter_is_filled_again(tmp_path):
     def knows(text):
         with place.open("rb") as f:
             found = pybloom.BloomFilter.fromfile(f)
-        found.make_hashes = dp.bloom_hashes(found)
+        found.make_hashes = extend.bloom_hashes(found)
         return text in found
 
     assert knows(WEB[5])
@@ -321,7 +322,7 @@ def test_bloom_after_a_hundred_filters_is_filled_again(tmp_path):
     (place,) = (tmp_path / "run" / "out" / "steps").glob("102-Bloom-*/filter.bloom")
     with place.open("rb") as f:
         found = pybloom.BloomFilter.fromfile(f)
-    found.make_hashes = dp.bloom_hashes(found)
+    found.make_hashes = extend.bloom_hashes(found)
     assert [text in found for text in WEB[:7]] == [True] * 5 + [False, True]
     assert set(map(len, verify(str(tmp_path / "run")).values())) == {0}
 
@@ -334,7 +335,7 @@ def test_bloom_on_raw_text_is_filled_from_what_was_kept(tmp_path):
     (place,) = (tmp_path / "out" / "steps").glob("*/filter.bloom")
     with place.open("rb") as f:
         found = pybloom.BloomFilter.fromfile(f)
-    found.make_hashes = dp.bloom_hashes(found)
+    found.make_hashes = extend.bloom_hashes(found)
     assert [t in found for t in WEB[:7]] == [True] * 5 + [False, True]
 
 

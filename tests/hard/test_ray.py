@@ -12,6 +12,7 @@ import pytest
 import dataprep as dp
 import laws
 import test_laws
+from dataprep import extend
 from dataprep.core.model import batch as B
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import ReadError
@@ -70,7 +71,7 @@ def test_the_spine_is_the_same_for_every_runner(tmp_path):
 
 
 @dataclass(frozen=True)
-class Slow(dp.Reader):
+class Slow(extend.Reader):
     """A document per file; the word in it decides what becomes of the process."""
 
     def __call__(self, piece, stats):

@@ -162,7 +162,7 @@ def test_messages_of_a_conversation_are_no_duplicates(tmp_path):
     pa.parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
     docs = dp.read(str(tmp_path / "a.parquet"), columns=["chat", "author", "kind", "time"])
     out = str(tmp_path / "out")
-    made = dp.Pipeline(dp.Conversations(), dp.Filter(nothing)).run(docs, out=out)
+    made = dp.Pipeline(dp.chats.Conversations(), dp.Filter(nothing)).run(docs, out=out)
     assert Counter(made.drops()["reason"].to_pylist()) == {"joined": 2, "not_wanted": 1}
     lost = clusters.find_clusters(out).no_survivor()
     assert (lost.n, lost.of) == (0, 0)

@@ -134,12 +134,13 @@ def test_without_the_input_nothing_is_removed(run):
 SEVERAL = """
 import dataprep as dp
 from dataclasses import dataclass
+from dataprep import extend
 from dataprep.core.output import owned
 from dataprep.store import files, receipts
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
-class Hide(dp.Stage):
+class Hide(extend.Stage):
     hides = True
 
     def __call__(self, batches, stats):

@@ -266,7 +266,7 @@ def test_sample_chat_in_a_pipeline(samples, tmp_path) -> None:
     """The sample export without media and system lines becomes talks; every message is accounted for, and why."""
     docs = dp.read(str(samples / "whatsapp_android.txt"))
     kinds = Counter(docs.table()["kind"].to_pylist())
-    talks = dp.Pipeline(CleanMessages(), dp.Conversations()).run(docs, out=str(tmp_path / "out"))
+    talks = dp.Pipeline(CleanMessages(), dp.chats.Conversations()).run(docs, out=str(tmp_path / "out"))
     reasons = talks.stats["CleanMessages"].reasons
     captions = talks.stats["CleanMessages"].counts["captions"]
     assert set(kinds) > {"text"}

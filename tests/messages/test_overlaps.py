@@ -15,7 +15,6 @@ import twins.overlaps
 from dataprep.core.model import batch as B
 from dataprep.messages import match_exports
 from dataprep.messages.overlaps import Overlaps
-from dataprep.messages.read import read_messages
 from dataprep.messages.repeated import find_repeated
 
 SCHEMA = pa.schema(
@@ -96,7 +95,7 @@ def folder(tmp_path):
 
 def test_read_messages_merges(folder, caplog) -> None:
     """Exports with and without seconds and media are one table, and the log says how many were in two."""
-    rows = read_messages(str(folder)).to_pylist()
+    rows = dp.chats.read(str(folder)).to_pylist()
     said = [(r["time"].strftime("%H:%M:%S"), r["author"], r["text"]) for r in rows]
     assert said == [
         ("09:12:00", "Ada", "first"),
@@ -106,7 +105,7 @@ def test_read_messages_merges(folder, caplog) -> None:
         ("09:16:02", "Bo", "last"),
     ]
     assert "4 messages are in two exports" in caplog.text
-    assert len(read_messages(str(folder), merge=False)) == 9
+    assert len(dp.chats.read(str(folder), merge=False)) == 9
 
 
 def test_the_estimator(folder, tmp_path) -> None:
@@ -140,7 +139,7 @@ def test_exports_of_other_names(tmp_path, caplog) -> None:
     (tmp_path / "Tea.txt").write_text(said(*week[:8]))
     (tmp_path / "Tea (1).txt").write_text(said(*week[5:], first=5))
     (tmp_path / "Zed.txt").write_text(said(*week[:2], *(f"other {k}" for k in range(20))))
-    table = read_messages(str(tmp_path))
+    table = dp.chats.read(str(tmp_path))
     chats = table.to_pylist()
     assert [r["text"] for r in chats if r["chat"] == "Tea (1)"] == week
     assert sum(r["chat"] == "Zed" for r in chats) == 22
@@ -180,7 +179,7 @@ def chat_of(root, contact, told, answers, step=60):
 
 
 def counted(root):
-    rows = read_messages(str(root)).to_pylist()
+    rows = dp.chats.read(str(root)).to_pylist()
     return {chat: sum(r["chat"] == chat for r in rows) for chat in sorted({r["chat"] for r in rows})}
 
 

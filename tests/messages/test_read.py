@@ -1,4 +1,4 @@
-"""`read_messages`: chats of any platform as one table, in the order of time."""
+"""`dp.chats.read`: chats of any platform as one table, in the order of time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError
-from dataprep.messages.read import read_messages
 
 SCHEMA = pa.schema(
     [("chat", pa.string()), ("author", pa.string()), ("time", pa.timestamp("s")), ("kind", pa.string()),
@@ -38,7 +37,7 @@ def test_a_folder_of_platforms(tmp_path, caplog) -> None:
     (tmp_path / "notes.txt").write_text("no chat\n")
     (tmp_path / "settings.json").write_text('{"a": 1}')
     (tmp_path / "cut.zip").write_text("PK")
-    table = read_messages(str(tmp_path))
+    table = dp.chats.read(str(tmp_path))
     assert table.schema == SCHEMA
     got = [(r["chat"], r["author"], r["text"], r["reply_to"]) for r in table.to_pylist()]
     assert got == [
@@ -59,7 +58,7 @@ def test_replies_to_a_doubled_message(tmp_path) -> None:
     (tmp_path / "2").mkdir()
     (tmp_path / "1" / "result.json").write_text(telegram((1, 1, "one", None), (2, 2, "two", None)))
     (tmp_path / "2" / "result.json").write_text(telegram((2, 2, "two", None), (3, 3, "three", 2)))
-    rows = read_messages([str(tmp_path / "1"), str(tmp_path / "2")]).to_pylist()
+    rows = dp.chats.read([str(tmp_path / "1"), str(tmp_path / "2")]).to_pylist()
     assert [(r["text"], r["reply_to"]) for r in rows] == [("one", None), ("two", None), ("three", 1)]
 
 
@@ -68,22 +67,22 @@ def test_date_order(tmp_path, caplog) -> None:
     (tmp_path / "a.txt").write_text("03/05/2024, 10:00 - Bo: hello\n")
     (tmp_path / "b.json").write_text(telegram((1, 1, "x", None)))
     for order, month in (("dmy", 5), ("mdy", 3)):
-        assert read_messages(str(tmp_path), date_order=order)["time"][0].as_py().month == month
-        assert len(read_messages(str(tmp_path / "b.json"), date_order=order)) == 1
+        assert dp.chats.read(str(tmp_path), date_order=order)["time"][0].as_py().month == month
+        assert len(dp.chats.read(str(tmp_path / "b.json"), date_order=order)) == 1
 
 
 def test_a_sealed_dataset(tmp_path) -> None:
     """Messages that a Pipeline sealed make the same table."""
     (tmp_path / "a.json").write_text(telegram((1, 9, "late", None), (2, 3, "early", 1)))
     dp.Pipeline().run(dp.read(str(tmp_path / "a.json")), out=str(tmp_path / "sealed"))
-    assert read_messages(str(tmp_path / "sealed")).equals(read_messages(str(tmp_path / "a.json")))
+    assert dp.chats.read(str(tmp_path / "sealed")).equals(dp.chats.read(str(tmp_path / "a.json")))
 
 
 def test_what_is_left_out_is_counted(tmp_path, caplog) -> None:
     """Records that are no messages are logged with their reasons."""
     good = [(n, n % 60, "x", None) for n in range(300)]
     (tmp_path / "result.json").write_text(telegram(*good).replace('"messages": [', '"messages": [7, 8,'))
-    assert len(read_messages(str(tmp_path))) == 300
+    assert len(dp.chats.read(str(tmp_path))) == 300
     assert "2 records" in caplog.text
     assert "not_an_object 2" in caplog.text
 
@@ -108,11 +107,11 @@ def test_bad_input(tmp_path, name, text, options, says) -> None:
     """What is no chat, an empty one, or of another platform is one sentence."""
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises((PlanError, ReadError), match=says):
-        read_messages(str(tmp_path / name), **options)
+        dp.chats.read(str(tmp_path / name), **options)
 
 
 def test_real_chats(shared, tmp_path) -> None:
     """All real exports are one table, as many messages as the readers give but for those of the same chat twice."""
     for platform in ("telegram", "discord", "messenger"):
         shutil.copytree(shared / "chats" / platform, tmp_path / platform)
-    assert len(read_messages(str(tmp_path))) == dp.read(str(tmp_path)).count == 5475 + 8 + 3 + 6 + 7
+    assert len(dp.chats.read(str(tmp_path))) == dp.read(str(tmp_path)).count == 5475 + 8 + 3 + 6 + 7

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 import dataprep as dp
+from dataprep import extend
 from dataprep.core.model import batch as B
 from dataprep.errors import PlanError
 from dataprep.read import HF_OPTIONS, formats
@@ -18,7 +19,7 @@ from dataprep.store import files
 
 
 @dataclass(frozen=True)
-class Halves(dp.Reader):
+class Halves(extend.Reader):
     """Two documents per file: what is before the first `mark`, and what is after it."""
 
     mark: str = "|"
@@ -59,7 +60,7 @@ def test_a_reader_is_a_format(tmp_path) -> None:
     with pytest.raises(PlanError, match="Halves has no fields for columns="):
         dp.read(path, format=Halves, columns=["url"])
     for wrong in (int, Halves, 7):
-        with pytest.raises(PlanError, match="must be a frozen dataclass derived from dp.Reader"):
+        with pytest.raises(PlanError, match="must be a frozen dataclass derived from dataprep.extend.Reader"):
             dp.read(path, format=wrong if wrong is not Halves else type("Bare", (), {}))
 
 
@@ -67,13 +68,13 @@ def test_registered_by_suffix_and_sniffer(tmp_path, table) -> None:
     """A suffix is enough without a sniffer; with one, files that it rejects keep the format they had."""
     for name, text in (("a.half", "1|2"), ("b.txt", "#3|4"), ("c.txt", "5|6")):
         (tmp_path / name).write_text(text)
-    dp.register("half", Halves, suffixes=(".half",))
-    dp.register("sniffed", Halves(), suffixes=(".txt",), sniff=lambda head, url: head.startswith(b"#"))
+    extend.register("half", Halves, suffixes=(".half",))
+    extend.register("sniffed", Halves(), suffixes=(".txt",), sniff=lambda head, url: head.startswith(b"#"))
     docs = dp.read(str(tmp_path))
     assert texts(docs) == ["1", "2", "#3", "4", "5|6"]
     assert docs.table()["source"].to_pylist() == ["a", "a", "b", "b", tmp_path.name]
     assert texts(dp.read(str(tmp_path / "c.txt"), format="half")) == ["5", "6"]
-    dp.register("half", Halves(mark="1"), suffixes=(".half",))
+    extend.register("half", Halves(mark="1"), suffixes=(".half",))
     assert texts(dp.read(str(tmp_path / "a.half"))) == ["", "|2"]
 
 
@@ -81,19 +82,19 @@ def test_wrong_registrations(table) -> None:
     """Built-in names stay; suffixes are a tuple in lower case; a reader is a frozen dataclass."""
     for name in ("jsonl", "hf"):
         with pytest.raises(PlanError, match="is a built-in format"):
-            dp.register(name, Halves)
+            extend.register(name, Halves)
     for suffixes in (".half", (".HALF",), ("",)):
         with pytest.raises(PlanError, match="suffixes=.* must be a tuple of suffixes"):
-            dp.register("half", Halves, suffixes=suffixes)
+            extend.register("half", Halves, suffixes=suffixes)
     with pytest.raises(PlanError, match="Reader must be a frozen dataclass"):
-        dp.register("half", dp.Reader)
+        extend.register("half", extend.Reader)
     assert "half" not in table
 
 
 def test_every_built_in_loads() -> None:
     """The lazy entries of the table name what exists: readers with a docstring, and sniffers that accept no nothing."""
     for name, entry in formats.FORMATS.items():
-        assert issubclass(entry.load(), dp.Reader), name
+        assert issubclass(entry.load(), extend.Reader), name
         assert entry.load().__doc__, name
         assert entry.sniff is None or not entry.accepts(b"", "a.txt"), name
 
@@ -102,10 +103,10 @@ def test_a_registered_suffix_wins_beside_chats(tmp_path, table, samples) -> None
     """In a folder with chats, files of a registered format are read with its reader, not taken for something else."""
     (tmp_path / "chat.txt").write_bytes((samples / "whatsapp_android.txt").read_bytes())
     (tmp_path / "notes.note").write_text("one|two")
-    dp.register("notes", Halves, suffixes=(".note",))
+    extend.register("notes", Halves, suffixes=(".note",))
     found = {file.url.rpartition("/")[2]: file.format.name for file in list_files(str(tmp_path), None).found}
     assert found == {"chat.txt": "whatsapp", "notes.note": "notes"}
-    dp.register("all_text", Halves, suffixes=(".txt",))
+    extend.register("all_text", Halves, suffixes=(".txt",))
     assert formats.format_of(str(tmp_path / "chat.txt")).name == "all_text"
 
 
@@ -118,14 +119,14 @@ def test_wrong_registrations_leave_the_table_alone(table, wrong) -> None:
     """What is no name, suffix or sniffer is one sentence at once, not an error of a later read."""
     before = dict(table)
     with pytest.raises(PlanError, match="must be"):
-        dp.register(**{"name": "half", "reader": Halves, **wrong})
+        extend.register(**{"name": "half", "reader": Halves, **wrong})
     assert table == before
 
 
 def test_a_sniffer_that_fails_is_named(tmp_path, table) -> None:
     """The sentence names file and format."""
     (tmp_path / "a.half").write_text("1|2")
-    dp.register("half", Halves, suffixes=(".half",), sniff=lambda head: True)
+    extend.register("half", Halves, suffixes=(".half",), sniff=lambda head: True)
     with pytest.raises(PlanError, match=r"a\.half: the sniffer of format 'half' failed"):
         dp.read(str(tmp_path / "a.half"))
 
@@ -144,7 +145,7 @@ def test_a_reader_knows_its_format(table):
         if isinstance(kind, type) and name != "arc":  # read as warc
             assert formats.name_of(kind()) == name
     assert formats.name_of(Halves()) == "Halves"
-    dp.register("halves", Halves(mark="-"), suffixes=(".half",))
+    extend.register("halves", Halves(mark="-"), suffixes=(".half",))
     assert formats.name_of(Halves(mark="-")) == "halves"
 
 

@@ -106,7 +106,7 @@ def test_documents_whose_source_was_hidden_came_in_once(tmp_path) -> None:
     lines = "".join(f"03/05/2024, {9 + i // 60:02}:{i % 60:02} - Ann{i % 3}: message {i}\n" for i in range(120))
     place = tmp_path / "WhatsApp Chat with Club.txt"
     place.write_text(lines)
-    dp.Pipeline(dp.Pseudonyms(), dp.CleanMessages()).run(dp.read(str(place)), out=str(tmp_path / "out"))
+    dp.Pipeline(dp.chats.Pseudonyms(), dp.chats.CleanMessages()).run(dp.read(str(place)), out=str(tmp_path / "out"))
     summary = summarize(str(tmp_path / "out"))
     assert summary.alarms == []
     came, left = totals(summary)

@@ -158,7 +158,7 @@ def test_windows_fit_their_block(chat_tok, said, block, source):
     rows = [{**line, "chat": "c", "kind": "text", "time": None} for line in lines]
     for i, row in enumerate(rows):
         row["time"] = np.datetime64("2024-05-01T10:00:00", "s") + np.timedelta64(i, "s")
-    out, *_ = laws.apply(dp.Turns(person="T", token_counter=size), [laws.batch_of(rows)])
+    out, *_ = laws.apply(dp.chats.Turns(person="T", token_counter=size), [laws.batch_of(rows)])
     for ids, _ in encoded(chat_tok, source, *[row["messages"] for row in out]) if out else []:
         assert len(ids) <= block
 

@@ -70,13 +70,13 @@ def {name}(out, runner):
     themselves; others that must be hidden, such as nicknames, are passed as names=("...", "..."). key="people.key"
     gives a person the same pseudonym in every run; without it, the pseudonyms of a run are random.
     """
-    stages = dp.Overlaps(), dp.Pseudonyms(), dp.PII()
+    stages = dp.chats.Overlaps(), dp.chats.Pseudonyms(), dp.PII()
     return dp.Pipeline(*stages).run(dp.read(CHATS{options}), out=out, runner=runner, replace=True)
 
 
 def conversations({name}, out, runner):
     """Keep what people wrote, drop forwarded messages, and join messages; an hour of silence ends a conversation."""
-    stages = dp.CleanMessages(), dp.MinHash(preset="dialect", min_shingles=57), dp.Conversations(gap="1h")
+    stages = dp.chats.CleanMessages(), dp.MinHash(preset="dialect", min_shingles=57), dp.chats.Conversations(gap="1h")
     return dp.Pipeline(*stages).run({name}, out=out, runner=runner, replace=True)
 '''
 READ = '''

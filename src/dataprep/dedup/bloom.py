@@ -194,7 +194,7 @@ def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list
     """Return the function `make_hashes` that an opened `pybloom_live.BloomFilter` needs; it maps a key to bit indices.
 
     >>> f = pybloom_live.BloomFilter.fromfile(open("filter.bloom", "rb"))    # doctest: +SKIP
-    >>> f.make_hashes = dp.bloom_hashes(f)                                   # doctest: +SKIP
+    >>> f.make_hashes = extend.bloom_hashes(f)                                   # doctest: +SKIP
     >>> "a whole text" in f                                                  # doctest: +SKIP
 
     A key (str, or UTF-8 bytes) is the text of a document, or a line without its line break. The function returns the

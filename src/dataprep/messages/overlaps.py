@@ -66,7 +66,7 @@ class Overlaps(Estimator):
     Memory: the messages of the times that two exports share, held by one process (texts and 100 bytes per message), and
     400 kB per export.
 
-    >>> dp.Pipeline(Overlaps(), dp.Conversations()).run(dp.read("chats/"), out="conversations")    # doctest: +SKIP
+    >>> dp.Pipeline(Overlaps(), dp.chats.Conversations()).run(dp.read("chats/"), out="talks")    # doctest: +SKIP
     """
 
     people: Any = field(default=None, repr=False)  # names are private

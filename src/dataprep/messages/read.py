@@ -1,4 +1,4 @@
-"""read_messages: read exports of chats from any platforms into one table, each message once."""
+"""`dp.chats.read`: read exports of chats from any platforms into one table, each message once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.tables import Unread
 from dataprep.core.model.unread import check_unread
 from dataprep.errors import PlanError
-from dataprep.read import read
+from dataprep.read import read as read_documents
 from dataprep.read.chats.charsets import head_as_utf8
 from dataprep.read.chats.messages import COLUMNS
 from dataprep.read.formats import PLATFORMS
@@ -36,7 +36,7 @@ READ = pa.schema([pa.field("id", pa.uint64()), *COLUMNS.items(), pa.field("text"
 TABLE = ("chat", "author", "time", "kind", "text", "reply_to")
 
 
-def read_messages(
+def read(
     path: Any, platform: str | None = None, date_order: str | None = None, *, merge: bool = True, people: Any = None,
     **options: Any,
 ) -> pa.Table:  # fmt: skip
@@ -59,7 +59,7 @@ def read_messages(
 
     Raises PlanError if a file is not a chat export or the people file is not valid, ReadError if a file is damaged.
 
-    >>> table = read_messages("chats/")                                                 # doctest: +SKIP
+    >>> table = dp.chats.read("chats/")                                                 # doctest: +SKIP
     """
     if date_order not in {None, "dmy", "mdy", "ymd"}:
         msg = f"date_order={date_order!r} must be one of dmy, mdy, ymd"
@@ -68,10 +68,10 @@ def read_messages(
         msg = f"platform={platform!r} must be one of {', '.join(PLATFORMS)}"
         raise PlanError(msg)
     known = people_of(people)
-    docs = _chats_of(read(path, platform, **options))
+    docs = _chats_of(read_documents(path, platform, **options))
     _check(docs)
     if date_order and any(hasattr(part.reader, "date_order") for part in docs.parts):
-        docs = _chats_of(read(path, platform, date_order=date_order, **options))
+        docs = _chats_of(read_documents(path, platform, date_order=date_order, **options))
     dropped: Counter[str] = Counter()
     unread: list[Unread] = []
     batches: list[Batch] = []

@@ -98,7 +98,7 @@ def read(
     file (.json only if it is on this machine): whatsapp, telegram, discord, messenger, instagram, signal, line,
     kakaotalk, sms, imessage and slack. These are never detected, so give their names: paragraphs, lines, chat (any
     `time - author: text`, see `line=`) and hf. To read files of your own format, give a `Reader` or its class;
-    `dp.register` adds it under a name.
+    `dataprep.extend.register` adds it under a name.
 
     text: the field that holds the text; in JSON Lines and Parquet also "OUTER.INNER", a field inside another.
     columns: fields of the input that become columns instead of metadata: a list, such as ["url"], whose types are found

@@ -183,7 +183,7 @@ def register(
 
     Raises PlanError for the name of a built-in format, or a reader that is not a frozen dataclass.
 
-    >>> dp.register("log", MyLog, suffixes=(".log",), sniff=lambda head, url: head[:4] == b"#log")  # doctest: +SKIP
+    >>> extend.register("log", MyLog, suffixes=(".log",), sniff=lambda head, url: head[:4] == b"#log")  # doctest: +SKIP
     """
     old = FORMATS.get(name) if isinstance(name, str) else None
     if name == "hf" or (old is not None and isinstance(old.reader, str)):
@@ -211,7 +211,7 @@ def format_of_reader(reader: Reader | type[Reader]) -> Format:
     """
     kind = reader if isinstance(reader, type) else type(reader)
     if not issubclass(kind, Reader) or not dataclasses.is_dataclass(kind):
-        msg = f"{kind.__name__} must be a frozen dataclass derived from dp.Reader"
+        msg = f"{kind.__name__} must be a frozen dataclass derived from dataprep.extend.Reader"
         raise PlanError(msg)
     return Format(kind.__name__, reader)
 

@@ -234,7 +234,7 @@ def _splitter(names: tuple[str, ...]) -> re.Pattern[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatTokenCounter:
-    """Measures turns in tokens, for `dp.Turns(token_counter=)`.
+    """Measures turns in tokens, for `dp.chats.Turns(token_counter=)`.
 
     tokenizer: path of `tokenizer.json`. hash: hash of the vocabulary. template: the format of a dialogue. max_length:
     the most tokens that a window of turns may have, the separator after it included.

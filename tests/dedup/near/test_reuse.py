@@ -17,6 +17,7 @@ import dataprep as dp
 import laws
 import twins.minhash
 import twins.text
+from dataprep import extend
 from dataprep.core.model.verdict import DropIds
 from dataprep.core.output.layout import Folder
 from dataprep.dedup.minhash import MinHash
@@ -348,7 +349,7 @@ def test_plan_samples_older_dumps(tmp_path, count) -> None:
 
 def test_a_users_stage_called_url_is_not_taken_for_ours(tmp_path, count) -> None:
     """A stage of that name that rewrites texts: its Dataset's keys are of other texts, so it is hashed again."""
-    own = dataclass(frozen=True)(type("URLDedup", (dp.Stage,), {"__call__": upper}))()
+    own = dataclass(frozen=True)(type("URLDedup", (extend.Stage,), {"__call__": upper}))()
     texts = texts_of(1, 50)
     old = seal(tmp_path, "old", texts, MinHash(shingle="char", ngram=5), own)
     changed = [t.replace("w", "x") for t in texts]

@@ -38,7 +38,7 @@ def exchanges(windows):
 
 def test_the_root_of_the_count_is_learned(docs, tmp_path):
     """Occurrences 1, 2, 5, 10, 17 ... keep their weight, the others lose it; windows without any are dropped."""
-    turns = dp.Turns(person="Tom", context=2)
+    turns = dp.chats.Turns(person="Tom", context=2)
     plain = dp.Pipeline(turns).run(docs, out=str(tmp_path / "plain"))
     capped = dp.Pipeline(turns, CapRepeats()).run(docs, out=str(tmp_path / "capped"))
     n, expected = collections.Counter(), []
@@ -62,7 +62,7 @@ def test_the_root_of_the_count_is_learned(docs, tmp_path):
 
 def test_held_out_windows_are_neither_counted_nor_changed(docs, tmp_path):
     """With the column `side`, only windows of the training side are capped, and only they count."""
-    stages = dp.Turns(person="Tom"), dp.Split(val=0.4, group="conversation")
+    stages = dp.chats.Turns(person="Tom"), dp.Split(val=0.4, group="conversation")
     plain = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "plain"))
     capped = dp.Pipeline(*stages, CapRepeats()).run(docs, out=str(tmp_path / "capped"))
     wanted, n = [], collections.Counter()

@@ -52,7 +52,7 @@ def test_joined_within_the_gap() -> None:
             ("b", "{text}", 102, "{author}", None),
         ]
     )
-    rows, drops, book = laws.apply(dp.Conversations(gap="1h"), [batch])
+    rows, drops, book = laws.apply(dp.chats.Conversations(gap="1h"), [batch])
     end = [START + timedelta(minutes=m) if m else None for m in (59, 119, 101, None, 102)]
     assert [(r["id"], r["text"], r["n_messages"], r["end_time"]) for r in rows] == [
         (7, "Uma: one\nIvo joined", 2, end[0]),
@@ -68,28 +68,28 @@ def test_joined_within_the_gap() -> None:
 def test_answers_continue_a_conversation() -> None:
     """An answer to the open conversation joins it over the gap, but not over the reply gap, nor one that has ended."""
     night = [("a", "Uma", 0, "one"), ("a", "Ivo", 5, "two"), ("a", "Uma", 600, "I mean two", 1)]
-    assert texts_of(dp.Conversations(), night) == ["Uma: one\nIvo: two\nUma: I mean two"]
-    assert texts_of(dp.Conversations(replies=False), night) == ["Uma: one\nIvo: two", "Uma: I mean two"]
-    assert len(texts_of(dp.Conversations(reply_gap="9h"), night)) == 2
+    assert texts_of(dp.chats.Conversations(), night) == ["Uma: one\nIvo: two\nUma: I mean two"]
+    assert texts_of(dp.chats.Conversations(replies=False), night) == ["Uma: one\nIvo: two", "Uma: I mean two"]
+    assert len(texts_of(dp.chats.Conversations(reply_gap="9h"), night)) == 2
     late = [*night, ("a", "Ivo", 1000, "new"), ("a", "Uma", 1100, "about the first", 0)]
-    assert texts_of(dp.Conversations(), late)[1:] == ["Ivo: new", "Uma: about the first"]
+    assert texts_of(dp.chats.Conversations(), late)[1:] == ["Ivo: new", "Uma: about the first"]
 
 
 def test_interleaved_chats() -> None:
     """Each chat has its own conversation; they come in the order of their first messages; files do not matter."""
     messages = [("a", "Uma", 0, "1"), ("b", "Ivo", 1, "2"), ("a", "Ivo", 2, "3"), ("b", "Uma", 3, "4")]
-    assert texts_of(dp.Conversations(), messages) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
+    assert texts_of(dp.chats.Conversations(), messages) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
     two_files = [B.doc_id(file, place) for file, place in ((1, 0), (1, 9), (2, 0), (2, 9))]
-    assert texts_of(dp.Conversations(), messages, two_files) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
+    assert texts_of(dp.chats.Conversations(), messages, two_files) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
 
 
 def test_a_long_wait_is_bounded() -> None:
     """A conversation ends after max_bytes of other chats, so later ones are not held back without limit."""
     messages = [("a", "Uma", 0, "1"), *[("b", "Ivo", 1, "x" * 20)] * 9, ("a", "Uma", 2, "2")]
-    assert texts_of(dp.Conversations(max_bytes=100), messages)[0] == "Uma: 1"
+    assert texts_of(dp.chats.Conversations(max_bytes=100), messages)[0] == "Uma: 1"
     given = []
     batches = (given.append(i) or batch_of([(*m, None)], [i]) for i, m in enumerate(messages[:-1]))
-    next(watch(dp.Conversations(max_bytes=100), batches, Ledger("x")))
+    next(watch(dp.chats.Conversations(max_bytes=100), batches, Ledger("x")))
     assert len(given) < 7
 
 
@@ -97,9 +97,9 @@ def test_without_reply_to_and_other_times() -> None:
     """The column reply_to may be missing, times may be finer; a column of texts is rejected."""
     batch = batch_of([("a", "Uma", 0, "1", None), ("a", "Ivo", 1, "2", 0)])
     finer = B.with_column(batch, "time", batch.column("time").cast(pa.timestamp("us"))).drop_columns(["reply_to"])
-    assert len(laws.apply(dp.Conversations(), [finer])[0]) == 1
+    assert len(laws.apply(dp.chats.Conversations(), [finer])[0]) == 1
     with pytest.raises(PlanError, match="timestamp"):
-        laws.apply(dp.Conversations(), [B.with_column(batch, "time", pa.array(["1", "2"]))])
+        laws.apply(dp.chats.Conversations(), [B.with_column(batch, "time", pa.array(["1", "2"]))])
 
 
 MESSAGES = st.lists(
@@ -113,7 +113,7 @@ MESSAGES = st.lists(
     max_size=25,
 )
 STAGES = st.builds(
-    dp.Conversations,
+    dp.chats.Conversations,
     gap=st.sampled_from(["30m", "1h"]),
     reply_gap=st.sampled_from(["10m", "2h"]),
     replies=st.booleans(),
@@ -136,7 +136,7 @@ def test_laws(messages, stage, sizes, next_file) -> None:
 
 def test_key_and_pickle() -> None:
     """The stage travels, and its key is that of its parameters."""
-    laws.key_and_pickle_are_stable(dp.Conversations(gap="2d"))
+    laws.key_and_pickle_are_stable(dp.chats.Conversations(gap="2d"))
 
 
 @pytest.mark.parametrize(
@@ -145,21 +145,21 @@ def test_key_and_pickle() -> None:
 def test_wrong_parameters(wrong) -> None:
     """A gap that is not a duration and a line without the text are rejected."""
     with pytest.raises(PlanError):
-        dp.Conversations(**wrong)
+        dp.chats.Conversations(**wrong)
 
 
 def test_needs_a_chat(tmp_path) -> None:
     """On documents that are not messages it fails before any work, naming the columns."""
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
     with pytest.raises(PlanError, match="chat"):
-        dp.Pipeline(dp.Conversations()).run(dp.read(str(tmp_path / "a.jsonl")), out=str(tmp_path / "out"))
+        dp.Pipeline(dp.chats.Conversations()).run(dp.read(str(tmp_path / "a.jsonl")), out=str(tmp_path / "out"))
 
 
 def test_sample_chat(samples, tmp_path) -> None:
     """The sample exports become conversations, and each message is accounted for."""
     docs = dp.read([str(samples / "whatsapp_android.txt"), str(samples / "whatsapp_ios.txt")])
     n = docs.count
-    joined = dp.Pipeline(dp.Conversations(gap="1h")).run(docs, out=str(tmp_path / "out"))
+    joined = dp.Pipeline(dp.chats.Conversations(gap="1h")).run(docs, out=str(tmp_path / "out"))
     assert 1 < joined.count < n
     assert joined.count + joined.stats["Conversations"].reasons["joined"] == n
     assert set(joined.columns) >= {"chat", "author", "time", "kind", "n_messages", "end_time"}
@@ -168,7 +168,7 @@ def test_sample_chat(samples, tmp_path) -> None:
 def test_an_unknown_field_of_a_line_is_named():
     """A misspelled field would be written into every text."""
     with pytest.raises(PlanError, match="names 'auther'; its fields must be {author} and {text}"):
-        dp.Conversations(line="{auther}: {text}")
+        dp.chats.Conversations(line="{auther}: {text}")
 
 
 def test_a_conversation_begins_where_it_is_cut() -> None:
@@ -176,4 +176,4 @@ def test_a_conversation_begins_where_it_is_cut() -> None:
     said = [("a", "Uma", k, str(k)) for k in range(6)]
     cuts = (BASE + 3 * 2, BASE + 3 * 5)
     wanted = ["Uma: 0\nUma: 1", "Uma: 2\nUma: 3\nUma: 4", "Uma: 5"]
-    assert texts_of(dp.Conversations(cuts=cuts), said) == wanted
+    assert texts_of(dp.chats.Conversations(cuts=cuts), said) == wanted

@@ -50,7 +50,7 @@ def telegram(folder):
 def texts_and_authors(place, given=None):
     """What Pseudonyms makes of a folder."""
     docs = dp.read(str(place / "in")) if given is None else given
-    made = dp.Pipeline(dp.Pseudonyms(key=KEY)).run(docs, out=str(place / "out"))
+    made = dp.Pipeline(dp.chats.Pseudonyms(key=KEY)).run(docs, out=str(place / "out"))
     table = made.table()
     return table["text"].to_pylist(), table["author"].to_pylist()
 
@@ -85,7 +85,7 @@ def test_documents_that_were_saved_before(tmp_path):
     (tmp_path / "in").mkdir()
     discord(tmp_path / "in")
     docs = dp.read(str(tmp_path / "in"))
-    stages = dp.Map(lambda text: text), dp.Pseudonyms(key=KEY, exports=docs)
+    stages = dp.Map(lambda text: text), dp.chats.Pseudonyms(key=KEY, exports=docs)
     made = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "out")).table()["text"].to_pylist()
     assert made == texts_and_authors(tmp_path / "other", given=docs)[0]
 
@@ -105,12 +105,13 @@ def test_mentions_of_numbers(tmp_path):
 def test_consent_by_handle(tmp_path, listed, inside):
     """A listed handle or id stands for its person; one of a person who did not write stops the run."""
     discord(tmp_path)
-    consent = dp.Consent(refused=(listed,))
-    stage = dp.Pseudonyms(key=KEY, consent=consent) if inside else consent
+    consent = dp.chats.Consent(refused=(listed,))
+    stage = dp.chats.Pseudonyms(key=KEY, consent=consent) if inside else consent
     out = dp.Pipeline(stage).run(dp.read(str(tmp_path / "cups.json")), out=str(tmp_path / "out"))
     assert out.table().num_rows == 0
     with pytest.raises(PlanError, match="are not authors: 'marekl'"):
-        dp.Pipeline(dp.Consent(refused=("marekl",))).run(dp.read(str(tmp_path / "cups.json")), out=str(tmp_path / "no"))
+        consent = dp.chats.Consent(refused=("marekl",))
+        dp.Pipeline(consent).run(dp.read(str(tmp_path / "cups.json")), out=str(tmp_path / "no"))
 
 
 def test_accounts_do_not_contradict_the_people_file():
@@ -131,8 +132,8 @@ def test_a_number_of_another_country(tmp_path):
     path = tmp_path / "WhatsApp Chat with Tea.txt"
     path.write_text("\n".join(lines) + "\n")
     with pytest.raises(PlanError, match="are not authors"):
-        dp.Pipeline(dp.Consent(refused=("+33 9123456789",))).run(dp.read(str(path)), out=str(tmp_path / "a"))
+        dp.Pipeline(dp.chats.Consent(refused=("+33 9123456789",))).run(dp.read(str(path)), out=str(tmp_path / "a"))
     two = ["01/02/2024, 10:00 - +33 612345678: a", "01/02/2024, 10:01 - +212 612345678: b"]
     path.write_text("\n".join(two) + "\n")
     with pytest.raises(PlanError, match=r"'0612345678' given to Consent may be '\+212 612345678' or '\+33 612345678'"):
-        dp.Pipeline(dp.Consent(refused=("0612345678",))).run(dp.read(str(path)), out=str(tmp_path / "b"))
+        dp.Pipeline(dp.chats.Consent(refused=("0612345678",))).run(dp.read(str(path)), out=str(tmp_path / "b"))

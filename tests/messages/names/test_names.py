@@ -105,7 +105,7 @@ def test_no_name_is_left_in_the_folder(docs, tmp_path):
     def short(text):
         return "too_short" if len(text) < 12 else None
 
-    stages = dp.Filter(short), dp.Exact(), Pseudonyms(key=KEY), dp.Filter(short), dp.MinHash(), dp.Conversations()
+    stages = dp.Filter(short), dp.Exact(), Pseudonyms(key=KEY), dp.Filter(short), dp.MinHash(), dp.chats.Conversations()
     for name, runner in (("serial", None), ("local", laws.TWO)):
         dp.Pipeline(*stages).run(docs, out=str(tmp_path / name), runner=runner)
     told = everything_in(tmp_path / "serial").casefold()

@@ -14,10 +14,10 @@ from dataprep.messages.conversations.turns import Turns
 KEY = b"a key of enough bytes"
 ROWS = [("Orsolya Quist", "hello Tibor"), ("Tibor Halvane", "Orsolya Quist, no"), ("Wendeline Ruk", "")]
 FIRST = {
-    "conversations": (dp.Conversations(), "put Pseudonyms before Conversations"),
+    "conversations": (dp.chats.Conversations(), "put Pseudonyms before Conversations"),
     "turns": (Turns(person="Tibor Halvane"), "put Pseudonyms before Turns"),
-    "cleaned": (dp.CleanMessages(), "put Pseudonyms before CleanMessages"),
-    "consent": (dp.Consent(allowed=["Tibor Halvane"]), r"give it as Pseudonyms\(consent=Consent\(...\)\)"),
+    "cleaned": (dp.chats.CleanMessages(), "put Pseudonyms before CleanMessages"),
+    "consent": (dp.chats.Consent(allowed=["Tibor Halvane"]), r"give it as Pseudonyms\(consent=Consent\(...\)\)"),
 }
 
 
@@ -35,7 +35,7 @@ def test_pseudonyms_must_see_every_author(tmp_path, first, how):
     """Refused in the same pipeline, after a pending stage, and on the folder of another pipeline."""
     _, docs = chat(tmp_path)
     stage, said = FIRST[first]
-    stages = [dp.Pseudonyms(key=KEY, pii=True)]
+    stages = [dp.chats.Pseudonyms(key=KEY, pii=True)]
     if how == "one pipeline":
         stages = [stage, *stages]
     elif how == "pending" and not hasattr(stage, "fit"):
@@ -52,28 +52,30 @@ def test_pseudonyms_must_see_every_author(tmp_path, first, how):
 def test_joined_messages_of_another_origin(tmp_path):
     """A folder whose manifest does not state what was lost has only the columns of conversations."""
     _, docs = chat(tmp_path)
-    talks = dp.Pipeline(dp.Conversations()).run(docs, out=str(tmp_path / "one"))
+    talks = dp.Pipeline(dp.chats.Conversations()).run(docs, out=str(tmp_path / "one"))
     talks = replace(talks, manifest=replace(talks.sealed, lost={}))
     with pytest.raises(PlanError, match="must see single messages.*'n_messages'"):
-        dp.Pipeline(dp.Pseudonyms(key=KEY)).run(talks, out=str(tmp_path / "out"))
+        dp.Pipeline(dp.chats.Pseudonyms(key=KEY)).run(talks, out=str(tmp_path / "out"))
 
 
 def test_consent_must_see_single_messages(tmp_path):
     """In a conversation, what a refused person wrote would stay under another author."""
     _, docs = chat(tmp_path)
     with pytest.raises(PlanError, match="Consent after Conversations would not see all messages; put Consent before"):
-        dp.Pipeline(dp.Conversations(), dp.Consent(refused=["Tibor Halvane"])).run(docs, out=str(tmp_path / "out"))
+        dp.Pipeline(dp.chats.Conversations(), dp.chats.Consent(refused=["Tibor Halvane"])).run(
+            docs, out=str(tmp_path / "out")
+        )
 
 
 def test_the_right_order(tmp_path):
     """Pseudonyms before all of them; two lists of consent, one after the other."""
     docs, _ = chat(tmp_path)
-    consent = dp.Consent(allowed=["Tibor Halvane"])
-    stages = dp.Pseudonyms(key=KEY, consent=consent), dp.CleanMessages()
+    consent = dp.chats.Consent(allowed=["Tibor Halvane"])
+    stages = dp.chats.Pseudonyms(key=KEY, consent=consent), dp.chats.CleanMessages()
     safe = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "safe"))
     assert safe.manifest.lost["authors"][0] == "CleanMessages"
     assert "Orsolya" not in str(safe.table().to_pylist())
-    both = dp.Pipeline(dp.Consent(refused=["Wendeline Ruk"]), consent).run(docs, out=str(tmp_path / "both"))
+    both = dp.Pipeline(dp.chats.Consent(refused=["Wendeline Ruk"]), consent).run(docs, out=str(tmp_path / "both"))
     assert both.table()["author"].to_pylist() == ["Tibor Halvane"]
 
 
@@ -82,7 +84,7 @@ def test_a_refused_name_that_is_a_part_of_another_author(tmp_path, refused):
     """The other author's name is no leak; without that author, the name in a text still is."""
     rows = [(refused, "hello"), ("Wendeline Ruk Halvane", "who?"), ("Tibor", f"ask {refused}")]
     rows = [{"text": text, "chat": "a", "author": author, "kind": "text"} for author, text in rows]
-    consent = dp.Pipeline(dp.Consent(refused=[refused]))
+    consent = dp.Pipeline(dp.chats.Consent(refused=[refused]))
     docs = laws.dataset_of(tmp_path, rows, strings=("chat", "author", "kind"))
     left = consent.run(docs, out=str(tmp_path / "out")).table()
     assert left["author"].to_pylist() == ["Wendeline Ruk Halvane", "Tibor"]

@@ -20,7 +20,9 @@ def test_the_name_of_a_group_with_signs(tmp_path, group):
     path = tmp_path / f"WhatsApp Chat with {group}.txt"
     path.write_text("\n".join(lines), encoding="utf-8")
     table = (
-        dp.Pipeline(dp.Pseudonyms(key=KEY, common_words=())).run(dp.read(str(path)), out=str(tmp_path / "out")).table()
+        dp.Pipeline(dp.chats.Pseudonyms(key=KEY, common_words=()))
+        .run(dp.read(str(path)), out=str(tmp_path / "out"))
+        .table()
     )
     chat, texts = table["chat"][0].as_py(), table["text"].to_pylist()
     assert texts[2:] == said[2:]
@@ -34,7 +36,9 @@ def test_the_name_of_a_person_with_signs(tmp_path):
     lines = ["Quist, Orsolya: Quist, Orsolya and orsolya", "Zed Halvane: Crew & Zed Halvane or Crew & Zed", "Wen: ok"]
     path = tmp_path / "WhatsApp Chat with Crew & Zed.txt"
     path.write_text("".join(f"03/05/2024, 09:1{i} - {t}\n" for i, t in enumerate(lines)), encoding="utf-8")
-    table = dp.Pipeline(dp.Pseudonyms(key=KEY)).run(dp.read(str(path)), out=str(tmp_path / "out")).table().to_pylist()
+    table = (
+        dp.Pipeline(dp.chats.Pseudonyms(key=KEY)).run(dp.read(str(path)), out=str(tmp_path / "out")).table().to_pylist()
+    )
     first, second = table[0]["author"], table[1]["author"]
     assert table[0]["text"] == f"{first} and {first}"
     assert table[1]["text"] == f"Crew & {second} or {table[1]['chat']}"
@@ -45,7 +49,7 @@ def test_a_name_that_ends_in_one_with_signs(tmp_path):
     path = tmp_path / "WhatsApp Chat with Zed & Crew.txt"
     said = ("Halvane Zed: Halvane Zed & Crew or Zed & Crew", "Wen: ok", "Tibor: ok")
     path.write_text("".join(f"03/05/2024, 09:1{i} - {t}\n" for i, t in enumerate(said)), encoding="utf-8")
-    first = dp.Pipeline(dp.Pseudonyms(key=KEY)).run(dp.read(str(path)), out=str(tmp_path / "out")).take(1)[0]
+    first = dp.Pipeline(dp.chats.Pseudonyms(key=KEY)).run(dp.read(str(path)), out=str(tmp_path / "out")).take(1)[0]
     assert first["text"] == f"{first['author']} & Crew or {first['chat']}"
 
 

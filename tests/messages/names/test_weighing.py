@@ -56,7 +56,7 @@ def test_a_dry_run_shows_what_costs_most_first(tmp_path, dataprep):
         "import dataprep as dp\n"
         "def hide(out, runner):\n"
         f"    docs = dp.read({str(tmp_path / 'WhatsApp Chat with Tea.txt')!r})\n"
-        "    return dp.Pipeline(dp.Pseudonyms(common_words=())).run(docs, out=out, runner=runner)\n"
+        "    return dp.Pipeline(dp.chats.Pseudonyms(common_words=())).run(docs, out=out, runner=runner)\n"
     )
     code, table, err = dataprep("run", tmp_path / "hide.py", "--dry-run")
     assert code == 0, err

@@ -96,7 +96,7 @@ def test_names_of_a_package_are_replaced(tmp_path) -> None:
     """The owner's handle, e-mail and number, and a friend's nickname, leave no trace in texts."""
     said = "I am noor_t, noor@example.org, 06 12 34 56 78; ask Bob Ostrow, bob.o or <@100000000000000002>"
     write(tmp_path / "p", FILES | {"messages/c12/messages.json": [MESSAGE | {"Contents": said}]})
-    docs = dp.Pipeline(dp.Pseudonyms(pii=True)).run(dp.read(str(tmp_path / "p")), out=str(tmp_path / "out"))
+    docs = dp.Pipeline(dp.chats.Pseudonyms(pii=True)).run(dp.read(str(tmp_path / "p")), out=str(tmp_path / "out"))
     text = " ".join(docs.table()["text"].to_pylist())
     assert not [name for name in (BOB | OWNER) if name in text]
     assert "12 34" not in text

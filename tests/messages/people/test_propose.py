@@ -159,21 +159,21 @@ def renamed_contact(root, chat=None):
 
 
 def test_a_renamed_contact_is_one_person(tmp_path, caplog):
-    """Overlaps drops all copies, read_messages has each message once, and one chat, when the people are known."""
+    """Overlaps drops all copies, dp.chats.read has each message once, and one chat, when the people are known."""
     said = renamed_contact(tmp_path / "exports")
     docs = dp.read(str(tmp_path / "exports"))
     file = str(tmp_path / "people.toml")
     made = propose_people(str(tmp_path / "exports"), file)
     assert made.people == (("Karim Benali", "كريم بنعلي"),)
     for people, left in ((None, False), (file, True)):
-        rows = dp.read_messages(str(tmp_path / "exports"), people=people).to_pylist()
+        rows = dp.chats.read(str(tmp_path / "exports"), people=people).to_pylist()
         assert (len(rows) == 300) is left
-        sealed = dp.Pipeline(dp.Overlaps(people=people)).run(docs, out=str(tmp_path / f"out-{left}"))
+        sealed = dp.Pipeline(dp.chats.Overlaps(people=people)).run(docs, out=str(tmp_path / f"out-{left}"))
         assert (sealed.count == 300) is left
     assert [r["text"] for r in rows] == said
     assert {r["author"] for r in rows} == {"Ilse Varga", "Karim Benali"}
     assert {r["chat"] for r in rows} == {"Karim Benali"}
-    assert "كريم" not in repr(dp.Overlaps(people=file))
+    assert "كريم" not in repr(dp.chats.Overlaps(people=file))
 
 
 def test_one_person_has_one_pseudonym(tmp_path):
@@ -186,9 +186,9 @@ def test_one_person_has_one_pseudonym(tmp_path):
     file = tmp_path / "people.toml"
     person = '[[person]]\nnames = ["Karim Benali", "كريم بنعلي", "+212 612-345678", "Kimo"]\n'
     file.write_text(person, encoding="utf-8")
-    hidden = dp.Pseudonyms(key=b"a key of enough bytes", people=str(file), common_words=())
+    hidden = dp.chats.Pseudonyms(key=b"a key of enough bytes", people=str(file), common_words=())
     docs, out = dp.read(str(tmp_path / "exports")), str(tmp_path / "out")
-    table = dp.Pipeline(dp.Overlaps(people=str(file)), hidden).run(docs, out=out).table()
+    table = dp.Pipeline(dp.chats.Overlaps(people=str(file)), hidden).run(docs, out=out).table()
     of = defaultdict(set)
     for chat, author in zip(table["chat"].to_pylist(), table["author"].to_pylist(), strict=True):
         of[chat].add(author)
@@ -200,7 +200,7 @@ def test_one_person_has_one_pseudonym(tmp_path):
     one = found[0].split()[0]
     assert one in both
     assert found == [f"{one} or {one}, @{one}", f"call {one}", next(iter(of[club] - both))]
-    assert hidden.recipe() != dp.Pseudonyms(key=b"a key of enough bytes", common_words=()).recipe()
+    assert hidden.recipe() != dp.chats.Pseudonyms(key=b"a key of enough bytes", common_words=()).recipe()
 
 
 def test_the_file_is_part_of_keys_and_of_the_audit(tmp_path):
@@ -209,7 +209,11 @@ def test_the_file_is_part_of_keys_and_of_the_audit(tmp_path):
     places = [tmp_path / name for name in ("a.toml", "b.toml", "c.toml")]
     for place, more in zip(places, ("Kimo Zahid", "Kimo Zahid", "Kimo Rahal"), strict=True):
         place.write_text(f'[[person]]\nnames = ["Karim Benali", "كريم بنعلي", "{more}"]\n', encoding="utf-8")
-    for stage in (dp.Overlaps, dp.Pseudonyms, lambda people: dp.Consent(refused=["Karim Benali"], people=people)):
+    for stage in (
+        dp.chats.Overlaps,
+        dp.chats.Pseudonyms,
+        lambda people: dp.chats.Consent(refused=["Karim Benali"], people=people),
+    ):
         one, same, other = (key(stage(people=str(place))) for place in places)
         assert one == same != other
 
@@ -218,7 +222,7 @@ def test_the_file_is_part_of_keys_and_of_the_audit(tmp_path):
 
     docs = dp.read(str(tmp_path / "exports"))
     with pytest.raises(Leak, match="kimo zahid"):
-        dp.Pipeline(dp.Pseudonyms(people=str(places[0])), dp.Map(back)).run(docs, out=str(tmp_path / "out"))
+        dp.Pipeline(dp.chats.Pseudonyms(people=str(places[0])), dp.Map(back)).run(docs, out=str(tmp_path / "out"))
 
 
 def test_refused_under_any_name(tmp_path):
@@ -228,12 +232,12 @@ def test_refused_under_any_name(tmp_path):
     file = tmp_path / "people.toml"
     file.write_text('[[person]]\nnames = ["Karim Benali", "كريم بنعلي", "Kimo"]\n', encoding="utf-8")
     for how, left in (("refused", {"Ilse Varga"}), ("allowed", {"Karim Benali", "كريم بنعلي"})):
-        consent = dp.Consent(**{how: ["Kimo"]}, people=str(file))
+        consent = dp.chats.Consent(**{how: ["Kimo"]}, people=str(file))
         sealed = dp.Pipeline(consent).run(docs, out=str(tmp_path / how))
         assert set(sealed.table()["author"].to_pylist()) == left
     with pytest.raises(PlanError, match="not authors: 'Kimo'"):
-        dp.Pipeline(dp.Consent(refused=["Kimo"])).run(docs, out=str(tmp_path / "alone"))
-    hidden = dp.Pseudonyms(people=str(file), consent=dp.Consent(refused=["Kimo"]))
+        dp.Pipeline(dp.chats.Consent(refused=["Kimo"])).run(docs, out=str(tmp_path / "alone"))
+    hidden = dp.chats.Pseudonyms(people=str(file), consent=dp.chats.Consent(refused=["Kimo"]))
     sealed = dp.Pipeline(hidden).run(docs, out=str(tmp_path / "both"))
     assert len(set(sealed.table()["author"].to_pylist())) == 1
 
@@ -317,7 +321,7 @@ def test_a_person_whom_nobody_knows(tmp_path):
     file.write_text('[[person]]\nnames = ["Karim Benai", "Kimo"]\n', encoding="utf-8")
     docs = dp.read(str(tmp_path / "exports"))
     with pytest.raises(PlanError, match=r"line 1 of .*'Karim Benai' / 'Kimo' is nobody .* names are 'Karim Benali'"):
-        dp.Pipeline(dp.Pseudonyms(people=str(file))).run(docs, out=str(tmp_path / "out"))
+        dp.Pipeline(dp.chats.Pseudonyms(people=str(file))).run(docs, out=str(tmp_path / "out"))
 
 
 def test_the_command(dataprep, tmp_path):

@@ -158,4 +158,4 @@ def test_one_word_of_two_people(tmp_path):
     (root / "WhatsApp Chat with Other.txt").write_text(other)
     both = propose_people(str(root), str(tmp_path / "both.toml"))
     assert (both.people, both.maybes) == ((), 1)
-    assert dp.read_messages(str(root)).num_rows > 22  # nothing is merged silently
+    assert dp.chats.read(str(root)).num_rows > 22  # nothing is merged silently

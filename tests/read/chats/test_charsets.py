@@ -67,7 +67,7 @@ def test_every_encoding(tmp_path, caplog, codec, form) -> None:
     written = _cesu(text) if codec == "cesu-8" else text.encode(codec)
     bom = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(codec, b"")
     (tmp_path / name).write_bytes(bom + written)
-    table = dp.read_messages(str(tmp_path))
+    table = dp.chats.read(str(tmp_path))
     assert table["author"].to_pylist() == [who] * 7
     assert table["text"].to_pylist() == [*said, "ok", *said]
     assert f"{codec}, not UTF-8, and were converted" in caplog.text

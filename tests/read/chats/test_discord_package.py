@@ -110,7 +110,7 @@ def test_a_package(tmp_path, files) -> None:
     found = dp.read(str(folder(tmp_path / "package", files)), me="Noor").table().to_pylist()
     assert sorted(map(str, shown(found))) == sorted(map(str, EXPECTED))
     assert {r["author"] for r in found} == {"Noor"}
-    assert dp.read_messages(str(tmp_path / "package.zip")).num_rows == 6
+    assert dp.chats.read(str(tmp_path / "package.zip")).num_rows == 6
 
 
 def test_names_are_part_of_the_key(tmp_path) -> None:

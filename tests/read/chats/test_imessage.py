@@ -310,7 +310,7 @@ def test_text_of_imessage_exporter(tmp_path, form) -> None:
 
 
 def test_recognised_by_its_first_bytes(tmp_path, caplog) -> None:
-    """`dp.read` and `dp.read_messages` find both forms in a folder; another .db is listed as unread."""
+    """`dp.read` and `dp.chats.read` find both forms in a folder; another .db is listed as unread."""
     database(tmp_path / "chat.db", [{"text": "hi"}, {"text": "ho", "is_from_me": 1}])
     (tmp_path / "Tea club.txt").write_text(TEXT)
     (tmp_path / "Thumbs.db").write_bytes(b"SQLite format 3\0 or not")
@@ -318,10 +318,10 @@ def test_recognised_by_its_first_bytes(tmp_path, caplog) -> None:
         docs = dp.read(str(tmp_path), me="Noor")
     assert {"Noor", "+155501", "Ilse Varga"} <= set(docs.table()["author"].to_pylist())
     assert docs.unread()["reason"].to_pylist() == ["not_a_chat"]
-    assert dp.read_messages(str(tmp_path)).num_rows == 11
+    assert dp.chats.read(str(tmp_path)).num_rows == 11
     cut = tmp_path / "cut.txt"
     cut.write_text(TEXT[:27])
-    assert dp.read_messages(str(cut))["text"].to_pylist() == [""]
+    assert dp.chats.read(str(cut))["text"].to_pylist() == [""]
     with pytest.raises(ReadError, match="expected form"):
         dp.read(str(cut.with_name("Tea club.txt")), format="signal").table()
     with pytest.raises(PlanError, match="must be the name"):

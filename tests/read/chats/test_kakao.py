@@ -98,7 +98,7 @@ def test_each_form(tmp_path, form, ends) -> None:
     assert rows[2:-1] == ([] if form == "mac" else [(noon, None, "system", said)])
     assert rows[-1] == (datetime(2024, 1, 16, 0, 1), "Ilse", "text", "네")
     assert not drops
-    table = dp.read_messages(str(tmp_path / name))
+    table = dp.chats.read(str(tmp_path / name))
     assert table.num_rows == len(rows)
     assert table["chat"][0].as_py() == "찻집"
 

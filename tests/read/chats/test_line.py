@@ -245,12 +245,12 @@ def test_hostile_files(tmp_path) -> None:
     ids=["phone", "phone without title", "desktop", "diary", "date", "notes"],
 )  # fmt: skip
 def test_recognised_by_its_first_lines(tmp_path, name, text, known) -> None:
-    """`dp.read` and `dp.read_messages` find the platform; a note or diary that begins with a date is not one."""
+    """`dp.read` and `dp.chats.read` find the platform; a note or diary that begins with a date is not one."""
     (tmp_path / name).write_text(text)
     docs = dp.read(str(tmp_path))
     assert ("author" in docs.columns) == known
     if known:
-        assert dp.read_messages(str(tmp_path)).num_rows == docs.table().num_rows
+        assert dp.chats.read(str(tmp_path)).num_rows == docs.table().num_rows
 
 
 @given(st.lists(st.sampled_from(["10:00\tA\t", "9:59 B ", '"', "[LINE] x", "2024/01/15(Mon)", "\t", "", "é", "☎ "])))

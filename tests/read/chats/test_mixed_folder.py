@@ -57,7 +57,7 @@ def test_every_file_is_a_message_or_a_row_of_the_table(exports, tmp_path) -> Non
     assert left_out == {"notes.xml": "not_a_chat"}, "files of names are read"
     done = dp.Pipeline().run(docs, out=str(tmp_path / "out"))
     assert done.table().sort_by("id").to_pylist() == docs.table().sort_by("id").to_pylist()
-    assert sorted(dp.read_messages(exports, me="Noor")["text"].to_pylist()) == sorted(rows)
+    assert sorted(dp.chats.read(exports, me="Noor")["text"].to_pylist()) == sorted(rows)
     assert dp.read(f"{exports}/line.txt", me="Noor").count == 1, "an export that names its owner"
     with pytest.raises(PlanError, match="no option 'mee'.*did you mean me"):
         dp.read(exports, mee="Noor")
@@ -67,7 +67,7 @@ def test_formats_can_be_named(exports) -> None:
     """Each platform has a name for `format=` and `platform=`."""
     for name, file in (("slack", "slack/tea/2023-11-14.json"), ("discord", "discord/messages/c1/messages.json"),
                        ("line", "line.txt"), ("sms", "sms.xml"), ("imessage", "chat.db")):  # fmt: skip
-        assert dp.read_messages(f"{exports}/{file}", platform=name).num_rows == 1
+        assert dp.chats.read(f"{exports}/{file}", platform=name).num_rows == 1
 
 
 @pytest.mark.parametrize("chat_of", [whatsapp_chat, discord_chat, headed_chat], ids=["whatsapp", "discord", "headed"])

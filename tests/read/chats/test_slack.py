@@ -122,7 +122,7 @@ def test_a_folder(tmp_path) -> None:
     assert shown(r for r in rows if r["chat"] == "tea") == [*TEA, ("Bob Orr", "text", "and milk", {})]
     assert {r["chat"] for r in rows} == {"tea", "Bob Orr, Ilse V"}
     assert not docs.unread().num_rows, "files of names are read"
-    table = dp.read_messages(str(packed(tmp_path / "export.zip")))
+    table = dp.chats.read(str(packed(tmp_path / "export.zip")))
     assert sorted(table["text"].to_pylist()) == sorted(r["text"] for r in rows)
 
 

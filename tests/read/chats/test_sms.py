@@ -203,7 +203,7 @@ def test_limits_and_options(tmp_path, monkeypatch, caplog) -> None:
 
 
 def test_recognised_by_its_first_bytes(tmp_path) -> None:
-    """`dp.read` and `dp.read_messages` find the platform, also compressed; another XML file is left out."""
+    """`dp.read` and `dp.chats.read` find the platform, also compressed; another XML file is left out."""
     text = backup(sms('"x"'), sms('"y"', type="2"))
     (tmp_path / "sms.xml.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "page.xml").write_text("<feed><smses/></feed>")
@@ -212,7 +212,7 @@ def test_recognised_by_its_first_bytes(tmp_path) -> None:
     assert [(row["reason"], row["file"].endswith("page.xml")) for row in docs.unread().to_pylist()] == [
         ("not_a_chat", True)
     ]
-    assert dp.read_messages(str(tmp_path), me="Noor")["author"].to_pylist() == ["Ilse", "Noor"]
+    assert dp.chats.read(str(tmp_path), me="Noor")["author"].to_pylist() == ["Ilse", "Noor"]
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", categories=("L", "N", "S", "P", "Zs")), max_size=20), max_size=9))

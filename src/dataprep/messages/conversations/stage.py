@@ -47,7 +47,7 @@ class Conversations(Stage):
 
     Raises PlanError for values that are not valid.
 
-    >>> dp.Pipeline(dp.Conversations(gap="1h")).run(dp.read("chat.txt"), out="conversations")    # doctest: +SKIP
+    >>> dp.Pipeline(dp.chats.Conversations(gap="1h")).run(dp.read("chat.txt"), out="conversations")    # doctest: +SKIP
     """
 
     gap: str = "1h"

@@ -30,7 +30,7 @@ def template_for(docs: Dataset, tok: Tokenizer, given: str | os.PathLike[str] | 
     if COLUMN not in docs.columns:
         msg = (
             f"template= encodes the column {COLUMN!r}, which the documents do not have; they have "
-            f"{', '.join(docs.columns)}; dp.Turns(person=...) makes it from chats"
+            f"{', '.join(docs.columns)}; dp.chats.Turns(person=...) makes it from chats"
         )
         raise PlanError(msg)
     return template

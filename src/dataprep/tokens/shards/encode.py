@@ -86,8 +86,8 @@ def encode(
         split_seed: as in `train_bpe`.
         runner: a Runner; the default is `dp.Serial()`.
         split: a `dp.Split` instead of `val` and `split_seed`, for a test split or to keep groups together.
-        template: encode the column `messages` (role, content) of `dp.Turns` or of a chat data set instead of the text,
-            by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
+        template: encode the column `messages` (role, content) of `dp.chats.Turns` or of a chat data set instead of the
+            text, by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
         dtype: "uint32" for a vocabulary over 65,536.
         shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
         replace: replace shards in `out` that were made from other documents or with other settings; they stay
