@@ -121,7 +121,9 @@ def test_a_cluster_without_a_survivor_is_said_by_all(dataprep, lossy):
         assert alarm in " ".join(dataprep(*words)[1].split())
     assert dataprep("clusters", lossy, "--lost", "1")[1].count("the kept document was dropped later by") == 1
     found = json.loads(dataprep("inspect", lossy, "--json")[1])["duplicates"]
-    assert found == {"documents": 3, "no_survivor": 3, "clusters_without_survivor": 2}
+    own = [{"source": "in", "duplicate_of_source": "in", "documents": 3}]
+    lost = {"documents": 3, "no_survivor": 3, "clusters_without_survivor": 2}
+    assert found == lost | {"sources": own, "alarms": []}
     gone = clusters.find_clusters(str(lossy)).ids[0]
     assert "no survivor" in dataprep("why", lossy, gone)[1]
     page = render(summarize(str(lossy)))

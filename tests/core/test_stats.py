@@ -116,7 +116,19 @@ def stage(came, left, moved=0):
 def test_more_than_99_percent_is_an_alarm(came, left, moved, alarm):
     """Of a source of a hundred documents and more; what became part of others is not lost."""
     found = stage(came, left, moved).alarms()
-    assert found == ([f"A removed {came - left} of {came} documents of 'web'"] if alarm else [])
+    assert found == ([f"A removed {came - left - moved} of {came} documents of 'web'"] if alarm else [])
+
+
+@pytest.mark.parametrize(
+    ("docs", "came", "left", "alarm"),
+    [(83, 10_000, 999, True), (83, 10_000, 1_000, False), (100, 10_000, 5, True), (2, 10_000, 9_000, False)],
+)
+def test_lost_text_is_an_alarm_though_documents_are_kept(docs, came, left, alarm):
+    """Less than a tenth of the text of a source is left."""
+    gone = {"short": {"web": Amount(100 - docs, 0)}}
+    found = StageStats("A", {"web": Amount(100, came)}, {"web": Amount(docs, left)}, gone).alarms()
+    share = f"{(came - left) / came:.1%}"
+    assert found == ([f"A removed {share} of the text of 'web' and {100 - docs}% of its documents"] if alarm else [])
 
 
 def test_a_stage_that_keeps_nothing_says_why():

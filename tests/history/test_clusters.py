@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 from dataprep.core.model.batch import doc_id
+from dataprep.core.output.run_folder import datasets
 from dataprep.errors import CorruptShard
 from dataprep.history import clusters, why
+from dataprep.history.run_summary import summarize
 from dataprep.store import files
 
 TEXT = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
@@ -60,6 +62,46 @@ def test_only_what_a_source_lost(run):
     assert [(c.duplicate_of, c.removed) for c in found.largest(5, "web")] == [(doc_id(0, 0), 2), (doc_id(1, 2), 2)]
     assert found.largest(5, "nobody") == []
     assert [drop.id for drop in clusters.least_similar(run, 9, "wiki")] == [doc_id(0, 1)]
+
+
+def test_pairs_of_sources_are_counted_by_their_ends(run, lossy):
+    """The source of a dropped document, and that of the one kept in the end, even if that was dropped later."""
+    pairs = clusters.find_clusters(run).source_pairs()
+    assert pairs == {("wiki", "wiki"): 1, ("web", "wiki"): 2, ("web", "web"): 2}
+    found, rows = clusters.find_clusters(lossy), _sources(lossy)
+    assert sum(found.source_pairs().values()) == found.removed
+    assert found.source_pairs() == Counter(
+        (rows[a], rows[b]) for a, b in zip(found.ids.tolist(), found.roots.tolist(), strict=True)
+    )
+
+
+def _sources(url):
+    """A plain twin: the source of every document that any table or Dataset of a run names."""
+    found = {}
+    for folder in datasets(url):
+        docs = dp.open_dataset(folder.url)
+        for table in (docs.to_arrow(), docs.drops()):
+            found |= zip(table["id"].to_pylist(), table["source"].to_pylist(), strict=True)
+    return found
+
+
+def test_a_source_that_its_copy_displaced_is_an_alarm(tmp_path):
+    """A source whose documents are kept in another one by more than half; of a hundred documents and more."""
+    for name, n in (("a-mirror", 120), ("site", 150), ("small", 90)):
+        texts = "".join(f'{{"text": "page {k} of many, as long as the others"}}\n' for k in range(n))
+        (tmp_path / f"{name}.jsonl").write_text(texts)
+    out = str(tmp_path / "out")
+    dp.Pipeline(dp.Exact()).run(dp.read(str(tmp_path / "*.jsonl")), out=out)
+    found = clusters.find_clusters(out)
+    assert found.source_pairs() == {("site", "a-mirror"): 120, ("small", "a-mirror"): 90}
+    says = clusters.pair_alarms(found.source_pairs(), dp.open_dataset(out).stats)
+    assert says == [
+        ("120 of 150 documents of 'site' were dropped as duplicates of documents of 'a-mirror'; "
+        "keep=\"source:site,a-mirror\" prefers those of 'site'")
+    ]
+    assert says[0] in summarize(out).alarms
+    dp.Pipeline(dp.Exact(keep="source:site,a-mirror")).run(dp.read(str(tmp_path / "*.jsonl")), out=out, replace=True)
+    assert clusters.find_clusters(out).source_pairs() == {("a-mirror", "site"): 120, ("small", "site"): 90}
 
 
 def test_least_similar_first_and_one_for_each_survivor(run):

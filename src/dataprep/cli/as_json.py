@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +14,7 @@ import typer
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.stats import Amount, StageStats
+from dataprep.history.clusters import find_clusters, pair_alarms
 from dataprep.history.trials import Estimate
 from dataprep.tokens.shards.verify import Problem
 
@@ -51,6 +52,17 @@ def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, An
         "stages": [_stage(stage, examples, source) for stage in docs.stats],
         "estimators": docs.sealed.fits, "unread": docs.unread().to_pylist(),
         "alarms": docs.stats.alarms(),
+    }  # fmt: skip
+
+
+def of_duplicates(folder: str, stages: Sequence[StageStats]) -> dict[str, Any]:
+    """Return the figures of the documents that a run dropped for others; stages: the statistics of its stages."""
+    found = find_clusters(folder)
+    lost, pairs = found.no_survivor(), found.source_pairs()
+    return {
+        "documents": lost.of, "no_survivor": lost.n, "clusters_without_survivor": len(lost.roots),
+        "sources": [{"source": a, "duplicate_of_source": b, "documents": n} for (a, b), n in pairs.most_common()],
+        "alarms": pair_alarms(pairs, stages),
     }  # fmt: skip
 
 

@@ -19,14 +19,14 @@ from dataprep.core.model.unread import by_kind, rows_of
 from dataprep.core.output.layout import REPORT
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError, counted
-from dataprep.history.clusters import find_clusters
+from dataprep.history.clusters import find_clusters, pair_alarms
 from dataprep.history.message_figures import LENGTHS, TITLES, WEEKDAYS, NameRow, length_rows, most_frequent
 from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, months_of, of_family
 from dataprep.shown.terminal import table_of, unit_of
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from .as_json import SCHEMA, Json, of_dataset, print_json
+from .as_json import SCHEMA, Json, of_dataset, of_duplicates, print_json
 from .options import RunFolder, Screen, one_line, say
 
 SHADES = " ░▒▓█"
@@ -49,16 +49,15 @@ def inspect(
 ) -> None:
     """Show the documents that each stage kept and dropped, by source and reason, with examples."""
     opened = [open_dataset(found.url) for found in datasets(folder, saved=False)]
-    known = {name for docs in opened for stage in docs.stats for name in (*stage.into, *stage.out)}
+    stages = [stage for docs in opened for stage in docs.stats]
+    known = {name for stage in stages for name in (*stage.into, *stage.out)}
     if source is not None and source not in known:
         some = ", ".join(sorted(known)[:LISTED]) + (", ..." if len(known) > LISTED else "")
         msg = f"--source {source}: {folder} has no such source; it has {some or 'none'}"
         raise PlanError(msg)
     if as_json:
         made = [of_dataset(docs, examples, source) for docs in opened]
-        lost = find_clusters(folder).no_survivor()
-        duplicates = {"documents": lost.of, "no_survivor": lost.n, "clusters_without_survivor": len(lost.roots)}
-        figures = {"datasets": made, "duplicates": duplicates, **_model_figures(folder)}
+        figures = {"datasets": made, "duplicates": of_duplicates(folder, stages), **_model_figures(folder)}
         print_json({"schema": SCHEMA, "folder": folder, **figures})
         return
     console = Screen()
@@ -76,7 +75,9 @@ def inspect(
         _print_unread(console, docs.unread(), examples)
         for alarm in docs.stats.alarms():
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")
-    if alarm := str(find_clusters(folder).no_survivor()):
+    duplicates = find_clusters(folder)
+    alarms = [*pair_alarms(duplicates.source_pairs(), stages), str(duplicates.no_survivor())]
+    for alarm in filter(None, alarms):
         console.print(f"[bold red]alarm:[/] {escape(alarm)}", highlight=False, soft_wrap=True)
     _print_model(console, folder)
 

@@ -8,8 +8,9 @@ and all figures took 11 s.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,12 +21,13 @@ import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import open_dataset
-from dataprep.core.model.stats import Stats
+from dataprep.core.model.stats import LARGE, StageStats, Stats
 from dataprep.core.model.tables import Drop, read_tables, row_object
 from dataprep.core.output.layout import DROPS, Folder
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import counted
 
+UNKNOWN = -1  # the index of a source that is hidden
 HERE = 0  # the index of this run in `Clusters.homes`
 ROWS = 1 << 20  # drops that are followed at a time, to limit memory
 MOST_STEPS = 64  # doublings: a chain has one drop per stage, so a longer one mixes folders of several runs
@@ -157,24 +159,31 @@ class Clusters:
         return self._described([Cluster(root, self.datasets[home], count) for count, home, root in top], mask)
 
     def of_source(self, source: str) -> npt.NDArray[np.bool_]:
-        """Return, for each of `ids`, whether it is a document of `source`, bool[n].
+        """Return, for each of `ids`, whether it is a document of `source`, bool[n]; reads the drop tables once more."""
+        codes, names = sources_of(self.ids, self._drops())
+        mask: npt.NDArray[np.bool_] = codes == (names.index(source) if source in names else len(names))
+        return mask
 
-        The source of a document is read from a Dataset that contains it or, if there is none, from the entry of its
-        input file.
+    def source_pairs(self) -> Counter[tuple[str, str]]:
+        """Return the number of dropped documents by (their source, the source of the document kept in the end).
+
+        Documents of hidden sources, and those for which a document of another run was kept, are left out. Reads the
+        drop tables, and two columns of the Datasets.
         """
-        mask, known = np.zeros(len(self.ids), bool), np.zeros(len(self.ids), bool)
-        input_files: list[int] = []
-        for folder in datasets(self.url):
-            docs = open_dataset(folder.url)
-            input_files += [row["file"] for row in docs.sealed.inputs if row.get("source") == source and "file" in row]
-            for batch in docs.batches(["id", "source"]):
-                at = np.searchsorted(self.ids, B.ids(batch))
-                hit = np.flatnonzero(at < len(self.ids))
-                hit = hit[self.ids[at[hit]] == B.ids(batch)[hit]]
-                known[at[hit]] = True
-                same = pc.equal(batch.column("source").cast(pa.string()), source).to_numpy(zero_copy_only=False)
-                mask[at[hit[same[hit]]]] = True
-        return mask | ~known & np.isin(self.ids >> np.uint64(B.POSITION_BITS), np.array(input_files, np.uint64))
+        roots = self._counts(HERE)[0]
+        if not len(roots):
+            return Counter()
+        texts = (batch for one in datasets(self.url) for batch in open_dataset(one.url).batches(["id", "source"]))
+        kept, kept_names = sources_of(roots, itertools.chain(self._drops(), texts))
+        codes, names = sources_of(self.ids, self._drops())
+        of, to = codes, np.where(self.homes == HERE, kept[B.find_sorted(roots, self.roots)[0]], UNKNOWN)
+        known = (of != UNKNOWN) & (to != UNKNOWN)
+        pairs, counts = np.unique(np.stack([of[known], to[known]]), axis=1, return_counts=True)
+        named = zip(pairs[0].tolist(), pairs[1].tolist(), counts.tolist(), strict=True)
+        return Counter({(names[a], kept_names[b]): n for a, b, n in named})
+
+    def _drops(self) -> Iterator[pa.RecordBatch]:
+        return (batch for batch, _ in drop_batches(self.url, ["id", "source"]))
 
     def _counts(self, home: int, mask: npt.NDArray[np.bool_] | None = None) -> tuple[U64, npt.NDArray[np.int64]]:
         """Return the kept documents in one Dataset, ascending, and the number dropped for each."""
@@ -213,6 +222,38 @@ class Clusters:
                 cluster.examples = sorted(examples, key=_least_first)[:EXAMPLES]
                 cluster.least = cluster.examples[0].similarity
         return clusters
+
+
+def pair_alarms(pairs: Mapping[tuple[str, str], int], stages: Iterable[StageStats]) -> list[str]:
+    """Return a sentence for each source of which more than half was dropped as duplicates of one other source.
+
+    pairs: the result of `Clusters.source_pairs`. Sources of fewer than 100 documents cause no alarm.
+    """
+    read: dict[str, int] = {}
+    for stage in stages:
+        read = {name: amount.docs for name, amount in stage.into.items()} | read
+    return [
+        f"{n:,} of {read[a]:,} documents of '{a}' were dropped as duplicates of documents of '{b}'; "
+        f'keep="source:{a},{b}" prefers those of \'{a}\''
+        for (a, b), n in sorted(pairs.items(), key=lambda item: -item[1])
+        if a != b and read.get(a, 0) >= LARGE and 2 * n > read[a]
+    ]
+
+
+def sources_of(ids: U64, batches: Iterable[pa.RecordBatch]) -> tuple[npt.NDArray[np.int32], list[str]]:
+    """Return the source of each document as an index into a list of names, int32[n], and the names.
+
+    ids: the documents, ascending. batches: rows with the columns `id` and `source`. The index of a document without a
+    named source is UNKNOWN.
+    """
+    found, names = np.full(len(ids), UNKNOWN, np.int32), dict[str, int]()
+    for batch in batches:
+        at, known = B.find_sorted(ids, batch.column("id").to_numpy())
+        of = batch.column("source")
+        codes = [names.setdefault(name, len(names)) for name in of.dictionary.to_pylist()]
+        rows = of.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)[known]
+        found[at[known]] = np.array([*codes, UNKNOWN], np.int32)[rows]
+    return found, list(names)
 
 
 def find_clusters(url: str) -> Clusters:

@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 
 from dataprep.core.model.dataset import Dataset, open_dataset
-from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats
+from dataprep.core.model.stats import HIDDEN, Amount, StageStats, Stats, removed
 from dataprep.core.model.tables import Drop, Unread
 from dataprep.core.model.unread import rows_of
 from dataprep.core.output.layout import Folder, home_of, inside
@@ -60,10 +60,11 @@ class RunSummary:
     kept) of all. inputs: by folder, the folders of the run that it was made of. alarms: sentences about suspicious
     drops. unread: files that could not be read. fits: counts that deduplications and other Estimators made.
     similarities: similarities of dropped documents to the kept ones, by stage. recalls: expected recall of MinHash by
-    script. sizes: the distinct sizes of clusters of
-    duplicates, and the number of clusters of each. no_survivor: the clusters of which no document is left, and
-    lost: the largest of them. largest: the largest clusters, with examples. least_similar: dropped
-    documents least similar to the kept ones. repeats: texts cut most often. languages: number of documents by language.
+    script. sizes: the distinct sizes of clusters of duplicates, and the number of clusters of each. source_pairs: the
+    number of duplicates by (source of the dropped document, source of the kept one). no_survivor: the clusters of which
+    no document is left, and lost: the largest of them. largest: the largest clusters, with examples. least_similar:
+    dropped documents least similar to the kept ones. repeats: texts cut most often. languages: number of documents by
+    language.
     tokens: the token shards. token_lengths: number of documents in the token shards, by the number of binary digits of
     a document's length in tokens. metrics: the rows that training wrote. samples: texts that the model wrote.
     """
@@ -80,6 +81,7 @@ class RunSummary:
     similarities: dict[str, Similarities] = field(default_factory=dict)
     recalls: list[ScriptRecall] = field(default_factory=list)
     sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+    source_pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     no_survivor: NoSurvivor | None = None
     lost: list[Cluster] = field(default_factory=list)
     largest: list[tuple[Cluster, list[TextPair]]] = field(default_factory=list)
@@ -104,6 +106,7 @@ def summarize(folder: str) -> RunSummary:
     sources = source_amounts(stages, _kept_of(finals, inputs))
     found = clusters.find_clusters(folder)
     lost = found.no_survivor()
+    pairs = found.source_pairs()
     shards = token_shards(folder)
     return RunSummary(
         name=files.name_of(folder) or folder,
@@ -112,12 +115,13 @@ def summarize(folder: str) -> RunSummary:
         sources=sources,
         totals=(read, kept),
         inputs=inputs,
-        alarms=[*find_alarms(stages, sources), *([str(lost)] if lost.n else [])],
+        alarms=[*find_alarms(stages, sources), *clusters.pair_alarms(pairs, stages), *([str(lost)] if lost.n else [])],
         unread=[row for docs in finals.values() for row in rows_of(docs.unread())],
         fits=[fit for docs in finals.values() for fit in docs.sealed.fits],
         similarities=clusters.similarities(folder),
         recalls=[row for docs in finals.values() for row in recall_by_script(docs)],
         sizes=found.sizes() if found.removed else None,
+        source_pairs=pairs,
         no_survivor=lost,
         lost=found.largest(LOST, among=lost.roots) if lost.n else [],
         largest=[(c, [_pair(found, lost, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
@@ -219,18 +223,20 @@ def totals(summary: RunSummary) -> tuple[Amount, Amount]:
 
 
 def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:
-    """Return a sentence for each source of which one stage, or all stages together, removed over 99 % of the documents.
+    """Return a sentence for each source of which one stage, or all stages together, removed nearly everything.
 
-    sources: (amount read, amount kept) by source. Sources of fewer than 100 documents cause no alarm.
+    sources: (amount read, amount kept) by source. What counts as nearly everything is stated in `StageStats.alarms`.
     """
     found = Stats(stages).alarms()
     if Stats(stages).emptied:
         return found
     for name, (read, kept) in sources.items():
-        joined = sum(stage.docs_moved(name) for stage in stages)
-        lost = read.docs - kept.docs - joined
-        if read.docs >= 100 and kept.docs + joined < read.docs / 100 and not any(f"'{name}'" in a for a in found):
-            found.append(f"all stages together removed {lost:,} of {read.docs:,} documents of '{name}'")
+        moved = Amount()
+        for stage in stages:
+            moved += Amount(stage.moved_from(name).docs)  # their text is in `kept`
+        what = removed(read, kept, moved, name)
+        if what and not any(f"'{name}'" in alarm for alarm in found):
+            found.append(f"all stages together {what}")
     return found
 
 

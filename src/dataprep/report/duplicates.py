@@ -16,6 +16,7 @@ from . import charts
 from .blocks import card, columns, diff_html, format_bytes, format_percent, plots, section, table
 
 MOST_DOTS = 300
+MOST_PAIRS = 20  # pairs of sources
 MOST_CHARTS = 7  # stages that measured similarities
 FIT_COUNTS = {  # counts of Estimators, in the order of a table
     "documents": "documents", "candidates": "candidates", "compared": "pairs compared",
@@ -33,7 +34,7 @@ def duplicates(summary: RunSummary) -> str:
         "Documents that were dropped as duplicates of others. A cluster is a kept document and all documents that were "
         "dropped for it, or for one that was later dropped for it."
     )
-    parts = (_fits(summary), _recalls(summary), _lost(summary), _largest(summary), _least(summary))
+    parts = (_fits(summary), _recalls(summary), _pairs(summary), _lost(summary), _largest(summary), _least(summary))
     return section("duplicates", "Duplicates", lead, charts_, *parts)
 
 
@@ -98,6 +99,17 @@ def _recalls(summary: RunSummary) -> str:
         "similarities of the pairs that were found in a sample of the output. Few pairs give a rough figure."
     )
     return card(body, f'<p class="note">{note}</p>', title="Expected recall by script", style="narrow")
+
+
+def _pairs(summary: RunSummary) -> str:
+    """Return the pairs of sources with the most duplicates as a table; "" if all are within their source."""
+    if all(a == b for a, b in summary.source_pairs):
+        return ""
+    rows = [(text(a), text(b), f"{n:,}") for (a, b), n in summary.source_pairs.most_common(MOST_PAIRS)]
+    body = table(["dropped from", "kept in", "documents"], rows, "Duplicates by source")
+    note = "" if len(rows) == len(summary.source_pairs) else f"The {MOST_PAIRS} of {len(summary.source_pairs):,} pairs"
+    said = f'<p class="note">{note} with the most documents.</p>' if note else ""
+    return card(body, said, title="Duplicates by source", style="narrow")
 
 
 def _lost(summary: RunSummary) -> str:

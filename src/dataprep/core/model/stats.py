@@ -21,6 +21,8 @@ REASONS_SHOWN = 3  # in a sentence
 HIDDEN = "hidden"  # the source if statistics may not name it
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
+LARGE = 100  # documents of a source whose losses may be an alarm
+DOCUMENTS_LEFT, TEXT_LEFT = 0.01, 0.1  # shares of a source; less is an alarm
 
 
 @dataclass
@@ -54,6 +56,22 @@ class Example:
 
 
 Sources = dict[str, Amount]
+
+
+def removed(read: Amount, kept: Amount, moved: Amount, source: str) -> str:
+    """Return a clause about a source of which nearly all documents, or nearly all text, were removed; otherwise "".
+
+    moved: the amount that became part of other documents. Sources of fewer than 100 documents have no such clause.
+    """
+    left, of_text = kept.docs + moved.docs, kept.bytes + moved.bytes
+    if read.docs < LARGE:
+        return ""
+    if left < read.docs * DOCUMENTS_LEFT:
+        return f"removed {read.docs - left:,} of {read.docs:,} documents of '{source}'"
+    if of_text < read.bytes * TEXT_LEFT:
+        share = f"{(read.bytes - of_text) / read.bytes:.1%}"
+        return f"removed {share} of the text of '{source}' and {(read.docs - left) / read.docs:.0%} of its documents"
+    return ""
 
 
 @dataclass
@@ -133,22 +151,20 @@ class StageStats:
         return f"{self.name} kept 0 of {self.docs_in:,} documents, {', '.join(shown[:REASONS_SHOWN] + more)}"
 
     def alarms(self) -> list[str]:
-        """Return a warning for each source of at least 100 documents of which this stage removed over 99 %.
+        """Return a warning for each source of at least 100 documents of which this stage removed nearly everything.
 
-        If the stage removed all documents, even if there were fewer than 100, the only warning is `emptied`.
+        This is over 99 % of the documents, or over 90 % of the text. If the stage removed all documents, even if there
+        were fewer than 100, the only warning is `emptied`.
         """
         if self.emptied:
             return [self.emptied]
-        found = []
-        for source, came in self.into.items():
-            left = self.out.get(source, Amount()).docs
-            if came.docs >= 100 and left + self.docs_moved(source) < came.docs / 100:
-                found.append(f"{self.name} removed {came.docs - left:,} of {came.docs:,} documents of '{source}'")
-        return found
+        lost = ((source, removed(came, self.out.get(source, Amount()), self.moved_from(source), source))
+                for source, came in self.into.items())  # fmt: skip
+        return [f"{self.name} {what}" for _, what in lost if what]
 
-    def docs_moved(self, source: str) -> int:
-        """Return the number of dropped documents of a source whose text became part of another document."""
-        return sum(self.dropped.get(reason, {}).get(source, Amount()).docs for reason in self.moved)
+    def moved_from(self, source: str) -> Amount:
+        """Return the amount of dropped documents of a source whose text became part of another document."""
+        return self.total({why: self.dropped.get(why, {}).get(source, Amount()) for why in self.moved})
 
     def hidden(self) -> StageStats:
         """Return the same statistics without names of sources and people, and without texts."""
