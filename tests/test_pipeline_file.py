@@ -12,7 +12,7 @@ from dataprep import pipeline_file
 from dataprep.core.run.context import Context, trial_of
 from dataprep.core.run.runner import Serial
 from dataprep.core.run.trial import Trial
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, StaleOutput
 from dataprep.history.trials import UNTRIED
 from dataprep.store import files
 from dataprep.store.failure import found
@@ -241,6 +241,26 @@ def test_steps_say_whether_they_wrote(tmp_path):
     assert began == ["a"] * 3
     assert all(one.seconds >= 0 for one in found)
     assert files.read_json(str(tmp_path / "out" / "run.json")) == {"format": 1, "steps": ["a"]}
+
+
+@pytest.mark.parametrize("has_journal", [True, False])
+def test_the_record_keeps_what_a_later_version_added(tmp_path, has_journal):
+    """Fields of any name, also in a folder that was copied without hidden files; somebody else's file is refused."""
+    text = "def a(out):\n    return 1\ndef b(out):\n    return 2\n"
+    steps, out = pipeline_file.load(written(tmp_path / "a.py", text)), tmp_path / "out"
+    list(pipeline_file.execute(steps, str(out), None))
+    grown = {"a": {"deep": [{"er": 1}]}, "format": 1, "g": None, "steps": ["x"], "zz": [{"steps": 2}]}
+    files.write_state(str(out / "run.json"), grown)
+    if not has_journal:
+        (out / ".dataprep-journal").unlink()
+    list(pipeline_file.execute(steps, str(out), None))
+    assert files.read_json(str(out / "run.json")) == grown | {"steps": ["a", "b"]}
+    files.write_json(str(out / "run.json"), {"a": 1, "steps": ["x"]})
+    if not has_journal:
+        (out / ".dataprep-journal").unlink()
+        with pytest.raises(StaleOutput, match=r"run.json exists and is not the record of a run; give another file$"):
+            list(pipeline_file.execute(steps, str(out), None))
+        assert files.read_json(str(out / "run.json")) == {"a": 1, "steps": ["x"]}
 
 
 @pytest.mark.parametrize("at", [1, 2])

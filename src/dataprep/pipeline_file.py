@@ -24,7 +24,7 @@ import textwrap
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
@@ -36,7 +36,7 @@ from dataprep.store.atomic import JOURNAL
 
 from .core.output import owned
 from .core.output.layout import RUN, folder_url
-from .core.output.state import RunSteps
+from .core.output.run_folder import earlier_steps
 from .core.run.context import trial_of
 
 WRITTEN_WRONG = (TypeError, NameError, AttributeError, ImportError)  # a step that raises one in its own line
@@ -146,11 +146,11 @@ def execute(
         _check_told(chosen)
     lease.check_place(folder_url(out))
     record = files.join(out, RUN)
-    owned.check_file(record, "the record of a run", '{"format":1,"steps"')
+    earlier = earlier_steps(out)
     is_new = not files.exists(record)
     states = [url for url in (files.join(out, JOURNAL), files.join(out, failure.NAME)) if not files.exists(url)]
     owned.begin(out)
-    RunSteps(steps=[step.name for step in steps]).save(record)
+    replace(earlier, steps=[step.name for step in steps]).save(record)
     for step in chosen:
         starting(step.name)
         given = {"out": files.join(out, step.name), "runner": run, **results}

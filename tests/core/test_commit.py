@@ -102,6 +102,19 @@ def test_who_opened_the_old_result_reads_on_until_the_next_run(docs, tmp_path):
     assert texts_of(open_dataset(str(out))) == texts_of(new)
 
 
+@pytest.mark.parametrize("nested", ["", "_replaced/"])
+def test_half_a_file_of_a_killed_writer_is_removed_by_the_next_run(docs, tmp_path, nested):
+    """Also of the journal, which is written last, when the result is complete; other hidden files are kept."""
+    out = tmp_path / "out"
+    done = run(docs, out, NEW)
+    (out / "_replaced").mkdir()
+    half, mine = out / f"{nested}.{JOURNAL}.0123456789ab.tmp", out / ".0123456789ab.tmp"
+    half.write_text("half")
+    mine.write_text("mine")
+    assert run(docs, out, NEW).key == done.key
+    assert (half.exists(), mine.read_text()) == (False, "mine")
+
+
 @pytest.mark.parametrize("name", ["_swap_in", "_settle"])
 def test_what_a_stopped_commit_left_is_no_result(docs, tmp_path, monkeypatch, name):
     """Only the folder is one; of files beside the result, `verify` says that a run was stopped."""

@@ -22,6 +22,7 @@ from rich.filesize import decimal
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.store import failure, files, lease, receipts
+from dataprep.store.atomic import is_attempt
 
 from ..model.batch import NO_IDS, Ids, file_numbers
 from . import forget_list, kinds, owned
@@ -227,6 +228,7 @@ class Output(Generic[T]):
         if is_swapped and made is not None and recipe is not None and made.generation == recipe.generation:
             _settle(self.url)
         left = [REPLACED] if begun.recipe is not None else [REPLACED, UNFINISHED]
+        files.sweep(self.url)
         owned.remove(self.url, [name for name in left if files.exists(folder.path(name))])
 
     def _remove_begun(self, wanted: Wanted) -> None:
@@ -311,8 +313,9 @@ class Output(Generic[T]):
 
 
 def _is_left(out: str) -> bool:
-    """Return whether a folder has unfinished work, or the files of a replaced result."""
-    return any(files.exists(files.join(out, name)) for name in (UNFINISHED, REPLACED))
+    """Return whether a folder has unfinished work, the files of a replaced result, or half-written state."""
+    names = files.listdir(out) if files.is_local(out) else []
+    return any(map(is_attempt, names)) or any(files.exists(files.join(out, name)) for name in (UNFINISHED, REPLACED))
 
 
 def _swap_in(out: str) -> None:

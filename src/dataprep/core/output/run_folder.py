@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
-from dataprep.errors import CorruptShard, PlanError
+from dataprep.errors import CorruptShard, PlanError, ReadError
 from dataprep.store import files
 
+from . import owned
 from .layout import RUN, STEPS, Folder, inside
 from .state import DATASET, TOKENS, RunSteps
 
@@ -19,6 +21,19 @@ def run_steps(url: str) -> list[str] | None:
     except CorruptShard as e:
         msg = f"{at} does not list the steps of a run: {e}; or give the folder of a run"
         raise CorruptShard(msg) from e
+
+
+def earlier_steps(url: str) -> RunSteps:
+    """Return the record of the last `dataprep run` into the folder `url`, with fields that this version does not know.
+
+    If there is none, or if it is damaged, the result is an empty one. Raises StaleOutput if run.json is something else.
+    """
+    at = files.join(url, RUN)
+    with contextlib.suppress(CorruptShard, ReadError):
+        if files.exists(at):
+            return RunSteps.of(files.read_state(at), at)
+    owned.check_file(at, "the record of a run", '{"format":1,"steps"')
+    return RunSteps(steps=[])
 
 
 def children(url: str) -> list[Folder]:
