@@ -60,11 +60,12 @@ def begin(
     torch.manual_seed(config.seed)
     model = GPT(config.model, next(iter(sets.values())).vocab_size)  # made on the CPU: equal everywhere
     start, before = ("", "") if init_from is None else take_weights(model, init_from, sets, config)
+    model.compute_dtype, model.recompute = pick_dtype(config.dtype, world.device), config.recompute
     if config.lora:
         lora.add(model, config)
+        lora.hold_frozen(model, model.compute_dtype)
     model = model.to(world.device)
     model.rule = Rule.of(config, next(iter(sets.values())).eot)
-    model.compute_dtype, model.recompute = pick_dtype(config.dtype, world.device), config.recompute
     if config.micro_batch == "auto":
         share = replace(config, batch=config.batch // world.ranks)
         config = replace(config, micro_batch=-world.most(-find_micro_batch(model, loader, share)))
