@@ -181,3 +181,54 @@ def test_mistakes_are_one_sentence(shards, base, tuning, tmp_path):
         with pytest.raises(PlanError, match=f"must be at most {smallest}"):
             lora.check(TrainConfig(model=shape, lora=smallest + 1, lora_targets=(name,)))
     assert TrainConfig().override("lora_targets=q_proj,v_proj").lora_targets == ("q_proj", "v_proj")
+
+
+def held(model):
+    """Bytes per frozen weight: the weights, and copies of them that a forward pass stores for the gradient."""
+    sizes = {p.numel() for p in model.parameters() if not p.requires_grad and p.ndim == 2}
+    found = {p.untyped_storage().data_ptr(): p.untyped_storage().nbytes()
+             for p in model.parameters() if not p.requires_grad}  # fmt: skip
+
+    def note(tensor):
+        if tensor.numel() in sizes:
+            found[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        nats = token_nats(model, ids(2), ids(2))
+    nats.sum().backward()
+    return sum(found.values()) / sum(p.numel() for p in model.parameters() if not p.requires_grad), nats.detach()
+
+
+def test_a_frozen_weight_takes_two_bytes():
+    """In bfloat16; the losses and gradients are those of weights held in float32, bit for bit."""
+    plain, half = made(), made()
+    plain.compute_dtype = half.compute_dtype = torch.bfloat16
+    lora.hold_frozen(half, torch.bfloat16)
+    (before, expected), (now, found) = held(plain), held(half)
+    assert before > 5.5
+    assert now == 2.0
+    assert torch.equal(expected, found)
+    gradients = [[p.grad for p in m.parameters() if p.requires_grad] for m in (plain, half)]
+    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
+    assert all(p.dtype == torch.float32 for p in half.parameters() if p.requires_grad)
+    lora.merge(half)
+    assert all(p.dtype == torch.float32 for n, p in half.named_parameters() if n.startswith("blocks.0.attention"))
+
+
+def test_a_run_in_bfloat16_resumes_bit_for_bit(shards, base, tuning, tmp_path):
+    """Its checkpoints have frozen weights of two bytes, which `load_model` and a run in float32 take as they are."""
+    half = replace(tuning, dtype="bfloat16", steps=6, save_every=3)
+    train(shards, out=tmp_path / "whole", config=half, init_from=base, quiet=True)
+    train(shards, out=tmp_path / "parts", config=half, init_from=base, stop_at=3, quiet=True)
+    train(shards, out=tmp_path / "parts", config=half, quiet=True)
+    whole, parts = (checkpoint.load(checkpoint.found(tmp_path / n)[-1])["model"] for n in ("whole", "parts"))
+    assert all(torch.equal(value, parts[name]) for name, value in whole.items())
+    assert {value.dtype for name, value in whole.items() if ".changes." not in name} == {torch.bfloat16}
+    started = load_model(base)[0].state_dict()
+    assert all(torch.equal(value, whole[name].to(torch.bfloat16)) for name, value in
+               ((n, v.to(torch.bfloat16)) for n, v in started.items()))  # fmt: skip
+    model, _ = load_model(tmp_path / "whole")
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    more = replace(half, dtype="float32", steps=6)
+    assert train(shards, out=tmp_path / "parts", config=more, quiet=True).steps == 6

@@ -1,4 +1,5 @@
 import math
+import types
 
 import pytest
 
@@ -91,3 +92,14 @@ def test_a_uniform_model_is_uniform_in_blocks(monkeypatch):
     x, _, targets, _ = problem()
     nats = loss.nats(x, torch.zeros(ROWS, D), targets.clamp(min=0), VOCAB)
     assert nats.tolist() == pytest.approx([math.log(VOCAB)] * N, rel=1e-6)
+
+
+def test_blocks_follow_the_memory_of_the_card(monkeypatch):
+    """32 rows of 1,024 tokens over GPT-2's vocabulary are 6 blocks on a card of 80 GB, 99 on the CPU, never below."""
+    n_scores, cpu, card = 32 * 1024 * 50_257, torch.device("cpu"), torch.device("cuda")
+    for memory, blocks in ((80e9, 6), (16e9, 27), (1e9, 99)):
+        found = types.SimpleNamespace(total_memory=int(memory))
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _, found=found: found)
+        assert math.ceil(n_scores / loss.block_of(card)) == blocks
+        assert 4 * loss.block_of(card) <= max(memory / loss.SHARE, 4 * loss.BLOCK)
+    assert loss.block_of(cpu) == loss.BLOCK

@@ -16,10 +16,11 @@ from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
+from .compiled import compiled, is_wanted
 from .config import TrainConfig
 from .data.intact import check_intact
 from .data.sets import Sets, open_sets, training_rows, validation_rows
-from .device import HAS_TRITON, pick_device, pick_dtype
+from .device import pick_device, pick_dtype
 from .distributed import World
 from .micro_batch import find_micro_batch
 from .model.gpt import GPT
@@ -59,16 +60,17 @@ def begin(
     torch.manual_seed(config.seed)
     model = GPT(config.model, next(iter(sets.values())).vocab_size)  # made on the CPU: equal everywhere
     start, before = ("", "") if init_from is None else take_weights(model, init_from, sets, config)
+    model.compute_dtype, model.recompute = pick_dtype(config.dtype, world.device), config.recompute
     if config.lora:
         lora.add(model, config)
+        lora.hold_frozen(model, model.compute_dtype)
     model = model.to(world.device)
     model.rule = Rule.of(config, next(iter(sets.values())).eot)
-    model.compute_dtype, model.recompute = pick_dtype(config.dtype, world.device), config.recompute
     if config.micro_batch == "auto":
         share = replace(config, batch=config.batch // world.ranks)
         config = replace(config, micro_batch=-world.most(-find_micro_batch(model, loader, share)))
-    if config.compile or (config.compile is None and world.device.type == "cuda" and HAS_TRITON):
-        model.stream = torch.compile(model.stream, dynamic=False)  # type: ignore[method-assign]
+    if is_wanted(config, world.device):
+        model.stream = compiled(model.stream)  # type: ignore[method-assign]
     optimizer, val = adamw(model, config), validation_rows(sets, config)
     run = Run(config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world)
     run.restore_newest(partial(_settle, run, resume=resume))

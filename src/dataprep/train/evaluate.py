@@ -6,7 +6,9 @@ The rows are those of validation: each token of a split is predicted once, with 
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +75,17 @@ def evaluate(
     return found
 
 
+@contextlib.contextmanager
+def evaluation(model: GPT) -> Iterator[None]:
+    """Put the model into evaluation mode, without dropout, inside the `with` block."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
+
+
 @torch.no_grad()
 def evaluate_groups(
     model: GPT, layout: Layout, groups: NDArray[Any] | None, *, limit: int | None = None, batch: int,
@@ -84,22 +97,21 @@ def evaluate_groups(
     belongs to the document before it. limit: largest number of rows to read; None: all. The other parameters are those
     of `evaluate`; an `objective` must not move the tokens of a row.
     """
-    device, was_training = model.device, model.training
-    model.eval()
+    device = model.device
     sizes = None if token_bytes is None else torch.from_numpy(token_bytes.astype(np.int64)).to(device)
     n_groups = 1 if groups is None else int(groups.max(initial=-1)) + 1
     sums = torch.zeros(n_groups, 4, dtype=torch.float64, device=device)  # targets, nats, nats of text, bytes
-    for numbers, rows in val_rows(layout, len(layout) if limit is None else limit, batch, objective):
-        x_BT, y_BT, mask = to_device(rows, device)
-        nats_BT = token_nats(model, x_BT, y_BT, mask).double()
-        counted = y_BT != IGNORE
-        n_bytes = torch.zeros_like(y_BT) if sizes is None else torch.where(counted, sizes[y_BT.clamp(min=0)], 0)
-        each = [counted.double(), nats_BT, nats_BT.where(n_bytes > 0, 0), n_bytes.double()]
-        facts = torch.stack(each, -1).flatten(0, 1)
-        if groups is None:
-            sums += facts.sum(0)
-        else:
-            group_BT = groups[layout.documents(numbers)].astype(np.int64)
-            sums.index_add_(0, torch.from_numpy(group_BT).flatten().to(device), facts)
-    model.train(was_training)
+    with evaluation(model):
+        for numbers, rows in val_rows(layout, len(layout) if limit is None else limit, batch, objective):
+            x_BT, y_BT, mask = to_device(rows, device)
+            nats_BT = token_nats(model, x_BT, y_BT, mask).double()
+            counted = y_BT != IGNORE
+            n_bytes = torch.zeros_like(y_BT) if sizes is None else torch.where(counted, sizes[y_BT.clamp(min=0)], 0)
+            each = [counted.double(), nats_BT, nats_BT.where(n_bytes > 0, 0), n_bytes.double()]
+            facts = torch.stack(each, -1).flatten(0, 1)
+            if groups is None:
+                sums += facts.sum(0)
+            else:
+                group_BT = groups[layout.documents(numbers)].astype(np.int64)
+                sums.index_add_(0, torch.from_numpy(group_BT).flatten().to(device), facts)
     return [LossSum(int(n), nats, text, int(size)) for n, nats, text, size in sums.tolist()]

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,13 +18,14 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
 from .begin import begin
+from .compiled import check, every_shape, is_wanted
 from .config import TrainConfig
 from .curve import BRAILLE, Curve
-from .data.sets import Sets
+from .data.sets import Sets, to_device
 from .description import describe, doubts
 from .device import memory_named
 from .distributed import World, joined
-from .evaluate import evaluate
+from .evaluate import evaluate, evaluation
 from .metrics import Metrics, Progress, Watcher, can_print
 from .model import sdpa
 from .optim import step_once
@@ -85,7 +86,7 @@ def train(
     config = config if lora is None else replace(config, lora=lora)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
         watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
-        with sdpa.chosen(config, world.device) as attention:
+        with sdpa.chosen(config, world.device) as attention, every_shape(config, world.device):
             run = begin(shards, out, config, resume=resume, init_from=init_from, world=world)
             run.attention = attention
             return _train(run, stop_at, watchers, quiet=quiet or not world.is_first, plot=plot)
@@ -107,6 +108,7 @@ def _train(run: Run, stop_at: int | None, watchers: list[Watcher], *, quiet: boo
     path = run.out / METRICS if world.is_first else Path(os.devnull)
     metrics = Metrics(path, run.step, [*watchers, *([] if curve is None else [curve])])
     with closing(metrics), closing(progress), closing(run.writer), asked_to_stop() as asked:
+        _check_compiled(run)
         if run.step == 0:
             validate(run, metrics, progress)
         _steps(run, last, metrics, progress, asked)
@@ -114,6 +116,16 @@ def _train(run: Run, stop_at: int | None, watchers: list[Watcher], *, quiet: boo
         result = world.from_first(run.end)  # when the last checkpoint is complete
     asked.leave()
     return result
+
+
+def _check_compiled(run: Run) -> None:
+    """Raise DataprepError if the compiled model computes other values than the model; do nothing without one."""
+    if is_wanted(run.config, run.model.device):
+        world = run.world
+        rows = run.loader.rows(run.step + run.guard.ahead, world.rank, world.ranks).part(0, run.config.rows)
+        ids_BT, _, mask = to_device(rows, run.model.device)  # noqa: N806 - the shape letters are capitals
+        with evaluation(run.model) if run.config.lora_dropout else nullcontext():
+            check(run.model, ids_BT, mask)
 
 
 def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Asked) -> None:

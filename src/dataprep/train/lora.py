@@ -90,7 +90,7 @@ class Adapted(nn.Module):
     def merged(self) -> Linear:
         """Return an ordinary layer with the same output; its weight is the frozen weight plus the updates."""
         layer = Linear(*self.weight.shape[::-1])
-        layer.weight = nn.Parameter(self.weight.clone())
+        layer.weight = nn.Parameter(self.weight.to(torch.float32, copy=True))
         for name, change in self.changes.items():
             assert isinstance(change, LowRank)
             layer.weight[self.rows[name]] += self.scale * change.b @ change.a
@@ -141,6 +141,17 @@ def add(model: GPT, config: TrainConfig) -> None:
                 layer = block.get_submodule(path)
                 assert isinstance(layer, Linear)
                 setattr(block.get_submodule(home), name, Adapted(layer, rows, config).to(layer.weight.device))
+
+
+def hold_frozen(model: GPT, dtype: torch.dtype) -> None:
+    """Convert the frozen weights of `model` to `dtype`, the type in which it computes.
+
+    In bfloat16 a weight takes 2 bytes: it is neither held in float32 nor converted and stored again in each step. The
+    values computed are the same, since every layer converts its weight to this type.
+    """
+    for weight in model.parameters():
+        if not weight.requires_grad:
+            weight.data = weight.data.to(dtype)
 
 
 def merge(model: GPT) -> None:

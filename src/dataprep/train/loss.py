@@ -1,7 +1,7 @@
 """Loss of each token, computed from the model's residual stream, for a part of the vocabulary at a time.
 
 The scores of 32 rows of 1,024 tokens over 50,257 ids need 6 GiB in float32; their softmax and their gradient each need
-as much again. Here no tensor has more than `BLOCK` (a constant) scores. For each token, the forward pass keeps only the
+as much again. Here no tensor has more scores than `block_of(device)`. For each token, the forward pass keeps only the
 logarithm of the sum of the scores' exponentials; the backward pass computes the scores again, which costs one more
 product with the matrix of the vocabulary.
 """
@@ -17,13 +17,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .compiled import compiled, has_kernels
 from .data.rows import IGNORE
-from .device import HAS_TRITON
 from .model.gpt import GPT
 from .model.masks import Mask
 
 BLOCK = 1 << 24
-"""Most scores in a tensor: 64 MiB in float32. Fewer scores than that are one block, by torch's own cross entropy."""
+"""Most scores in a tensor on the CPU: 64 MiB in float32. Fewer are one block, by torch's own cross entropy."""
+SHARE = 64
+"""On CUDA a tensor has at most this part of the card's memory: each block reads and adds to the gradient of all inputs,
+so that few large ones are faster."""
 
 
 def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None = None) -> Tensor:
@@ -42,18 +45,28 @@ def nats(x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, vocab_size: int) ->
     x_ND: N outputs of the model's last layer, of width D. The scores are their products with the first `vocab_size`
     rows of weight_VD, the matrix of the vocabulary, which may have more rows.
     """
-    if len(x_ND) * vocab_size > BLOCK:
+    if len(x_ND) * vocab_size > block_of(x_ND.device):
         out: Tensor = _InBlocks.apply(x_ND, weight_VD[:vocab_size], targets_N)  # type: ignore[no-untyped-call]
         return out
     logits_NV = F.linear(x_ND, weight_VD.to(x_ND.dtype)).float()[:, :vocab_size]
     return F.cross_entropy(logits_NV, targets_N, ignore_index=IGNORE, reduction="none")
 
 
-def _blocks(n: int, weight_VD: Tensor, dtype: torch.dtype) -> Iterator[tuple[int, Tensor]]:
-    """Yield parts of the matrix with their first id, so large that `n` rows of scores are a block (64 ids at least)."""
-    width = max(64, BLOCK // n // 64 * 64)
+def block_of(device: torch.device) -> int:
+    """Return the most scores that one tensor has: `BLOCK`, or on CUDA a `SHARE`th of the card's memory in float32."""
+    if device.type != "cuda":
+        return BLOCK
+    return max(BLOCK, torch.cuda.get_device_properties(device).total_memory // (4 * SHARE))
+
+
+def _blocks(x_ND: Tensor, weight_VD: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Yield parts of the matrix with their first id, in the type of x_ND, so wide that its scores are a block.
+
+    A part has 64 ids at least.
+    """
+    width = max(64, block_of(x_ND.device) // len(x_ND) // 64 * 64)
     for first in range(0, len(weight_VD), width):
-        yield first, weight_VD[first : first + width].to(dtype)
+        yield first, weight_VD[first : first + width].to(x_ND.dtype)
 
 
 class _InBlocks(torch.autograd.Function):
@@ -64,7 +77,7 @@ class _InBlocks(torch.autograd.Function):
         fold = _fused(_fold, x_ND)
         total_N = torch.full((len(x_ND),), -torch.inf, device=x_ND.device)
         target_N = torch.zeros_like(total_N)
-        for first, block_VD in _blocks(len(x_ND), weight_VD, x_ND.dtype):
+        for first, block_VD in _blocks(x_ND, weight_VD):
             total_N, target_N = fold(x_ND @ block_VD.T, total_N, target_N, targets_N - first)
         ctx.save_for_backward(x_ND, weight_VD, targets_N, total_N)
         return (total_N - target_N).masked_fill(targets_N == IGNORE, 0)
@@ -76,7 +89,7 @@ class _InBlocks(torch.autograd.Function):
         slope = _fused(_slope, x_ND)
         grad_ND = torch.zeros(x_ND.shape, device=x_ND.device)
         grad_VD = torch.empty(weight_VD.shape, device=x_ND.device) if ctx.needs_input_grad[1] else None
-        for first, block_VD in _blocks(len(x_ND), weight_VD, x_ND.dtype):
+        for first, block_VD in _blocks(x_ND, weight_VD):
             slope_NV = slope(x_ND @ block_VD.T, total_N, grad_N, targets_N - first)
             grad_ND += slope_NV @ block_VD
             if grad_VD is not None:
@@ -103,9 +116,9 @@ def _slope(logits_NV: Tensor, total_N: Tensor, grad_N: Tensor, place_N: Tensor) 
 
 @functools.cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return torch.compile(function, dynamic=False)
+    return compiled(function)
 
 
 def _fused(function: Callable[..., Any], like: Tensor) -> Callable[..., Any]:
     """Return the function, as one kernel on CUDA with Triton."""
-    return _compiled(function) if like.is_cuda and HAS_TRITON else function
+    return _compiled(function) if has_kernels(like.device) else function

@@ -80,7 +80,10 @@ def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) 
     """
     grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
     if allowed is not None and not isinstance(allowed, Tensor):
-        out: Tensor = _flex().flex_attention(q_BHTC, k_BKSC, v_BKSC, block_mask=allowed, enable_gqa=grouped)
+        # Values are a view of the tensor that queries and keys are copied from (rotated): in one compiled graph with
+        # them, torch 2.13 reads wrong ones on the CPU.
+        values = v_BKSC.contiguous()
+        out: Tensor = _flex().flex_attention(q_BHTC, k_BKSC, values, block_mask=allowed, enable_gqa=grouped)
         return out
     causal = allowed is None and t == k_BKSC.shape[2]
     return F.scaled_dot_product_attention(

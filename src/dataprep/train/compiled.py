@@ -1,0 +1,91 @@
+"""Compiled functions of a training run: every call runs compiled, and computes what the model itself computes.
+
+torch compiles a function again for each shape of its inputs, and runs it uncompiled, with a warning only, after 8 of
+them: a search for the micro-batch, or a few models trained in one process, need more. Inside `every_shape` it compiles
+`SHAPES` of them, counted from the beginning of the run, and one more is an error.
+"""
+
+# ruff: noqa: N803, N806 - the shape letters are capitals
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dataprep.errors import DataprepError
+
+from .config import TrainConfig
+from .device import HAS_TRITON
+from .model.gpt import GPT
+from .model.masks import Mask
+
+SHAPES = 64
+"""Shapes of its inputs for which a function is compiled in one run."""
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.2}
+"""Largest difference of a token's vector, relative to its length: rounding is a tenth of it, wrong values are 1."""
+
+
+def has_kernels(device: torch.device) -> bool:
+    """Return whether functions are compiled to kernels on the device without being asked: on CUDA with Triton."""
+    return device.type == "cuda" and HAS_TRITON
+
+
+def is_wanted(config: TrainConfig, device: torch.device) -> bool:
+    """Return whether the model of a run is compiled: `config.compile`, or by default if the device has kernels."""
+    return has_kernels(device) if config.compile is None else config.compile
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function compiled, once for each shape of its inputs."""
+    return torch.compile(function, dynamic=False)
+
+
+@contextlib.contextmanager
+def every_shape(config: TrainConfig, device: torch.device) -> Iterator[None]:
+    """Forget all functions compiled before, and let no call run uncompiled in the `with` block.
+
+    Raises DataprepError if a function meets more than `SHAPES` shapes. If nothing is compiled, there is no change.
+    """
+    if not (is_wanted(config, device) or has_kernels(device)):
+        yield
+        return
+    from torch._dynamo import config as limits
+    from torch._dynamo.exc import FailOnRecompileLimitHit
+
+    torch.compiler.reset()
+    with limits.patch(
+        recompile_limit=SHAPES, accumulated_recompile_limit=32 * SHAPES, fail_on_recompile_limit_hit=True
+    ):  # fmt: skip
+        try:
+            yield
+        except FailOnRecompileLimitHit as e:
+            msg = (
+                f"torch.compile met more than {SHAPES} shapes of one function, and would run it uncompiled: set "
+                "compile=False (--set compile=False), which trains every step uncompiled"
+            )
+            raise DataprepError(msg) from e
+
+
+def check(model: GPT, ids_BT: Tensor, mask: Mask | None) -> float:
+    """Compare one compiled forward pass with one of the model itself; return the largest difference of a token.
+
+    ids_BT, mask: inputs of a micro-batch. The difference is that of a token's vector, relative to its length. The
+    compiled pass stores what a gradient needs, as in training, so it is not compiled twice. Raises DataprepError if the
+    difference is above `TOLERANCE`, or not a number.
+    """
+    found_BTD = model.stream(ids_BT, mask).detach().float()
+    with torch.no_grad():
+        expected_BTD = model.hidden(ids_BT, mask).float()
+    apart = (found_BTD - expected_BTD).norm(dim=-1) / expected_BTD.norm(dim=-1).clamp(min=1e-6)
+    worst, allowed = float(apart.max()), TOLERANCE[model.compute_dtype]
+    if not worst <= allowed:
+        msg = (
+            f"torch {torch.__version__} compiles this model to other values on {ids_BT.device} (relative difference "
+            f"{worst:.2g}, at most {allowed:g} is rounding): set compile=False (--set compile=False), or use another "
+            "version of torch"
+        )
+        raise DataprepError(msg)
+    return worst

@@ -1,0 +1,139 @@
+"""Compiled steps: none runs uncompiled, and what is compiled computes what the model computes."""
+
+# ruff: noqa: N806 - the shape letters are capitals
+
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dataprep.errors import DataprepError  # noqa: E402
+from dataprep.train import GPT, ModelConfig, compiled, loss, micro_batch, train  # noqa: E402
+from dataprep.train.config import PROJECTIONS  # noqa: E402
+from dataprep.train.model import masks  # noqa: E402
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Compiles on the CPU as on a card, by running torch's graphs; counts calls of `kinds` that ran (un)compiled."""
+    calls = {"compiled": 0, "uncompiled": 0}
+
+    def backend(graph, _inputs):
+        def run(*args):
+            calls["compiled"] += 1
+            return graph(*args)
+
+        return run
+
+    real = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda function, **how: real(function, backend=backend, **how))
+
+    def watched(function):
+        def call(*args):
+            if not torch.compiler.is_compiling():
+                calls["uncompiled"] += 1
+            return function(*args)
+
+        return call
+
+    monkeypatch.setattr(GPT, "stream", watched(GPT.stream))
+    monkeypatch.setattr(loss, "_fold", watched(loss._fold))
+    monkeypatch.setattr(loss, "_slope", watched(loss._slope))
+    monkeypatch.setattr(loss, "has_kernels", lambda _: True)
+    monkeypatch.setattr(loss, "BLOCK", 4000)
+    loss._compiled.cache_clear()
+    yield calls
+    loss._compiled.cache_clear()
+    torch.compiler.reset()
+
+
+def test_every_step_runs_compiled(shards, config, tmp_path, monkeypatch, ran):
+    """After a search among ten sizes, and in the fifth model of a process, no kernel and no step runs uncompiled."""
+    monkeypatch.setattr(micro_batch, "REPORTING", ("cpu",))
+    searched, real = [], micro_batch.step_once
+
+    def step(model, optimizer, rows, lr, how):
+        searched.append(how.rows)
+        if how.rows > 29:
+            raise MemoryError
+        before = ran["uncompiled"]
+        found = real(model, optimizer, rows, lr, how)
+        assert ran["uncompiled"] - before == len(rows.tokens) // how.rows  # the model's passes alone
+        ran["uncompiled"] = before
+        return found
+
+    monkeypatch.setattr(micro_batch, "step_once", step)
+    config = replace(config, batch=120, micro_batch="auto", compile=True, steps=3, warmup=0, eval_every=5)
+    train(shards, out=tmp_path / "auto", config=config, quiet=True)
+    assert len(set(searched)) >= 6
+    assert ran["uncompiled"] == 0
+    for width in (16, 24, 40, 48):
+        before = ran["compiled"]
+        other = replace(config, model=replace(config.model, d_model=width, n_heads=2), micro_batch=4 * width // 8)
+        other = replace(other, batch=other.rows)
+        train(shards, out=tmp_path / str(width), config=other, quiet=True)
+        assert ran["uncompiled"] == 0
+        assert ran["compiled"] - before > 3 * 3  # in each step the model, and a kernel for each of several blocks
+
+
+def test_a_shape_too_many_is_an_error(shards, config, tmp_path, monkeypatch, ran):
+    """It is one sentence that names the setting, not a run that is slower from there on."""
+    monkeypatch.setattr(compiled, "SHAPES", 1)
+    with pytest.raises(DataprepError, match="met more than 1 shapes of one function.* set compile=False"):
+        train(shards, out=tmp_path, config=replace(config, compile=True), quiet=True)
+    assert torch._dynamo.config.recompile_limit == 8
+    assert not torch._dynamo.config.fail_on_recompile_limit_hit
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"lora": 2, "lora_dropout": 0.5, "lora_targets": PROJECTIONS}], ids=["all", "lora"]
+)
+def test_wrong_values_stop_a_run_before_its_first_step(shards, config, tmp_path, monkeypatch, ran, more):
+    """If the compiled model computes other values than the model itself, the run says so and trains nothing."""
+    train(shards, out=tmp_path / "base", config=replace(config, steps=1, warmup=0), quiet=True)
+    config = replace(config, compile=True, layout="bestfit", steps=2, warmup=0, **more)
+    begin = {"init_from": tmp_path / "base"} if more else {}
+    train(shards, out=tmp_path / "right", config=config, quiet=True, **begin)
+    real = masks.attend
+
+    def wrong(q, k, v, allowed=None):
+        out = real(q, k, v, allowed)
+        return torch.cat([out[..., :5, :], out[..., 5:6, :] * 3, out[..., 6:, :]], -2) if compiling() else out
+
+    compiling = torch.compiler.is_compiling
+    monkeypatch.setattr(masks, "attend", wrong)
+    with pytest.raises(DataprepError, match=r"compiles this model to other values on cpu \(relative .* compile=False"):
+        train(shards, out=tmp_path / "wrong", config=config, quiet=True, **begin)
+    assert not list((tmp_path / "wrong").glob("step-*"))
+    train(shards, out=tmp_path / "wrong", config=replace(config, compile=False), quiet=True, **begin)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler itself
+def test_rotated_keys_and_blocks_in_one_graph():
+    """Rotation and FlexAttention, compiled together by torch's own compiler, compute what the dense mask computes."""
+    torch.manual_seed(0)
+    shape = ModelConfig(n_layers=1, n_heads=4, d_model=64, context=128)
+    model, ids_BT = GPT(shape, 97), torch.randint(97, (2, 128))
+    begins_BT = torch.zeros(2, 128, dtype=torch.bool)
+    begins_BT[:, [0, 40, 90]] = True
+    dense = masks.Mask.of(begins_BT, None)
+    first_BT = (torch.arange(128).expand(2, 128) * begins_BT).cummax(1).values
+    blocks = masks.Mask(dense.position, masks._blocks(first_BT, torch.zeros_like(begins_BT)))
+    with torch.no_grad():
+        found_BTD = torch.compile(model.hidden, dynamic=False)(ids_BT, blocks)
+        torch.testing.assert_close(found_BTD, model.hidden(ids_BT, dense), atol=1e-4, rtol=1e-4)
+    torch.compiler.reset()
+
+
+def test_resumed_runs_are_compared_too(shards, config, tmp_path, monkeypatch, ran):
+    """Each call that trains compares once, a finished run never, and an uncompiled run never."""
+    real, differences = compiled.check, []
+    monkeypatch.setattr("dataprep.train.loop.check", lambda *args: differences.append(real(*args)))
+    config = replace(config, compile=True)
+    for stop, n in ((4, 1), (None, 2), (None, 2)):
+        train(shards, out=tmp_path / "a", config=config, stop_at=stop, quiet=True)
+        assert len(differences) == n
+    assert max(differences) < 1e-5
+    train(shards, out=tmp_path / "b", config=replace(config, compile=False), quiet=True)
+    assert len(differences) == 2
