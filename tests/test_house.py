@@ -33,7 +33,7 @@ TRAINER_MAY = (
 )  # fmt: skip
 LOCAL_PATHS = {
     "store.atomic", "store.beside", "store.failure", "store.files", "store.lease", "tokens.shards.shard",
-    "tokens.shards.writer", "unicode.kernel", "core.run.runner",
+    "tokens.shards.writer", "unicode.compiled", "core.run.runner",
 }  # fmt: skip
 STATE = "core.model.process"  # the only module whose functions may change what the module has
 CONTEXT_VARS = {"store.compress", "store.progress"}  # windows of zstd, and --quiet; the list only shrinks

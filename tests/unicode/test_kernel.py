@@ -19,11 +19,11 @@ import numba
 import numpy as np
 import pytest
 from numba.core import config
-from numba.core.dispatcher import Dispatcher
 
 import dataprep
-import dataprep.unicode.kernel
-from dataprep.unicode.kernel import _FolderCache, _record_fields, cache_root, kernel, kernel_hash
+from dataprep.unicode import compiled
+from dataprep.unicode.compiled import _FolderCache, _record_fields, cache_root
+from dataprep.unicode.kernel import Kernel, intrinsic, kernel, kernel_hash
 
 NUMBERS = (int, float, np.generic)
 CHANGED = 123_456_789
@@ -48,7 +48,7 @@ def run_package(folder: Path, factor: int) -> tuple[str, set[str]]:
     (folder / "dataprep" / "helper.py").write_text(HELPER.format(factor=factor))
     env = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
     env["PYTHONDONTWRITEBYTECODE"] = "1"  # Python takes a file changed within a second for the same
-    command = "from dataprep.caller import f; print(f(10), sum(f.stats.cache_hits.values()))"
+    command = "from dataprep.caller import f; print(f(10), sum(f.compiled.stats.cache_hits.values()))"
     python = [sys.executable, "-c", command]
     done = subprocess.run(python, env=env, capture_output=True, text=True, check=True)
     return done.stdout.strip(), {p.parent.name for p in (folder / "cache").rglob("*.nbc")}
@@ -58,7 +58,8 @@ def test_a_changed_helper_in_another_file_is_compiled_again(tmp_path: Path) -> N
     """The second process loads the cache, the third sees the changed helper (Numba's own cache would not)."""
     package = tmp_path / "dataprep"
     package.mkdir()
-    shutil.copy(dataprep.unicode.kernel.__file__, package)
+    for name in ("kernel.py", "compiled.py"):
+        shutil.copy(Path(compiled.__file__).parent / name, package)
     (package / "__init__.py").touch()
     (package / "caller.py").write_text(CALLER)
     assert run_package(tmp_path, 2)[0] == "21 0"
@@ -196,7 +197,7 @@ def all_kernels() -> list[Any]:
     for info in pkgutil.walk_packages(dataprep.__path__, "dataprep."):
         if not info.name.endswith("__main__") and _has_kernel(info.name):
             module = importlib.import_module(info.name)
-            found += [v for v in vars(module).values() if isinstance(v, Dispatcher)]
+            found += [v for v in vars(module).values() if isinstance(v, Kernel)]
     return found
 
 
@@ -223,7 +224,7 @@ def test_everything_that_a_kernel_names_is_hashed(monkeypatch: pytest.MonkeyPatc
         names |= {b: vars(m) for a, b in modules if inspect.ismodule(m := fn.__globals__.get(a)) and _ours(m.__name__)}
         for name, space in names.items():
             value = space.get(name)
-            if isinstance(value, (*NUMBERS, tuple, np.ndarray, Dispatcher)):
+            if isinstance(value, (*NUMBERS, tuple, np.ndarray, Kernel)):
                 monkeypatch.setitem(space, name, CHANGED)
                 assert kernel_hash(found) != before, (fn.__name__, name)
                 monkeypatch.undo()
@@ -236,7 +237,7 @@ def _ours(module: str) -> bool:
 @pytest.mark.parametrize("state", ["mine", "link", "writable", "foreign", "file", "writable_inside"])
 def test_compiled_code_of_others_is_not_loaded(tmp_path, monkeypatch, state) -> None:
     """A folder in the shared temporary folder is used only if it is this user's, and nobody else can write to it."""
-    monkeypatch.setattr(dataprep.unicode.kernel, "_roots", lambda: [tmp_path / "shared" / "dataprep-me"])
+    monkeypatch.setattr(compiled, "_roots", lambda: [tmp_path / "shared" / "dataprep-me"])
     root = tmp_path / "shared" / "dataprep-me"
     root.parent.mkdir(mode=0o777)
     kernels = root / "dataprep" / "kernels"
@@ -260,7 +261,7 @@ def test_a_user_without_a_home_folder(tmp_path, monkeypatch, given) -> None:
     """As in a container; a cache folder that is empty or relative is no setting, and nothing is made where we are."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    monkeypatch.setattr(dataprep.unicode.kernel.config, "CACHE_DIR", "")
+    monkeypatch.setattr(compiled.config, "CACHE_DIR", "")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     if given is not None:
@@ -268,3 +269,54 @@ def test_a_user_without_a_home_folder(tmp_path, monkeypatch, given) -> None:
     me = f"dataprep-{os.getuid()}"
     assert cache_root.__wrapped__() == tmp_path / "tmp" / me / "dataprep" / "kernels"
     assert os.listdir(tmp_path) == ["tmp"]
+
+
+INTRINSIC = """
+import sys
+import numpy as np
+from dataprep.read.json import grammar as g
+assert "numba" not in sys.modules, "a kernel that is not called needs no Numba"
+data = np.frombuffer(b'abcdefgh"' + b"\\n" * 16, np.uint8)
+tables = "scipy.linalg", "numba.np.polynomial.polynomial_core"
+found, hits = g.next_special(data, 0), g.next_special.compiled.stats.cache_hits
+print(found, sum(hits.values()), *(name in sys.modules for name in tables))
+"""
+
+
+def test_a_stored_kernel_is_loaded_without_the_tables_of_the_compiler(tmp_path: Path) -> None:
+    """The first process compiles; the second loads, and imports neither scipy nor what Numba needs to compile."""
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    command = [sys.executable, "-c", INTRINSIC]
+    said = [subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert said == ["8 0 True True\n", "8 1 False False\n"]
+
+
+def test_a_function_of_the_user_compiles_after_a_kernel_was_loaded(tmp_path: Path) -> None:
+    """Numba's own `njit`, its matrix product and a call of a kernel of ours work as they do without dataprep."""
+    code = """
+import numba, numpy as np
+from dataprep.unicode.shingles import kernel
+@kernel
+def twice(x): return x * 2
+print(twice(2), end=" ")
+@numba.njit
+def mine(a): return np.dot(a, a).sum() + twice(3)
+print(mine(np.eye(3)), numba.np.arraymath._HAVE_BLAS)
+"""
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    (tmp_path / "mine.py").write_text(code)
+    run = [sys.executable, str(tmp_path / "mine.py")]
+    said = [subprocess.run(run, env=env, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert said == ["4 9.0 True\n"] * 2
+
+
+def test_an_intrinsic_is_only_for_kernels() -> None:
+    """Calling it from Python is an error that says so."""
+
+    @intrinsic
+    def nothing(_: Any) -> Any:
+        """Do nothing."""
+
+    with pytest.raises(NotImplementedError, match="nothing can be called only in kernels"):
+        nothing()

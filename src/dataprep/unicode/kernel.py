@@ -9,31 +9,71 @@ kernel, when every name is defined.
 
 from __future__ import annotations
 
-import contextlib
 import dis
+import functools
 import hashlib
-import os
-import stat
-import sys
-import tempfile
+import importlib.metadata
+import threading
 import types
 from collections.abc import Callable, Iterator
 from enum import Enum
-from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, TypeVar, overload
 
-import numba
 import numpy as np
-from numba.core import caching
-from numba.core import config as _numba_config
-from numba.core.types import BaseTuple
 
 F = TypeVar("F", bound=Callable[..., Any])
-config: Any = _numba_config
 BUILT_IN = ("builtins", "math", "cmath", "numpy", "numba")  # packages whose functions Numba itself knows
 SIMPLE = (bool, int, float, complex, str, bytes, np.generic, Enum, type(...))
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLOSURE")
+_BEING_MADE = threading.RLock()
+
+
+class Kernel:
+    """A function that Numba compiles, or loads from its cache, at the first call; before that, Numba is not imported.
+
+    In a kernel that calls this one, Numba finds `_numba_type_`, and for inlining `targetoptions` and `py_func`.
+    """
+
+    def __init__(self, fn: Callable[..., Any], *, is_cached: bool, options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, fn)
+        self.py_func, self.is_cached, self.options = fn, is_cached, options
+        self.targetoptions = {"nopython": True, "boundscheck": None} | options  # as Numba completes them
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """Numba's function."""
+        with _BEING_MADE:
+            from .compiled import dispatcher_of
+
+            key = functools.partial(kernel_hash, self) if self.is_cached else None
+            return self.__dict__.get("compiled") or dispatcher_of(self.py_func, self.options, key)
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the compiled function."""
+        return self.compiled(*args)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_
+
+
+class Intrinsic:
+    """A function that writes LLVM code for the kernels that call it; Numba is imported when the first is compiled."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, fn)
+        self.py_func = fn
+
+    def __call__(self, *_: Any) -> Any:
+        """Raise NotImplementedError."""
+        msg = f"{self.py_func.__name__} can be called only in kernels"
+        raise NotImplementedError(msg)
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from .compiled import type_of
+
+        return type_of(self)
 
 
 @overload
@@ -49,20 +89,24 @@ def kernel(fn: Any = None, **options: Any) -> Any:
     if fn is None:
         return lambda f: kernel(f, **options)
     cached = options.pop("cache", True)
-    settings: Any = {"nogil": True, "error_model": "numpy"} | options
-    compiled: Any = numba.njit(**settings)(fn)
-    if cached:
-        compiled._cache = _Cache(compiled)  # noqa: SLF001 - what njit(cache=True) sets, with another folder
-    return compiled
+    return Kernel(fn, is_cached=cached, options={"nogil": True, "error_model": "numpy"} | options)
 
 
-def kernel_hash(compiled: Any) -> str:
-    """Return a hash, in hex, of everything on which the machine code of a kernel (compiled function) depends.
+def intrinsic(fn: Callable[..., Any]) -> Any:
+    """Make a function an intrinsic, as `numba.extending.intrinsic` does; used as a decorator.
+
+    The function gets Numba's typing context and the types of the arguments; it imports Numba in its body.
+    """
+    return Intrinsic(fn)
+
+
+def kernel_hash(kernel: Any) -> str:
+    """Return a hash, in hex, of everything on which the machine code of a kernel depends.
 
     The folder of the cached code has this name. Raises TypeError if the kernel reads a value that cannot be hashed.
     """
-    digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    seen, waiting = {compiled}, [compiled]
+    digest = hashlib.blake2b(importlib.metadata.version("numba").encode(), digest_size=8)
+    seen, waiting = {kernel}, [kernel]
     while waiting:
         function = waiting.pop()
         for part in _parts(function):
@@ -130,130 +174,5 @@ def _constant(name: str, value: Any) -> Iterator[Any]:
 
 
 def _python(function: Any) -> Any:
-    """Return the Python function that a kernel, or an intrinsic of Numba, was made of."""
+    """Return the Python function that a kernel, or an intrinsic, was made of."""
     return getattr(function, "py_func", getattr(function, "__wrapped__", function))
-
-
-class _Cache:
-    """The cache of one kernel, opened at the first call."""
-
-    def __init__(self, compiled: Any) -> None:
-        self.compiled = compiled
-
-    @cached_property
-    def opened(self) -> Any:
-        """Numba's cache in the kernel's folder, or one that stores nothing if no folder can be written."""
-        root = cache_root()
-        if root is None:
-            return caching.NullCache()
-        return _FolderCache(self.compiled.py_func, str(root / kernel_hash(self.compiled)))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.opened, name)
-
-
-class _FolderCache(caching.FunctionCache):
-    """Numba's cache of a function in a given folder."""
-
-    def __init__(self, fn: Any, folder: str) -> None:
-        self._impl_class: Any = lambda fn: _Files(fn, folder)
-        super().__init__(fn)  # type: ignore[no-untyped-call]
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        return self._or_emptied(super().load_overload, sig, target_context)
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        self._or_emptied(super().save_overload, sig, data)
-
-    def _or_emptied(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Return what a call returns; if the index names a record that was renamed since, empty it and call again."""
-        try:
-            return call(*args)
-        except (ImportError, AttributeError):
-            self.flush()  # type: ignore[no-untyped-call]
-            return call(*args)
-
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        own = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
-        return (*own, _record_fields(getattr(sig, "args", sig)))
-
-
-class _Files(caching.CompileResultCacheImpl):
-    """Names of the files in a kernel's folder."""
-
-    def __init__(self, fn: Any, folder: str) -> None:
-        self._locator, self._lineno = _Locator(), fn.__code__.co_firstlineno
-        self._locator.folder, self._locator._py_file = folder, fn.__code__.co_filename  # noqa: SLF001
-        name: Any = self.get_filename_base  # untyped
-        self._filename_base = name(fn.__qualname__, getattr(sys, "abiflags", ""))
-
-
-class _Locator(caching._CacheLocator):  # noqa: SLF001
-    """A folder that belongs to one kernel, and is never stale."""
-
-    folder: str
-
-    def get_cache_path(self) -> str:
-        return self.folder
-
-    def get_source_stamp(self) -> str:
-        return ""
-
-    def get_disambiguator(self) -> str:
-        return "kernel"
-
-
-def _record_fields(kinds: Any) -> Any:
-    """Return the field names of the records among argument types; Numba's own key has only their class and types."""
-    return tuple((getattr(k, "fields", ()), _record_fields(k)) for k in kinds if isinstance(k, BaseTuple))
-
-
-@cache
-def cache_root() -> Path | None:
-    """Create the folder of all compiled kernels; return its path, or None if no folder is writable by this user only.
-
-    Compiled code is loaded without a check of its content, so a folder to which another user can write is never used.
-    """
-    for root in _roots():
-        folder = root / "dataprep" / "kernels"
-        try:
-            root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            folder.parent.mkdir(exist_ok=True, mode=0o700)
-            folder.mkdir(exist_ok=True, mode=0o700)
-            if not all(map(_is_private, (root, folder.parent, folder))):
-                continue
-            folder.chmod(0o700)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return None
-
-
-def _is_private(folder: Path) -> bool:
-    """Return whether a folder is a folder of this user, not a link, and no other user can write to it."""
-    if not hasattr(os, "getuid"):
-        return True
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
-
-
-def _roots() -> list[Path]:
-    """Return the folders to try: Numba's own setting, the user's cache folder, the machine's temporary folder.
-
-    As XDG asks, a setting that is empty or relative is none. A user may have no home folder, and a machine no temporary
-    one.
-    """
-    home = Path(os.path.expanduser("~"))  # "~" if the user has none
-    if sys.platform == "win32":
-        user = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        user = home / "Library" / "Caches"
-    else:
-        given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        user = given if given.is_absolute() else home / ".cache"
-    own = [*([Path(config.CACHE_DIR)] if config.CACHE_DIR else []), *([user] if user.is_absolute() else [])]
-    found = [root.resolve() for root in own]  # a user's own folder may be a link; one that all can make may not
-    with contextlib.suppress(FileNotFoundError):
-        found.append(Path(tempfile.gettempdir()) / f"dataprep-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
-    return found

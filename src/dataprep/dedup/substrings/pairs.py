@@ -100,7 +100,7 @@ def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, sto
     for t in range(first, stop):
         if t + AHEAD < len(order):
             for line in range(3):
-                prefetch(data, starts[order[t + AHEAD]] + 64 * line)  # type: ignore[call-arg]
+                prefetch(data, starts[order[t + AHEAD]] + 64 * line)
     return tied
 
 

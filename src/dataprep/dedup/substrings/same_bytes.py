@@ -8,18 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from dataprep.unicode.hashes import eight_bytes
-from dataprep.unicode.kernel import kernel
+from dataprep.unicode.kernel import intrinsic, kernel
 from dataprep.unicode.text import U8, Int
 
 
 @intrinsic
 def prefetch(_: Any, data: Any, at: Any) -> Any:
     """Load the cache line of data[at] into the processor's cache ahead of its use."""
+    from llvmlite import ir
+    from numba.core import types
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, given[0])
@@ -33,7 +32,6 @@ def prefetch(_: Any, data: Any, at: Any) -> Any:
     return types.none(data, at), code
 
 
-
 @kernel
 def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
     """Return how many bytes of `one` from offset `a` on equal those of `other` from offset `b` on, at most `most`."""
@@ -43,7 +41,6 @@ def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
     while n < stop and one[p + n] == other[q + n]:
         n += np.uint64(1)
     return np.int64(n)
-
 
 
 @kernel

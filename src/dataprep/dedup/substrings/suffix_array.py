@@ -126,7 +126,7 @@ def group(order: I32, data: U8, first: I32) -> None:
     before: Int = 0
     for i in range(len(order)):
         if i + AHEAD < len(order):  # offsets are random, so memory is prefetched
-            prefetch(first, np.int64(order[i + AHEAD]))  # type: ignore[call-arg]
+            prefetch(first, np.int64(order[i + AHEAD]))
             prefetch(data, np.int64(order[i + AHEAD]))
         p = np.int64(order[i])
         size = np.int64(first[p])

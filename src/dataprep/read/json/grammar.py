@@ -12,11 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
-from dataprep.unicode.kernel import kernel
+from dataprep.unicode.kernel import intrinsic, kernel
 from dataprep.unicode.text import U8, put
 
 ONES, HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
@@ -27,6 +24,7 @@ ZERO, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(56)
 @intrinsic
 def load64(_: Any, data: Any, i: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
     """Return the eight bytes data[i:i + 8] of a uint8 array as one uint64; Numba itself passes the first argument."""
+    from numba.core import types
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_pointer(context, builder, signature, args), align=1)
@@ -37,6 +35,7 @@ def load64(_: Any, data: Any, i: Any) -> Any:  # noqa: ARG001 - Numba types call
 @intrinsic
 def store64(_: Any, data: Any, i: Any, word: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
     """Write the uint64 `word` to data[i:i + 8] of a uint8 array; Numba itself passes the first argument."""
+    from numba.core import types
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store(args[2], _pointer(context, builder, signature, args), align=1)
@@ -46,6 +45,8 @@ def store64(_: Any, data: Any, i: Any, word: Any) -> Any:  # noqa: ARG001 - Numb
 
 
 def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    from llvmlite import ir
+
     array = context.make_array(signature.args[0])(context, builder, args[0])
     return builder.bitcast(builder.gep(array.data, [args[1]]), ir.IntType(64).as_pointer())
 
@@ -71,9 +72,10 @@ def first_byte(hit: np.uint64) -> Any:
 def next_special(data: U8, i: int) -> int:
     """Return the first position >= i of a quote, a backslash or a control byte."""
     while True:
-        hit = special_bytes(load64(data, i))  # type: ignore[call-arg]
+        hit = special_bytes(load64(data, i))
         if hit != ZERO:
-            return i + first_byte(hit)
+            at: int = first_byte(hit)
+            return i + at
         i += 8
 
 
@@ -132,7 +134,7 @@ def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
     """
     end = o + j - i
     while o < end:
-        store64(out, o, load64(data, i))  # type: ignore[call-arg]
+        store64(out, o, load64(data, i))
         i, o = i + 8, o + 8
     return end
 
@@ -148,7 +150,7 @@ def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
     while True:
         hit = ZERO
         while True:  # scan and copy at once; bytes written beyond the end are overwritten or cut off
-            word: Any = load64(data, i)  # type: ignore[call-arg]
+            word: Any = load64(data, i)
             store64(out, o, word)
             hit = special_bytes(word)
             if hit != ZERO:

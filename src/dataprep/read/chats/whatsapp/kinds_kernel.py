@@ -127,7 +127,7 @@ def _rest(data: npt.NDArray[np.uint8], i: int, stop: int, flags: int) -> tuple[i
     """Return the end of the line that i is in, and flags, with MARKED and MAYBE if there is a mark before that end."""
     while i < stop:
         if i + 8 <= stop:
-            word: np.uint64 = load64(data, i)  # type: ignore[call-arg]
+            word: np.uint64 = load64(data, i)
             feed, mark = word ^ FEEDS, word ^ FIRST_OF_MARKS
             hit = (((feed - ONES) & ~feed) | ((mark - ONES) & ~mark)) & HIGH
             if not hit:

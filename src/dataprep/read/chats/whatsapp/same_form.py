@@ -37,7 +37,7 @@ def read_same(data: Bytes, start: int, form: Words, places: Ints) -> tuple[int, 
     if length == 0:
         return -1, 0, 0, 0, 0
     for k in range((length + 7) // 8):
-        if load64(data, start + 8 * k) & form[0, k] != form[1, k]:  # type: ignore[call-arg]
+        if load64(data, start + 8 * k) & form[0, k] != form[1, k]:
             return -1, 0, 0, 0, 0
     a = _number(data, start + places[0, 0], start + places[0, 1])
     b = _number(data, start + places[1, 0], start + places[1, 1])

@@ -148,7 +148,7 @@ def _name(data: Bytes, out: Ints) -> None:
 def line_end(data: Bytes, i: int) -> int:
     """Return the position of the first line feed from i on; eight bytes at a time, also beyond the line feed."""
     while True:
-        word = load64(data, i) ^ FEEDS  # type: ignore[call-arg]
+        word = load64(data, i) ^ FEEDS
         hit = (word - ONES) & ~word & HIGH
         if hit:
             return i + int(first_byte(hit))
@@ -240,7 +240,7 @@ def _copied(data: Bytes, start: int, stop: int, out: Bytes, n: int) -> int:
 @kernel
 def _copy8(data: Bytes, i: int, out: Bytes, n: int) -> np.uint64:
     """Copy the eight bytes at i; return whether there is a carriage return among them, as bits."""
-    word: np.uint64 = load64(data, i)  # type: ignore[call-arg]
+    word: np.uint64 = load64(data, i)
     store64(out, n, word)
     word ^= RETURNS
     return (word - ONES) & ~word & HIGH
@@ -252,7 +252,7 @@ def marked(data: Bytes, starts: Ints, stops: Ints) -> bool:
     for row in range(len(starts)):
         i, stop = starts[row], stops[row] - 2
         while i < stop:
-            word = load64(data, i) ^ FIRST_OF_MARKS  # type: ignore[call-arg]
+            word = load64(data, i) ^ FIRST_OF_MARKS
             hit = (word - ONES) & ~word & HIGH
             i += int(first_byte(hit)) if hit else 8
             if hit:
