@@ -15,7 +15,7 @@ def open_in_others(url: str) -> None:
     datasets = pytest.importorskip("datasets")
     docs = dp.open_dataset(url)
     n, names = docs.count, docs.columns
-    for table in (docs.to_arrow(), docs.to_polars(), docs.to_pandas(), *([docs.to_hf()] if n else [])):
+    for table in (docs.to_arrow(), docs.to_polars(), docs.to_pandas(), docs.to_hf()):
         found = table.column_names if hasattr(table, "column_names") else list(table.columns)
         assert (len(table), found) == (n, names), url
     glob = f"{url}/data/*.parquet"

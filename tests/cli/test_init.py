@@ -6,6 +6,7 @@ import gzip
 import importlib
 import itertools
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import dataprep as dp
 from dataprep import pipeline_file
 from dataprep.core.run.runner import Serial
+from dataprep.core.run.trial import Trial
 from dataprep.errors import PlanError
 from dataprep.history.clusters import find_clusters
 from dataprep.history.run_summary import summarize, totals
@@ -230,7 +233,7 @@ def test_paths_name_exactly_the_files(tmp_path, monkeypatch):
     ("make", "sentence"),
     [
         (lambda data: data.mkdir(), "the folder is empty"),
-        (lambda data: None, "data must be an existing folder"),
+        (lambda data: None, "data must be an existing folder or file"),
         (lambda data: (data.mkdir(), (data / "a.jpg").write_bytes(b"x")), "no reader is known"),
         (lambda data: (data.mkdir(), (data / "a.txt").write_bytes(b"")), "left out (empty)"),
     ],
@@ -243,6 +246,32 @@ def test_nothing_to_read_is_one_sentence(make, sentence, tmp_path, dataprep, mon
     code, _, err = dataprep("init", "data")
     assert (code, sentence in err) == (1, True), err
     assert not (tmp_path / "pipeline.py").exists()
+
+
+def test_one_file_is_enough(tmp_path, dataprep, monkeypatch):
+    """The pipeline file for a single file names it and runs; a file beside it is not read."""
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "a.jsonl", [{"text": text_of(n)} for n in range(12)])
+    write_lines(tmp_path / "b.jsonl", [{"other": text_of(n)} for n in range(12)])
+    code, _, err = dataprep("init", "a.jsonl")
+    assert code == 0, err
+    text = (tmp_path / "pipeline.py").read_text()
+    assert "INPUT = 'a.jsonl'\n" in text
+    assert "b.jsonl" not in text
+
+
+def test_the_trial_sees_every_file_that_the_rules_were_tried_on(tmp_path, dataprep, monkeypatch):
+    """A small file behind a large one of its format is read too, although packed files claim most of the sample."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "in"
+    write_lines(folder / "a.jsonl", [{"text": text_of(n)} for n in range(300)])
+    write_lines(folder / "b.jsonl", [{"text": f"شي حاجة اخرى {n}"} for n in range(14)])
+    packed = [os.urandom(40_000).hex() for _ in range(2)]
+    for n, filler in enumerate(packed):
+        (folder / f"c{n}.jsonl.gz").write_bytes(gzip.compress(json.dumps({"text": filler}).encode()))
+    trial = Trial("/nowhere", importlib.import_module("dataprep.cli.init").SAMPLE_BYTES)
+    docs = dp.read("in")
+    assert trial.sample(docs).count == docs.count == 316
 
 
 def test_an_existing_file_is_not_overwritten(tmp_path, dataprep, monkeypatch):

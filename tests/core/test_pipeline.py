@@ -233,6 +233,15 @@ def test_other_tools_open_the_shards(tmp_path, monkeypatch):
         assert hf["source"][:] == [r["source"] for r in rows]
 
 
+def test_an_empty_result_is_opened_too(tmp_path):
+    """A Dataset of which every document was dropped has its columns and no rows, also in `datasets`."""
+    pytest.importorskip("datasets")
+    done = Pipeline(Filter(lambda text: False)).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
+    for restore in (False, True):
+        hf = done.to_hf(restore=restore)
+        assert (hf.num_rows, hf.column_names) == (0, done.to_arrow(restore=restore).column_names)
+
+
 def test_write_one_file(tmp_path):
     """JSONL (plain and compressed) and Parquet hold all rows; another format is refused by name."""
     done = Pipeline().run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))

@@ -141,12 +141,14 @@ UNITS = {"text": "file", "jsonl": "record", "parquet": "row", "Dataset": "docume
 
 
 def init(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A folder with documents, a crawl, or chats.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="PATH", help="A folder with documents, a crawl, or chats, or one file.")
+    ],
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="The pipeline file to write.")
     ] = "pipeline.py",
 ) -> None:
-    """Look at what a folder contains, and write a commented pipeline file for it; nothing else is written.
+    """Look at what a folder or file contains, and write a commented pipeline file for it; nothing else is written.
 
     The file is tried on a sample first. An existing file is not overwritten.
     """
@@ -194,7 +196,7 @@ def _print_found(console: Screen, found: FolderContents) -> None:
 def written(folder: str, found: FolderContents, file: str) -> str:
     """Return the text of a pipeline file.
 
-    folder: the folder that `found`, its survey, describes. file: where the text will be written.
+    folder: the folder or file that `found`, its survey, describes. file: where the text will be written.
     """
     n_bytes = sum(group.n_bytes for group in found.groups)
     vocabulary, val = next((v, share) for most, v, share in VOCABULARY if n_bytes < most)

@@ -77,8 +77,8 @@ def survey(folder: str) -> FolderContents:
     """
     if files.is_dir(folder) and (files.exists(files.join(folder, MANIFEST)) or hf.is_saved(folder)):
         return FolderContents([_of_dataset(folder)], {})
-    if not files.is_dir(folder):
-        msg = f"{folder} must be an existing folder; give the folder that has the files"
+    if not files.exists(folder):
+        msg = f"{folder} must be an existing folder or file; give the folder that has the files"
         raise PlanError(msg)
     quiet, log.disabled = log.disabled, True
     try:

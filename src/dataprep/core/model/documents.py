@@ -145,7 +145,8 @@ class Documents:
         datasets = need("datasets", extra="hf")
         if self._is_counted and self.count and not restore and files.is_local(str(self.url)):
             return datasets.Dataset.from_parquet([piece.url for part in self.parts for piece in part.slices])
-        return datasets.Dataset(self.to_arrow(restore=restore))
+        table = self.to_arrow(restore=restore)
+        return datasets.Dataset(table if len(table) else table.schema.empty_table())  # datasets needs arrays, not none
 
     def push(self, repository: str, *, restore: bool = False, **options: Any) -> Any:
         """Upload the documents to the Hugging Face hub, and return what `datasets` returns, which names the commit.

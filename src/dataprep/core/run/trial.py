@@ -78,7 +78,8 @@ class Trial:
         fits = sum(map(_most_text, docs.parts)) <= self.sample_bytes
         chosen = docs.parts if fits else docs.spread()
         most = max(1, sum(map(_most_text, chosen)))
-        limits = [self.sample_bytes * _most_text(part) // most for part in chosen]
+        equal = self.sample_bytes // len(chosen)  # so that small files, whose shares are small, are read whole
+        limits = [max(self.sample_bytes * size // most, min(size, equal)) for size in map(_most_text, chosen)]
         sample = docs.of(part.then(Head(max_bytes=limit)) for part, limit in zip(chosen, limits, strict=True))
         found = [_measure(part, limit) for part, limit in zip(sample.parts, limits, strict=True)]
         stored, text = sum(s for s, _ in found), sum(t for _, t in found)

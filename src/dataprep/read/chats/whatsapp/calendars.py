@@ -31,7 +31,7 @@ def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
 
 def _first_day(months: Ints) -> Ints:
     """Return the days since 1970 of the first days of months, which are counted from January 1970."""
-    days: Ints = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    days: Ints = (np.datetime64(0, "M") + months.astype("timedelta64[M]")).astype("datetime64[D]").astype(np.int64)
     return days
 
 
