@@ -157,12 +157,12 @@ def test_units_of_forty_languages_are_the_twins(shared, dataset, unit) -> None:
 
 
 def test_top_names_what_occurs_most(dataset, tmp_path) -> None:
-    """The most frequent units come first, with how often and where they occur, and their text."""
+    """The most frequent units come first, with how often and where they occur, and their bytes."""
     texts = [f"Home | About\nUnique line {i} of {i}.\n" + "Read more.\n" * (i % 3) for i in range(90)]
     facts = Exact(unit="line").fit(dataset(texts, parts=4), Serial(), str(tmp_path)).facts
-    assert [(t["count"], t["id"], t["start"], t["text"]) for t in facts["top"]] == [
-        (90, "0", 0, "Home | About"),
-        (90, str(UNIT), 33, "Read more."),
+    assert [(t["count"], t["id"], t["start"], t["bytes"]) for t in facts["top"]] == [
+        (90, "0", 0, len("Home | About")),
+        (90, str(UNIT), 33, len("Read more.")),
     ]
     assert facts["documents"] == 90
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from dataclasses import dataclass
@@ -499,3 +500,43 @@ def test_the_function_and_the_folder_have_one_name() -> None:
 
     assert dp.forget is forget
     assert family.Family is Family
+
+
+TOLD = "the secret of one person"
+AFTER_FORGET = [
+    (dp.Exact(),), (dp.Exact(unit="line"),), (dp.Exact(unit="paragraph"),), (dp.Exact(unit="span3"),),
+    (dp.Map(lambda text: text.strip()), dp.Exact(unit="line"), dp.MinHash()),
+    (dp.Bloom(unit="paragraph"),), (dp.C4(min_sentences=1),),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stages", AFTER_FORGET, ids=lambda stages: "-".join(type(one).__name__ for one in stages))
+def test_no_rerun_quotes_a_forgotten_text(tmp_path, stages):
+    """After `forget`, after a run that replaces the result, and in a new folder with the list: no file has the text."""
+    lines = [f"Document {k} has plain words here. More words follow in {k}. So it ends." for k in range(9)]
+    quoted = f"{TOLD} is told here. It is told twice. Nobody else knows it."
+    for k in (2, 3):
+        lines[k] += f"\n{quoted}\n\n{quoted}"
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in lines))
+    docs, out, new = dp.read(str(tmp_path / "a.jsonl")), tmp_path / "out", tmp_path / "new"
+    ids = [row["id"] for row in docs]
+    dp.Pipeline(*stages).run(docs, out=str(out))
+    dp.forget(str(out), ids[2:4])
+    assert _with_text(out) == []
+    dp.Pipeline(*stages, dp.Gopher(min_words=1)).run(docs, out=str(out), replace=True)
+    assert _with_text(out) == []
+    new.mkdir()
+    shutil.copy(out / "forget.parquet", new)
+    made = dp.Pipeline(*stages).run(docs, out=str(new))
+    assert _with_text(new) == []
+    assert made.stats.stages[1].reasons == {"forgotten": 2}
+
+
+def _with_text(folder):
+    """The files below a folder that have the secret, also in columns of Parquet."""
+    found = []
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        columns = pa.parquet.read_table(path).to_pylist() if path.suffix == ".parquet" else ""
+        if TOLD.encode() in path.read_bytes() or TOLD in str(columns):
+            found.append(path.name)
+    return found

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from dataprep.core.run.runner import Serial
 from dataprep.messages.names import handles, known, numbers, stage
 from dataprep.messages.names.handles import with_accounts
 from dataprep.messages.names.pseudonyms import People
@@ -15,6 +16,8 @@ from dataprep.messages.names.tables import NameTables
 from dataprep.messages.names.terms import AUTHOR, HANDLE, SHARED, STATED
 from dataprep.messages.people.identities import Identities
 from dataprep.messages.people.stated import Stated
+from dataprep.read.chats.discord import Discord
+from dataprep.read.chats.whatsapp.reader import WhatsApp
 
 
 def test_the_author_is_the_first_name_of_an_account():
@@ -25,19 +28,21 @@ def test_the_author_is_the_first_name_of_an_account():
 
 
 def test_files_that_are_not_read_state_nothing(monkeypatch):
-    """Each of the others is read once."""
+    """Each of the others is read once, if it is of a platform whose exports state accounts."""
     asked = []
-    monkeypatch.setattr(handles, "stated_by", lambda what: asked.append(what) or Stated(others={f"of {what[0]}"}))
+    monkeypatch.setattr(handles, "stated_by", lambda what: asked.append(what[0]) or Stated(others={f"of {what[0]}"}))
+    monkeypatch.setattr(handles, "is_there", lambda _: True)
     slices = [SimpleNamespace(url=url, unread=unread) for url, unread in (("a", 0), ("b", 1), ("a", 0), ("c", 0))]
-    found = handles.stated_in(SimpleNamespace(slices=slices, reader="r"))
+    parts = [SimpleNamespace(slices=slices, reader=reader) for reader in (Discord(), WhatsApp())]
+    found = handles.stated_in(SimpleNamespace(parts=parts), Serial(), "names")
     assert found == {(STATED, "", "of a"), (STATED, "", "of c")}
-    assert asked == [("a", "r"), ("c", "r")]
+    assert asked == ["a", "c"]
 
 
 def test_a_part_without_messages_names_nobody(tmp_path):
     """Its table has no rows."""
-    part = SimpleNamespace(batches=lambda _: iter(()), slices=[], reader="r")
-    stage._CollectNames(str(tmp_path), "key", whole=True).write(str(tmp_path / "names"), part)
+    part = SimpleNamespace(batches=lambda _: iter(()))
+    stage._CollectNames(str(tmp_path), "key").write(str(tmp_path / "names"), part)
     assert pq.read_table(tmp_path / "names").to_pylist() == []
 
 

@@ -80,14 +80,45 @@ def test_telegram(tmp_path):
     assert authors[2] not in texts[3]
 
 
-def test_documents_that_were_saved_before(tmp_path):
-    """The handles of exports= are found in documents that a stage before saved without them."""
+def same(text: str) -> str:
+    """A stage that makes the pipeline save the documents."""
+    return text
+
+
+BEFORE = [dp.Map(same), dp.chats.MessageStats(), dp.chats.MessageLanguage(), dp.PII(), dp.Filter(lambda text: None)]
+
+
+@pytest.mark.parametrize("before", BEFORE, ids=lambda stage: type(stage).__name__)
+@pytest.mark.parametrize("apart", [False, True], ids=["one run", "two runs"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_documents_that_were_saved_before(tmp_path, before, apart, workers):
+    """The handles of the exports are found in documents that a stage or a pipeline before saved without them."""
     (tmp_path / "in").mkdir()
     discord(tmp_path / "in")
     docs = dp.read(str(tmp_path / "in"))
-    stages = dp.Map(lambda text: text), dp.chats.Pseudonyms(key=KEY, exports=docs)
-    made = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "out")).table()["text"].to_pylist()
-    assert made == texts_and_authors(tmp_path / "other", given=docs)[0]
+    hide, runner = dp.chats.Pseudonyms(key=KEY), dp.Local(workers)
+    if apart:
+        docs_before = dp.Pipeline(before).run(docs, out=str(tmp_path / "before"))
+        made = dp.Pipeline(hide).run(dp.read([str(tmp_path / "before")]), out=str(tmp_path / "out"), runner=runner)
+        assert len(docs_before) == len(made)
+    else:
+        made = dp.Pipeline(before, hide).run(docs, out=str(tmp_path / "out"), runner=runner)
+    assert made.table()["text"].to_pylist() == texts_and_authors(tmp_path / "other", given=docs)[0]
+
+
+def test_exports_that_are_gone_are_a_warning(tmp_path, caplog):
+    """What only they state cannot be hidden; exports= names where they are now."""
+    (tmp_path / "in").mkdir()
+    discord(tmp_path / "in")
+    before = dp.Pipeline(dp.Map(same)).run(dp.read(str(tmp_path / "in")), out=str(tmp_path / "before"))
+    (tmp_path / "in").rename(tmp_path / "moved")
+    dp.Pipeline(dp.chats.Pseudonyms(key=KEY)).run(before, out=str(tmp_path / "out"))
+    assert "ids and names of accounts" in caplog.text
+    caplog.clear()
+    moved = dp.read(str(tmp_path / "moved"))
+    made = dp.Pipeline(dp.chats.Pseudonyms(key=KEY, exports=moved)).run(before, out=str(tmp_path / "again"))
+    assert made.table()["text"].to_pylist() == texts_and_authors(tmp_path / "other", given=moved)[0]
+    assert "accounts" not in caplog.text
 
 
 def test_mentions_of_numbers(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dataprep.store.hashes import Hashes
 from ..model import batch as B
 from ..model.describe import READ
 from ..model.ledger import Ledger
-from ..model.part import Sealed
+from ..model.part import Part, Sealed
 from ..model.reader import Reader, Slice, reader_of
 from ..output.layout import Folder
 from ..output.state import OriginFile
@@ -82,3 +83,24 @@ def _scan(reader: Reader, row: OriginFile, id_: int) -> dict[str, Any] | None:
             if len(hit):
                 return dict(batch.slice(int(hit[0]), 1).to_pylist()[0])
     return None
+
+
+def first_inputs(parts: Iterable[Part]) -> Iterator[tuple[Reader, str]]:
+    """Yield the reader and the URL of each input file of parts; files that sealed Datasets were made from, for these.
+
+    The files may be gone. Files that are not read, and those of which a stage hides the names, are left out.
+    """
+    seen = set[str]()
+    left = dict.fromkeys((part.reader, piece.url) for part in parts for piece in part.slices if not piece.unread)
+    while left:
+        reader, url = next(iter(left))
+        del left[reader, url]
+        if not isinstance(reader, Sealed):
+            yield reader, url
+            continue
+        home = url.rpartition("/data/")[0]
+        origin = None if home in seen else Folder(home).any_origin
+        seen.add(home)
+        for row in origin.files if origin is not None else ():
+            if origin is not None and (known := reader_of(origin.readers[row.reader])):
+                left[known, row.url] = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -20,10 +20,9 @@ from dataprep.errors import ReadError, require
 from dataprep.store import files
 
 from ..model import batch as B
-from ..model.part import Part, Sealed
-from ..model.reader import Reader, reader_of
-from ..output.layout import Folder
-from .look_up import is_there
+from ..model.part import Part
+from ..model.reader import Reader
+from .look_up import first_inputs, is_there
 
 FIRST_BYTES = 1 << 20  # of JSON Lines, in which the first record is looked for
 BOM = b"\xef\xbb\xbf"
@@ -35,7 +34,7 @@ def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
 
     parts: the parts of the Dataset. Raises PlanError if its input files have their texts in different fields.
     """
-    inputs = list(_inputs((part.reader, piece.url) for part in parts for piece in part.slices))
+    inputs = list(first_inputs(parts))
     names = sorted({getattr(reader, "text", "text") for reader, _ in inputs}) or ["text"]
     require(len(names) == 1, f"the input files have their texts in different fields ({', '.join(names)}); read them "
             "in several calls, and use restore= for each")  # fmt: skip
@@ -55,23 +54,6 @@ def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
     order = [*types, *first, path[0], *columns]
     empty = {name: pa.nulls(len(table), kind) for name, kind in types.items()}
     return pa.table({name: (empty | columns)[name] for name in dict.fromkeys(order)})
-
-
-def _inputs(places: Iterable[tuple[Reader, str]]) -> Iterator[tuple[Reader, str]]:
-    """Yield the readers and URLs of the first input, in place of those of sealed Datasets that were made from it."""
-    seen, left = set[str](), dict.fromkeys(places)
-    while left:
-        reader, url = next(iter(left))
-        del left[reader, url]
-        if not isinstance(reader, Sealed):
-            yield reader, url
-            continue
-        home = url.rpartition("/data/")[0]
-        origin = None if home in seen else Folder(home).any_origin
-        seen.add(home)
-        for row in origin.files if origin is not None else ():
-            if origin is not None and (known := reader_of(origin.readers[row.reader])):
-                left[known, row.url] = None
 
 
 def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:

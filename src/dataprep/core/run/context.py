@@ -20,6 +20,7 @@ from rich.filesize import decimal
 from dataprep.errors import PlanError
 from dataprep.store import files
 
+from ..model.dataset import Dataset
 from ..model.ledger import Ledger
 from ..model.part import Part
 from .ray_runner import Ray
@@ -35,10 +36,12 @@ class Context:
     """A Runner that also states of what run it is a part.
 
     runner: calls the tasks. trial: the run on a sample that this is a part of; None: the run reads its whole input.
+    given: the documents that the run reads; None: this is not a run.
     """
 
     runner: Runner
     trial: Trial | None = None
+    given: Dataset | None = None
 
     def __repr__(self) -> str:
         return repr(self.runner)
@@ -83,6 +86,14 @@ def context_of(runner: Runner | None) -> Context:
 def trial_of(runner: Runner) -> Trial | None:
     """Return the trial (run on a sample of the input) that `runner` is a part of, or None."""
     return runner.trial if isinstance(runner, Context) else None
+
+
+def given_to(runner: Runner, docs: Dataset) -> Dataset:
+    """Return the documents that the run reads of which `runner` is a part; `docs` if it is no part of a run.
+
+    An Estimator's own input may have been saved by a stage before it, without what only the input files state.
+    """
+    return (isinstance(runner, Context) and runner.given) or docs
 
 
 def sees_all(runner: Runner) -> bool:

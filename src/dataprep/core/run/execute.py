@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dataprep.errors import PlanError
@@ -22,6 +23,7 @@ from .seal import seal
 def execute(plan: Plan, work: Work[Dataset], context: Context) -> None:
     """Make the result of a plan in the folder of `work`; finished tasks are not repeated."""
     plan.prepare(context.workers)
+    context = replace(context, given=plan.docs)
     account = Account(plan.docs)
     for step in plan.steps:
         stage = step.stage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -142,12 +142,15 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
 
 
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
-    """Return the statistics to save; names and texts are removed from all stages up to the last that hides its input.
+    """Return the statistics to save: without examples of forgotten documents, which quote their texts.
+
+    Names and texts are removed from all stages up to the last that hides its input.
 
     stats: the statistics of the reader and of the forget list, if there are any, and then of each of `stages`.
     """
     last = _n_unnamed(len(stats), stages)
-    return Stats([one.hidden() if i < last else one for i, one in enumerate(stats)])
+    quoted = (replace(one, examples={}) if one.name == FORGET else one for one in stats)
+    return Stats([one.hidden() if i < last else one for i, one in enumerate(quoted)])
 
 
 def _published_rows(tables: list[pa.Table], ledgers: Sequence[Ledger], stages: Sequence[Any]) -> list[pa.Table]:

@@ -39,7 +39,6 @@ MAX_DOC_BYTES = 2**32 - 1
 SEGMENT_RECORDS = 1 << 19  # 19 MB
 ROUND_RECORDS = 1 << 22  # units that are compared in one round: 170 MB if all are distinct
 TOP = 20
-TOP_CHARS = 200
 
 
 @dataclass(frozen=True)
@@ -231,9 +230,8 @@ class CutRepeats(Pass[Part]):
     """Collect the repeated units of an input part, read its texts, and write the byte ranges to cut, in order.
 
     partitions: number of files of repeats. strips: True if the normal form has no white space at its ends. firsts: for
-    each input part, the id of the first document of every segment. top: the most frequent units, (count, id, start,
-    size). The receipt (the task's record) states the number of ranges and of bytes that are cut, and the texts of the
-    most frequent units that first occur in this part, as [id, start, text].
+    each input part, the id of the first document of every segment. The receipt (the task's record) states the number of
+    ranges and of bytes that are cut; it has no text, so that `forget` need not search it.
     """
 
     folder = "cut"
@@ -241,32 +239,29 @@ class CutRepeats(Pass[Part]):
     partitions: int
     strips: bool  # the normal form has no white space at its ends
     firsts: tuple[tuple[int, ...], ...]  # per part, the id of the first document of every segment
-    top: tuple[tuple[int, ...], ...]  # the most frequent units: (count, id, start, size)
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
 
-        Returns {"spans": number of ranges, "bytes": number cut, "top": [id, start, text] of frequent units that first
-        occur here}.
+        Returns {"spans": number of ranges, "bytes": number cut}.
         """
-        n_spans, n_bytes, texts = 0, 0, list[list[Any]]()
+        n_spans, n_bytes = 0, 0
         with spill_to(url, 1) as spill:
-            for spans in self._spans(item, texts):
+            for spans in self._spans(item):
                 if len(spans):
                     spill.write([spans])
                     _, start, end = united(spans["id"], spans["start"], spans["end"])
                     n_spans, n_bytes = n_spans + len(start), n_bytes + int((end - start).sum())
-        return {"spans": n_spans, "bytes": n_bytes, "top": texts}
+        return {"spans": n_spans, "bytes": n_bytes}
 
-    def _spans(self, item: Part, texts: list[list[Any]]) -> Iterator[Records]:
-        """Yield the spans of every batch, and extend `texts`; one segment of repeats is in memory at a time."""
+    def _spans(self, item: Part) -> Iterator[Records]:
+        """Yield the spans of every batch; one segment of repeats is in memory at a time."""
         firsts, at, held = self.firsts[item.number], 0, np.empty(0, SPAN)
         before = sum(map(len, self.firsts[: item.number]))
         for batch in item.batches(["id", "text"]) if firsts else ():
             if not batch.num_rows:
                 continue
             last, more = B.ids(batch)[-1], True
-            texts += self._texts(batch)
             while more:
                 more = at < len(firsts) and firsts[at] <= last
                 n = int(np.searchsorted(held["id"], last, "right"))
@@ -282,13 +277,3 @@ class CutRepeats(Pass[Part]):
         urls = [MatchUnits.url(self.out, partition) for partition in range(self.partitions)]
         repeats = all_sections(urls, segment, SPAN)
         return repeats[np.lexsort((repeats["start"], repeats["id"]))]
-
-    def _texts(self, batch: Batch) -> Iterator[list[Any]]:
-        """Yield the most frequent units that first occur in this batch: [id, start, text]."""
-        (offsets, data), ids = B.buffers(batch), B.ids(batch)
-        for _, id_, start, size in self.top:
-            row = int(np.searchsorted(ids, np.uint64(id_)))
-            if row < len(ids) and ids[row] == id_:
-                first = int(offsets[row]) + start
-                text = bytes(data[first : first + min(size, 4 * TOP_CHARS)]).decode(errors="ignore")
-                yield [id_, start, text[:TOP_CHARS]]

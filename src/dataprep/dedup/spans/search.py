@@ -33,11 +33,10 @@ def find(
     firsts = tuple(tuple(r["firsts"]) for r in hashed)
     matched = list(runner.map(MatchUnits(out, key, firsts), range(partitions), f"{name}: match"))
     top = sorted((t for m in matched for t in m["top"]), key=lambda t: (-t[0], *t[1:]))[:TOP]
-    cutter = CutRepeats(out, key, partitions, normalize is not None, firsts, tuple(map(tuple, top)))
+    cutter = CutRepeats(out, key, partitions, normalize is not None, firsts)
     cut = list(runner.map(cutter, items[new], f"{name}: cut"))
     urls = [CutRepeats.url(out, item.number) for item in items[new]]
     write_spans(url, map(joined.spans, each_section(urls, 0, SPAN)))
-    texts = {(id_, start): text for c in cut for id_, start, text in c["top"]}
     homes, own = joined.place(np.array([id_ for _, id_, _, _ in top], np.uint64))
     return {
         "documents": sum(r["docs"] for r in hashed[new]),
@@ -47,7 +46,7 @@ def find(
         "spans": sum(c["spans"] for c in cut),
         "bytes": sum(c["bytes"] for c in cut),
         "top": [
-            {"count": n, "id": str(id_), "start": at, "text": texts.get((i, at), "")} | ({"in": home} if home else {})
-            for (n, i, at, _), home, id_ in zip(top, homes.to_pylist(), own.tolist(), strict=True)
+            {"count": n, "id": str(id_), "start": at, "bytes": size} | ({"in": home} if home else {})
+            for (n, _, at, size), home, id_ in zip(top, homes.to_pylist(), own.tolist(), strict=True)
         ],
     }

@@ -6,7 +6,6 @@ import difflib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.part import Part
 from dataprep.core.model.stage import Stage, drop_rows
-from dataprep.core.run.context import sees_all
+from dataprep.core.run.context import given_to, sees_all
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, ReadError
 from dataprep.messages.people.people_file import people_of
@@ -95,7 +94,8 @@ class Consent(Estimator):
         Raises PlanError as `check` does. Writes no file, so `out` is not used.
         """
         whole = sees_all(runner)
-        rows: set[Row] = set().union(*runner.map(partial(_authors, whole=whole), docs.tasks, "Consent: authors"))
+        rows: set[Row] = set().union(*runner.map(_authors, docs.tasks, "Consent: authors"))
+        rows |= stated_in(given_to(runner, docs), runner, "Consent: accounts") if whole else set()
         people = sorted({name for kind, _, name in rows if kind == AUTHOR})
         known = replace(self, people=with_accounts(self.people, rows))
         known.check(people, whole=whole)
@@ -177,9 +177,9 @@ class Consented(Stage):
         return KnownPeople(self.consent.names, COMMON, self.borne) if self.consent.allowed is None else None
 
 
-def _authors(part: Part, *, whole: bool) -> set[Row]:
-    """Return rows of the authors in a part, and, unless it is a sample, of the accounts that its files state."""
-    found = stated_in(part) if whole else set()
+def _authors(part: Part) -> set[Row]:
+    """Return rows of the authors in a part."""
+    found = set[Row]()
     for batch in part.batches(["author"]):
         found |= {(AUTHOR, "", name) for name in batch["author"].unique().drop_null().cast(pa.string()).to_pylist()}
     return found

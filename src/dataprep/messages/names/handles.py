@@ -6,29 +6,45 @@ the handles of these accounts have pseudonyms of their own.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from dataprep.core.model.part import Part
+from dataprep.core.inputs.look_up import first_inputs, is_there
+from dataprep.core.model.dataset import Dataset
+from dataprep.core.model.reader import Reader
+from dataprep.core.run.runner import Runner
+from dataprep.errors import counted
 from dataprep.messages.people.identities import Identities
-from dataprep.messages.people.stated import Stated, stated_by
+from dataprep.messages.people.stated import STATING, stated_by
 
 from .matching import identity
 from .phones import is_abroad, phone
 from .terms import AUTHOR, CHAT, HANDLE, STATED
 
+log = logging.getLogger("dataprep")
+
 Row = tuple[str, str, str]  # kind, account or "", name
 
 
-def stated_in(part: Part) -> set[Row]:
-    """Return (HANDLE or STATED, account, name) of each name that the files of a part state; account: "" if none is."""
-    found: set[Row] = set()
-    for url in dict.fromkeys(piece.url for piece in part.slices if not piece.unread):
-        found |= _rows(stated_by((url, part.reader)))
-    return found
+def stated_in(docs: Dataset, runner: Runner, label: str) -> set[Row]:
+    """Return (HANDLE or STATED, account, name) of each name that input files state; account: "" if none is.
+
+    docs: the documents; if they were saved by a run, the files that this run read are opened again. label: title of the
+    progress bar. Logs a warning for files that are gone, since what they state cannot be known.
+    """
+    places = [(url, reader) for reader, url in first_inputs(docs.parts) if isinstance(reader, STATING)]
+    gone = [url for url, _ in places if not is_there(url)]
+    if gone:
+        more = f" and {counted(len(gone) - 1, 'other file')}" if gone[1:] else ""
+        log.warning("%s%s cannot be opened again: ids and names of accounts that only an export states stay in the "
+                    "texts; give the exports, as exports=dp.read(...)", gone[0], more)  # fmt: skip
+    there = [place for place in places if place[0] not in gone]
+    return set[Row]().union(*runner.map(_stated, there, label)) if there else set()
 
 
-def _rows(stated: Stated) -> set[Row]:
+def _stated(place: tuple[str, Reader]) -> set[Row]:
+    stated = stated_by(place)
     handles = stated.handles
     rows = {(HANDLE if name in handles else STATED, " ".join(account), name) for account, name in stated.accounts}
     of_cards = {one for name, digits in stated.cards for one in (name, f"+{digits}")}

@@ -25,7 +25,7 @@ from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.part import Part
 from dataprep.core.model.stage import Stage
-from dataprep.core.run.context import sees_all, trial_of
+from dataprep.core.run.context import given_to, sees_all, trial_of
 from dataprep.core.run.passes import Pass
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError
@@ -90,8 +90,9 @@ class Pseudonyms(Estimator):
     people: a people file (`dataprep people`): all names and numbers of a person get one pseudonym, that of the first
         name; so do the chats of two people that are named after the person. `consent` uses this file, too.
 
-    exports: the exports as `dp.read` returns them, from which ids and names of accounts are read, if the stages or
-        pipelines before this one saved the documents. None: they are read from the documents' files.
+    exports: the exports as `dp.read` returns them, from which ids and names of accounts are read. None: they are read
+        from the files that the documents came from, also if stages or pipelines before this one saved the documents;
+        if such a file is gone, a warning says so.
 
     Raises PlanError for a key that is missing or short, a mapping inside `out`, values that are not valid, and a people
     file that is not valid or has a person whom the documents do not have.
@@ -181,7 +182,7 @@ class Pseudonyms(Estimator):
             msg = f"Pseudonyms must see single messages, but these are joined (column {min(joined)!r}); give messages"
             raise PlanError(msg)
         work_key, url = self.key_for(docs), files.join(out, "people.parquet")
-        collect = _CollectNames(out, work_key, sees_all(runner))
+        collect = _CollectNames(out, work_key)
         n_parts = len(list(runner.map(collect, docs.tasks, "Pseudonyms: names")))
         parts = [_CollectNames.url(out, number) for number in range(n_parts)]
         found = receipts.once(url + ".json", work_key, lambda: self._write(url, parts, docs, runner))
@@ -215,8 +216,8 @@ class Pseudonyms(Estimator):
     def _write(self, url: str, parts: list[str], docs: Dataset, runner: Runner) -> dict[str, Any]:
         """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
         seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in read_people(part).to_pylist()}
-        if self.exports is not None and sees_all(runner):
-            seen |= set().union(*runner.map(stated_in, self.exports.tasks, "Pseudonyms: accounts"))
+        if sees_all(runner):
+            seen |= stated_in(self.exports or given_to(runner, docs), runner, "Pseudonyms: accounts")
         known = with_accounts(self.people, seen)
         found = People(seen).found()
         named = sorted({name for _, _, name in found})
@@ -250,20 +251,14 @@ class Pseudonyms(Estimator):
 
 @dataclass(frozen=True)
 class _CollectNames(Pass[Part]):
-    """Write the names of authors, mentioned people and chats in a part.
-
-    whole: whether all of the input is read, not a sample; if so, also the accounts that the part's files state.
-    """
+    """Write the names of authors, mentioned people and chats in a part."""
 
     folder: ClassVar[str] = "names"
-
-    whole: bool
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         seen: set[tuple[str, str, str]] = set()
         for batch in item.batches(["chat", "author", "text"]):
             seen |= seen_in(batch)
-        seen |= stated_in(item) if self.whole else set()
         columns = zip(*sorted(seen), strict=True) if seen else [()] * 3
         with files.atomic(url) as f:
             pq.write_table(pa.table([pa.array(c, pa.string()) for c in columns], ["kind", "chat", "name"]), f)
@@ -278,7 +273,7 @@ def known_people(
     names: more people to search for, as in `Pseudonyms`. own: names that are not an error, such as the user's own.
     stay: words that are not an error.
     """
-    seen = set().union(*runner.map(_names_in, docs.tasks, "names"))
+    seen = set().union(*runner.map(_names_in, docs.tasks, "names"), stated_in(docs, runner, "accounts"))
     people = People(seen).found()
     found = {name for _, _, name in people} | set(names_in("Pseudonyms", names) if names else ())
     groups = frozenset(n for k, _, n in seen if k == CHAT and is_group_name(n)) - found
@@ -286,7 +281,7 @@ def known_people(
 
 
 def _names_in(part: Part) -> set[tuple[str, str, str]]:
-    return stated_in(part).union(*map(seen_in, part.batches(["chat", "author", "text"])))
+    return set[tuple[str, str, str]]().union(*map(seen_in, part.batches(["chat", "author", "text"])))
 
 
 def seen_in(batch: Batch) -> set[tuple[str, str, str]]:

@@ -64,6 +64,9 @@ def _text(value: Any) -> str:
     return str(value).encode("utf-8", "replace").decode()
 
 
+STATING = (IMessage, Slack, Sms, Signal, Telegram, Discord)  # readers of exports that state accounts or numbers
+
+
 def stated_by(source: tuple[str, Any]) -> Stated:
     """Return the accounts and contacts in a file.
 
