@@ -54,9 +54,9 @@ class _Function(Stage):
         try:
             for row in _rows(batch, parameter_names(self.fn)):
                 answers.append(self.fn(*row))  # noqa: PERF401 - its length is the row that fails
-        except blame.PASSED:
-            raise
-        except Exception as e:
+        except BaseException as e:
+            if blame.passes(e):
+                raise
             raise blame.failed(repr(self), e, batch, len(answers)) from e
         return answers
 
