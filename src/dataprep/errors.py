@@ -5,6 +5,7 @@
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
     ├── CorruptShard    a file that dataprep wrote was changed, damaged or removed afterwards
     │   └── Replaced    the result was replaced since it was opened: open it again
+    ├── NewerFormat     a file of a folder is in a format that only a newer dataprep reads
     ├── StaleOutput     the output folder was made by another recipe
     ├── Leak            a name or number that a stage must hide is left in the output
     ├── FunctionFailed  a function, Stage, Estimator or Reader of the user raised an error
@@ -144,6 +145,10 @@ class CorruptShard(DataprepError):
 
 class Replaced(CorruptShard):
     """The files of a result that was opened were replaced or removed by a later run."""
+
+
+class NewerFormat(DataprepError):
+    """A file is in a newer format than this version of dataprep reads; nothing is changed."""
 
 
 class StaleOutput(DataprepError):

@@ -31,7 +31,7 @@ from typing import Any
 import cloudpickle
 
 from dataprep.errors import DataprepError, FunctionFailed, InUse, PlanError, StaleOutput
-from dataprep.store import failure, files, lease
+from dataprep.store import failure, files, lease, newer
 from dataprep.store.atomic import JOURNAL
 from dataprep.store.stopping import is_stop
 
@@ -140,13 +140,15 @@ def execute(
     name before each step.
 
     Raises PlanError if there is no step `to`, if a line of the pipeline file uses an unknown name or argument, or if
-    `runner` is a trial of which a step cannot know.
+    `runner` is a trial of which a step cannot know; NewerFormat if a newer dataprep wrote into one of the folders.
     """
     results: dict[str, Any] = {}
     chosen = _needed(steps, to)
     if trial_of(run) is not None:
         _check_told(chosen)
     lease.check_place(folder_url(out))
+    for place in (out, *(files.join(out, step.name) for step in chosen)):
+        newer.refuse(place)
     record = files.join(out, RUN)
     owned.check_file(record, "the record of a run", '{"format":1,"steps"')
     is_new = not files.exists(record)
