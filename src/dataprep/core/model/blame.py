@@ -63,6 +63,14 @@ def failed(name: str, error: BaseException, batch: Batch | None = None, row: int
     return wrong_value(raised(name, error), batch, row)
 
 
+def wrong_answer(stage: object, answer: object, wrong: str, batch: Batch, row: int) -> FunctionFailed:
+    """Return the error which states that the function of a stage returned a wrong answer for a row of a batch.
+
+    wrong: what is wrong about it, such as "is not of type int32".
+    """
+    return wrong_value(f"{stage!r} returned {ascii(answer)[:80]}, which {wrong}", batch, row)
+
+
 def wrong_value(what: str, batch: Batch, row: int) -> FunctionFailed:
     """Return the error which states, by the text `what`, that the value for a row of a batch is wrong."""
     names = batch.schema.names
