@@ -32,7 +32,7 @@ TRAINER_MAY = (
     "store.stopping", "store.splitmix", "tokens.shard_format", "tokens.shards.shard", "train",
 )  # fmt: skip
 LOCAL_PATHS = {
-    "store.atomic", "store.beside", "store.failure", "store.files", "store.lease", "tokens.shards.shard",
+    "store.atomic", "store.beside", "store.failure", "store.files", "store.lease", "store.newer", "tokens.shards.shard",
     "tokens.shards.writer", "unicode.compiled", "core.run.runner",
 }  # fmt: skip
 STATE = "core.model.process"  # the only module whose functions may change what the module has

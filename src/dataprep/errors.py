@@ -5,9 +5,10 @@
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
     ├── CorruptShard    a file that dataprep wrote was changed, damaged or removed afterwards
     │   └── Replaced    the result was replaced since it was opened: open it again
+    ├── NewerFormat     a file of a folder is in a format that only a newer dataprep reads
     ├── StaleOutput     the output folder was made by another recipe
     ├── Leak            a name or number that a stage must hide is left in the output
-    ├── FunctionFailed  a function, Stage or Estimator of the user raised an error
+    ├── FunctionFailed  a function, Stage, Estimator or Reader of the user raised an error
     ├── WorkerDied      a worker process was killed, usually because memory ran out
     ├── InUse           another process writes into the output folder
     └── Transient       a network error: the only one that a Runner retries
@@ -146,6 +147,10 @@ class Replaced(CorruptShard):
     """The files of a result that was opened were replaced or removed by a later run."""
 
 
+class NewerFormat(DataprepError):
+    """A file is in a newer format than this version of dataprep reads; nothing is changed."""
+
+
 class StaleOutput(DataprepError):
     """The output folder holds the result of another recipe (other stages, parameters or input)."""
 
@@ -155,7 +160,7 @@ class Leak(DataprepError):
 
 
 class FunctionFailed(DataprepError):
-    """A function, Stage or Estimator of the user raised an error, which is `__cause__`, for a document.
+    """A function, Stage, Estimator or Reader of the user raised an error, which is `__cause__`, for a document.
 
     what: which function raised what. document: the document's id as text, "FIRST to LAST" if it is one of several; None
     if it is not known. head: the beginning
@@ -164,7 +169,7 @@ class FunctionFailed(DataprepError):
 
     def __init__(self, what: str, document: str | None = None, head: str = "", file: str | None = None) -> None:
         name = "" if document is None else f" for document{'s' * (' to ' in document)} {document}"
-        name += f" of {file}" if file else ""
+        name += "" if not file else f" while it read {file}" if document is None else f" of {file}"
         name += f" ({head!r})" if head else ""
         super().__init__(f"{what}{name}; correct it, and run again: finished work is kept")
         self.what, self.document, self.head, self.file = what, document, head, file

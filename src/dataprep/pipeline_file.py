@@ -30,10 +30,12 @@ from typing import Any
 
 import cloudpickle
 
-from dataprep.errors import DataprepError, InUse, PlanError, StaleOutput
-from dataprep.store import failure, files, lease
+from dataprep.errors import DataprepError, FunctionFailed, InUse, PlanError, StaleOutput
+from dataprep.store import failure, files, lease, newer
 from dataprep.store.atomic import JOURNAL
+from dataprep.store.stopping import is_stop
 
+from .core.model.blame import raised
 from .core.output import owned
 from .core.output.layout import RUN, folder_url
 from .core.output.run_folder import earlier_steps
@@ -138,13 +140,15 @@ def execute(
     name before each step.
 
     Raises PlanError if there is no step `to`, if a line of the pipeline file uses an unknown name or argument, or if
-    `runner` is a trial of which a step cannot know.
+    `runner` is a trial of which a step cannot know; NewerFormat if a newer dataprep wrote into one of the folders.
     """
     results: dict[str, Any] = {}
     chosen = _needed(steps, to)
     if trial_of(run) is not None:
         _check_told(chosen)
     lease.check_place(folder_url(out))
+    for place in (out, *(files.join(out, step.name) for step in chosen)):
+        newer.refuse(place)
     record = files.join(out, RUN)
     earlier = earlier_steps(out)
     is_new = not files.exists(record)
@@ -156,7 +160,7 @@ def execute(
         given = {"out": files.join(out, step.name), "runner": run, **results}
         began, there = time.perf_counter(), _stamps(given["out"])
         try:
-            with _noted(out, step.name), _calling(step.fn.__code__.co_filename):
+            with _noted(out, step.name), _calling(step.fn.__code__.co_filename, step.name):
                 results[step.name] = step.fn(**{name: given[name] for name in step.takes})
         except PlanError:  # such as that `out` is in a folder of input, where nothing of ours may remain
             if is_new and not results:
@@ -240,7 +244,9 @@ def _importing(path: str) -> Iterator[None]:
     except SyntaxError as e:
         msg = f"{e.filename or path}{'' if e.lineno is None else f':{e.lineno}'}: {e.msg}"
         raise PlanError(msg) from e
-    except Exception as e:
+    except BaseException as e:
+        if is_stop(e):
+            raise
         if isinstance(e, ValueError) and "null bytes" in str(e):  # later Pythons raise SyntaxError
             msg = f"{path}: {e}"
             raise PlanError(msg) from e
@@ -248,11 +254,11 @@ def _importing(path: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _calling(path: str) -> Iterator[None]:
+def _calling(path: str, step: str) -> Iterator[None]:
     """Raise PlanError with file and line if a line of the pipeline file at `path` is itself written wrong.
 
     These are a name that does not exist, arguments that a function does not take, and a PlanError or StaleOutput of any
-    call; all other exceptions pass.
+    call. A step that ends the program, as by `sys.exit`, raises FunctionFailed. All other exceptions pass.
     """
     try:
         yield
@@ -263,9 +269,13 @@ def _calling(path: str) -> Iterator[None]:
         if frames[-1] != path and not PACKAGE_NAMES.match(str(e)):
             raise
         raise PlanError(_sentence(path, e)) from e
+    except BaseException as e:
+        if isinstance(e, Exception) or is_stop(e):
+            raise
+        raise FunctionFailed(raised(f"step {step}", e)) from e
 
 
-def _sentence(path: str, error: Exception) -> str:
+def _sentence(path: str, error: BaseException) -> str:
     """Return "FILE:LINE: what is wrong; did you mean NAME?"."""
     own = [(f, line) for f, line in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == path]
     position = f"{path}:{own[-1][1]}" if own else path
@@ -273,10 +283,12 @@ def _sentence(path: str, error: Exception) -> str:
         return f"{position}: {error}"
     message = str(error).partition("; it has ")[0].partition(". Did you mean")[0] or "raised without a message"
     message = message if isinstance(error, WRITTEN_WRONG) else f"{type(error).__name__}: {message}"
+    if isinstance(error, SystemExit):
+        message += "; a pipeline file is imported: end the program only under `if __name__ == '__main__':`"
     return f"{position}: {message}{_nearest(error, own[-1][0] if own else None)}"
 
 
-def _nearest(error: Exception, frame: FrameType | None) -> str:
+def _nearest(error: BaseException, frame: FrameType | None) -> str:
     """Return "; did you mean NAME?" for a name that is nearly right, else which there are, or nothing."""
     wrong: Any = getattr(error, "name", None)
     names: list[str] = []

@@ -15,7 +15,7 @@ from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stage import Stage
 from dataprep.core.output import commit, owned
 from dataprep.core.output.layout import Folder
-from dataprep.errors import CorruptShard, FunctionFailed, PlanError, Replaced, StaleOutput
+from dataprep.errors import FunctionFailed, PlanError, Replaced, StaleOutput
 from dataprep.forget.forget import forget
 from dataprep.read import parts
 from dataprep.store import files, lease
@@ -318,17 +318,6 @@ def test_a_replacement_that_does_not_fit_on_the_disk_is_refused(docs, tmp_path, 
     with pytest.raises(PlanError, match="keeps its result until the new one is complete, which takes about .* more"):
         run(docs, out, NEW, replace=True)
     assert texts_of(open_dataset(str(out))) == texts_of(old)
-
-
-def test_a_newer_format_is_one_sentence(docs, tmp_path):
-    """Its meaning may be another, so nothing is read."""
-    out = tmp_path / "out"
-    run(docs, out, ())
-    for name in ("manifest.json",):
-        record = files.read_json(str(out / name))
-        files.write_state(str(out / name), {**record, "format": 2})
-        with pytest.raises(CorruptShard, match="has format 2, and this dataprep reads 1; install a newer dataprep"):
-            open_dataset(str(out))
 
 
 def test_fields_that_are_not_known_break_no_reader(tmp_path):

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import dataprep as dp
-from dataprep.core.output import records
 from dataprep.core.output.layout import Folder
 from dataprep.history.clusters import find_clusters
 from dataprep.history.comparison import compare
 from dataprep.history.status import status
+from dataprep.store import newer
 
 FROZEN = Path(__file__).parents[1] / "fixtures" / "format_1"
 EXACT, MINHASH = {7654: 0, 8080: 425, 8513: 857}, {8937: 1280, 9391: 5138}  # the duplicates, and what each repeats
@@ -27,7 +27,7 @@ def old(tmp_path) -> Path:
 
 def test_the_format_is_the_first() -> None:
     """A change of `FORMAT` needs a frozen run of its own."""
-    assert records.FORMAT == 1
+    assert newer.FORMAT == 1
 
 
 def test_documents_are_read(old) -> None:

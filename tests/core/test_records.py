@@ -8,8 +8,9 @@ from dataclasses import MISSING, fields
 import pytest
 
 from dataprep.core.output import state
-from dataprep.core.output.records import FORMAT, Id, StateRecord
-from dataprep.errors import CorruptShard
+from dataprep.core.output.records import Id, StateRecord
+from dataprep.errors import CorruptShard, NewerFormat
+from dataprep.store.newer import FORMAT
 
 VALUES = {"str": "some text", "int": 3, "list": [], "dict": {"a": 1}, "Mapping": {"a": 1}, "Id": str(2**63 + 1)}
 
@@ -87,7 +88,7 @@ def test_a_newer_format(kind):
     """One sentence says that a newer dataprep reads it, whatever else the file has, also of a record in it."""
     says = rf"^URL has format {FORMAT + 1}, and this dataprep reads {FORMAT}; install a newer dataprep$"
     for found in ({}, whole(kind), {"other": 1}):
-        with pytest.raises(CorruptShard, match=says):
+        with pytest.raises(NewerFormat, match=says):
             kind.of(found | {"format": FORMAT + 1}, "URL")
 
 

@@ -22,7 +22,8 @@ from dataprep.core.run import runner as run
 from dataprep.core.run import workers
 from dataprep.core.run.ray_runner import Ray
 from dataprep.core.run.runner import Local, Serial, parse_bytes
-from dataprep.errors import DataprepError, PlanError, ReadError, Transient, WorkerDied
+from dataprep.errors import DataprepError, FunctionFailed, PlanError, ReadError, Transient, WorkerDied
+from dataprep.store.stopping import Stopped
 
 
 def square(n):
@@ -298,12 +299,20 @@ def test_a_task_runs_in_a_worker(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         run.work(send(lambda n: 1 // n), send(0))
 
-    def ends(n):
-        raise SystemExit(n)
+    def ends(error):
+        raise error
 
+    for error in (SystemExit(0), GeneratorExit("no")):  # a function that ends the program is no signal
+        says = rf"^ends raised {type(error).__name__}: \S+ \(.*test_runner.py, line "
+        with pytest.raises(FunctionFailed, match=says):
+            run.work(send(partial(ends)), send(error))
+    with pytest.raises(KeyboardInterrupt):
+        run.work(send(ends), send(KeyboardInterrupt()))
+    assert limits == [4.0, *[None] * 4]
     monkeypatch.setattr(run.os, "_exit", limits.append)
-    run.work(send(ends), send(0))
-    assert limits == [4.0, None, None, 143]
+    with contextlib.suppress(FunctionFailed):  # since the process does not end here
+        run.work(send(ends), send(Stopped(143)))
+    assert limits[-1] == 143
 
 
 def test_processes_belong_to_their_runner(tmp_path):

@@ -65,8 +65,9 @@ def workers_of(*processes, reading=-1):
 
 @pytest.mark.parametrize(
     ("codes", "over", "why"),
-    [([0, -9], (), "SIGKILL"), ([0, -11, -15], (), "SIGSEGV"), ([0, -15], (), "SIGTERM"), ([0, 1], (), "SIGTERM"),
-     ([-24, -15], (), "SIGXCPU"), ([-9, -15], (0,), "memory"), ([-14, -15], (), "time"), ([-14, -9], (1,), "time"),
+    [([0, -9], (), "SIGKILL"), ([143, -11, -15], (), "SIGSEGV"), ([143, -15], (), "SIGTERM"),
+     ([143, 1], (), "exit code 1"), ([-15, 0], (), "exit code 0"), ([-24, -15], (), "SIGXCPU"),
+     ([-9, -15], (0,), "memory"), ([-14, -15], (), "time"), ([-14, -9], (1,), "time"),
      ([-9, -15], (7,), "SIGKILL")],
 )  # fmt: skip
 def test_why_a_worker_ended(codes, over, why) -> None:

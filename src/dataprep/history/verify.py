@@ -38,7 +38,7 @@ from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError, counted, raise_if_short
 from dataprep.search.index import index_manifest, is_index
 from dataprep.search.shard import KINDS, SHARDS
-from dataprep.store import files, hashes, receipts
+from dataprep.store import files, hashes, newer, receipts
 from dataprep.store.atomic import JOURNAL, is_cut, is_journal, journaled, n_damaged
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
@@ -62,9 +62,12 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
     the numbers of documents and the order of ids are checked; for an index, a tokenizer and a preset of `fit-language`,
     the hashes of its files; for token shards, see `verify_shards`.
 
-    Raises PlanError if `url` holds neither a Dataset, nor token shards, nor an index.
+    Raises PlanError if `url` holds neither a Dataset, nor token shards, nor an index, and NewerFormat if a newer
+    dataprep wrote one of its records.
     """
     url = url.rstrip("/")
+    for place in (url, *inside(url)):
+        newer.refuse(place)
     sets = _sets(url)
     found = {folder.url: folder for at in sets for folder in _sealed(at)}
     if not found:

@@ -12,12 +12,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from dataprep.errors import FunctionFailed, InUse, PlanError, StaleOutput, shown
+from dataprep.errors import FunctionFailed, InUse, NewerFormat, PlanError, StaleOutput, shown
 
 from .atomic import whole
 
 NAME = ".dataprep-failure"
-REFUSALS = (PlanError, StaleOutput, InUse)  # raised before any work, about the call and not about the folder
+REFUSALS = (PlanError, StaleOutput, InUse, NewerFormat)  # before any work
 LONGEST = 1_000  # characters of a message that are stored
 
 

@@ -25,6 +25,7 @@ from . import compress
 from .as_json import json_bytes
 from .atomic import is_attempt, regular, whole
 from .checksum import checked, stamped
+from .newer import check_format
 from .servers import RemoteStream, answered
 
 HASH_BLOCK = 1 << 20
@@ -291,15 +292,19 @@ def read_json(url: str, *, checksum: bool = False) -> Any:
     """Return the content of a JSON file, without its checksum if it has one.
 
     checksum: whether it must have one. Raises CorruptShard if it is not JSON, or if its checksum is not that of its
-    bytes.
+    bytes, and NewerFormat if it has a checksum and a format that this version does not read.
     """
     with open_raw(url) as f:
         data = f.read()
         try:
-            return checked(data, orjson.loads(data), required=checksum)
+            value = orjson.loads(data)
+            found = checked(data, value, required=checksum)
         except ValueError as e:
             msg = f"{url} must be JSON that dataprep wrote ({e}); remove it and run again"
             raise CorruptShard(msg) from e
+    if found is not value:  # other JSON may have any field of this name
+        check_format(found, url)
+    return found
 
 
 def content_hash(url: str) -> str:

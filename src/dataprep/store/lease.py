@@ -23,7 +23,7 @@ from typing import Any, TypeVar, cast
 
 from dataprep.errors import DataprepError, InUse, PlanError
 
-from . import failure
+from . import failure, newer
 from .atomic import full_disk_said
 from .stopping import clean_end
 
@@ -76,8 +76,10 @@ def held(folder: str, *, anywhere: bool = False) -> Iterator[None]:
 
     anywhere: whether the folder need not be one for results. Folders that are created and remain empty are deleted
     again. SIGTERM ends the block as Ctrl-C does. Raises InUse if another process or thread holds the lease, PlanError
-    if the folder is not one for results (see `check_place`), and DataprepError if it cannot be written.
+    if the folder is not one for results (see `check_place`), NewerFormat if a newer dataprep wrote into it, and
+    DataprepError if it cannot be written.
     """
+    newer.refuse(folder)
     if "://" in folder and not folder.startswith("file://"):
         with clean_end(folder):
             yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import traceback
 import weakref
 from collections.abc import Iterator
 from types import FrameType
@@ -17,6 +18,19 @@ CODES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes of a stopped p
 CALLBACKS = ("_raw_object_cache_notify", "_raw_object_cache_getbuffer")  # functions of llvmlite that LLVM calls
 WAIT = 0.02  # seconds until a signal that arrived in one is sent again
 _folders: list[str] = []  # into which a stopped run wrote
+
+
+class Stopped(SystemExit):
+    """A signal ends the program; it is told apart from a call of `sys.exit` in the code that the signal interrupts."""
+
+
+def is_stop(error: BaseException) -> bool:
+    """Return whether an error means that the program was told to end, by Ctrl-C or by a signal with any handler."""
+    if isinstance(error, (KeyboardInterrupt, Stopped)):
+        return True
+    handlers = (signal.getsignal(number) for number in signal.valid_signals())
+    codes = {code for handler in handlers if (code := getattr(handler, "__code__", None)) is not None}
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 class Stoppable(Protocol):
@@ -35,7 +49,7 @@ def at_stop(work: Stoppable) -> None:
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt or SystemExit(143); a handler of signals.
+    """Raise KeyboardInterrupt or Stopped(143); a handler of signals.
 
     Python ignores what is raised in a callback of LLVM, which is where a signal arrives while a kernel compiles. The
     signal is then sent again, until it arrives outside of one.
@@ -47,7 +61,7 @@ def stop(number: int, frame: FrameType | None) -> None:
             again.start()
             return
         frame = frame.f_back
-    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+    raise KeyboardInterrupt if number == signal.SIGINT else Stopped(128 + number)
 
 
 def _send(number: int) -> None:
@@ -60,7 +74,7 @@ def _send(number: int) -> None:
 
 @contextlib.contextmanager
 def clean_end(folder: str | None = None) -> Iterator[None]:
-    """Make SIGTERM raise SystemExit(143) in the `with` block, unless the program has its own handler.
+    """Make SIGTERM raise Stopped(143) in the `with` block, unless the program has its own handler.
 
     When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too; neither is lost while a kernel
     compiles. folder: the output folder of the work, which `stopped_in` lists afterwards; None if there is none.

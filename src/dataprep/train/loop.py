@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dataprep.store import lease
-from dataprep.store.stopping import clean_end
+from dataprep.store.stopping import Stopped, clean_end
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
@@ -214,11 +214,11 @@ class Asked:
         return number > 0
 
     def leave(self) -> None:
-        """Raise KeyboardInterrupt if SIGINT was received, SystemExit for another signal; without one, do nothing."""
+        """Raise KeyboardInterrupt if SIGINT was received, Stopped for another signal; without one, do nothing."""
         if self.signal == signal.SIGINT:
             raise KeyboardInterrupt
         if self.signal is not None:
-            raise SystemExit(128 + self.signal)
+            raise Stopped(128 + self.signal)
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""Find the document for which a user's function raised an error; state its id, its file and the start of its text."""
+"""Find the document for which a user's function raised an error; state its id, its file and the start of its text.
+
+An error is whatever a function raises, SystemExit too: only Ctrl-C and signals end the program (`passes`).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,15 @@ import functools
 import os
 import traceback
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from fsspec.exceptions import FSTimeoutError
 
 from dataprep.errors import DataprepError, FunctionFailed, PlanError
+from dataprep.store.stopping import is_stop
 
 from ..output.layout import STEPS, Folder, home_of
 from . import batch as B
@@ -24,12 +28,19 @@ from .reader import Slice
 
 HEAD_CHARS = 60
 PASSED = (DataprepError, ConnectionError, TimeoutError, FSTimeoutError)  # they say what is wrong, or are tried again
+T = TypeVar("T")
+END = object()
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 
 
 def is_ours(stage: object) -> bool:
-    """Return whether the class of a Stage or Estimator belongs to dataprep."""
+    """Return whether the class of a Stage, Estimator or Reader belongs to dataprep."""
     return type(stage).__module__.partition(".")[0] == "dataprep"
+
+
+def passes(error: BaseException) -> bool:
+    """Return whether an error that a user's function raised is not replaced: it says what is wrong, or ends the run."""
+    return isinstance(error, PASSED) or is_stop(error)
 
 
 def raised(name: str, error: BaseException) -> str:
@@ -52,12 +63,30 @@ def failed(name: str, error: BaseException, batch: Batch | None = None, row: int
     return wrong_value(raised(name, error), batch, row)
 
 
+def wrong_answer(stage: object, answer: object, wrong: str, batch: Batch, row: int) -> FunctionFailed:
+    """Return the error which states that the function of a stage returned a wrong answer for a row of a batch.
+
+    wrong: what is wrong about it, such as "is not of type int32".
+    """
+    return wrong_value(f"{stage!r} returned {ascii(answer)[:80]}, which {wrong}", batch, row)
+
+
 def wrong_value(what: str, batch: Batch, row: int) -> FunctionFailed:
     """Return the error which states, by the text `what`, that the value for a row of a batch is wrong."""
     names = batch.schema.names
     head = batch.column("text")[row].as_py()[: 4 * HEAD_CHARS] if "text" in names else ""
     id_ = B.show_id(int(B.ids(batch)[row])) if "id" in names else None
     return FunctionFailed(what, id_, " ".join(head.split())[:HEAD_CHARS])
+
+
+def called(name: str, work: Callable[[Batch], T], batch: Batch) -> T:
+    """Return `work(batch)`, which calls a user's function; errors name the function by `name`, and the document."""
+    try:
+        return work(batch)
+    except BaseException as e:
+        if passes(e):
+            raise
+        raise failed(name, e, batch, culprit(batch, work) or 0) from e
 
 
 def culprit(batch: Batch, work: Callable[[Batch], object]) -> int | None:
@@ -75,10 +104,10 @@ def culprit(batch: Batch, work: Callable[[Batch], object]) -> int | None:
 def _raises(work: Callable[[Batch], object], batch: Batch) -> bool:
     try:
         work(batch)
-    except PASSED:
-        return False
-    except Exception:  # noqa: BLE001 - whatever the user's function raises
-        return True
+    except BaseException as e:
+        if is_stop(e):
+            raise
+        return not passes(e)
     return False
 
 
@@ -99,6 +128,34 @@ def applied(
         yield from flow
 
 
+def each(make: Callable[[], Iterable[T]], explain: Callable[[BaseException], None]) -> Iterator[T]:
+    """Yield the items of what `make` returns; an error of it is passed to `explain`, which may raise another instead.
+
+    What is raised at the `yield`, such as GeneratorExit if no more items are read, is not an error of it.
+    """
+    flow: Iterator[T] | None = None
+    while True:
+        try:
+            flow = iter(make()) if flow is None else flow
+            item = next(flow, END)
+        except BaseException as e:
+            explain(e)
+            raise
+        if item is END:
+            return
+        yield item  # type: ignore[misc]  # not END
+
+
+def read_by(reader: Any, url: str, read: Callable[[], Iterator[Batch]]) -> Iterator[Batch]:
+    """Return `read()`, the batches that a Reader yields for the file `url`; errors of a user's Reader name the file."""
+
+    def explain(e: BaseException) -> None:
+        if not passes(e):
+            raise FunctionFailed(raised(type(reader).__name__, e), file=url) from e
+
+    return read() if is_ours(reader) else each(read, explain)
+
+
 def guarded(stage: Any) -> Callable[[Iterator[Batch], Ledger], Iterator[Batch]]:
     """Return a user's Stage as a function whose errors name the document; return a Stage of dataprep unchanged."""
     return stage if is_ours(stage) else lambda batches, ledger: _guarded(stage, batches, ledger)
@@ -110,32 +167,26 @@ def _guarded(stage: Any, batches: Iterator[Batch], ledger: Ledger) -> Iterator[B
     before: list[BaseException] = []  # an error of an earlier stage
 
     def fed() -> Iterator[Batch]:
-        try:
-            for batch in batches:
-                given[:] = [batch]
-                yield batch
-        except Exception as e:
-            before.append(e)
-            raise
+        for batch in each(lambda: batches, before.append):
+            given[:] = [batch]
+            yield batch
 
     def alone(batch: Batch) -> None:
         for _ in stage(iter([batch]), Ledger(stage.name, quiet=True)):
             pass
 
-    try:
-        for out in stage(fed(), ledger):
-            if given:
-                _check_columns(stage, given[0], out)
-            yield out
-    except PASSED:
-        raise
-    except Exception as e:
-        if any(e is one for one in before):
-            raise
+    def explain(e: BaseException) -> None:
+        if passes(e) or any(e is one for one in before):
+            return
         batch = given[0] if given else None
         row = None if batch is None else culprit(batch, alone)
         name = stage.name if row is not None or batch is None else f"{stage.name}, at or after its last batch,"
         raise failed(name, e, batch, row or 0) from e
+
+    for out in each(lambda: stage(fed(), ledger), explain):
+        if given:
+            _check_columns(stage, given[0], out)
+        yield out
 
 
 def _check_columns(stage: Any, given: Batch, out: Any) -> None:
@@ -231,15 +282,15 @@ def fitting(fit: Callable[..., Any]) -> Callable[..., Any]:
         seen = LastRead()
         try:
             return fit(estimator, replace(docs, last=seen), *given)
-        except PASSED:
-            raise
-        except Exception as e:
+        except BaseException as e:
+            if passes(e):
+                raise
             raise _failed_fit(estimator, docs, seen.batch, e) from e
 
     return named
 
 
-def _failed_fit(estimator: Any, docs: Any, batch: Batch | None, e: Exception) -> FunctionFailed:
+def _failed_fit(estimator: Any, docs: Any, batch: Batch | None, e: BaseException) -> FunctionFailed:
     """Return the error to raise instead of `e`; batch: the one that was read last."""
     error = failed(f"{estimator.name}.fit", e)
     if batch is None or not batch.num_rows or "id" not in batch.schema.names:

@@ -54,9 +54,9 @@ class _Function(Stage):
         try:
             for row in _rows(batch, parameter_names(self.fn)):
                 answers.append(self.fn(*row))  # noqa: PERF401 - its length is the row that fails
-        except blame.PASSED:
-            raise
-        except Exception as e:
+        except BaseException as e:
+            if blame.passes(e):
+                raise
             raise blame.failed(repr(self), e, batch, len(answers)) from e
         return answers
 
@@ -67,8 +67,7 @@ class _Function(Stage):
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as e:
             row = next(row for row, value in enumerate(values) if not _fits(value, kind))
             wrong = "has a lone surrogate" if isinstance(e, UnicodeEncodeError) else f"is not of type {kind}"
-            what = f"{self!r} returned {ascii(values[row])[:80]}, which {wrong}"
-            raise blame.wrong_value(what, batch, row) from e
+            raise blame.wrong_answer(self, values[row], wrong, batch, row) from e
 
     def recipe(self) -> Any:
         """Return what the key depends on: the function, or `version` if it was given."""
@@ -102,12 +101,8 @@ class Filter(_Function):
             return answer
         if answer is False or isinstance(answer, np.bool_):
             return self.name
-        msg = (
-            f"Filter({self.name}) got {answer!r} for document {B.show_id(int(B.ids(batch)[row]))} "
-            f"({batch.column('text')[row].as_py()[:60]!r}); "
-            "return a reason (str) to drop, None or True to keep, False to drop"
-        )
-        raise PlanError(msg)
+        wrong = "is neither a reason (str) or False, to drop it, nor None or True, to keep it,"
+        raise blame.wrong_answer(self, answer, wrong, batch, row)
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,7 +134,7 @@ class Map(_Function):
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield the same rows with the texts and columns that the function returns for each."""
         for batch in batches:
-            answers = [self._columns(answer) for answer in self.answers(batch)]
+            answers = [self._columns(answer, batch, row) for row, answer in enumerate(self.answers(batch))]
             out = batch
             if any("text" in a for a in answers) or not self.adds:
                 old = batch.column("text")
@@ -149,16 +144,13 @@ class Map(_Function):
                 out = B.with_column(out, name, self.array([a.get(name) for a in answers], kind, batch))
             yield out
 
-    def _columns(self, answer: Any) -> dict[str, Any]:
+    def _columns(self, answer: Any, batch: Batch, row: int) -> dict[str, Any]:
         if isinstance(answer, str):
             return {"text": answer}
         if isinstance(answer, dict) and set(answer) <= {"text", *self.adds}:
             return answer
-        msg = (
-            f"Map({self.name}) got {str(answer)[:80]!r}; return the new text (str), "
-            f"or a dict of {sorted({'text', *self.adds})}"
-        )
-        raise PlanError(msg)
+        wrong = f"is neither the new text (str) nor a dict of {sorted({'text', *self.adds})},"
+        raise blame.wrong_answer(self, answer, wrong, batch, row)
 
 
 def _fits(value: Any, kind: pa.DataType) -> bool:

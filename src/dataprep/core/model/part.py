@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -204,8 +205,8 @@ class Part:
             base, stop = B.doc_id(piece.file, 0), 1 << B.POSITION_BITS if piece.stop is None else piece.stop
             own = ids[slice(*np.searchsorted(ids, np.array([base + piece.start, base + stop], np.uint64)))]
             if len(own):
-                found = self.reader.narrowed(columns).pick(piece, own - np.uint64(base))
-                yield from compress.in_windows(self.max_window, found)
+                pick = functools.partial(self.reader.narrowed(columns).pick, piece, own - np.uint64(base))
+                yield from compress.in_windows(self.max_window, blame.read_by(self.reader, piece.url, pick))
 
     def _given(self, flow: Iterator[Batch], columns: Sequence[str] | None) -> Iterator[Batch]:
         for batch in flow:
@@ -227,7 +228,8 @@ class Part:
                 ledger.unread.append(piece.unread)
                 continue
             try:
-                for batch in compress.in_windows(self.max_window, reader(piece, ledger)):
+                flow = blame.read_by(reader, piece.url, functools.partial(reader, piece, ledger))
+                for batch in compress.in_windows(self.max_window, flow):
                     if batch.num_rows:
                         yield ledger.returned(batch)
             except ReadError as e:

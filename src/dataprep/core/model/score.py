@@ -20,6 +20,7 @@ from dataprep.errors import PlanError
 from dataprep.store.key import key
 
 from . import batch as B
+from . import blame
 from .batch import Batch
 from .ledger import Ledger
 from .stage import Stage, drop_rows
@@ -144,7 +145,8 @@ class Score(Stage):
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield the same rows with the filter's scores, or its drop reasons, as columns."""
         for batch in batches:
-            yield self.filter.with_scores(batch) if isinstance(self.filter, ScoredFilter) else self._reasoned(batch)
+            scored = self.filter.with_scores if isinstance(self.filter, ScoredFilter) else self._reasoned
+            yield scored(batch) if blame.is_ours(self.filter) else blame.called(self.filter.name, scored, batch)
 
     def _reasoned(self, batch: Batch) -> Batch:
         ledger = Ledger(self.filter.name)

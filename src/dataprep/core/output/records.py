@@ -12,11 +12,10 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dataprep.errors import CorruptShard
+from dataprep.store.newer import check_format
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-FORMAT = 1
 
 R = TypeVar("R", bound="StateRecord")
 
@@ -36,14 +35,12 @@ class StateRecord:
     def of(cls, found: Any, url: str) -> Self:
         """Return the record that a JSON value states; url: its file, for messages.
 
-        Raises CorruptShard if a field that every such record has is missing or of another type, or if the format is
-        newer than the one that this version reads.
+        Raises CorruptShard if a field that every such record has is missing or of another type, and NewerFormat if the
+        format is newer than the one that this version reads.
         """
         if not isinstance(found, dict):
             raise _not_ours(url, "it is not a JSON object")
-        if isinstance(found.get("format"), int) and found["format"] > FORMAT:
-            msg = f"{url} has format {found['format']}, and this dataprep reads {FORMAT}; install a newer dataprep"
-            raise CorruptShard(msg)
+        check_format(found, url)
         known = {f.name: f for f in fields(cls) if f.name != "more"}
         some = {name for name, value in found.items() if value is not None or not _is_list(known.get(name))}
         lacks = [name for name, f in known.items() if _is_needed(f) and name not in some]
@@ -62,7 +59,10 @@ class StateRecord:
 
     @classmethod
     def found(cls, url: str) -> Self | None:
-        """Return the record in the JSON file `url`, or None if there is no such file, or if it is damaged."""
+        """Return the record in the JSON file `url`, or None if there is no such file, or if it is damaged.
+
+        Raises NewerFormat as `of` does.
+        """
         from dataprep.store import files
 
         with contextlib.suppress(CorruptShard):

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from .records import FORMAT, Id, StateRecord, records
+from dataprep.store.newer import FORMAT
+
+from .records import Id, StateRecord, records
 
 DATASET, TOKENS, INDEX = "dataset", "tokens", "suffix_index"  # the kinds of results
 GENERATION = re.compile(r"\.g\d+$")  # at the end of a name without its suffix

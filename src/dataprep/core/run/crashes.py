@@ -38,10 +38,11 @@ class Crashes:
         self.counts: dict[int, int] = {}
         self.alone: Counter[int] = Counter()
 
-    def add(self, lost: list[tuple[int, Any]], at: int, why: str) -> None:
+    def add(self, lost: list[tuple[int, Any]], at: int, why: str, advice: str) -> None:
         """Count a death. Raises WorkerDied at the limit, or Quarantined if the file may be left out instead.
 
-        lost: index and item of the tasks that are lost. at: the slice of the item that was read. why: in words.
+        lost: index and item of the tasks that are lost. at: the slice of the item that was read. why: in words. advice:
+        what to do, for the message of WorkerDied.
         """
         for index, item in lost:
             known = self.counts.get(index, 0)
@@ -50,7 +51,5 @@ class Crashes:
             if self.alone[index] >= MAX_CRASHES:
                 _check(item, at, why)
             if self.counts[index] >= ATTEMPTS:
-                msg = f"{why} {ATTEMPTS} times during the task {str(item)[:200]}; "
-                less = "most often memory ran out: use fewer workers, or Serial()"
-                msg += "allow more time" if "timeout" in why else less
+                msg = f"{why} {ATTEMPTS} times during the task {str(item)[:200]}; {advice}"
                 raise WorkerDied(msg)

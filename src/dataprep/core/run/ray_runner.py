@@ -21,6 +21,8 @@ from .runner import Local, at_once, check_memory, check_timeout, parse_bytes, wo
 T = TypeVar("T")
 R = TypeVar("R")
 
+ADVICE = "allow more memory, or find what ends the process by Serial()"
+
 
 @dataclass(frozen=True)
 class Ray:
@@ -75,7 +77,9 @@ class Ray:
             except ray.exceptions.RayTaskError as e:
                 raise (e.cause if isinstance(e.cause, Exception) else e) from e
             except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
-                raise WorkerDied(_died(item)) from e
+                ended = "memory ran out" if isinstance(e, ray.exceptions.OutOfMemoryError) else "a worker ended"
+                msg = f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}"
+                raise WorkerDied(msg) from e
             running.extend(map(start, itertools.islice(waiting, 1)))
             yield cloudpickle.loads(answer)
 
@@ -87,7 +91,3 @@ def _work_elsewhere(path: list[str], task: bytes, item: bytes, apart: Local | No
         return work(task, item)
     own = kept(apart, lambda: apart)  # whose process later tasks use, too
     return bytes(cloudpickle.dumps(next(own.map_pickled(task, [cloudpickle.loads(item)]))))
-
-
-def _died(item: object) -> str:
-    return f"a worker was killed {ATTEMPTS} times during the task {str(item)[:200]}; most often memory ran out"

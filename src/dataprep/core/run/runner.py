@@ -9,6 +9,7 @@ depend on the limit.
 from __future__ import annotations
 
 import collections
+import functools
 import os
 import signal
 import time
@@ -23,16 +24,23 @@ from fsspec.exceptions import FSTimeoutError
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, portable
 from dataprep.store.progress import track
-from dataprep.store.stopping import no_ctrl_c
+from dataprep.store.stopping import is_stop, no_ctrl_c
 
+from ..model.blame import raised
 from ..model.process import timed
 from .crashes import ATTEMPTS, Crashes
-from .workers import TIMED, Pool, Workers, guard
+from .workers import MEMORY, TIME, TIMED, Pool, Workers, guard
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 WORKER_BYTES = 600 << 20  # what a worker takes at most (541 MB on 3 GB of text): benchmarks/RESULTS.md
+ADVICE = {
+    TIME: "allow more time",
+    **dict.fromkeys((MEMORY, "SIGKILL"), "use fewer workers, or Serial(), if memory ran out"),
+    "SIGTERM": "another program ended it; run again",
+}
+ENDED = "the task, or a library that it uses, ended the process; correct it, or leave the file out"
 NETWORK = (Transient, ConnectionError, TimeoutError, FSTimeoutError)
 
 
@@ -202,7 +210,7 @@ class Local:
                             if not future.done() or isinstance(future.exception(), BrokenProcessPool)
                         ]  # fmt: skip
                         try:
-                            crashes.add(lost, at, self._why(cause))
+                            crashes.add(lost, at, self._why(cause), ADVICE.get(cause, ENDED))
                         except WorkerDied as died:
                             raise died from e
                         waiting.extendleft(reversed(lost))
@@ -214,11 +222,11 @@ class Local:
 
     def _why(self, cause: str) -> str:
         """Return in words why a worker ended."""
-        if cause == "time":
+        if cause == TIME:
             return f"a worker took longer than timeout={self.timeout:g} s"
-        if cause == "memory":
+        if cause == MEMORY:
             return "workers took more memory than " + ("there is" if self.memory is None else f"memory={self.memory!r}")
-        return f"a worker was killed ({cause})"
+        return f"a worker was killed ({cause})" if cause.startswith("SIG") else f"a worker ended with {cause}"
 
 
 def check_timeout(given: float | None) -> None:
@@ -255,16 +263,26 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
 def work(task: bytes, item: bytes, timeout: float | None = None) -> bytes:
     """Run a task in a worker process; cloudpickle sends functions of the user's script by value.
 
-    An error that the parent could not load, which would look like a killed worker, arrives as a RuntimeError.
+    An error that the parent could not load, which would look like a killed worker, arrives as a RuntimeError, and one
+    that would end the parent, as FunctionFailed.
     """
     try:
         work, given = cloudpickle.loads(task), cloudpickle.loads(item)  # the first time this imports modules
         with timed(timeout):
             return bytes(cloudpickle.dumps(_attempt(work, given)))
-    except SystemExit:  # SIGTERM, which the pool would take for a result
-        os._exit(128 + signal.SIGTERM)
-    except Exception as e:
-        sent = portable(e)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as e:
+        if is_stop(e):  # SIGTERM, which the pool would take for a result
+            os._exit(128 + signal.SIGTERM)
+        sent = portable(e) if isinstance(e, Exception) else FunctionFailed(raised(_name(task), e))
         if sent is e:
             raise
         raise sent from e
+
+
+def _name(task: bytes) -> str:
+    """Return the name of a pickled task."""
+    found = cloudpickle.loads(task)
+    found = found.func if isinstance(found, functools.partial) else found
+    return str(getattr(found, "__name__", type(found).__name__))

@@ -29,6 +29,8 @@ GUARD = (
     'put its work under `if __name__ == "__main__":` (or use dp.Serial())'
 )
 POLL = 0.1  # seconds between two looks at the memory of workers
+TIME, MEMORY = "time", "memory"  # why a worker was ended
+TERMINATED = (-signal.SIGTERM, 128 + signal.SIGTERM)  # exit codes after SIGTERM, which `_begin` handles
 TIMED = hasattr(signal, "setitimer")  # not on Windows
 
 
@@ -103,9 +105,11 @@ class Workers:
                 self.stop()
 
     def remove_broken(self) -> tuple[str, int]:
-        """Forget processes of which one ended; return why, "time", "memory" or a signal, and the slice that was read.
+        """Forget processes of which one ended; return why, and the slice that was read.
 
-        Raises PlanError if workers ended because the script has no main guard.
+        The reason is TIME, MEMORY, a signal such as "SIGKILL", or an exit code as "exit code 3". The other processes
+        are ended by SIGTERM, which is the reason only if there is no other. Raises PlanError if workers ended because
+        the script has no main guard.
         """
         pool, self.pool = self.pool, None
         if pool is None:  # `stop` was called while they worked
@@ -121,11 +125,11 @@ class Workers:
             raise PlanError(GUARD) from None  # the broken pool is what the sentence explains
         codes = {process.exitcode for process in processes}
         if TIMED and -signal.SIGALRM in codes:
-            return "time", pool.reading.value
+            return TIME, pool.reading.value
         if any(process.pid in pool.over for process in processes):
-            return "memory", pool.reading.value
-        signals = [signal.Signals(-code).name for code in codes if code and code < 0 and -code != signal.SIGTERM]
-        return min(signals, default="SIGTERM"), pool.reading.value
+            return MEMORY, pool.reading.value
+        own = sorted(code for code in codes if code is not None and code not in TERMINATED)
+        return _cause(own[0]) if own else "SIGTERM", pool.reading.value
 
     def stop(self) -> None:
         """End the processes, if there are any; they have one second to remove their temporary files."""
@@ -140,6 +144,11 @@ class Workers:
                 process.kill()
         if pool is not None:
             pool.executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _cause(code: int) -> str:
+    """Return the exit code of a process in words; if a signal ended it, the name of the signal."""
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 def _begin(reading: Any) -> None:

@@ -87,13 +87,7 @@ class UserVectors:
         """
         texts = batch.column("text").to_pylist()
         name = f"embed={getattr(self.fn, '__qualname__', type(self.fn).__name__)}"
-        try:
-            answer = self.fn(texts)
-        except blame.PASSED:
-            raise
-        except Exception as e:
-            row = blame.culprit(batch, lambda some: self.fn(some.column("text").to_pylist()))
-            raise blame.failed(name, e, batch, row or 0) from e
+        answer = blame.called(name, lambda some: self.fn(some.column("text").to_pylist()), batch)
         try:
             found = np.asarray(answer, np.float64)
         except (TypeError, ValueError):  # rows of different lengths, or not numbers

@@ -1,0 +1,50 @@
+"""Refuse state that a newer dataprep wrote: its meaning may be another, so it is neither interpreted nor replaced.
+
+`check_format` is called wherever JSON of dataprep is parsed, and `refuse` by whoever takes the lease of a folder. Only
+the standard library is imported: the trainer uses it too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import re
+from typing import Any
+
+from dataprep.errors import NewerFormat
+
+FORMAT = 1
+STATE = re.compile(r"(manifest|recipe|draft|run|mixture\.lock|origin(\.g\d+)?)\.json|\.dataprep-quarantine")
+PLACES = ("", "_unfinished", "index", "index/_unfinished", "steps/*", "steps/*/input", "steps/*/input/_unfinished")
+_STATED = re.compile(rb'"format"\s*:\s*\d')
+
+
+def check_format(found: Any, url: str) -> None:
+    """Raise NewerFormat if a JSON object states a newer format than this version reads; url: its file, for messages."""
+    stated = found.get("format") if isinstance(found, dict) else None
+    if isinstance(stated, int) and stated > FORMAT:
+        msg = f"{url} has format {stated}, and this dataprep reads {FORMAT}; install a newer dataprep"
+        raise NewerFormat(msg)
+
+
+def refuse(folder: str) -> None:
+    """Raise NewerFormat if a state file of a local folder, or of the results inside it, is of a newer format.
+
+    Files that cannot be read are left to those who need them.
+    """
+    if "://" in folder and not folder.startswith("file://"):
+        return  # where each file is checked when it is read
+    home = folder.removeprefix("file://")
+    for place in PLACES:
+        for inside in glob.glob(os.path.join(glob.escape(home), place)):
+            for name in sorted(os.listdir(inside) if os.path.isdir(inside) else ()):
+                if STATE.fullmatch(name):
+                    _check(os.path.join(inside, name))
+
+
+def _check(path: str) -> None:
+    with contextlib.suppress(OSError, ValueError), open(path, "rb") as f:
+        if os.path.isfile(path) and _STATED.search(data := f.read()):
+            check_format(json.loads(data), path)
