@@ -14,7 +14,7 @@ from typing import Any
 
 from dataprep.errors import CorruptShard, DataprepError, StaleOutput
 from dataprep.store import beside
-from dataprep.store.atomic import journal_of, journaled, read_bytes
+from dataprep.store.atomic import is_path, journal_of, journaled, read_bytes
 from dataprep.store.checksum import checked
 
 from .state import DATASET, INDEX, MANIFEST, MANIFESTS, ORIGIN, RECEIPTS, RECIPE, STEPS, TOKENS, Recipe
@@ -93,7 +93,7 @@ def _recipe(url: str) -> str | None:
 
 def _names(url: str) -> set[str]:
     """Return the names in a folder; those of a result whose files are being moved there, too."""
-    if not _is_path(url):
+    if not is_path(url):
         from dataprep.store import files
 
         return set(files.listdir(url))
@@ -106,7 +106,7 @@ def _names(url: str) -> set[str]:
 def _record(url: str, *, checksum: bool = False) -> dict[str, Any]:
     """Return the JSON object in a file; {} if there is none or it is damaged; checksum: whether it must have one."""
     with contextlib.suppress(DataprepError, OSError, ValueError, RecursionError):
-        if _is_path(url):
+        if is_path(url):
             data = read_bytes(beside.at(url))
             found = checked(data, json.loads(data), required=checksum)
         else:
@@ -119,9 +119,5 @@ def _record(url: str, *, checksum: bool = False) -> dict[str, Any]:
 
 def _is_own(url: str) -> bool:
     """Return whether the journal of the folder around a local file names it."""
-    journal = journal_of(url) if _is_path(url) else None
+    journal = journal_of(url) if is_path(url) else None
     return journal is not None and os.path.abspath(url) in journaled(journal)
-
-
-def _is_path(url: str) -> bool:
-    return ":" not in url.partition("/")[0]
