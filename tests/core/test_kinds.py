@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
 import dataprep as dp
 from dataprep.core.output import kinds
-from dataprep.core.output.kinds import EXPORT, NOUNS, PERSONA, PRESET, TOKENIZER
+from dataprep.core.output.kinds import ADAPTER, BESIDE, EXPORT, MODEL, NOUNS, PERSONA, PRESET, TOKENIZER, TRAINED
 from dataprep.core.output.state import DATASET, INDEX, TOKENS
-from dataprep.errors import StaleOutput
+from dataprep.errors import PlanError, StaleOutput
+from dataprep.fit.language import fit_language
 from dataprep.store import receipts
 
 
@@ -38,15 +40,41 @@ def made(tmp_path_factory):
     receipts.write(str(place / PERSONA / "cuts.json"), "key", {"files": [], "cuts": []})
     (place / PRESET).mkdir()
     (place / PRESET / "preset.json").write_text("{}")
-    writers = {
+    writers = models_in(place, shards) | {
         DATASET: lambda out: dp.Pipeline(dp.Exact()).run(docs, out, replace=True),
         TOKENS: lambda out: dp.encode(clean, tok if out.endswith(TOKENS) else other, out, val=0.05, replace=True),
         INDEX: lambda out: dp.SuffixIndex.build(clean, out, replace=True),
         TOKENIZER: lambda out: dp.train_bpe(clean, 275, out=out, min_bytes=1),
         EXPORT: lambda out: dp.export(shards, "nanogpt", out),
         PERSONA: lambda out: dp.chats.persona(str(place / "in.jsonl"), "Tomas Orr", out),
+        PRESET: lambda out: fit_language("mine", clean, clean, out=out, vocab_size=200, order=3),
+        "imported": lambda out: dp.import_tokens(str(place / EXPORT), str(place / TOKENS), out, replace=True),
+        "mixture": lambda out: dp.Mix(temperature=2).write({"web": shards}, out, replace=True),
+        "saved": other.save,
     }
     return place, writers
+
+
+def models_in(place, shards):
+    """Train a model with an adapter, and export both; return functions that write one of each kind into a folder."""
+    pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    from dataprep.inference.adapter import export_adapter
+    from dataprep.inference.export_model import export_model
+    from dataprep.train import ModelConfig, TrainConfig, train
+
+    shape = ModelConfig(n_layers=1, n_heads=2, d_model=16, context=16)
+    config = TrainConfig(model=shape, layout="contiguous", steps=1, batch=2, warmup=1, device="cpu")
+    train(shards, out=place / TRAINED, config=config, quiet=True)
+    train(shards, out=place / "tuned", config=replace(config, lora=2), init_from=place / TRAINED, quiet=True)
+    writers = {
+        TRAINED: lambda out: train(shards, out=out, config=config, quiet=True, resume=False),
+        MODEL: lambda out: export_model(place / TRAINED, out),
+        ADAPTER: lambda out: export_adapter(place / "tuned", out),
+    }
+    for kind in (MODEL, ADAPTER):
+        writers[kind](str(place / kind))
+    return writers
 
 
 def bytes_in(place):
@@ -54,7 +82,10 @@ def bytes_in(place):
     return {str(at.relative_to(place)): at.read_bytes() for at in place.rglob("*") if at.is_file()}
 
 
-@pytest.mark.parametrize("there", [DATASET, TOKENS, INDEX, TOKENIZER, EXPORT, PERSONA, PRESET])
+MAKES = {"imported": TOKENS, "mixture": TOKENS, "saved": TOKENIZER}  # of writers that are not named after their kind
+
+
+@pytest.mark.parametrize("there", NOUNS)
 def test_another_result_is_refused_and_stays(made, tmp_path, there) -> None:
     """In one sentence, which says what the folder holds; nothing in it has changed, and it is as whole as before."""
     place, writers = made
@@ -62,11 +93,64 @@ def test_another_result_is_refused_and_stays(made, tmp_path, there) -> None:
     shutil.copytree(place / there, out)
     before = bytes_in(out)
     assert kinds.held(str(out)) == [there]
-    for kind, write in writers.items():
-        if kind != there and {kind, there} != {EXPORT, TOKENIZER}:
-            with pytest.raises(StaleOutput, match=f"^{re.escape(str(out))} holds {NOUNS[there]}; give another folder"):
-                write(str(out))
-            assert bytes_in(out) == before, kind
+    for name, write in writers.items():
+        kind = MAKES.get(name, name)
+        if kind == there or there in BESIDE.get(kind, ()):
+            continue
+        with pytest.raises(StaleOutput, match=f"^{re.escape(str(out))} holds {NOUNS[there]}; give another folder"):
+            write(str(out))
+        assert bytes_in(out) == before, name
+    assert writers.keys() >= NOUNS.keys()
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "model-00001-of-00002.safetensors", "adapter_model.safetensors"])
+def test_a_model_of_somebody_else_is_theirs(made, tmp_path, name) -> None:
+    """It is not dataprep's, so nobody writes over it, beside it, or deletes it."""
+    _, writers = made
+    (tmp_path / name).write_bytes(b"weights")
+    (tmp_path / "config.json").write_bytes(b"{}")
+    for write in writers.values():
+        with pytest.raises((StaleOutput, PlanError), match="holds (a Hug|an adapter)|must be a new or empty folder"):
+            write(str(tmp_path))
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: b"weights", "config.json": b"{}"}
+
+
+def test_a_run_without_a_checkpoint_and_a_commit_under_way_count(made, tmp_path) -> None:
+    """A model whose training has begun, and one whose files are being moved to their places."""
+    place, writers = made
+    shutil.copytree(place / TRAINED, tmp_path / "begun")
+    for path in (tmp_path / "begun").glob("step-*.pt"):
+        path.unlink()
+    assert kinds.held(str(tmp_path / "begun")) == [TRAINED]
+    (tmp_path / "begun" / ".dataprep-journal").unlink()
+    assert kinds.held(str(tmp_path / "begun")) == []  # somebody else may have metrics, too
+    (tmp_path / "moved" / "_unfinished").mkdir(parents=True)
+    for path in (place / MODEL).glob("[!.]*"):
+        shutil.copy(path, tmp_path / "moved" / "_unfinished")
+    names = [path.name for path in (tmp_path / "moved" / "_unfinished").iterdir()]
+    (tmp_path / "moved" / "_unfinished" / "ready.json").write_text(json.dumps({"files": names, "gone": []}))
+    assert kinds.held(str(tmp_path / "moved")) == [MODEL]
+    with pytest.raises(StaleOutput, match="moved holds a Hugging Face model; give another folder as out"):
+        writers[DATASET](str(tmp_path / "moved"))
+
+
+def test_damaged_records_name_no_kind(tmp_path) -> None:
+    """Nor do those of other programs."""
+    for name in ("manifest.json", "recipe.json", "receipt.json", "cuts.json"):
+        for data in (b"", b"[]", b"{", b'{"kind": "dataset"}', b'{"files": [{"name": "tokenizer.json"}], "cuts": []}'):
+            (tmp_path / name).write_bytes(data)
+            assert kinds.held(str(tmp_path)) == []
+    assert kinds.held(str(tmp_path / "none")) == kinds.held(str(tmp_path / "cuts.json")) == []
+
+
+def test_remote_folders_have_kinds(made) -> None:
+    """As local ones."""
+    clean = dp.Pipeline().run(dp.open_dataset(str(made[0] / DATASET)), "memory://kinds/clean")
+    dp.Tokenizer.of_bytes().save("memory://kinds/tok")
+    for name, kind in (("clean", [DATASET]), ("tok", [TOKENIZER]), ("none", [])):
+        assert kinds.held(f"memory://kinds/{name}") == kind
+    with pytest.raises(StaleOutput, match="memory://kinds/tok holds a tokenizer; give another folder"):
+        dp.Pipeline().run(clean, "memory://kinds/tok", replace=True)
 
 
 def test_the_same_tokenizer_may_be_beside(made, tmp_path) -> None:

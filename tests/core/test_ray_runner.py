@@ -1,5 +1,6 @@
 """Ray without Ray: a module in its place that keeps the calls and does the work here; tests/hard starts a cluster."""
 
+import contextlib
 import sys
 import types
 from dataclasses import dataclass
@@ -60,7 +61,14 @@ def ray(monkeypatch):
         module.running -= 1
         return reference()
 
-    module.remote, module.get = remote, get
+    def wait(references, num_returns, fetch_local):
+        assert (num_returns, fetch_local) == (len(set(references)), False)
+        for reference in references:
+            module.running -= 1
+            with contextlib.suppress(Exception):
+                reference()
+
+    module.remote, module.get, module.wait = remote, get, wait
     monkeypatch.setitem(sys.modules, "ray", module)
     return module
 
@@ -134,6 +142,25 @@ def test_an_error_of_a_task_is_that_of_the_user(ray):
 
         with pytest.raises(expected):
             list(Ray().map(fails, [1]))
+
+
+@pytest.mark.parametrize("ends", ["error", "stop", "close"])
+def test_the_tasks_that_were_sent_end_before_the_call_does(ray, tmp_path, ends):
+    """After an error, a stop, and if nobody takes more results: all that were sent did their work, and no other."""
+
+    def works(item):
+        (tmp_path / str(item)).touch()
+        if (ends, item) == ("error", 1):
+            raise TaskError(ValueError("no"))
+
+    if ends == "stop":
+        ray.get = lambda reference: (_ for _ in ()).throw(KeyboardInterrupt)
+    results = Ray()._map(works, range(9))
+    with pytest.raises({"error": ValueError, "stop": KeyboardInterrupt, "close": StopIteration}[ends]):
+        next(results)
+        results.close() if ends == "close" else next(results)
+        next(results)
+    assert len(list(tmp_path.iterdir())) == {"error": 5, "stop": 4, "close": 5}[ends]
 
 
 def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,32 @@ def test_ray_is_the_same_map():
     with pytest.raises(ReadError, match="file 1, byte 3"):
         list(runner.map(broken, [1, 2]))
     assert runner.workers >= 1
+
+
+@dataclass(frozen=True)
+class SlowWrite:
+    """Fails at once at item 0; of the others, notes that it began, and writes a file after a while."""
+
+    out: str
+
+    def __call__(self, item):
+        if item == 0:
+            msg = "no"
+            raise ValueError(msg)
+        Path(self.out, f"began-{item}").touch()
+        time.sleep(1.5)
+        Path(self.out, f"file-{item}").touch()
+
+
+def test_nothing_writes_after_an_error(tmp_path):
+    """The tasks that were sent before it are waited for."""
+    with pytest.raises(ValueError, match="no"):
+        list(dp.Ray().map(SlowWrite(str(tmp_path)), range(6)))
+    found = {path.name for path in tmp_path.iterdir()}
+    assert found  # or the test would say nothing
+    assert {name.replace("began", "file") for name in found} <= found
+    time.sleep(2)
+    assert {path.name for path in tmp_path.iterdir()} == found
 
 
 def test_a_pipeline_is_the_same_byte_for_byte(tmp_path):

@@ -227,7 +227,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
     with pytest.raises(PlanError, match="sees its whole prompt; Llama does not"):
         export_model(save(tmp_path / "prefix", SHAPES["tied"], config=prefix), tmp_path / "hf")
     run = save(tmp_path / "run", SHAPES["tied"])
-    with pytest.raises(PlanError, match="must be a new or empty folder"):
+    with pytest.raises(StaleOutput, match="run holds a trained model; give another folder as out"):
         export_model(run, run)
     with pytest.raises(PlanError, match="out='' must be the path of a folder"):
         export_model(run, "")

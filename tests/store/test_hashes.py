@@ -213,9 +213,18 @@ def test_hashes_are_written_once(corpus, tmp_path, monkeypatch):
     (out / hashes.NAME).unlink()
     known.save(str(out), [str(corpus)])
     assert list(out.iterdir()) == []
-    files.write_json(str(out / hashes.NAME), {"a": "b"})
+    before, right = dict(known.known), ("a" * 64, "sha256:" + "b" * 64)
+    wrong = {"c" * 64: None, "d" * 64: "", "e": "f" * 32, "f" * 64: {"x": [1]}}
+    for damage in ("", "[]", "{}", "[[["):
+        (out / hashes.NAME).write_text(damage)
+        known.load(str(out))
+        assert known.known == before
+    files.write_state(str(out / hashes.NAME), {right[0]: right[1], **wrong})
     known.load(str(out))
-    assert known.known["a"] == "b"
+    assert known.known == before | dict([right])  # what cannot be read is computed again
+    files.write_json(str(out / hashes.NAME), {"b" * 64: right[1]})  # without a checksum
+    known.load(str(out))
+    assert known.known == before | dict([right])
 
 
 @pytest.mark.parametrize("size", [0, 5, hashes.BLOCK, 2 * hashes.BLOCK + 1])

@@ -17,9 +17,10 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        names = ("atomic", "beside", "checksum", "failure", "lease", "stopping", "splitmix")
+        names = ("atomic", "beside", "checksum", "failure", "hashes", "lease", "stopping", "splitmix")
         store = (f"dataprep.store.{name}" for name in names)
-        state = [f"dataprep.core{name}" for name in ("", ".output", ".output.records", ".output.state")]
+        output = [f"dataprep.core.output.{name}" for name in ("kinds", "records", "state")]
+        state = ["dataprep.core", "dataprep.core.output", *output]
         ours = ("dataprep.train", "dataprep.errors", *store)
         if name.startswith("dataprep.") and not name.startswith(ours):
             if name not in {"dataprep.store", "dataprep.tokens", *state} | readers:

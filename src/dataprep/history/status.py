@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import re
 import zipfile
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from dataprep.core.output.kinds import CHECKPOINT, METRICS
 from dataprep.core.output.layout import RUN, Folder, folder_url
 from dataprep.core.output.run_folder import run_steps
 from dataprep.core.output.state import DATASET, TOKENS
@@ -22,7 +22,6 @@ DONE, UNFINISHED, NOT_BEGUN = "done", "unfinished", "not begun"
 MODEL, TOKENIZER, PERSONA, A_RUN, FOLDER, OTHER = "model", "tokenizer", "persona", "run", "folder", "other"
 PERSONA_STEPS = ("messages", "conversations", "windows", "shards")  # in every finished folder of `persona`
 DEPTH = 2  # a run has personas and groups of Datasets as steps
-CHECKPOINT = re.compile(r"step-\d{8}\.pt")
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def _own_kind(url: str, names: list[str]) -> str | None:
         return kind
     if _pieces(folder):
         return TOKENS
-    if any(CHECKPOINT.fullmatch(name) or name == "metrics.jsonl" for name in names):
+    if any(CHECKPOINT.fullmatch(name) or name == METRICS for name in names):
         return MODEL
     if "tokenizer.json" in names:
         return TOKENIZER
@@ -179,7 +178,7 @@ def _model(url: str, names: list[str]) -> tuple[str, dict[str, Any]]:
     If another run was begun beside it, the state is that of this one.
     """
     begun = Folder(url).unfinished.url
-    if any(CHECKPOINT.fullmatch(name) or name == "metrics.jsonl" for name in files.listdir(begun)):
+    if any(CHECKPOINT.fullmatch(name) or name == METRICS for name in files.listdir(begun)):
         return UNFINISHED, _model(begun, files.listdir(begun))[1]
     for name in sorted((name for name in names if CHECKPOINT.fullmatch(name)), reverse=True):
         found = _checkpoint_facts(files.join(url, name))

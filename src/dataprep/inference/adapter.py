@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dataprep.core.output import kinds
 from dataprep.core.output.layout import folder_url
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import beside, lease
@@ -61,7 +62,7 @@ def export_adapter(
         "lora_alpha": config.lora_scale * config.lora, "lora_dropout": config.lora_dropout,
         "target_modules": sorted(config.lora_targets),
     }  # fmt: skip
-    with new_folder(out, CONFIG) as folder:
+    with new_folder(out, kinds.ADAPTER, CONFIG) as folder:
         write_tensors(folder / WEIGHTS, tensors, {BASE: saved["start"]})
         write_json(folder / CONFIG, PLAIN | described)
     return folder_url(out)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dataprep.core.output import kinds
 from dataprep.core.output.layout import folder_url
 from dataprep.errors import PlanError
 from dataprep.store import files, lease
@@ -52,7 +53,7 @@ def export_model(
     llama.check_shape(loaded[0].config, model)
     if adapter is not None:
         add_adapter(loaded[0], adapter)
-    with new_folder(out, CONFIG) as folder:
+    with new_folder(out, kinds.MODEL, CONFIG) as folder:
         _write(loaded, folder)
     return folder_url(out)
 

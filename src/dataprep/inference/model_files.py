@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
+from dataprep.core.output import kinds
 from dataprep.core.output.layout import folder_url
 from dataprep.errors import PlanError, ReadError, need
 from dataprep.store import beside, lease
@@ -32,15 +33,17 @@ EXPORTED = {
 
 
 @contextlib.contextmanager
-def new_folder(out: str | os.PathLike[str], ours: str) -> Iterator[Path]:
+def new_folder(out: str | os.PathLike[str], kind: str, ours: str) -> Iterator[Path]:
     """Yield the folder for the files of an export; they replace those of an earlier one in `out` when the block ends.
 
-    ours: name of a file that a complete export has; an export may be replaced, also one that was stopped, if the
-    journal (list of created files) of the folder lists its files. Raises PlanError if the folder has other files, such
-    as a model that was downloaded, or if safetensors is not installed.
+    kind: MODEL or ADAPTER. ours: name of a file that a complete export has; an export may be replaced, also one that
+    was stopped, if the journal (list of created files) of the folder lists its files. Raises StaleOutput if the folder
+    has a result of another kind; PlanError if it has other files, such as a model that was downloaded, or if
+    safetensors is not installed.
     """
     need("safetensors", extra="hf")
     folder = Path(folder_url(out))
+    kinds.refuse(str(folder), kind)
     beside.recover(folder)
     besides = {lease.NAME, JOURNAL, beside.UNFINISHED}
     names = {path.name for path in folder.iterdir()} - besides if folder.is_dir() else set()

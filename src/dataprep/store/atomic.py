@@ -110,6 +110,11 @@ def regular(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     return path
 
 
+def is_path(url: str) -> bool:
+    """Return whether `url` is a path, which is opened as it is, and no URL such as s3://bucket/a or file:///a."""
+    return "://" not in url
+
+
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file. Raises OSError if it cannot be read, or is a pipe or a device."""
     with open(regular(path), "rb") as f:

@@ -1,29 +1,36 @@
 """Content hashes of input files, each computed once; if any byte of a file changes, work on the file is done again.
 
 `Hashes` keeps hashes in memory and in OUT/.dataprep-hashes. A hash is computed again only if the file's size, mtime,
-ctime or inode has changed; the hash itself does not depend on these four.
+ctime or inode has changed; the hash itself does not depend on these four. Other packages are imported only to hash
+input files: the trainer, which hashes token shards, uses `Hashes` too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
-import xxhash
+from typing import TYPE_CHECKING
 
 from dataprep.errors import DataprepError
 
-from . import files
+from .atomic import is_path, read_bytes, whole
+from .checksum import checked, stamped
+
+if TYPE_CHECKING:
+    import xxhash
 
 NAME = ".dataprep-hashes"
 KEPT_BYTES = 16 << 20  # smaller input is hashed again, in a few milliseconds
 ENDS = 1 << 16  # bytes of each end of a remote file
 BLOCK = 1 << 18  # fits into the cache of a core: a third faster than 4 MB
 YOUNG_NS = 2 * 10**9  # a file changed less than two seconds ago may change again without a new mtime
+ENTRY = re.compile(r"[0-9a-f]{64} (sha256:)?[0-9a-f]{32,64}")  # the state of a file, and a hash of its bytes
 SUMS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss"}  # stores that state a checksum
 
 
@@ -33,7 +40,8 @@ def fingerprint(url: str) -> str:
     Of a remote file, only the first and last bytes are read; the checksum that an object store states is hashed too.
     Raises ReadError if the file cannot be read.
     """
-    return _hash(url) if files.is_local(url) else _remote(url)
+    path = _path(url)
+    return _remote(url) if path is None else _hash(path)
 
 
 def fingerprints(urls: Iterable[str], hash_of: Callable[[str], str]) -> dict[str, str]:
@@ -51,12 +59,15 @@ class Hashes:
 
     def fingerprint(self, url: str) -> str:
         """Return what the function `fingerprint` returns; a local file is read only if its state is not known."""
-        if not files.is_local(url):
-            return _remote(url)
-        state, young = _state(url)
+        path = _path(url)
+        return _remote(url) if path is None else self.of(path, _hash)
+
+    def of(self, path: str, hash_of: Callable[[str], str], kind: str = "") -> str:
+        """Return the known hash of a local file's bytes, or else `hash_of(path)`; kind: of the hash, "" if xxh3-128."""
+        state, young = _state(path, kind)
         if state not in self.known or young:
-            found = _hash(url)
-            if young or _state(url)[0] != state:
+            found = hash_of(path)
+            if young or _state(path, kind)[0] != state:
                 return found
             self.known[state] = found
         return self.known[state]
@@ -64,43 +75,77 @@ class Hashes:
     def load(self, folder: str) -> None:
         """Read the file hashes that `save` wrote into a folder, so that they need not be computed again.
 
-        Does nothing if the folder has no stored hashes.
+        Hashes that cannot be read are ignored, and computed again.
         """
-        with contextlib.suppress(DataprepError, OSError):
-            found = files.read_json(files.join(folder, NAME))
-            self.known.update({str(k): str(known) for k, known in found.items()} if isinstance(found, dict) else {})
+        self.known.update(_stored(_place(folder)))
 
-    def save(self, folder: str, urls: Iterable[str]) -> None:
+    def save(self, folder: str, urls: Iterable[str], kind: str = "") -> None:
         """Write the known hashes of the local input files `urls` into a folder, for later runs, if it is writable.
 
         The written file contains no names or paths. Nothing is written if the files have less than KEPT_BYTES in total.
         """
-        local = [url for url in urls if files.is_local(url) and files.exists(url)]  # not those listed as unread
-        if sum(map(files.size, local)) < KEPT_BYTES:
+        local = [path for url in urls if (path := _path(url)) is not None and os.path.exists(path)]  # not the unread
+        if sum(map(os.path.getsize, local)) < KEPT_BYTES:
             return
-        known = {state: self.known[state] for state, _ in map(_state, local) if state in self.known}
-        url = files.join(folder, NAME)
-        with contextlib.suppress(DataprepError, OSError):
-            if known and (not files.exists(url) or _stored(url) != known):
-                files.write_state(url, known)
+        known = {state: self.known[state] for state, _ in (_state(path, kind) for path in local) if state in self.known}
+        place = _place(folder)
+        if known and _stored(place) != known:
+            data = stamped(json.dumps(known, indent=2, sort_keys=True).encode() + b"\n")
+            with contextlib.suppress(DataprepError, OSError):
+                _write(place, data)
 
 
-def _stored(url: str) -> Any:
-    with contextlib.suppress(DataprepError):
-        return files.read_json(url)
-    return None
+def _place(folder: str) -> str:
+    return f"{folder.rstrip('/')}/{NAME}"
 
 
-def _state(url: str) -> tuple[str, bool]:
+def _stored(url: str) -> dict[str, str]:
+    """Return the hashes in a file that `Hashes.save` wrote, by the states of files; {} if it cannot be read."""
+    with contextlib.suppress(DataprepError, OSError, ValueError, RecursionError):
+        data = _read(url)
+        found = checked(data, json.loads(data), required=True)
+        return {state: one for state, one in found.items() if ENTRY.fullmatch(f"{state} {one}")}
+    return {}
+
+
+def _read(url: str) -> bytes:
+    if is_path(url):
+        return read_bytes(url)
+    from . import files
+
+    with files.open_raw(url) as f:
+        return f.read()
+
+
+def _write(url: str, data: bytes) -> None:
+    if is_path(url):
+        with whole(url) as f:
+            f.write(data)
+    else:
+        from . import files
+
+        files.write_bytes(url, data)
+
+
+def _path(url: str) -> str | None:
+    """Return the path of a local file; None if a URL is that of a remote one."""
+    if is_path(url):
+        return url
+    from . import files
+
+    return files.path_of(url) if files.is_local(url) else None
+
+
+def _state(path: str, kind: str = "") -> tuple[str, bool]:
     """Return a hash of path, size, mtime, ctime and inode of a file, and whether it was changed just now."""
     try:
-        found = os.stat(files.path_of(url))
+        found = os.stat(path)
     except OSError:
         return "", True
     newest = max(found.st_mtime_ns, found.st_ctime_ns)
-    state = (files.real(url), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
-    text = repr(state).encode("utf-8", "backslashreplace")
-    return xxhash.xxh3_128_hexdigest(text), time.time_ns() - newest < YOUNG_NS
+    real, sizes = os.path.realpath(path), (found.st_size, found.st_ino, found.st_dev)
+    text = repr((kind, real, *sizes, found.st_mtime_ns, found.st_ctime_ns)).encode("utf-8", "backslashreplace")
+    return hashlib.sha256(text).hexdigest(), time.time_ns() - newest < YOUNG_NS
 
 
 def ends(url: str) -> str:
@@ -109,10 +154,16 @@ def ends(url: str) -> str:
 
 
 def _named(url: str) -> xxhash.xxh3_128:
+    import xxhash
+
+    from . import files
+
     return xxhash.xxh3_128(f"{files.name_of(url)}\0{files.size(url)}\0".encode("utf-8", "surrogateescape"))
 
 
 def _hash(url: str) -> str:
+    from . import files
+
     digest, buffer = _named(url), bytearray(BLOCK)
     with files.open_raw(url) as f:
         while n := f.readinto(buffer):  # type: ignore[attr-defined]  # a plain file
@@ -121,6 +172,8 @@ def _hash(url: str) -> str:
 
 
 def _ends(url: str) -> xxhash.xxh3_128:
+    from . import files
+
     n, digest = files.size(url), _named(url)
     with files.open_raw(url) as f:
         digest.update(f.read(ENDS))
@@ -131,6 +184,8 @@ def _ends(url: str) -> xxhash.xxh3_128:
 
 
 def _remote(url: str) -> str:
+    from . import files
+
     digest = _ends(url)
     if url.partition("://")[0] in SUMS:
         fs, path = files.fs_of(url)

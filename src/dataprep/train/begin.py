@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from dataprep.core.output import kinds
 from dataprep.errors import PlanError
 from dataprep.store import atomic, beside
 from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled, whole
@@ -52,6 +53,7 @@ def begin(
     if same is not None:
         msg = f"out={str(out)!r} must be another folder than that of the shards, {same}"
         raise PlanError(msg)
+    world.from_first(partial(kinds.refuse, str(out), kinds.TRAINED))
     world.from_first(partial(check_intact, sets, Path(out)))
     loader = training_rows(sets, config)
     loader.samples(0, world.rank, world.ranks)  # raises if the batch cannot be divided

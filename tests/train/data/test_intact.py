@@ -1,11 +1,14 @@
+import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import CorruptShard  # noqa: E402
+from dataprep.store import hashes  # noqa: E402
 from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.train import train  # noqa: E402
 from dataprep.train.data import intact  # noqa: E402
@@ -33,15 +36,15 @@ def test_files_are_read_again_only_if_they_changed(make_shards, config, tmp_path
     """A second start hashes no large file; one that changed, or that was touched, is hashed again."""
     shards, out = make_shards(tmp_path / "s"), tmp_path / "run"
     hashed: list[str] = []
-    monkeypatch.setattr(intact, "KEPT_BYTES", 1)
-    monkeypatch.setattr(intact, "YOUNG_NS", 0)
-    real = intact.Path.open
+    monkeypatch.setattr(hashes, "KEPT_BYTES", 1)
+    monkeypatch.setattr(hashes, "YOUNG_NS", 0)
+    real = intact._hash
 
-    def opened(path, *how, **more):
-        hashed.append(path.name)
-        return real(path, *how, **more)
+    def hash_of(path):
+        hashed.append(Path(path).name)
+        return real(path)
 
-    monkeypatch.setattr(intact.Path, "open", opened)
+    monkeypatch.setattr(intact, "_hash", hash_of)
     intact.check_intact({"": shards}, out)
     files = sorted(path.name for path in shards.path.iterdir() if path.suffix in (".bin", ".idx"))
     assert sorted(hashed) == files
@@ -52,17 +55,25 @@ def test_files_are_read_again_only_if_they_changed(make_shards, config, tmp_path
     with pytest.raises(CorruptShard, match=files[0]):
         intact.check_intact({"": shards}, out)
     flip(shards.path / files[0], 0)
-    (out / intact.NAME).write_text("[")  # a damaged store is no store
-    intact.check_intact({"": shards}, out)
+    whole = json.loads((out / hashes.NAME).read_text())
+    assert whole.pop("checksum")  # as that of a Dataset
+    for damage in (b"[", b"{}", json.dumps(whole).encode(), b'{"a": null}'):
+        (out / hashes.NAME).write_bytes(damage)  # a damaged store is no store
+        hashed.clear()
+        intact.check_intact({"": shards}, out)
+        assert sorted(hashed) == files
+        hashed.clear()
+        intact.check_intact({"": shards}, out)
+        assert hashed == []
 
 
 def test_a_file_that_changed_just_now_is_not_remembered(make_shards, tmp_path, monkeypatch):
     """Its next change might leave the same times."""
     shards = make_shards(tmp_path / "s")
-    monkeypatch.setattr(intact, "KEPT_BYTES", 1)
-    monkeypatch.setattr(intact, "YOUNG_NS", 10**13)
+    monkeypatch.setattr(hashes, "KEPT_BYTES", 1)
+    monkeypatch.setattr(hashes, "YOUNG_NS", 10**13)
     intact.check_intact({"": shards}, tmp_path / "run")
-    assert not (tmp_path / "run" / intact.NAME).exists()
+    assert not (tmp_path / "run" / hashes.NAME).exists()
 
 
 def test_shards_without_hashes_are_trained_on(make_shards, tmp_path):

@@ -179,7 +179,7 @@ class Output(Generic[T]):
         try:
             yield
         except BaseException as e:
-            if isinstance(e, (PlanError, StaleOutput)) and not kinds.has_work(Folder(self.url)):
+            if isinstance(e, (PlanError, StaleOutput)) and not kinds.has_work(self.url):
                 owned.remove(self.url, [UNFINISHED])
             found = Folder(self.url).stated
             if found is not None and not wanted.recipe.is_same(found) and self._private(wanted, found):
@@ -247,7 +247,7 @@ class Output(Generic[T]):
         if not self.nested:
             kinds.refuse(self.url, wanted.recipe.kind)
             owned.refuse(self.url, self._strangers(wanted.recipe.kind, names, has_steps=bool(found or begun)))
-        other = found if found is not None else begun if kinds.is_begun(folder) else None
+        other = found if found is not None else begun if kinds.is_begun(self.url) else None
         if other is not None and not wanted.recipe.is_same(other) and not self.nested:
             self._check_other(folder if found is not None else folder.unfinished, other, wanted, replace=replace)
         if not self.nested:

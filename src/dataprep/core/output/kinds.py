@@ -1,49 +1,71 @@
-"""Kinds: what a folder holds, as its records say, so that no writer puts its files among those of another result."""
+"""Kinds: what a folder holds, as its records say, so that no writer puts its files among those of another result.
+
+Of a local folder, it is found with the standard library alone: the trainer asks too.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import re
 from collections.abc import Mapping
+from typing import Any
 
-from dataprep.errors import StaleOutput
-from dataprep.store import files, receipts
+from dataprep.errors import CorruptShard, DataprepError, StaleOutput
+from dataprep.store import beside
+from dataprep.store.atomic import is_path, journal_of, journaled, read_bytes
+from dataprep.store.checksum import checked
 
-from .layout import ORIGIN, RECEIPTS, RECIPE, Folder
-from .state import DATASET, INDEX, TOKENS
+from .state import DATASET, INDEX, MANIFEST, MANIFESTS, ORIGIN, RECEIPTS, RECIPE, STEPS, TOKENS, Recipe
 
 TOKENIZER, EXPORT, PERSONA, PRESET = "tokenizer", "export", "persona", "preset"
+TRAINED, MODEL, ADAPTER = "trained model", "model", "adapter"
 NOUNS = {
     DATASET: "a Dataset", TOKENS: "token shards", INDEX: "a search index", TOKENIZER: "a tokenizer",
-    EXPORT: "an export", PERSONA: "a persona", PRESET: "a preset",
+    EXPORT: "an export", PERSONA: "a persona", PRESET: "a preset", TRAINED: "a trained model",
+    MODEL: "a Hugging Face model", ADAPTER: "an adapter",
 }  # fmt: skip
 BESIDE: Mapping[str, frozenset[str]] = {  # a tokenizer is the same as theirs, which `check_same` checks
     TOKENS: frozenset({TOKENIZER}), TOKENIZER: frozenset({TOKENS, EXPORT}), EXPORT: frozenset({TOKENIZER}),
 }  # fmt: skip
 FORMS = ("llmc", "megatron", "datatrove", "nanogpt")  # of exports, whose receipts are in folders of these names
+CHECKPOINT = re.compile(r"step-\d{8}\.pt")
+METRICS = "metrics.jsonl"  # of a trained model, written before its first checkpoint
+WEIGHTS = {MODEL: r"model(-\d{5}-of-\d{5})?\.safetensors", ADAPTER: r"adapter_model\.safetensors"}
 
 
 def held(url: str) -> list[str]:
-    """Return the kinds of the results in a folder, finished or begun."""
-    folder = Folder(url)
-    recipe = folder.recipe or (folder.unfinished.recipe if is_begun(folder) else None)
-    found = [] if recipe is None else [recipe.kind]
-    own = receipts.found(folder.path("receipt.json"))
-    if own is not None and any(files.name_of(one["name"]) == "tokenizer.json" for one in own["files"]):
+    """Return the kinds of the results in a folder, finished or begun.
+
+    A trained model, a model and an adapter are recognized by the names of their files, whoever wrote these.
+    """
+    names = _names(url)
+    made = _recipe(url) or (_recipe(f"{url}/{beside.UNFINISHED}") if is_begun(url) else None)
+    found = [] if made is None else [made]
+    listed = _record(f"{url}/receipt.json", checksum=True).get("files")
+    own = [one.get("name") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    if "tokenizer.json" in own:
         found.append(TOKENIZER)
-    if any(files.listdir(folder.path(RECEIPTS, form)) for form in FORMS):
+    if any(_names(f"{url}/{RECEIPTS}/{form}") for form in FORMS):
         found.append(EXPORT)
-    if "cuts" in (receipts.found(folder.path("cuts.json")) or {}):
+    if "cuts" in _record(f"{url}/cuts.json", checksum=True):
         found.append(PERSONA)
-    return [*found, *([PRESET] if files.exists(folder.path("preset.json")) else [])]
+    if "preset.json" in names:
+        found.append(PRESET)
+    if any(map(CHECKPOINT.fullmatch, names)) or (METRICS in names and _is_own(f"{url}/{METRICS}")):
+        found.append(TRAINED)
+    return found + [kind for kind, weights in WEIGHTS.items() if any(re.fullmatch(weights, name) for name in names)]
 
 
-def is_begun(folder: Folder) -> bool:
+def is_begun(url: str) -> bool:
     """Return whether there is unfinished work with a result: a recipe alone is none."""
-    return has_work(folder) or bool(folder.steps)
+    return has_work(url) or any(name[:2].isdigit() for name in _names(f"{url}/{STEPS}"))
 
 
-def has_work(folder: Folder) -> bool:
+def has_work(url: str) -> bool:
     """Return whether a file of the next result was made."""
-    return bool(set(files.listdir(folder.unfinished.url)) - {RECIPE, ORIGIN})
+    return bool(_names(f"{url}/{beside.UNFINISHED}") - {RECIPE, ORIGIN})
 
 
 def refuse(url: str, kind: str) -> None:
@@ -56,3 +78,46 @@ def refuse(url: str, kind: str) -> None:
 def other_kind(url: str, kind: str) -> StaleOutput:
     """Return the error that a folder holds a result of a kind, beside which another must not be written."""
     return StaleOutput(f"{url} holds {NOUNS[kind]}; give another folder as out")
+
+
+def _recipe(url: str) -> str | None:
+    """Return the kind that the manifest or the recipe in a folder states; None if neither can be read."""
+    manifest, recipe = (f"{url}/{name}" for name in (MANIFEST, RECIPE))
+    with contextlib.suppress(CorruptShard, KeyError):
+        found = _record(manifest)
+        return MANIFESTS[found["kind"]].of(found, manifest).kind
+    with contextlib.suppress(CorruptShard):
+        return Recipe.of(_record(recipe), recipe).kind
+    return None
+
+
+def _names(url: str) -> set[str]:
+    """Return the names in a folder; those of a result whose files are being moved there, too."""
+    if not is_path(url):
+        from dataprep.store import files
+
+        return set(files.listdir(url))
+    moved = beside.ready(url)
+    with contextlib.suppress(OSError):
+        return {*os.listdir(url), *(moved.files if moved is not None else ())}
+    return set()
+
+
+def _record(url: str, *, checksum: bool = False) -> dict[str, Any]:
+    """Return the JSON object in a file; {} if there is none or it is damaged; checksum: whether it must have one."""
+    with contextlib.suppress(DataprepError, OSError, ValueError, RecursionError):
+        if is_path(url):
+            data = read_bytes(beside.at(url))
+            found = checked(data, json.loads(data), required=checksum)
+        else:
+            from dataprep.store import files
+
+            found = files.read_json(url, checksum=checksum) if files.exists(url) else {}
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _is_own(url: str) -> bool:
+    """Return whether the journal of the folder around a local file names it."""
+    journal = journal_of(url) if is_path(url) else None
+    return journal is not None and os.path.abspath(url) in journaled(journal)

@@ -28,21 +28,13 @@ from typing import Any, BinaryIO
 from dataprep.errors import CorruptShard, DataprepError, ReadError, Replaced, require
 from dataprep.store import files
 
-from .state import (
-    DATASET,
-    GENERATION,
-    MANIFESTS,
-    TOKENS,
-    AnyManifest,
-    Manifest,
-    Origin,
-    Recipe,
-    TokenManifest,
-)
+from . import state
+from .state import DATASET, GENERATION, MANIFESTS, TOKENS, AnyManifest, Manifest, Origin, Recipe, TokenManifest
 
-MANIFEST, RECIPE, ORIGIN, RUN = "manifest.json", "recipe.json", "origin.json", "run.json"
+MANIFEST, RECIPE, ORIGIN, RUN = state.MANIFEST, state.RECIPE, state.ORIGIN, "run.json"
 FORGET_LIST, REPORT, UNREAD = "forget.parquet", "report.html", "unread.parquet"
-DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX = "data", "drops", "cuts", "receipts", "steps", "index"
+DATA, DROPS, CUTS, INDEX = "data", "drops", "cuts", "index"
+RECEIPTS, STEPS = state.RECEIPTS, state.STEPS
 VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Estimator, in its step's folder
 INPUT = "input"
 STEP_DIGITS = 8  # of the key, in the name of an Estimator's folder

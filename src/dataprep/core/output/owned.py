@@ -8,6 +8,7 @@ Hidden files are neither deleted nor reported, except the unfinished files of ki
 
 from __future__ import annotations
 
+import contextlib
 import os
 import posixpath
 import re
@@ -115,7 +116,8 @@ def refuse(out: str, others: Sequence[str]) -> None:
 def check_file(url: str, what: str, *begins: str) -> None:
     """Raise StaleOutput if the file `url`, which will be written, is there and is not `what`, such as "an HTML page".
 
-    begins: how the files begin that may be replaced, without white space and in lower case. Empty files may be, too.
+    begins: how the files begin that may be replaced, without white space and in lower case. Empty files may be, too,
+    and JSON with a checksum and the fields that one of `begins` names: a later version may have put another one first.
     """
     if files.is_dir(url):
         msg = f"{url} is a folder; give a file"
@@ -123,9 +125,19 @@ def check_file(url: str, what: str, *begins: str) -> None:
     if files.exists(url):
         with files.open_raw(url) as f:
             head = f.read(BEGIN).decode("utf-8", "replace").lower()
-        if head and not CHECKSUM.sub("{", "".join(head.split())).startswith(begins) and not _is_listed(url):
+        is_known = CHECKSUM.sub("{", "".join(head.split())).startswith(begins) or _is_listed(url)
+        if head and not is_known and not _has_fields(url, begins):
             msg = f"{url} exists and is not {what}; give another file"
             raise StaleOutput(msg)
+
+
+def _has_fields(url: str, begins: Sequence[str]) -> bool:
+    """Return whether a file is JSON with a right checksum, and has the fields that one of the beginnings names."""
+    fields = [set(re.findall(r'"(\w+)"', begin)) for begin in begins if begin.startswith("{")]
+    with contextlib.suppress(DataprepError):
+        found = files.read_state(url) if fields else {}
+        return any(some <= found.keys() for some in fields)
+    return False
 
 
 def _is_listed(url: str) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 
-from dataprep.errors import CorruptShard, PlanError, ReadError
+from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files
 
 from . import owned
@@ -29,11 +28,8 @@ def earlier_steps(url: str) -> RunSteps:
     If there is none, or if it is damaged, the result is an empty one. Raises StaleOutput if run.json is something else.
     """
     at = files.join(url, RUN)
-    with contextlib.suppress(CorruptShard, ReadError):
-        if files.exists(at):
-            return RunSteps.of(files.read_state(at), at)
     owned.check_file(at, "the record of a run", '{"format":1,"steps"')
-    return RunSteps(steps=[])
+    return RunSteps.found(at) or RunSteps(steps=[])
 
 
 def children(url: str) -> list[Folder]:

@@ -15,6 +15,8 @@ from dataprep.store.newer import FORMAT
 from .records import Id, StateRecord, records
 
 DATASET, TOKENS, INDEX = "dataset", "tokens", "suffix_index"  # the kinds of results
+MANIFEST, RECIPE, ORIGIN = "manifest.json", "recipe.json", "origin.json"
+RECEIPTS, STEPS = "receipts", "steps"  # folders in that of a result
 GENERATION = re.compile(r"\.g\d+$")  # at the end of a name without its suffix
 
 

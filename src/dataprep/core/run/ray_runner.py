@@ -70,18 +70,24 @@ class Ray:
             return item, remote.remote(sys.path, sent, cloudpickle.dumps(item), apart)
 
         running = collections.deque(map(start, itertools.islice(waiting, n + (self.memory is None))))
-        while running:
-            item, reference = running.popleft()
-            try:
-                answer = ray.get(reference)
-            except ray.exceptions.RayTaskError as e:
-                raise (e.cause if isinstance(e.cause, Exception) else e) from e
-            except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
-                ended = "memory ran out" if isinstance(e, ray.exceptions.OutOfMemoryError) else "a worker ended"
-                msg = f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}"
-                raise WorkerDied(msg) from e
-            running.extend(map(start, itertools.islice(waiting, 1)))
-            yield cloudpickle.loads(answer)
+        try:
+            while running:
+                item, reference = running[0]
+                try:
+                    answer = ray.get(reference)
+                except ray.exceptions.RayTaskError as e:
+                    raise (e.cause if isinstance(e.cause, Exception) else e) from e
+                except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
+                    ended = "memory ran out" if isinstance(e, ray.exceptions.OutOfMemoryError) else "a worker ended"
+                    msg = f"{ended} {ATTEMPTS} times during the task {str(item)[:200]}; {ADVICE}"
+                    raise WorkerDied(msg) from e
+                running.popleft()
+                running.extend(map(start, itertools.islice(waiting, 1)))
+                yield cloudpickle.loads(answer)
+        finally:  # after an error or a stop, no task writes any more when this has ended
+            sent_before = [reference for _, reference in running]
+            if sent_before:
+                ray.wait(sent_before, num_returns=len(sent_before), fetch_local=False)
 
 
 def _work_elsewhere(path: list[str], task: bytes, item: bytes, apart: Local | None) -> bytes:

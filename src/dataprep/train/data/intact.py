@@ -6,23 +6,18 @@ read again only if its size, mtime, ctime or inode has changed.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from dataprep.errors import CorruptShard, DataprepError
-from dataprep.store.atomic import read_bytes, whole
+from dataprep.errors import CorruptShard
+from dataprep.store.hashes import Hashes
 from dataprep.tokens.shards.shard import Shards
 
-NAME = ".dataprep-hashes"
-KEPT_BYTES = 16 << 20  # fewer are hashed again, in milliseconds
-YOUNG_NS = 2 * 10**9  # a file that changed less than two seconds ago may change again without a new mtime
+KIND = "sha256"
 SPLITS = ("train", "val")
 
 
@@ -33,56 +28,33 @@ def check_intact(sets: Mapping[str, Shards], out: Path) -> None:
     manifest of another program does not state are not checked.
     """
     stated = dict(pair for shards in sets.values() for pair in _stated(shards))
-    large = sum(path.stat().st_size for path in stated) >= KEPT_BYTES
-    known = _known(out / NAME) if large else {}
+    known = Hashes()
+    known.load(str(out))
     with ThreadPoolExecutor(min(len(stated), os.cpu_count() or 1, 8) or 1, thread_name_prefix="check") as threads:
-        found = threads.map(partial(_hash, known=known), stated)
-        made: dict[str, str] = {}
-        for (path, expected), (state, digest) in zip(stated.items(), found, strict=True):
+        found = threads.map(partial(known.of, hash_of=_hash, kind=KIND), stated)
+        for (path, expected), digest in zip(stated.items(), found, strict=True):
             if digest != expected:
                 threads.shutdown(cancel_futures=True)
                 msg = (
-                    f"{path}: its bytes are not those that were written; `dataprep verify {path.parent}` lists all "
-                    "damage and what to do"
+                    f"{path}: its bytes are not those that were written; `dataprep verify {os.path.dirname(path)}` "
+                    "lists all damage and what to do"
                 )
                 raise CorruptShard(msg)
-            made |= {state: digest} if state else {}
-    if large and made != known:
-        with contextlib.suppress(DataprepError, OSError), whole(out / NAME) as f:  # only a loss of time
-            f.write(json.dumps(made).encode())
+    known.save(str(out), stated, KIND)
 
 
-def _stated(shards: Shards) -> Iterator[tuple[Path, str]]:
+def _stated(shards: Shards) -> Iterator[tuple[str, str]]:
     """Yield the path and the hash of each file of the splits that training reads."""
     for entry in shards.manifest.shards:
         for kind, digest in (("bin", entry.hash), ("idx", entry.ends_hash), ("msk", entry.mask_hash)):
             if entry.split in SPLITS and digest is not None:
-                yield shards.file(f"{entry.name}.{kind}"), digest
+                yield str(shards.file(f"{entry.name}.{kind}")), digest
 
 
-def _known(path: Path) -> dict[str, str]:
-    try:
-        found = json.loads(read_bytes(path))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _hash(path: Path, known: Mapping[str, str]) -> tuple[str, str]:
-    """Return a hash of a file's state, "" if it changed just now, and the hash of its bytes as a manifest states it."""
-    state = _state(path)
-    if state in known:
-        return state, known[state]
+def _hash(path: str) -> str:
+    """Return the hash of a file's bytes as a manifest states it."""
     digest, block = hashlib.sha256(), bytearray(1 << 20)
-    with path.open("rb", buffering=0) as f:
+    with open(path, "rb", buffering=0) as f:
         while n := f.readinto(block):
             digest.update(memoryview(block)[:n])
-    return state if _state(path) == state else "", f"sha256:{digest.hexdigest()}"
-
-
-def _state(path: Path) -> str:
-    found = path.stat()
-    if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < YOUNG_NS:
-        return ""
-    facts = (os.path.realpath(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
-    return hashlib.sha256(repr(facts).encode("utf-8", "backslashreplace")).hexdigest()
+    return f"sha256:{digest.hexdigest()}"
