@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,7 @@ from .model.gpt import GPT
 from .model.rules import Rule
 from .optim import adamw
 from .run import METRICS, TOKENIZER, Run
+from .spikes import Spikes
 from .start import Loaded, take_weights
 
 
@@ -72,7 +74,10 @@ def begin(
     if is_wanted(config, world.device):
         model.stream = compiled(model.stream)  # type: ignore[method-assign]
     optimizer, val = adamw(model, config), validation_rows(sets, config)
-    run = Run(config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world)
+    spikes = Spikes.begin(math.log(model.vocab_size), world.device)
+    run = Run(
+        config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world, spikes=spikes
+    )
     run.restore_newest(partial(_settle, run, resume=resume))
     if run.step and world.is_first:  # a run that was killed after it wrote a checkpoint has one too many
         newest, besides = (checkpoint.path_of(run.out, step) for step in (run.step, run.flat_until))

@@ -149,7 +149,9 @@ def _stretch(
         lr = lr_at(run.step, run.config)
         if run.config.lora_dropout:
             lora.seed_dropout(run.config.seed, run.step, world.rank)
-        window.add(step_once(run.model, run.optimizer, rows, lr, run.config, world), lr)
+        limit = run.spikes.limit()[0] if run.config.on_spike == "skip" else None
+        found = step_once(run.model, run.optimizer, rows, lr, run.config, world, limit)
+        window.add(run.spikes.add(found), lr)
         run.step += 1
         run.writer.check()
         done = asked.anywhere(world) or run.step == last

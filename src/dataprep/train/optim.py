@@ -32,14 +32,15 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 
 
 def step_once(
-    model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig, world: World = ALONE
+    model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig, world: World = ALONE,
+    limit: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Update the weights by one batch; return (loss in nats per token, gradient norm), float32 (2) on the device.
 
     rows: the batch, or this process's share of it. lr: learning rate. world: the processes that share the batch. The
     norm is that before clipping. The loss of each micro-batch is divided by the number of targets in the *whole* batch,
     so every token has the same weight. A batch without a target has loss 0 and no gradient. If loss or norm is not
-    finite, weights and AdamW's moments do not change.
+    finite, weights and AdamW's moments do not change; neither do they if the loss is above `limit`, a scalar.
     """
     device, n_targets = model.device, max(1, world.total(rows.n_targets))
     loss = torch.zeros((), device=device)
@@ -54,7 +55,8 @@ def step_once(
         group["lr"] = lr
     found = torch.stack([loss, norm])
     world.copy_first([found])  # whatever the hardware rounds: all processes decide alike
-    _update(optimizer, torch.isfinite(found).all())
+    fine = torch.isfinite(found).all()
+    _update(optimizer, fine if limit is None else fine & (found[0] <= limit))
     optimizer.zero_grad(set_to_none=True)
     return found
 
