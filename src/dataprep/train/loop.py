@@ -150,11 +150,13 @@ def _stretch(
         if run.config.lora_dropout:
             lora.seed_dropout(run.config.seed, run.step, world.rank)
         limit = run.spikes.limit()[0] if run.config.on_spike == "skip" else None
-        found = step_once(run.model, run.optimizer, rows, lr, run.config, world, limit)
+        n_targets = asked.with_targets(rows.n_targets, world)
+        found = step_once(run.model, run.optimizer, rows, lr, run.config, world, limit, n_targets)
         window.add(run.spikes.add(found), lr)
         run.step += 1
         run.writer.check()
-        done = asked.anywhere(world) or run.step == last
+        done = asked.signal is not None if world.ranks == 1 else asked.of_all is not None
+        done = done or run.step == last
         save = done or run.step % run.config.save_every == 0 or run.step == run.flat_until
         check = run.step % run.config.eval_every == 0 or run.step == run.steps
         if save or check or run.step % run.config.log_every == 0:
@@ -170,22 +172,24 @@ def _stretch(
         if save or check:
             window.restart()
         if done:
-            return True
+            break
+    asked.anywhere(world)
     return True
 
 
 def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     """Measure the validation loss; store it in `run`, add a row to `metrics`, and show it on `progress`.
 
-    If several processes train together, only the first one measures; the others wait for it in the next step. If there
-    are several sets, the row also has the loss of each set, and the stored loss is their mean, weighted as the sets
-    are.
+    If several processes train together, they divide the rows among them, and all have the result. If there are several
+    sets, the row also has the loss of each set, and the stored loss is their mean, weighted as the sets are.
     """
-    if not run.val or not run.world.is_first:
+    if not run.val:
         return
     batch = min(run.config.rows, run.config.batch // run.world.ranks)
     limit, objective = run.config.eval_rows, run.loader.objective
-    measure = partial(evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective)
+    measure = partial(
+        evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective, world=run.world
+    )
     found = {name: measure(run.model, layout) for name, layout in run.val.items()}
     weights = run.loader.rows_of.weights
     run.val_loss = _mean({name: score.loss for name, score in found.items()}, weights)
@@ -202,11 +206,25 @@ def _mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> f
     return sum(weights[name] * value for name, value in known.items()) / total if known else None
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
 @dataclass
 class Asked:
-    """A request to end training; signal: the number of the signal that was received, None until then."""
+    """A request to end training.
+
+    signal: the number of the signal that this process received, None until then. of_all: the same of any process, as
+    all of them knew it at the beginning of the step.
+    """
 
     signal: int | None = None
+    of_all: int | None = None
+
+    def with_targets(self, n_targets: int, world: World) -> int:
+        """Return the number of targets of all processes; in the same exchange, learn of a signal that one received."""
+        total, *received = world.exchanged(n_targets, *(self.signal == number for number in SIGNALS))
+        self.of_all = next((n for n, count in zip(SIGNALS, received, strict=True) if count), None)
+        return total
 
     def anywhere(self, world: World) -> bool:
         """Return whether any process received a signal; if so, record it in all of them, so that all stop together."""
@@ -238,7 +256,7 @@ def asked_to_stop() -> Iterator[Asked]:
             signal.signal(n, handler)
 
     if threading.current_thread() is threading.main_thread():
-        before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+        before = {n: signal.getsignal(n) for n in SIGNALS}
         for n in before:
             signal.signal(n, note)
     try:

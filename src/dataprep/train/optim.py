@@ -33,7 +33,7 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 
 def step_once(
     model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig, world: World = ALONE,
-    limit: Tensor | None = None,
+    limit: Tensor | None = None, n_targets: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Update the weights by one batch; return (loss in nats per token, gradient norm), float32 (2) on the device.
 
@@ -41,8 +41,10 @@ def step_once(
     norm is that before clipping. The loss of each micro-batch is divided by the number of targets in the *whole* batch,
     so every token has the same weight. A batch without a target has loss 0 and no gradient. If loss or norm is not
     finite, weights and AdamW's moments do not change; neither do they if the loss is above `limit`, a scalar.
+    n_targets: number of targets of all processes; None: this process has all of them.
     """
-    device, n_targets = model.device, max(1, world.total(rows.n_targets))
+    device = model.device
+    n_targets = max(1, rows.n_targets if n_targets is None else n_targets)
     loss = torch.zeros((), device=device)
     for i in range(0, len(rows.tokens), config.rows):
         x_BT, y_BT, mask = to_device(rows.part(i, i + config.rows), device)
