@@ -63,6 +63,8 @@ class TrainConfig:
     on_spike: what to do about a step whose loss is far above those before it: "report" it, "skip" its update of the
     weights, or "rollback" to the newest checkpoint and leave out the data up to this step.
 
+    dpo: beta of preference tuning on pairs of answers (see `preference`); None: each token is learned.
+
     Settings of LoRA. lora: rank of the low-rank updates; None means that all weights are trained. lora_alpha: updates
     are multiplied by lora_alpha / lora, or by 2 if it is None. lora_targets: matrices that have an update.
     lora_dropout: share of an update's inputs that are set to 0.
@@ -113,6 +115,8 @@ class TrainConfig:
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
     """Largest norm of the gradient; 1e9 means no clipping."""
+    dpo: float | None = None
+    """Beta of preference tuning (DPO), such as 0.1; None: no pairs."""
     on_spike: str = "report"
     """One of `ON_SPIKE`."""
     lora: int | None = None
@@ -186,6 +190,20 @@ class TrainConfig:
         if self.objective == "span" and (self.layout != "contiguous" or self.mask_documents):
             msg = "objective='span' needs running text: set layout='contiguous' and mask_documents=False"
             raise PlanError(msg)
+        if self.dpo is not None and (self.layout, self.objective, self.weights, self.masks) != (
+            "cut",
+            "next",
+            None,
+            True,
+        ):
+            msg = "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out"
+            raise PlanError(msg)
+        if self.dpo is not None and (self.micro_batch == "auto" or self.batch % 2 or self.rows % 2):
+            msg = (
+                f"dpo reads pairs: batch={self.batch} and micro_batch={self.micro_batch} must be even numbers, since a "
+                "pair has two rows"
+            )
+            raise PlanError(msg)
         targets: Any = self.lora_targets
         known = (*PROJECTIONS, EMBEDDING)
         if not (isinstance(targets, tuple) and targets and all(target in known for target in targets)):
@@ -202,6 +220,7 @@ class TrainConfig:
         ranges: dict[str, tuple[float, float]] = dict.fromkeys(("final_lr", "decay", "weight_decay"), (0, 1))
         ranges |= {"lr": (1e-12, 1), "clip": (1e-9, 1e9)}
         ranges |= {"corruption": (0.01, 0.9), "mean_span": (1, 100), "lora_dropout": (0, 0.99)}
+        ranges |= {} if self.dpo is None else {"dpo": (1e-4, 100)}
         ranges |= {} if self.lora_alpha is None else {"lora_alpha": (1e-6, 1e6)}
         for name, (low, high) in ranges.items():
             in_range(self, name, low, high)

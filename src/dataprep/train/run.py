@@ -23,6 +23,7 @@ from .data.sets import Loader, facts
 from .distributed import ALONE, World
 from .guard import ROLLBACKS, Guard
 from .model.gpt import GPT
+from .preference import Preference
 from .schedule import flat_until
 from .spikes import Spikes
 from .start import check_same_start
@@ -69,7 +70,8 @@ class Run:
     steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
     the weights that the run began with; "" for random ones. before: hash of the data of these weights. writer: writes
     the checkpoints. world: the processes that train together. attention: the back end of attention.
-    spikes: the losses of the last steps. replaces: the folder with the earlier run that this one replaces at its end.
+    spikes: the losses of the last steps. pairs: the loss of preference tuning.
+    replaces: the folder with the earlier run that this one replaces at its end.
     """
 
     config: TrainConfig
@@ -96,6 +98,8 @@ class Run:
     """The folder with an earlier run, beside which this one is made until it is finished."""
     spikes: Spikes = field(default_factory=lambda: Spikes.begin(math.inf, ALONE.device))
     """The losses of the last steps."""
+    pairs: Preference | None = None
+    """The loss of preference tuning; None: that of each token."""
     attention: str | None = None
     """The back end of attention (see `sdpa`); None if torch does not tell."""
 
