@@ -10,7 +10,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.history.run_summary import summarize
-from dataprep.report import render, write
+from dataprep.report import render, results, write
 
 VOID = {"meta", "link", "br", "wbr"}
 
@@ -165,3 +165,16 @@ def test_size_is_bounded(tmp_path):
 def each(text: str):
     """A filter with a hundred reasons."""
     return f"reason {text[-9:]}{'r' * 200}" if int(text[-2:].strip()) % 2 else None
+
+
+def test_troubles_of_training_are_listed():
+    """Spikes, skipped steps, rollbacks and a loss that rose are sentences; a calm run has none."""
+    rows = [{"step": n, "loss": 2.0, "spike": n % 2 == 0} for n in range(1, 31)]
+    rows += [{"step": 31, "skipped": True}, {"step": 20, "rolled_back_from": 31, "skipped": 3}]
+    rows += [{"step": 32, "loss": 5.0, "risen_from": 2.5}]
+    said = results._troubles(rows)
+    assert " The loss had a spike at step 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24 and 3 more." in said
+    assert " The weights were not changed at step 31." in said
+    assert " At step 31 the run returned to step 20." in said
+    assert " The loss has risen from 2.50 by step 32: training diverged." in said
+    assert not results._troubles(rows[:1])

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from dataprep.errors import DataprepError, PlanError  # noqa: E402
 from dataprep.train import checkpoint, train  # noqa: E402
-from dataprep.train.data.sets import training_rows  # noqa: E402
+from dataprep.train.data.sets import training_rows, validation_rows  # noqa: E402
 from dataprep.train.distributed import World, joined  # noqa: E402
 from dataprep.train.ranks import Launch, is_first, is_first_here, launched  # noqa: E402
 from runs import assert_same_run, curve, weights  # noqa: E402
@@ -42,6 +42,20 @@ def run(name, how=config, **more):
 
 run("whole")
 sys.stdout = open(os.devnull, "w")
+
+import torch.distributed as dist
+from dataprep.train import evaluate
+counts, real_reduce, real_nats = {"numbers": 0, "validated": 0}, dist.all_reduce, evaluate.token_nats
+def all_reduce(tensor, *args, **how):
+    counts["numbers"] += tensor.dtype == torch.int64
+    return real_reduce(tensor, *args, **how)
+def validated(*args):
+    counts["validated"] += 1
+    return real_nats(*args)
+dist.all_reduce, evaluate.token_nats = all_reduce, validated
+run("counted")
+dist.all_reduce, evaluate.token_nats = real_reduce, real_nats
+done["counts"] = counts
 
 run("parts 1", stop_at=10)
 if rank == 0:
@@ -160,6 +174,16 @@ def test_all_processes_return_the_result(pair, alone):
     assert first["val_loss"] == pytest.approx(alone[1].val_loss, rel=1e-3)
 
 
+def test_a_step_exchanges_numbers_once_and_all_validate(masked, packed, pair):
+    """Targets and signals are one exchange per step, and one at the end; each process measures a part of the rows."""
+    layout = validation_rows({"": masked}, packed)[""]
+    batches = 3 * -(-min(len(layout), packed.eval_rows) // packed.rows)  # at the beginning, in the middle, at the end
+    counts = [done["counts"] for done in pair[1]]
+    assert [c["numbers"] for c in counts] == [packed.steps + 1] * 2
+    assert sum(c["validated"] for c in counts) == batches
+    assert min(c["validated"] for c in counts) >= batches // 3 // 2 * 3
+
+
 def test_one_process_writes_and_prints(pair):
     """The files of a run are those of one process, and only the first prints."""
     home, _ = pair
@@ -243,7 +267,7 @@ def test_a_single_process_is_alone(monkeypatch):
         assert launched() == Launch()
         with joined("cpu") as world:
             assert not torch.distributed.is_initialized()
-            assert (world.total(3), world.most(3), world.from_first(lambda: 3)) == (3, 3, 3)
+            assert (world.exchanged(3, 4), world.most(3), world.from_first(lambda: 3)) == ([3, 4], 3, 3)
             world.add_up([])
     assert is_first()
     assert is_first_here()

@@ -128,11 +128,27 @@ def test_repeated_ids_lose_score():
     logits = torch.tensor([2.0, 1.5, -1.0, -1.4])
     generator = torch.Generator()
     greedy = Sampling(temperature=0, repetition_penalty=2.0)
-    assert greedy.pick(logits, generator) == 0
-    assert greedy.pick(logits, generator, [0, 0, 3]) == 1
-    assert greedy.pick(-logits, generator, [3]) == 2
-    assert greedy.pick(torch.tensor([-1.0, -1.5]), generator, [0]) == 1
+    assert greedy.pick([logits, logits, -logits], [generator] * 3, [[], [0, 0, 3], [3]]) == [0, 1, 2]
+    assert greedy.pick([torch.tensor([-1.0, -1.5])], [generator], [[0]]) == [1]
     assert logits.tolist() == torch.tensor([2.0, 1.5, -1.0, -1.4]).tolist()
+
+
+def test_ids_are_read_from_the_device_once_per_step(model, monkeypatch):
+    """Three prompts of four ids cost four transfers for drawing, not one for each id."""
+    calls, real = [], torch.Tensor.tolist
+    monkeypatch.setattr(torch.Tensor, "item", lambda _: pytest.fail("an id was read alone"))
+    monkeypatch.setattr(torch.Tensor, "__int__", lambda t: calls.append("int") or t.tolist())
+    monkeypatch.setattr(torch.Tensor, "__bool__", lambda t: calls.append("bool") or t.tolist())
+    monkeypatch.setattr(Sampling, "_draw", lambda *_: torch.tensor(1))
+    monkeypatch.setattr(torch.Tensor, "tolist", lambda t: calls.append("list") or real(t))
+    assert Sampling().pick([torch.zeros(4)] * 3, [torch.Generator()] * 3, [[]] * 3) == [1, 1, 1]
+    assert calls == ["list"]
+    monkeypatch.undo()
+    generator = torch.Generator()
+    hows = (Sampling(), Sampling(temperature=0), Sampling(top_k=2, top_p=0.9, min_p=0.1, repetition_penalty=1.2))
+    monkeypatch.setattr(torch.Tensor, "__bool__", lambda _: pytest.fail("a draw waited for the device"))
+    found = [how._draw(torch.arange(4.0), generator, [1]) for how in hows]
+    assert all(isinstance(t, torch.Tensor) and t.ndim == 0 for t in found)
 
 
 def test_scores_that_are_no_numbers_are_refused(model):

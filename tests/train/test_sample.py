@@ -44,7 +44,7 @@ def test_past_the_context_the_older_half_is_forgotten(model):
 def draws(how, logits, n=4000):
     """Shares of the ids drawn from fixed scores."""
     generator = torch.Generator().manual_seed(0)
-    counts = Counter(how.pick(torch.tensor(logits), generator) for _ in range(n))
+    counts = Counter(how.pick([torch.tensor(logits)], [generator], [[]])[0] for _ in range(n))
     return {i: c / n for i, c in sorted(counts.items())}
 
 

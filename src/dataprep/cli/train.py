@@ -29,6 +29,10 @@ def train(
     lora: Annotated[
         int | None, typer.Option(metavar="RANK", help="Train only low-rank changes of the model of --init-from.")
     ] = None,
+    dpo: Annotated[
+        float | None,
+        typer.Option(metavar="BETA", help="Prefer chosen answers over rejected ones (DPO), by such as 0.1."),
+    ] = None,
     template: Annotated[
         str | None, typer.Option(help="Of messages: course, chatml or a file; default: that of the model.")
     ] = None,
@@ -63,7 +67,8 @@ def train(
         begin = open_model(init_from)
         config = messages.config_for(trainer.starting_config(preset, begin)).override(*(settings or []))
         given = {} if val is None else {"val": val}
-        sets = messages.encoded_sets(shards, begin, out, template=template, replace=start_over, **given)
+        encoded: Any = messages.encoded_sets if dpo is None else messages.encoded_pairs
+        sets = encoded(shards, begin, out, template=template, replace=start_over, **given)
     else:
         if template is not None or val is not None:
             msg = f"--{'val' if template is None else 'template'} is about files of messages; leave it out for shards"
@@ -72,7 +77,7 @@ def train(
         sets = trainer.named(shards)
         config = trainer.starting_config(preset, begin).override(*(settings or []))
     made = make(
-        sets, out=out, config=config, init_from=begin, lora=lora, resume=not start_over, plot=plot,
+        sets, out=out, config=config, init_from=begin, lora=lora, dpo=dpo, resume=not start_over, plot=plot,
         tensorboard=tensorboard,
     )  # fmt: skip
     if is_first():

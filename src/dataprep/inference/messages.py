@@ -13,7 +13,7 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_
 from typing import Any, ClassVar
@@ -81,7 +81,7 @@ class MessageLines(Stage):
         except (ValueError, RecursionError):
             return "not_json"
         messages = row.get(COLUMN) if isinstance(row, dict) else None
-        if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
+        if not isinstance(messages, list) or not messages or not all(map(is_message, messages)):
             return "no_messages"
         if not any(m["role"] == "assistant" and m["content"].strip() and m.get("weight") != 0 for m in messages):
             return "no_answer"
@@ -92,7 +92,8 @@ class MessageLines(Stage):
         return [{name: m.get(name) for name in ("role", "name", "content", "weight")} for m in messages]
 
 
-def _is_message(given: Any) -> bool:
+def is_message(given: Any) -> bool:
+    """Return whether a value is a message: a dict with a role and a content, both UTF-8, and perhaps a weight."""
     if not isinstance(given, dict) or given.get("weight") not in (None, 0, 1):
         return False
     texts = [given.get("role"), given.get("content"), given.get("name") or ""]
@@ -128,6 +129,22 @@ def encode_messages(
 
     >>> train(encode_messages("chats.jsonl", "out/base", "out/data"), init_from=open_model("out/base"), out="out/tuned")
     """
+    form = '{"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}'
+    return encode_lines(
+        MessageLines, lines, model, os.fspath(out), form=form, template=template, val=val, replace=replace
+    )  # fmt: skip
+
+
+def encode_lines(
+    stage_of: Callable[..., Stage], lines: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    model: Loaded | str | os.PathLike[str], folder: str, *, form: str, template: str | os.PathLike[str] | None,
+    val: float, replace: bool, quiet: bool = False,
+) -> Shards:  # fmt: skip
+    """Write the conversations that a stage finds in JSON Lines as token shards into FOLDER/shards; return these.
+
+    stage_of: makes the stage, of a `template`. form: the form of a line, for messages. quiet: log no dropped lines. The
+    other parameters are those of `encode_messages`.
+    """
     split = Split(val=val)
     saved = (model if isinstance(model, tuple) else open_model(model))[1]
     tok = tokenizer_of(saved["path"], saved["tokenizer"])
@@ -135,11 +152,10 @@ def encode_messages(
     if missing := specials_of(written, list(tok.special)):
         tok = tok.extended(written.source if written.source in BUILT_IN else missing)
         log.warning("the tokenizer gets %s at its end, which the template uses", ", ".join(missing))
-    folder = os.fspath(out)
     given = [os.fspath(one) for one in ([lines] if isinstance(lines, (str, os.PathLike)) else lines)]
     docs = read(given, format="lines")
-    messages = Pipeline(MessageLines(template=written)).run(docs, out=files.join(folder, "messages"), replace=replace)
-    _report(messages, given)
+    messages = Pipeline(stage_of(template=written)).run(docs, out=files.join(folder, "messages"), replace=replace)
+    _report(messages, given, form, quiet=quiet)
     shards = encode(
         messages, tok, files.join(folder, "shards"), template=written, split=split, replace=replace,
         dtype="uint16" if tok.vocab_size <= 1 << 16 else "uint32",
@@ -163,7 +179,7 @@ def _template(saved: Mapping[str, Any], given: str | os.PathLike[str] | None) ->
     return Template(chat["template"], *(chat["template_ends"] or ()))
 
 
-def _report(messages: Dataset, lines: Sequence[str]) -> None:
+def _report(messages: Dataset, lines: Sequence[str], form: str, *, quiet: bool) -> None:
     """Log how many lines were dropped, with reasons. Raises PlanError if no line is left."""
     reasons: Counter[str] = Counter()
     for stage in messages.stats:
@@ -172,11 +188,10 @@ def _report(messages: Dataset, lines: Sequence[str]) -> None:
     names, n = ", ".join(lines), sum(reasons.values())
     if not messages.count:
         msg = (
-            f"{names} has no conversation to learn from ({said or 'it is empty'}); a line must be "
-            '{"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}'
+            f"{names} has no conversation to learn from ({said or 'it is empty'}); a line must be {form}"
         )
         raise PlanError(msg)
-    if n:
+    if n and not quiet:
         total = n + messages.count
         log.warning("%s: %d of %d lines are left out (%s); %s/drops lists them", names, n, total, said, messages.url)
 
@@ -197,12 +212,7 @@ def encoded_sets(
     or `data-NAME`. The other parameters are those of `encode_messages`. Raises PlanError for several processes of
     torchrun, since only one may write shards; StaleOutput as `encode_messages` does.
     """
-    if launched().ranks > 1:
-        msg = (
-            "torchrun needs token shards, not messages; write them first with inference.messages.encode_messages("
-            "FILE, MODEL, DIR), and train on DIR/shards"
-        )
-        raise PlanError(msg)
+    _check_alone("inference.messages.encode_messages(FILE, MODEL, DIR), and train on DIR/shards")
     folders, lines = [], dict[str, list[str]]()
     for one in given:
         name, path = _name_and_path(one)
@@ -219,6 +229,39 @@ def encoded_sets(
         msg = f"{out} has shards of other messages or settings; choose another folder, or start over (--start-over)"
         raise StaleOutput(msg) from e
     return sets
+
+
+def encoded_pairs(
+    given: Sequence[str], model: Loaded, out: str, *, template: str | None = None, val: float = VAL,
+    replace: bool = False,
+) -> dict[str, str]:  # fmt: skip
+    """Return the token shards of pairs to train on, after the files of preferences in `given` are encoded to OUT/data.
+
+    The parameters and errors are those of `encoded_sets`; all of `given` are files.
+    """
+    from .preferences import encode_preferences
+
+    _check_alone(
+        "inference.preferences.encode_preferences(FILE, MODEL, DIR), and train on chosen=DIR/chosen/shards "
+        "rejected=DIR/rejected/shards"
+    )
+    paths = [_name_and_path(one)[1] for one in given]
+    folder = next((path for path in paths if not are_messages(path)), None)
+    if folder is not None:
+        msg = f"{folder} must be a file of preferences like the others; give files, or chosen=FOLDER rejected=FOLDER"
+        raise PlanError(msg)
+    try:
+        sets = encode_preferences(paths, model, files.join(out, "data"), template=template, val=val, replace=replace)
+    except StaleOutput as e:
+        msg = f"{out} has shards of other pairs or settings; choose another folder, or start over (--start-over)"
+        raise StaleOutput(msg) from e
+    return {name: str(shards.path) for name, shards in sets.items()}
+
+
+def _check_alone(how: str) -> None:
+    if launched().ranks > 1:
+        msg = f"torchrun needs token shards, not messages; write them first with {how}"
+        raise PlanError(msg)
 
 
 def config_for(config: TrainConfig) -> TrainConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
 from dataprep import __version__
 from dataprep.core.model.ledger import BYTES_DROPPED, BYTES_KEPT
@@ -19,6 +20,7 @@ from .blocks import card, format_bytes, format_number, plots, section, table
 CURVE_POINTS = 250
 MOST_SHARDS = 24
 MOST_LANGUAGES = 20
+MOST_STEPS = 12
 SEED = re.compile(r"(\w*seed)=(\d+)")
 
 
@@ -104,8 +106,24 @@ def training(summary: RunSummary) -> str:
     samples = summary.samples[:6]
     wrote = "".join(f'<div class="text sample" dir="auto">{text(sample, 2_000)}</div>' for sample in samples)
     written = card(wrote, title="Texts that the model wrote, none selected or corrected") if wrote else ""
+    lead += _troubles(summary.metrics)
     return section("training", "Training", lead,
                    plots(card(chart, f'<ul class="legend">{"".join(last)}</ul>', title="Loss"), written))  # fmt: skip
+
+
+def _troubles(metrics: list[dict[str, Any]]) -> str:
+    """Return sentences about the steps with spikes of the loss, skipped steps, rollbacks, and a loss that rose."""
+    said = ""
+    for name, what in (("spike", "The loss had a spike at"), ("skipped", "The weights were not changed at")):
+        steps = [f"{row['step']:,}" for row in metrics if row.get(name) is True]
+        more = f" and {len(steps) - MOST_STEPS:,} more" if len(steps) > MOST_STEPS else ""
+        said += f" {what} step {', '.join(steps[:MOST_STEPS])}{more}." if steps else ""
+    for row in metrics:
+        if row.get("rolled_back_from") is not None:
+            said += f" At step {row['rolled_back_from']:,} the run returned to step {row['step']:,}."
+        if row.get("risen_from") is not None:
+            said += f" The loss has risen from {row['risen_from']:.2f} by step {row['step']:,}: training diverged."
+    return said
 
 
 def _means(points: list[tuple[float, float]], n: int) -> list[tuple[float, float]]:

@@ -23,6 +23,7 @@ def main() -> int:
         "--init-from", dest="init_from", metavar="DIR", help="begin with the weights of this run or checkpoint"
     )
     p.add_argument("--lora", type=int, metavar="RANK", help="train only low-rank changes of the model of --init-from")
+    p.add_argument("--dpo", type=float, metavar="BETA", help="prefer answers of the set chosen over those of rejected")
     p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
     p.add_argument("--plot", action="store_true", help="draw the loss curve on the terminal")
     p.add_argument("--tensorboard", action="store_true", help="also write the metrics for TensorBoard")
@@ -32,7 +33,7 @@ def main() -> int:
         config = starting_config(args.preset, args.init_from).override(*args.set)
         shards, resume = named(args.shards), not args.start_over
         result = train(
-            shards, out=args.out, config=config, init_from=args.init_from, lora=args.lora, resume=resume,
+            shards, out=args.out, config=config, init_from=args.init_from, lora=args.lora, dpo=args.dpo, resume=resume,
             plot=args.plot, tensorboard=args.tensorboard,
         )  # fmt: skip
     except DataprepError as e:

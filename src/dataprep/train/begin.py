@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from . import checkpoint, lora
 from .compiled import compiled, is_wanted
 from .config import TrainConfig
 from .data.intact import check_intact
+from .data.pairs import pairs_of
 from .data.sets import Sets, open_sets, training_rows, validation_rows
 from .device import pick_device, pick_dtype
 from .distributed import World
@@ -27,7 +29,9 @@ from .micro_batch import find_micro_batch
 from .model.gpt import GPT
 from .model.rules import Rule
 from .optim import adamw
+from .preference import Preference, has_own_reference
 from .run import METRICS, TOKENIZER, Run
+from .spikes import Spikes
 from .start import Loaded, take_weights
 
 
@@ -47,6 +51,9 @@ def begin(
     if config.lora and init_from is None and not (resume and begun):
         msg = f"lora={config.lora} changes a trained model: name one with init_from= (--init-from), or leave lora out"
         raise PlanError(msg)
+    if config.dpo and init_from is None and not (resume and begun and has_own_reference(config)):
+        msg = f"dpo={config.dpo} compares with the model before: name it with init_from= (--init-from)"
+        raise PlanError(msg)
     lora.check(config)
     sets = open_sets(shards)
     same = next((s.path for s in sets.values() if os.path.realpath(s.path) == os.path.realpath(out)), None)
@@ -57,6 +64,9 @@ def begin(
     world.from_first(partial(check_intact, sets, Path(out)))
     loader = training_rows(sets, config)
     loader.samples(0, world.rank, world.ranks)  # raises if the batch cannot be divided
+    if config.dpo and config.batch // world.ranks % 2:
+        msg = f"batch={config.batch} must have an even number of rows for each of {world.ranks} processes; change it"
+        raise PlanError(msg)
     if config.steps is None:
         config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
     torch.manual_seed(config.seed)
@@ -71,10 +81,19 @@ def begin(
     if config.micro_batch == "auto":
         share = replace(config, batch=config.batch // world.ranks)
         config = replace(config, micro_batch=-world.most(-find_micro_batch(model, loader, share)))
+    pairs = None
+    if config.dpo:
+        pairs = Preference.begin(model, config, pairs_of(sets, "val", config.model.context))
     if is_wanted(config, world.device):
-        model.stream = compiled(model.stream)  # type: ignore[method-assign]
-    optimizer, val = adamw(model, config), validation_rows(sets, config)
-    run = Run(config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world)
+        for each in (model, pairs.reference if pairs else None):
+            if each is not None:
+                each.stream = compiled(each.stream)  # type: ignore[method-assign]
+    optimizer, val = adamw(model, config), {} if config.dpo else validation_rows(sets, config)
+    spikes = Spikes.begin(math.log(2 if config.dpo else model.vocab_size), world.device)
+    run = Run(
+        config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world, spikes=spikes,
+        pairs=pairs,
+    )  # fmt: skip
     run.restore_newest(partial(_settle, run, resume=resume))
     if run.step and world.is_first:  # a run that was killed after it wrote a checkpoint has one too many
         newest, besides = (checkpoint.path_of(run.out, step) for step in (run.step, run.flat_until))

@@ -16,6 +16,8 @@ LAYOUTS = ("contiguous", *PACKED)
 """Ways to make rows of token files (see `layouts`); those of PACKED are made of whole documents."""
 OBJECTIVES = ("next", "prefix", "span")
 """Training objectives of a decoder (see `objectives`)."""
+ON_SPIKE = ("report", "skip", "rollback")
+"""What to do about a step whose loss is far above those before it (see `spikes`)."""
 BACK_ENDS = ("auto", "cudnn", "flash", "efficient", "math")
 """Ways in which torch computes attention (see `sdpa`)."""
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -35,8 +37,9 @@ RUN_ONLY = {
     "dtype",
     "compile",
     "attention",
+    "on_spike",
 }
-"""Fields that may change when a run is resumed: they do not change what is learned."""
+"""Fields that may change when a run is resumed: without a spike, they do not change what is learned."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +60,10 @@ class TrainConfig:
     schedule: the learning rate after these steps, "cosine", "wsd" (constant, then lower during the last share `decay`
     of the steps) or "constant". final_lr: last learning rate, as a share of `lr`. weight_decay, betas: parameters of
     AdamW. clip: norm to which a larger gradient is scaled down; 1e9 scales none down. seed: seed of all random numbers.
+    on_spike: what to do about a step whose loss is far above those before it: "report" it, "skip" its update of the
+    weights, or "rollback" to the newest checkpoint and leave out the data up to this step.
+
+    dpo: beta of preference tuning on pairs of answers (see `preference`); None: each token is learned.
 
     Settings of LoRA. lora: rank of the low-rank updates; None means that all weights are trained. lora_alpha: updates
     are multiplied by lora_alpha / lora, or by 2 if it is None. lora_targets: matrices that have an update.
@@ -108,6 +115,10 @@ class TrainConfig:
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
     """Largest norm of the gradient; 1e9 means no clipping."""
+    dpo: float | None = None
+    """Beta of preference tuning (DPO), such as 0.1; None: no pairs."""
+    on_spike: str = "report"
+    """One of `ON_SPIKE`."""
     lora: int | None = None
     """Rank of the changes that LoRA trains (see `lora`); None: all weights are trained."""
     lora_alpha: float | None = None
@@ -169,7 +180,7 @@ class TrainConfig:
 
     def _check_choices(self) -> None:
         choices: dict[str, tuple[Any, ...]] = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
-        choices |= {"layout": LAYOUTS, "objective": OBJECTIVES, "attention": BACK_ENDS}
+        choices |= {"layout": LAYOUTS, "objective": OBJECTIVES, "attention": BACK_ENDS, "on_spike": ON_SPIKE}
         choices |= dict.fromkeys(("mask_documents", "compile"), (None, True, False))
         choices |= dict.fromkeys(("masks", "recompute"), (True, False))
         for name, allowed in choices.items():
@@ -178,6 +189,20 @@ class TrainConfig:
                 raise PlanError(msg)
         if self.objective == "span" and (self.layout != "contiguous" or self.mask_documents):
             msg = "objective='span' needs running text: set layout='contiguous' and mask_documents=False"
+            raise PlanError(msg)
+        if self.dpo is not None and (self.layout, self.objective, self.weights, self.masks) != (
+            "cut",
+            "next",
+            None,
+            True,
+        ):
+            msg = "dpo needs a row per answer: set layout='cut', and leave objective, weights and masks out"
+            raise PlanError(msg)
+        if self.dpo is not None and (self.micro_batch == "auto" or self.batch % 2 or self.rows % 2):
+            msg = (
+                f"dpo reads pairs: batch={self.batch} and micro_batch={self.micro_batch} must be even numbers, since a "
+                "pair has two rows"
+            )
             raise PlanError(msg)
         targets: Any = self.lora_targets
         known = (*PROJECTIONS, EMBEDDING)
@@ -195,6 +220,7 @@ class TrainConfig:
         ranges: dict[str, tuple[float, float]] = dict.fromkeys(("final_lr", "decay", "weight_decay"), (0, 1))
         ranges |= {"lr": (1e-12, 1), "clip": (1e-9, 1e9)}
         ranges |= {"corruption": (0.01, 0.9), "mean_span": (1, 100), "lora_dropout": (0, 0.99)}
+        ranges |= {} if self.dpo is None else {"dpo": (1e-4, 100)}
         ranges |= {} if self.lora_alpha is None else {"lora_alpha": (1e-6, 1e6)}
         for name, (low, high) in ranges.items():
             in_range(self, name, low, high)

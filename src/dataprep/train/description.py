@@ -8,6 +8,8 @@ from .data.layouts import PackedLayout
 from .run import Run
 from .schedule import lr_at
 
+EPOCHS = 4
+"""Passes over the same tokens up to which each is worth about as much as new text."""
 _ATTENTION = {"cudnn": "cuDNN", "flash": "flash", "efficient": "efficient", "math": "math", "flex": "Flex"}
 
 
@@ -42,6 +44,13 @@ def doubts(run: Run) -> list[str]:
             f"warning: batch={config.batch:,} is above the {n_rows:,} rows of the training data, so a step reads some "
             f"of them more than once; set batch={n_rows:,} or less"
         )
+    for name, epochs in run.loader.rows_of.epochs(run.steps * config.batch).items():
+        if epochs > EPOCHS:
+            found.append(
+                f"warning: the run reads the same tokens{f' of {name!r}' if name else ''} {epochs:.3g} times; after "
+                f"{EPOCHS} epochs, reading them again teaches little (Muennighoff et al. 2023): add text, or set "
+                f"steps={max(1, int(run.steps * EPOCHS / epochs)):,} or less"
+            )
     return found + cut_windows(run)
 
 

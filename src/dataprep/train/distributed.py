@@ -50,19 +50,23 @@ class World:
         """True in the process that writes files and prints, which has rank 0."""
         return self.rank == 0
 
-    def total(self, number: int) -> int:
-        """Return the sum of a number over all processes."""
-        return number if self.ranks == 1 else self._reduced(number, dist.ReduceOp.SUM)
-
     def most(self, number: int) -> int:
         """Return the largest of the values that the processes pass as `number`."""
-        return number if self.ranks == 1 else self._reduced(number, dist.ReduceOp.MAX)
-
-    def _reduced(self, number: int, how: Any) -> int:
+        if self.ranks == 1:
+            return number
         shared = torch.tensor(number)
         with self._connected():
-            dist.all_reduce(shared, how)
+            dist.all_reduce(shared, dist.ReduceOp.MAX)
         return int(shared)
+
+    def exchanged(self, *numbers: int) -> list[int]:
+        """Return the sums of several numbers over all processes, in one exchange."""
+        if self.ranks == 1:
+            return list(numbers)
+        shared = torch.tensor(numbers)
+        with self._connected():
+            dist.all_reduce(shared)
+        return shared.tolist()
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
         """Replace each of the tensors, which have one device and type, by its sum over all processes."""

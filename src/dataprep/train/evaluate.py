@@ -7,6 +7,7 @@ The rows are those of validation: each token of a split is predicted once, with 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from .data.layouts import Layout
 from .data.rows import IGNORE, Objective
 from .data.sets import to_device, val_rows
+from .distributed import ALONE, World
 from .loss import token_nats
 from .model.gpt import GPT
 
@@ -63,15 +65,16 @@ class LossSum:
 
 def evaluate(
     model: GPT, layout: Layout, *, limit: int, batch: int, token_bytes: NDArray[Any] | None,
-    objective: Objective | None = None,
+    objective: Objective | None = None, world: World = ALONE,
 ) -> LossSum:  # fmt: skip
     """Return the summed losses of a model over the targets of at most `limit` rows.
 
     batch: rows per pass. token_bytes: the bytes of text of each id, 0 for special tokens; None: unknown. objective:
-    function that changes the rows read; None: no change.
+    function that changes the rows read; None: no change. world: the processes that divide the batches among them; all
+    return the sums of all.
     """
     [found] = evaluate_groups(model, layout, None, limit=limit, batch=batch, token_bytes=token_bytes,
-                              objective=objective)  # fmt: skip
+                              objective=objective, world=world)  # fmt: skip
     return found
 
 
@@ -89,7 +92,7 @@ def evaluation(model: GPT) -> Iterator[None]:
 @torch.no_grad()
 def evaluate_groups(
     model: GPT, layout: Layout, groups: NDArray[Any] | None, *, limit: int | None = None, batch: int,
-    token_bytes: NDArray[Any] | None, objective: Objective | None = None,
+    token_bytes: NDArray[Any] | None, objective: Objective | None = None, world: World = ALONE,
 ) -> list[LossSum]:  # fmt: skip
     """Return the summed losses of a model on each group of documents.
 
@@ -102,7 +105,8 @@ def evaluate_groups(
     n_groups = 1 if groups is None else int(groups.max(initial=-1)) + 1
     sums = torch.zeros(n_groups, 4, dtype=torch.float64, device=device)  # targets, nats, nats of text, bytes
     with evaluation(model):
-        for numbers, rows in val_rows(layout, len(layout) if limit is None else limit, batch, objective):
+        batches = val_rows(layout, len(layout) if limit is None else limit, batch, objective)
+        for numbers, rows in itertools.islice(batches, world.rank, None, world.ranks):
             x_BT, y_BT, mask = to_device(rows, device)
             nats_BT = token_nats(model, x_BT, y_BT, mask).double()
             counted = y_BT != IGNORE
@@ -114,4 +118,5 @@ def evaluate_groups(
             else:
                 group_BT = groups[layout.documents(numbers)].astype(np.int64)
                 sums.index_add_(0, torch.from_numpy(group_BT).flatten().to(device), facts)
+    world.add_up([sums])
     return [LossSum(int(n), nats, text, int(size)) for n, nats, text, size in sums.tolist()]

@@ -79,8 +79,10 @@ def _generate(
                 new[row] = rule.visible(texts[row][-max(1, context // 2) :])
         with model_memory_named(model.device, _remedy(len(texts))):
             logits = next_logits(model, new, cache)
-        for row in list(new):
-            token = how.pick(logits[row], generators[row], texts[row])
+        if not (rows := list(new)):
+            return
+        drawn = how.pick([logits[r] for r in rows], [generators[r] for r in rows], [texts[r] for r in rows])
+        for row, token in zip(rows, drawn, strict=True):
             if token in stop:
                 del new[row]
                 continue
@@ -89,8 +91,6 @@ def _generate(
             if token == rule.begins:
                 cache.clear(row)
             yield row, token
-        if not new:
-            return
 
 
 def _remedy(n_prompts: int) -> str:

@@ -23,7 +23,8 @@ class Guard:
 
     skipped: all skipped steps. streak: skipped steps in succession up to the newest step. rollbacks: rollbacks since
     the run last passed the step `furthest`. furthest: the latest step from which the run was rolled back. ahead:
-    batches of data that rollbacks left out; step i reads batch i + ahead.
+    batches of data that rollbacks left out; step i reads batch i + ahead. spikes: steps whose loss was a spike. spiked:
+    whether the run must return to a checkpoint because of the newest spike.
     """
 
     skipped: int = 0
@@ -31,6 +32,8 @@ class Guard:
     rollbacks: int = 0
     furthest: int = 0
     ahead: int = 0
+    spikes: int = 0
+    spiked: bool = False
 
     def count(self, loss: float, norm: float) -> bool:
         """Count a step; return True if its loss and gradient norm are finite, False if the step was skipped."""
@@ -41,8 +44,8 @@ class Guard:
 
     @property
     def must_roll_back(self) -> bool:
-        """True if the run must return to a checkpoint, since `PATIENCE` steps in succession were skipped."""
-        return self.streak >= PATIENCE
+        """True if the run must return to a checkpoint: `PATIENCE` steps in succession were skipped, or for a spike."""
+        return self.streak >= PATIENCE or self.spiked
 
     def saved(self, step: int) -> None:
         """Set `rollbacks` to 0 if a checkpoint is saved at a step after `furthest`, the latest step with a rollback."""
@@ -53,6 +56,7 @@ class Guard:
         """Return the counts with which a run continues after it went back from step `failed` to the step `to`."""
         return Guard(
             skipped=self.skipped,
+            spikes=self.spikes,
             rollbacks=self.rollbacks + 1,
             furthest=max(failed, self.furthest),
             ahead=self.ahead + failed - to,

@@ -28,7 +28,8 @@ from .distributed import World, joined
 from .evaluate import evaluate, evaluation
 from .metrics import Metrics, Progress, Watcher, can_print
 from .model import sdpa
-from .optim import step_once
+from .optim import counted, step_once
+from .preference import Preference, settings_for
 from .run import METRICS, Result, Run
 from .schedule import lr_at
 from .shape import positive
@@ -44,6 +45,7 @@ def train(
     config: TrainConfig | str | None = None,
     init_from: str | Path | Loaded | None = None,
     lora: int | None = None,
+    dpo: float | None = None,
     resume: bool = True,
     stop_at: int | None = None,
     quiet: bool = False,
@@ -58,7 +60,9 @@ def train(
     `init_from` is a checkpoint, the folder of a run, or a result of `load_model`. Training starts with the weights of
     that model (fine-tuning); the data and the schedule may differ. The shards must be encoded with the tokenizer of
     that model, and the shape in the config must be that of the model. `lora` is the rank for LoRA, in place of the
-    config's: the model's own weights are frozen, and only low-rank updates of them are trained.
+    config's: the model's own weights are frozen, and only low-rank updates of them are trained. `dpo` is the beta of
+    preference tuning (DPO) on pairs of answers: then `shards` are {"chosen": folder, "rejected": folder}, as
+    `encode_preferences` writes them.
 
     A run that was stopped or killed resumes from its last checkpoint that is not damaged; on the CPU, bit for bit. A
     finished run returns its result at once. If the config now has more steps, a run with the schedule "wsd" continues
@@ -84,6 +88,7 @@ def train(
     positive("stop_at", stop_at)
     config = starting_config(config, init_from)
     config = config if lora is None else replace(config, lora=lora)
+    config = config if dpo is None else settings_for(config, dpo)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
         watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
         with sdpa.chosen(config, world.device) as attention, every_shape(config, world.device):
@@ -149,10 +154,14 @@ def _stretch(
         lr = lr_at(run.step, run.config)
         if run.config.lora_dropout:
             lora.seed_dropout(run.config.seed, run.step, world.rank)
-        window.add(step_once(run.model, run.optimizer, rows, lr, run.config, world), lr)
+        limit = run.spikes.limit()[0] if run.config.on_spike == "skip" else None
+        n_targets = asked.with_targets(counted(rows, run.pairs), world)
+        found = step_once(run.model, run.optimizer, rows, lr, run.config, world, limit, n_targets, run.pairs)
+        window.add(run.spikes.add(found), lr)
         run.step += 1
         run.writer.check()
-        done = asked.anywhere(world) or run.step == last
+        done = asked.signal is not None if world.ranks == 1 else asked.of_all is not None
+        done = done or run.step == last
         save = done or run.step % run.config.save_every == 0 or run.step == run.flat_until
         check = run.step % run.config.eval_every == 0 or run.step == run.steps
         if save or check or run.step % run.config.log_every == 0:
@@ -168,22 +177,26 @@ def _stretch(
         if save or check:
             window.restart()
         if done:
-            return True
+            break
+    asked.anywhere(world)
     return True
 
 
 def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     """Measure the validation loss; store it in `run`, add a row to `metrics`, and show it on `progress`.
 
-    If several processes train together, only the first one measures; the others wait for it in the next step. If there
-    are several sets, the row also has the loss of each set, and the stored loss is their mean, weighted as the sets
-    are.
+    If several processes train together, they divide the rows among them, and all have the result. If there are several
+    sets, the row also has the loss of each set, and the stored loss is their mean, weighted as the sets are.
     """
-    if not run.val or not run.world.is_first:
+    if run.pairs is not None:
+        _validate_pairs(run, run.pairs, metrics, progress)
+    if not run.val:
         return
     batch = min(run.config.rows, run.config.batch // run.world.ranks)
     limit, objective = run.config.eval_rows, run.loader.objective
-    measure = partial(evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective)
+    measure = partial(
+        evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective, world=run.world
+    )
     found = {name: measure(run.model, layout) for name, layout in run.val.items()}
     weights = run.loader.rows_of.weights
     run.val_loss = _mean({name: score.loss for name, score in found.items()}, weights)
@@ -194,17 +207,40 @@ def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     progress.say(f"step {run.step:>6,}  validation loss {run.val_loss:.3f}{bits}")
 
 
+def _validate_pairs(run: Run, pairs: Preference, metrics: Metrics, progress: Progress) -> None:
+    per_pass = max(1, min(run.config.rows, run.config.batch // run.world.ranks) // 2)
+    found = pairs.measure(run.model, run.config.eval_rows, per_pass, run.world)
+    if found is not None:
+        run.val_loss, accuracy = found
+        metrics.add([{"step": run.step, "val_loss": run.val_loss, "val_accuracy": accuracy}])
+        progress.say(f"step {run.step:>6,}  validation loss {run.val_loss:.3f}, {accuracy:.1%} of pairs as preferred")
+
+
 def _mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
     known = {name: value for name, value in values.items() if value is not None}
     total = sum(weights[name] for name in known)
     return sum(weights[name] * value for name, value in known.items()) / total if known else None
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
 @dataclass
 class Asked:
-    """A request to end training; signal: the number of the signal that was received, None until then."""
+    """A request to end training.
+
+    signal: the number of the signal that this process received, None until then. of_all: the same of any process, as
+    all of them knew it at the beginning of the step.
+    """
 
     signal: int | None = None
+    of_all: int | None = None
+
+    def with_targets(self, n_targets: int, world: World) -> int:
+        """Return the number of targets of all processes; in the same exchange, learn of a signal that one received."""
+        total, *received = world.exchanged(n_targets, *(self.signal == number for number in SIGNALS))
+        self.of_all = next((n for n, count in zip(SIGNALS, received, strict=True) if count), None)
+        return total
 
     def anywhere(self, world: World) -> bool:
         """Return whether any process received a signal; if so, record it in all of them, so that all stop together."""
@@ -236,7 +272,7 @@ def asked_to_stop() -> Iterator[Asked]:
             signal.signal(n, handler)
 
     if threading.current_thread() is threading.main_thread():
-        before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+        before = {n: signal.getsignal(n) for n in SIGNALS}
         for n in before:
             signal.signal(n, note)
     try:

@@ -7,6 +7,7 @@ once, and has an update for each.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
 
@@ -72,12 +73,15 @@ class Adapted(nn.Module):
         assert config.lora is not None
         rank = config.lora
         self.weight, self.rows, self.scale, self.dropout = layer.weight, rows, config.lora_scale, config.lora_dropout
+        self.is_off = False
         sizes = {name: where.stop - where.start for name, where in rows.items() if name in config.lora_targets}
         self.changes = nn.ModuleDict({name: LowRank(layer.in_features, n, rank) for name, n in sizes.items()})
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the layer's output, (..., n_out), for an input (..., n_in); in training mode, with dropout."""
         y = F.linear(x, self.weight.to(x.dtype))
+        if self.is_off:
+            return y
         if self.dropout and self.training:
             x = F.dropout(x, self.dropout)
         parts = [
@@ -141,6 +145,19 @@ def add(model: GPT, config: TrainConfig) -> None:
                 layer = block.get_submodule(path)
                 assert isinstance(layer, Linear)
                 setattr(block.get_submodule(home), name, Adapted(layer, rows, config).to(layer.weight.device))
+
+
+@contextlib.contextmanager
+def without(model: GPT) -> Iterator[None]:
+    """Leave the updates of `model` out inside the `with` block: it is the model that they change."""
+    adapted = [layer for layer in model.modules() if isinstance(layer, Adapted)]
+    for layer in adapted:
+        layer.is_off = True
+    try:
+        yield
+    finally:
+        for layer in adapted:
+            layer.is_off = False
 
 
 def hold_frozen(model: GPT, dtype: torch.dtype) -> None:

@@ -12,6 +12,7 @@ from .data.sets import to_device
 from .distributed import ALONE, World
 from .loss import token_nats
 from .model.gpt import GPT
+from .preference import Preference
 from .roles import roles
 
 DECAYED = ("matrix", "embedding")
@@ -32,20 +33,25 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 
 
 def step_once(
-    model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig, world: World = ALONE
+    model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig, world: World = ALONE,
+    limit: Tensor | None = None, n_targets: int | None = None, pairs: Preference | None = None,
 ) -> Tensor:  # fmt: skip
     """Update the weights by one batch; return (loss in nats per token, gradient norm), float32 (2) on the device.
 
     rows: the batch, or this process's share of it. lr: learning rate. world: the processes that share the batch. The
     norm is that before clipping. The loss of each micro-batch is divided by the number of targets in the *whole* batch,
     so every token has the same weight. A batch without a target has loss 0 and no gradient. If loss or norm is not
-    finite, weights and AdamW's moments do not change.
+    finite, weights and AdamW's moments do not change; neither do they if the loss is above `limit`, a scalar.
+    n_targets: number of targets of all processes; None: this process has all of them. pairs: the loss of preference
+    tuning, whose targets are pairs of rows; None: the loss of each token.
     """
-    device, n_targets = model.device, max(1, world.total(rows.n_targets))
+    device = model.device
+    n_targets = max(1, counted(rows, pairs) if n_targets is None else n_targets)
     loss = torch.zeros((), device=device)
     for i in range(0, len(rows.tokens), config.rows):
         x_BT, y_BT, mask = to_device(rows.part(i, i + config.rows), device)
-        part = token_nats(model, x_BT, y_BT, mask).sum() / n_targets
+        losses = token_nats if pairs is None else pairs.losses
+        part = losses(model, x_BT, y_BT, mask).sum() / n_targets
         part.backward()  # type: ignore[no-untyped-call]
         loss += part.detach()
     world.add_up([loss, *(p.grad for p in model.parameters() if p.grad is not None)])
@@ -54,9 +60,15 @@ def step_once(
         group["lr"] = lr
     found = torch.stack([loss, norm])
     world.copy_first([found])  # whatever the hardware rounds: all processes decide alike
-    _update(optimizer, torch.isfinite(found).all())
+    fine = torch.isfinite(found).all()
+    _update(optimizer, fine if limit is None else fine & (found[0] <= limit))
     optimizer.zero_grad(set_to_none=True)
     return found
+
+
+def counted(rows: Rows, pairs: Preference | None) -> int:
+    """Return the number of losses of which a step's loss is the mean: those of targets, or of pairs of rows."""
+    return rows.n_targets if pairs is None else len(rows.tokens) // 2
 
 
 def _update(optimizer: torch.optim.Optimizer, fine: Tensor) -> None:

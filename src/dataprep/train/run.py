@@ -23,7 +23,9 @@ from .data.sets import Loader, facts
 from .distributed import ALONE, World
 from .guard import ROLLBACKS, Guard
 from .model.gpt import GPT
+from .preference import Preference
 from .schedule import flat_until
+from .spikes import Spikes
 from .start import check_same_start
 from .writer import CheckpointWriter
 
@@ -38,7 +40,7 @@ class Result:
     no validation split. bits_per_byte: the newest validation loss in bits per byte of text; None also if the shards
     have no token_bytes.npy. n_params: number of the model's parameters. tokens: number of tokens trained on. epochs:
     passes over the training data. checkpoint: path of the newest checkpoint. metrics: path of metrics.jsonl. skipped:
-    number of skipped steps.
+    number of skipped steps. spikes: number of steps with a spike of the loss.
     """
 
     steps: int
@@ -55,7 +57,9 @@ class Result:
     checkpoint: str
     metrics: str
     skipped: int = 0
-    """Steps whose loss or gradient was not finite; they changed no weight."""
+    """Steps that changed no weight: their loss or gradient was not finite, or a spike with on_spike="skip"."""
+    spikes: int = 0
+    """Steps whose loss was far above those before them (see `spikes`)."""
 
 
 @dataclass
@@ -66,6 +70,7 @@ class Run:
     steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
     the weights that the run began with; "" for random ones. before: hash of the data of these weights. writer: writes
     the checkpoints. world: the processes that train together. attention: the back end of attention.
+    spikes: the losses of the last steps. pairs: the loss of preference tuning.
     replaces: the folder with the earlier run that this one replaces at its end.
     """
 
@@ -91,6 +96,10 @@ class Run:
     """The processes that train together."""
     replaces: Path | None = None
     """The folder with an earlier run, beside which this one is made until it is finished."""
+    spikes: Spikes = field(default_factory=lambda: Spikes.begin(math.inf, ALONE.device))
+    """The losses of the last steps."""
+    pairs: Preference | None = None
+    """The loss of preference tuning; None: that of each token."""
     attention: str | None = None
     """The back end of attention (see `sdpa`); None if torch does not tell."""
 
@@ -127,6 +136,7 @@ class Run:
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "guard": asdict(self.guard),
+            "spikes": self.spikes.state(),
             "start": self.start,
             "before": self.before,
             "root": checkpoint.root_of(self.sets, self.before),
@@ -173,6 +183,7 @@ class Run:
         for name in ("step", "loss", "val_loss", "bits_per_byte"):
             setattr(self, name, content[name])
         self.guard = Guard(**content.get("guard", {}))
+        self.spikes.restore(content.get("spikes", {}))
         self.start, self.before = content.get("start", ""), content.get("before", self.before)
         return path
 
@@ -186,6 +197,16 @@ class Run:
         guard = self.guard
         self.restore_newest(partial(self._to_roll_back_to, failed))
         self.guard = guard.rolled_back(failed, self.step)
+
+    @property
+    def may_roll_back(self) -> bool:
+        """True if there is a checkpoint to return to, and the run has not returned `ROLLBACKS` times already."""
+
+        def has_checkpoint() -> bool:
+            self.writer.wait()
+            return bool(checkpoint.found(self.out))
+
+        return self.guard.rollbacks < ROLLBACKS and self.world.from_first(has_checkpoint)
 
     def _to_roll_back_to(self, failed: int) -> Sequence[Path]:
         self.writer.wait()
@@ -223,6 +244,7 @@ class Run:
             checkpoint=str(checkpoint.path_of(self.out, self.step)),
             metrics=str(self.out / METRICS),
             skipped=self.guard.skipped,
+            spikes=self.guard.spikes,
         )
 
 

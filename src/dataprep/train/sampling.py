@@ -54,21 +54,30 @@ class Sampling:
             return
         raise PlanError(msg)
 
-    def pick(self, logits_V: Tensor, generator: torch.Generator, text: Sequence[int] = ()) -> int:
-        """Return one id drawn by this rule from the scores of the next id, float (V).
+    def pick(self, logits: Sequence[Tensor], generators: Sequence[torch.Generator], texts: Sequence[Sequence[int]]
+             ) -> list[int]:  # fmt: skip
+        """Return an id for each of several rows, drawn by this rule from the scores of its next id, float (V).
 
-        text: the ids so far, for the repetition penalty. Raises DataprepError if a score is not finite.
+        generators: the random numbers of each row. texts: the ids of each row so far, for the repetition penalty. The
+        ids of all rows are read from the device at once. Raises DataprepError if a score is not finite.
         """
+        drawn = [self._draw(*row) for row in zip(logits, generators, texts, strict=True)]
+        ids: list[int] = torch.stack(drawn).tolist()
+        if -1 in ids:
+            msg = "the model's scores are not finite: its weights are damaged or have diverged; use another checkpoint"
+            raise DataprepError(msg)
+        return ids
+
+    def _draw(self, logits_V: Tensor, generator: torch.Generator, text: Sequence[int]) -> Tensor:
+        """Return one id, int64 scalar on the device; -1 if a score is not finite."""
         if self.repetition_penalty != 1 and text:
             ids = torch.tensor(sorted(set(text)), device=logits_V.device)
             seen = logits_V[ids]
             seen = torch.where(seen > 0, seen / self.repetition_penalty, seen * self.repetition_penalty)
             logits_V = logits_V.index_copy(0, ids, seen)
-        if not torch.isfinite(logits_V).all():
-            msg = "the model's scores are not finite: its weights are damaged or have diverged; use another checkpoint"
-            raise DataprepError(msg)
+        fine = torch.isfinite(logits_V).all()
         if self.temperature < COLDEST:
-            return int(logits_V.argmax())
+            return torch.where(fine, logits_V.argmax(), -1)
         scores, ids = logits_V.sort(descending=True, stable=True)
         scores = (scores - scores[0]) / self.temperature  # 0 at most, so that no score overflows
         probability = scores[: self.top_k].softmax(-1)
@@ -76,4 +85,5 @@ class Sampling:
         best = probability[0].clamp(min=1e-9)  # the best id is kept in spite of rounding
         probability[(before >= self.top_p) | (probability < self.min_p * best)] = 0
         probability[0] = best
-        return int(ids[torch.multinomial(probability, 1, generator=generator)])
+        probability = torch.where(fine, probability, 1.0)  # numbers that can be drawn from, in spite of NaN
+        return torch.where(fine, ids[torch.multinomial(probability, 1, generator=generator)[0]], -1)

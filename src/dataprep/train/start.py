@@ -38,7 +38,7 @@ def starting_config(config: TrainConfig | str | None, init_from: str | Path | Lo
     saved = init_from[1] if isinstance(init_from, tuple) else checkpoint.load_newest(init_from)
     earlier = TrainConfig.from_dict(saved["config"])
     if config is None:
-        return replace(earlier, steps=None, weights=None, masks=True, device="auto", micro_batch=None)
+        return replace(earlier, steps=None, weights=None, masks=True, dpo=None, device="auto", micro_batch=None)
     return replace(preset(config), model=earlier.model)
 
 

@@ -13,6 +13,7 @@ from .data.rows import Rows
 from .device import peak_memory
 from .metrics import Metrics, Progress, peak_flops
 from .run import Run
+from .spikes import warn_of_rise
 
 
 class MetricsWindow:
@@ -43,9 +44,9 @@ class MetricsWindow:
                 self.waited += time.perf_counter() - start
                 yield row
 
-    def add(self, loss_and_norm: torch.Tensor, lr: float) -> None:
-        """Collect one step; loss_and_norm: its loss and gradient norm, float32 (2) on the device; lr: learning rate."""
-        self.pending.append(loss_and_norm)
+    def add(self, found: torch.Tensor, lr: float) -> None:
+        """Collect one step; found: float32 (4) on the device, as `Spikes.add` returns it; lr: its learning rate."""
+        self.pending.append(found)
         self.lrs.append(lr)
 
     def flush(self, metrics: Metrics, progress: Progress) -> None:
@@ -62,13 +63,20 @@ class MetricsWindow:
         how |= {"peak_memory": peak_memory(self.run.model.device), "attention": self.run.attention}
         first = self.run.step - len(values) + 1
         rows: list[dict[str, Any]] = []
-        for step, ((loss, norm), lr) in enumerate(zip(values, self.lrs, strict=True), first):
+        for step, ((loss, norm, is_spike, median), lr) in enumerate(zip(values, self.lrs, strict=True), first):
             fine = self.run.guard.count(loss, norm)
             if fine:
                 self.run.loss = loss
             else:
                 progress.say(f"step {step:>6,}  skipped: loss {loss}, gradient norm {norm}")
-            found = {"loss": loss, "grad_norm": norm} if fine else {"skipped": True}
+            found: dict[str, Any] = {"loss": loss, "grad_norm": norm} if fine else {"skipped": True}
+            if is_spike and fine:
+                found |= self._spike(step, loss, median, progress)
+            lowest = self.run.spikes.lowest
+            if self.run.spikes.rises(median):
+                found["risen_from"] = lowest
+                if self.run.world.is_first:
+                    warn_of_rise(step, median, lowest, self.run.config)
             rows.append({"step": step, **found, "lr": lr, **how})
             if self.run.guard.must_roll_back:
                 self.run.step = step
@@ -76,3 +84,14 @@ class MetricsWindow:
         metrics.add(rows)
         progress.update(self.run.step, self.run.loss, speed, mfu)
         self.restart()
+
+    def _spike(self, step: int, loss: float, median: float, progress: Progress) -> dict[str, Any]:
+        """Count a spike, show it, and let the run return to a checkpoint if it shall; return what the metrics state."""
+        guard, how = self.run.guard, self.run.config.on_spike
+        guard.spikes += 1
+        skipped = how == "skip"
+        guard.skipped += skipped
+        guard.spiked = how == "rollback" and self.run.may_roll_back
+        done = "; its update is skipped" if skipped else ""
+        progress.say(f"step {step:>6,}  spike: loss {loss:.3f}, and {median:.3f} in the steps before{done}")
+        return {"spike": True, "skipped": True} if skipped else {"spike": True}

@@ -15,6 +15,7 @@ def prepare(here):
     """A base model, and a file of conversations."""
     train_small("out/base", "course")
     said = [[{"role": "user", "content": q}, {"role": "assistant", "content": a}] for q, a in PAIRS.items()]
+    write("pairs.jsonl", [{"prompt": q, "chosen": a, "rejected": "No idea."} for q, a in PAIRS.items()] * 8)
     write("chats.jsonl", [{"messages": turns} for turns in said] * 8)
 
 

@@ -26,6 +26,7 @@ from dataprep.train.model.masks import Mask
 from .layouts import Layout, layout_of
 from .mixture import Mixture
 from .objectives import for_decoder
+from .pairs import pairs_of
 from .rows import IGNORE, Objective, Rows, permute
 
 _AHEAD = 1 << 20  # tokens read at once: small enough for the cache, many enough that Python's share is small
@@ -177,6 +178,12 @@ def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
     Raises PlanError if the sets have loss masks and the objective is "span".
     """
     context, objective = _objective(sets, config)
+    if config.dpo:
+        pairs = pairs_of(sets, "train", context, seed=config.seed)
+        if pairs is None:
+            msg = "there are no pairs to train on; encode lines with a chosen and a rejected answer"
+            raise PlanError(msg)
+        return Loader(pairs, config.batch)
     how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents, "masks": config.masks}
     train = {name: layout_of(s.split("train"), context=context, name=name, **how) for name, s in sets.items()}
     if config.objective == "span" and any(layout.masks is not None for layout in train.values()):
