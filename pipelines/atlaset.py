@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 
 import dataprep as dp
-from dataprep import train as trainer
 
 HUB = "hf://datasets/atlasia/AtlaSet"
 LANGID = os.environ.get("ATLASET_LANGID", "builtin")
@@ -21,7 +20,7 @@ KEEP = ("ary", "ary_Latn", "ar")  # the codes of docs/language.md; builtin has n
 SURE = 0.9
 VOCABULARY = int(os.environ.get("ATLASET_VOCABULARY", "32000"))
 VAL = 0.005
-CONFIG = trainer.preset("11m")
+PRESET = "11m"
 
 
 def ingest(out, runner):
@@ -83,4 +82,4 @@ def encode(dedup_minhash, tokenizer, out, runner):
 
 def train(encode, out):
     """Train a GPT of eleven million parameters; with a GPU, it takes minutes."""
-    return trainer.train(encode, out=out, config=CONFIG)
+    return dp.train(encode, out=out, config=PRESET)

@@ -17,7 +17,6 @@ import os
 from pathlib import Path
 
 import dataprep as dp
-from dataprep import train as trainer
 from dataprep.errors import StaleOutput
 from dataprep.messages.clean import CleanMessages
 from dataprep.messages.language.stage import MessageLanguage
@@ -37,7 +36,7 @@ PEOPLE = os.environ.get("CHATS_PEOPLE")
 GAP = "1h"  # of silence ends a conversation
 VOCABULARY = int(os.environ.get("CHATS_VOCABULARY", "1024"))  # 32,000 and more for some hundred megabytes
 VAL = 0.1  # of the conversations; chats are small
-CONFIG = trainer.preset("tiny").override("steps=200")  # more would memorise so little text
+SETTINGS = ["steps=200"]  # more would memorise so little text
 
 
 def ingest(out, runner):
@@ -84,9 +83,9 @@ def encode(conversations, tokenizer, out, runner):
 def train(encode, out):
     """Train a small GPT on the CPU."""
     try:
-        result = trainer.train(encode, out=out, config=CONFIG)
+        result = dp.train(encode, out=out, settings=SETTINGS)
     except StaleOutput:  # it was trained on other chats
-        result = trainer.train(encode, out=out, config=CONFIG, resume=False)
+        result = dp.train(encode, out=out, settings=SETTINGS, resume=False)
     return f"validation: {result.bits_per_byte:.3f} bits per byte after {result.steps} steps"
 
 

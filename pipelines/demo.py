@@ -24,7 +24,6 @@ from pydoc_data.topics import topics
 import orjson
 
 import dataprep as dp
-from dataprep import train as trainer
 from dataprep.errors import StaleOutput
 from dataprep.report import write as write_report
 from dataprep.store import files, receipts
@@ -34,7 +33,7 @@ from dataprep.store.key import key
 SAMPLES = Path(__file__).parent.parent / "sample_data"
 VOCABULARY = 4_096
 VAL = 0.05  # of the documents; a small corpus needs a larger share than the usual 0.005
-CONFIG = trainer.preset("tiny").override("steps=600")  # half a minute on two cores
+SETTINGS = ["steps=600"]  # half a minute on two cores
 PROMPTS = ("Return the ", "The MIT License", "")
 LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$", re.IGNORECASE)
 
@@ -98,16 +97,16 @@ def encode(dedup_suffix, tokenizer, out, runner):
 def train(encode, out):
     """Train a small GPT on the CPU, and write samples of its text."""
     try:
-        result = trainer.train(encode, out=out, config=CONFIG)
+        result = dp.train(encode, out=out, settings=SETTINGS)
     except StaleOutput:  # trained on other tokens: a minute's work, so start over
-        result = trainer.train(encode, out=out, config=CONFIG, resume=False)
+        result = dp.train(encode, out=out, settings=SETTINGS, resume=False)
     place = files.join(out, "sample.json")
 
     def make():
-        files.write_json(place, [p + trainer.sample_text(out, p, max_tokens=120) for p in PROMPTS])
+        files.write_json(place, [p + dp.generate(out, p, max_tokens=120) for p in PROMPTS])
         return {"files": [place]}
 
-    made_of = key((encode.root, CONFIG.to_dict(), PROMPTS))
+    made_of = key((encode.root, SETTINGS, PROMPTS))
     receipts.once(files.join(out, "sample.receipt.json"), made_of, make)
     samples = "\n\n".join(f"    {text.strip()}" for text in files.read_json(place))
     return f"validation: {result.bits_per_byte:.3f} bits per byte after {result.steps} steps\n\n{samples}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -69,6 +71,21 @@ def test_extend_has_what_its_page_lists(root) -> None:
     table = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
     assert sorted(table) == sorted(extend.__all__)
     assert all(getattr(dp, name) is getattr(extend, name) for name in {*extend.__all__} & {*dp.__all__})
+
+
+def test_functions_with_the_name_of_a_package() -> None:
+    """`dp.read` stays the function when its package is imported, and dotted paths lead to the modules."""
+    from dataprep.read.json import reader
+    from dataprep.train import config
+
+    assert {name for name in dp._HOMES if (Path(dp.__file__).parent / name).is_dir()} == set(dp._PACKAGES)
+    assert (reader, config) == (sys.modules["dataprep.read.json.reader"], sys.modules["dataprep.train.config"])
+    for name in dp._PACKAGES:
+        function, package = getattr(dp, name), sys.modules[f"dataprep.{name}"]
+        assert inspect.isfunction(function)
+        assert function.__name__ == name
+        assert function.__doc__ != package.__doc__
+        assert pickle.loads(pickle.dumps(function)) is function
 
 
 @pytest.mark.parametrize(("module", "heavy"), [("chats", "pyarrow"), ("extend", "numba")])

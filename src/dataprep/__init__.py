@@ -5,6 +5,7 @@
 >>> clean = dp.Pipeline(dp.C4(), dp.Exact(), dp.MinHash(threshold=0.8)).run(docs, out="work/clean")
 >>> tokenizer = dp.train_bpe(clean, vocab_size=32_000)
 >>> shards = dp.encode(clean, tokenizer, out="work/shards", val=0.005)
+>>> dp.train(shards, out="work/model", config="42m")
 
 `dp.chats` has the stages for messages; `dataprep.extend` has what your own stages and readers are written with. Names
 load on first use, so that `import dataprep` is fast. `__init__.pyi` is for type checkers.
@@ -54,6 +55,9 @@ _NAMES = {
     "fit.language": "fit_language",
     "forget.forget": "forget",
     "history.verify": "verify",
+    "inference.evaluate": "evaluate",
+    "inference.generate": "generate",
+    "inference.train": "train",
     "pii.stage": "PII",
     "read": "read",
     "search.index": "SuffixIndex",
@@ -72,8 +76,17 @@ __all__ = sorted([*_HOMES, *_MODULES])  # noqa: PLE0605 - a list all the same
 _load = lazy.loader(__name__, _HOMES, __all__)
 
 
+_PACKAGES = ("forget", "read", "train")  # functions with the name of a package
+
+
 def __getattr__(name: str) -> Any:
-    return importlib.import_module(f".{name}", __name__) if name in _MODULES else _load(name)
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    found = _load(name)
+    if name in _PACKAGES:
+        # The function has the attributes of the package, so that `import dataprep.read.json.reader as x` finds it.
+        found.__dict__ = importlib.import_module(f".{name}", __name__).__dict__
+    return found
 
 
 def __dir__() -> list[str]:
@@ -81,9 +94,9 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `dp.read` and `dp.forget` the functions, although submodules have these names too.
+    """Keeps `dp.read`, `dp.train` and `dp.forget` the functions, although packages have these names too.
 
-    Importing a submodule assigns it to its parent; here the assignment is ignored if it would hide a public name.
+    Importing a package assigns it to its parent; here the assignment is ignored if it would hide a public name.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -36,6 +36,9 @@ from .filters.robots import Robots as Robots
 from .fit.language import fit_language as fit_language
 from .forget.forget import forget as forget
 from .history.verify import verify as verify
+from .inference.evaluate import evaluate as evaluate
+from .inference.generate import generate as generate
+from .inference.train import train as train
 from .pii.stage import PII as PII
 from .read import read as read
 from .search.index import SuffixIndex as SuffixIndex

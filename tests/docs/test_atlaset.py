@@ -61,8 +61,10 @@ def done(root, tmp_path_factory):
         patch.setenv("ATLASET_VOCABULARY", "500")
         steps = pipeline_file.load(str(root / "pipelines" / "atlaset.py"))
         module = sys.modules[steps[0].fn.__module__]
+        from dataprep.train import preset
+
         small = ("steps=100", "model.context=32", "model.d_model=32", "model.n_layers=1", "eval_rows=2")
-        module.CONFIG = module.trainer.preset("tiny").override(*small)
+        module.PRESET = preset("tiny").override(*small)
         module.VAL = 0.1
         return {d.name: d.result for d in pipeline_file.execute(steps, str(place / "out"), Serial())}
 

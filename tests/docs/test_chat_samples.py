@@ -71,7 +71,7 @@ def test_from_exports_to_a_model(root, expected, tmp_path, monkeypatch) -> None:
     pytest.importorskip("torch")
     steps = pipeline_file.load(str(root / "pipelines" / "chat.py"))
     chat = sys.modules[steps[0].fn.__module__]
-    monkeypatch.setattr(chat, "CONFIG", chat.CONFIG.override("steps=2"))
+    monkeypatch.setattr(chat, "SETTINGS", ["steps=2"])
     out = tmp_path / "chat"
     done = {d.name: d.result for d in pipeline_file.execute(steps, str(out), Serial())}
     assert list(done) == [

@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 
 import dataprep as dp  # noqa: E402
 from dataprep.cli.evaluate import _print_groups  # noqa: E402
-from dataprep.inference.evaluate import evaluate_model  # noqa: E402
 from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import ModelConfig, TrainConfig, load_model, train  # noqa: E402
@@ -48,8 +47,8 @@ def made(tmp_path_factory):
 def test_the_whole_is_the_validation_loss(made):
     """The sum over the sources is the loss that training measured; so is the sum over the languages."""
     checked = json.loads((made / "model" / "metrics.jsonl").read_text().splitlines()[-1])
-    by_source = evaluate_model(made / "model", made / "shards", device="cpu")
-    by_language = evaluate_model(made / "model", made / "shards", by="language", docs=str(made / "docs"), device="cpu")
+    by_source = dp.evaluate(made / "model", made / "shards", device="cpu")
+    by_language = dp.evaluate(made / "model", made / "shards", by="language", docs=str(made / "docs"), device="cpu")
     assert set(by_source.groups) == {"news", "books"}
     assert set(by_language.groups) == {"fr", "(none)"}
     for found in (by_source, by_language):
@@ -64,7 +63,7 @@ def test_the_whole_is_the_validation_loss(made):
 @pytest.mark.parametrize(("by", "docs"), [("source", None), ("language", "docs")])
 def test_groups_are_those_of_the_documents(made, by, docs):
     """Each group has the losses of its documents, scored one by one; the label is the Dataset's own."""
-    found = evaluate_model(
+    found = dp.evaluate(
         made / "model", made / "shards", by=by, docs=docs and dp.open_dataset(str(made / docs)), device="cpu"
     )
     model, _ = load_model(made / "model")

@@ -160,7 +160,7 @@ def _complain(sentence: str) -> None:
 
 
 def _stopped() -> str:
-    """Return what Ctrl-C or SIGTERM left, and how to go on."""
+    """Return what Ctrl-C or SIGTERM left, and how to continue."""
     folder = next((one for one in stopped_in() if files.is_dir(one)), None)
     if folder is None:  # as of a dry run
         return "stopped; nothing was saved"

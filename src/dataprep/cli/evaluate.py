@@ -54,7 +54,7 @@ def evaluate(
         answers = answer_choices(folder, choices, chat=chat, device=device)
         made["choices"] = answers.to_dict()
     if shards is not None:
-        from dataprep.inference.evaluate import evaluate_model
+        from dataprep.inference.evaluate import evaluate as evaluate_model
 
         found = evaluate_model(folder, shards, split=split or "val", by=by or "source", docs=docs, device=device)
         made["shards"] = found.to_dict()

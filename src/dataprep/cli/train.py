@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from dataprep.errors import PlanError
 from dataprep.train.ranks import is_first
 
 
@@ -52,33 +51,11 @@ def train(
 
     On shards, `python -m dataprep.train` does the same with only torch and numpy installed.
     """
-    from dataprep import train as trainer
+    from dataprep.inference.train import train as train_model
 
-    make = trainer.train  # names the extra if torch is not installed
-    from dataprep.inference import messages
-    from dataprep.inference.open_model import beginning, open_model
-
-    begin: Any = None
-    sets: Any
-    if messages.has_messages(shards):
-        if init_from is None:
-            msg = f"{shards[0]} has messages, which are encoded for a model: name it with --init-from"
-            raise PlanError(msg)
-        begin = open_model(init_from)
-        config = messages.config_for(trainer.starting_config(preset, begin)).override(*(settings or []))
-        given = {} if val is None else {"val": val}
-        encoded: Any = messages.encoded_sets if dpo is None else messages.encoded_pairs
-        sets = encoded(shards, begin, out, template=template, replace=start_over, **given)
-    else:
-        if template is not None or val is not None:
-            msg = f"--{'val' if template is None else 'template'} is about files of messages; leave it out for shards"
-            raise PlanError(msg)
-        begin = beginning(init_from)
-        sets = trainer.named(shards)
-        config = trainer.starting_config(preset, begin).override(*(settings or []))
-    made = make(
-        sets, out=out, config=config, init_from=begin, lora=lora, dpo=dpo, resume=not start_over, plot=plot,
-        tensorboard=tensorboard,
+    made = train_model(
+        shards, out=out, config=preset, settings=settings or (), init_from=init_from, lora=lora, dpo=dpo,
+        template=template, val=val, resume=not start_over, plot=plot, tensorboard=tensorboard,
     )  # fmt: skip
     if is_first():
         print(made)

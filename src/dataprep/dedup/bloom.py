@@ -61,8 +61,8 @@ class Bloom(Deduplication):
     (runs of `\w`, as published). Words are compared in lower case.
     min_remaining_chars: a document that lost lines is dropped if fewer characters other than white space are left.
     against: folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is given, and a
-    Bloom with the same settings made such a folder, the filter that it saved goes on, with all that it had seen, also
-    of documents that were dropped later; otherwise the texts of the folder are read again.
+    Bloom with the same settings made such a folder, the filter that it saved is extended: all that it had seen counts,
+    also of documents that were dropped later; otherwise the texts of the folder are read again.
     annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
     beginning of their names.
 
@@ -137,7 +137,7 @@ class Bloom(Deduplication):
     def recipe(self) -> Any:
         """Return the values that identify this stage: all parameters, and the content of the Datasets in `against=`.
 
-        Their paths have no influence; the filters that go on have.
+        Their paths have no influence; the filters that are extended have.
         """
         return (super().recipe(), [saved["key"] for old in self.older if (saved := self._saved(old))])
 
@@ -146,7 +146,7 @@ class Bloom(Deduplication):
         return key((self.VERSION, self.units, self.threshold, self.error_rate, self.capacity))
 
     def _saved(self, old: Older) -> dict[str, Any] | None:
-        """Return the receipt of the filter that made an older Dataset, if it can go on: its capacity was given."""
+        """Return the receipt of the filter of an older Dataset, if it can be extended: its capacity was given."""
         name = ("verdicts" if self.unit == "document" else "spans") + ".json"
         for step in Folder(old.given.rstrip("/")).steps if self.capacity is not None else ():
             found = receipts.found(step.path(name)) or {}

@@ -1,11 +1,14 @@
-"""Evaluate a trained model on token shards: loss, perplexity and bits per byte, in all and per source or language."""
+"""Evaluate a trained model on token shards: loss, perplexity and bits per byte, in all and per source or language.
+
+torch is imported in the calls.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +19,9 @@ from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import Dataset, open_dataset
 from dataprep.errors import PlanError
 from dataprep.tokens.shards.shard import Shards
-from dataprep.train import TrainConfig
-from dataprep.train.checkpoint import tokenizer_key
-from dataprep.train.data.objectives import for_decoder
-from dataprep.train.data.sets import validation_rows
-from dataprep.train.device import model_memory_named
-from dataprep.train.evaluate import LossSum, evaluate_groups
 
-from .open_model import open_model
+if TYPE_CHECKING:
+    from dataprep.train.evaluate import LossSum
 
 SOURCE, UNKNOWN = "source", "(none)"
 """The column that shards have themselves; the label of documents without a value."""
@@ -45,6 +43,8 @@ class Evaluation:
     @property
     def total(self) -> LossSum:
         """The losses of all documents."""
+        from dataprep.train.evaluate import LossSum
+
         return sum(self.groups.values(), LossSum(0, 0.0, 0.0, 0))
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _facts(found: LossSum) -> dict[str, Any]:
     return {"tokens": found.n_targets, "bytes": found.n_bytes, **known, "bits_per_byte": found.bits_per_byte}
 
 
-def evaluate_model(
+def evaluate(
     model: str | os.PathLike[str], shards: Shards | str | os.PathLike[str], *, split: str = "val", by: str = SOURCE,
     docs: Dataset | str | None = None, device: str = "auto",
 ) -> Evaluation:  # fmt: skip
@@ -81,11 +81,20 @@ def evaluate_model(
         PlanError: the split is empty, the shards have another tokenizer than the model, or `docs` is needed, lacks the
             column or lacks documents.
 
-    >>> evaluate_model("work/model", "work/shards", by="language", docs="work/clean").groups["fr"].bits_per_byte
+    >>> dp.evaluate("work/model", "work/shards", by="language", docs="work/clean").groups["fr"].bits_per_byte
     """
+    from dataprep.train import GPT, TrainConfig  # names the extra if torch is not installed
+    from dataprep.train.data.objectives import for_decoder
+    from dataprep.train.data.sets import validation_rows
+    from dataprep.train.device import model_memory_named
+    from dataprep.train.evaluate import evaluate_groups
+
+    from .open_model import open_model
+
     found = shards if isinstance(shards, Shards) else Shards.open(shards)
     side = found.split(_checked(found, split))
     labels, names = labels_of(side, by, docs)
+    gpt: GPT
     gpt, saved = open_model(model, device)
     _check_tokenizer(found, saved, model)
     config = TrainConfig.from_dict(saved["config"])
@@ -114,6 +123,8 @@ def _checked(shards: Shards, split: str) -> str:
 
 
 def _check_tokenizer(shards: Shards, saved: Mapping[str, Any], model: object) -> None:
+    from dataprep.train.checkpoint import tokenizer_key
+
     mine, its = tokenizer_key({"": shards}), saved["tokenizer"]
     same = (shards.vocab_size, shards.eot) == (saved["vocab_size"], saved["eot"])
     if not same or (mine and its and mine != its):
@@ -128,7 +139,7 @@ def _check_tokenizer(shards: Shards, saved: Mapping[str, Any], model: object) ->
 def labels_of(side: Shards, by: str, docs: Dataset | str | None) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Return (the number of each document's label, int64[documents]; the labels) for one split of token shards.
 
-    by, docs: as in `evaluate_model`. Raises PlanError if a document is not in `docs`.
+    by, docs: as in `evaluate`. Raises PlanError if a document is not in `docs`.
     """
     path = str(side.path)
     own = pa.concat_tables(side.docs(i, ["id", SOURCE]) for i in range(len(side.shards)))

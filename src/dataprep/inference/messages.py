@@ -202,8 +202,8 @@ def are_messages(path: str) -> bool:
 
 
 def encoded_sets(
-    given: Sequence[str], model: Loaded, out: str, *, template: str | None = None, val: float = VAL,
-    replace: bool = False,
+    given: Sequence[str], model: Loaded, out: str, *, template: str | os.PathLike[str] | None = None,
+    val: float = VAL, replace: bool = False,
 ) -> str | dict[str, str]:  # fmt: skip
     """Return the token shards to train on, as `named` does, after the files of messages in `given` are encoded.
 

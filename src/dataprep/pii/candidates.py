@@ -18,7 +18,7 @@ from .digit_groups import at_or_0, groups_of, is_digit, is_sign, part, run_end
 from .no_phones import is_day, is_decimal, is_row, is_something_else
 from .number_plans import is_century
 from .phone_forms import CALLED, COMPACT, NATIONAL, NONE, SHORT, ends, form, is_closed, is_link
-from .whole_runs import goes_on, is_inner, row_start, to_end
+from .whole_runs import extends, is_inner, row_start, to_end
 
 FEWEST = 8  # digits of a phone; characters of a run
 GLUED_LETTERS = 3  # before a number without a space: tel0612345678, but not X0123456789
@@ -277,7 +277,7 @@ def resolve(points: U32, classes: U16, groups: I64, at: Int, called: Int, end: I
             continue
         k, next_called = last, last + 1 if called >= 0 else -1
         while (  # what the next number would have begun with is part of this one, if it is none
-            goes_on(points, classes, groups, at, last, k, called)
+            extends(points, classes, groups, at, last, k, called)
             and last_group(points, classes, groups, k + 1, next_called, groups[last, 1]) < 0
         ):
             k += 1

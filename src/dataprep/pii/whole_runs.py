@@ -27,8 +27,8 @@ def stands_alone(points: U32, classes: U16, end: Int) -> bool:
 
 
 @part
-def goes_on(points: U32, classes: U16, groups: I64, at: Int, last: Int, k: Int, called: Int) -> bool:
-    """Return whether group k + 1 is in the run of the number that is groups `at` to `last`, which goes on to group k.
+def extends(points: U32, classes: U16, groups: I64, at: Int, last: Int, k: Int, called: Int) -> bool:
+    """Return whether group k + 1 is in the run of the number of groups `at` to `last`, which extends to group k.
 
     called: the group that a label calls a phone.
     """
@@ -58,7 +58,7 @@ def to_end(points: U32, classes: U16, groups: I64, at: Int, last: Int, called: I
     hidden, except that another phone may begin in it. Behind a label, -15 is part of the number too.
     """
     k = last
-    while goes_on(points, classes, groups, at, last, k, called) and ends(points, classes, groups, k + 1, called)[1] < 0:
+    while extends(points, classes, groups, at, last, k, called) and ends(points, classes, groups, k + 1, called)[1] < 0:
         k += 1
     digits = 0
     for g in range(at, k + 1):

@@ -96,7 +96,7 @@ def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = 
     """Write `content` as the checkpoint `path`; delete other checkpoints of the run in its folder.
 
     keep_checkpoints: number of the newest checkpoints to keep, the new one included. besides: one more checkpoint to
-    keep. Checkpoints of later steps are deleted too: they were written before the run went back to an earlier step.
+    keep. Checkpoints of later steps are deleted too: they were written before the run was rolled back.
     Raises DataprepError if writing fails; no file has changed then.
     """
     try:

@@ -53,7 +53,7 @@ class Guard:
             self.rollbacks = 0
 
     def rolled_back(self, failed: int, to: int) -> Guard:
-        """Return the counts with which a run continues after it went back from step `failed` to the step `to`."""
+        """Return the counts with which a run continues after it was rolled back from step `failed` to the step `to`."""
         return Guard(
             skipped=self.skipped,
             spikes=self.spikes,

@@ -188,11 +188,11 @@ class Run:
         return path
 
     def roll_back(self, failed: int) -> None:
-        """Go back to an earlier checkpoint, and skip the training data up to step `failed`.
+        """Return to an earlier checkpoint, and skip the training data up to step `failed`.
 
-        The run goes back to the newest checkpoint. If it failed before and has not passed the step of that failure
-        since, it goes back to the checkpoint before the newest. Raises DataprepError if there is no checkpoint, or if
-        the run went back `ROLLBACKS` times already.
+        The run returns to the newest checkpoint. If it failed before and has not passed the step of that failure
+        since, it returns to the checkpoint before the newest. Raises DataprepError if there is no checkpoint, or if
+        the run was rolled back `ROLLBACKS` times already.
         """
         guard = self.guard
         self.restore_newest(partial(self._to_roll_back_to, failed))

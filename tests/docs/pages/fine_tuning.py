@@ -8,7 +8,7 @@ from fixtures.small_model import PAIRS, train_small
 
 EXPORTS = importlib.util.find_spec("safetensors") is not None
 LEFT = {} if EXPORTS else {"dataprep export-model": "safetensors, of the extra hf, is not installed"}
-QUIET = dict.fromkeys(("dataprep train", "from dataprep.train"), "the losses of a model differ between machines")
+QUIET = dict.fromkeys(("dataprep train", "dp.train"), "the losses of a model differ between machines")
 
 
 def prepare(here):

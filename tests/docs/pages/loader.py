@@ -5,9 +5,10 @@ import pytest
 import dataprep as dp
 from docs.pages import documents
 
-QUIET = {"from dataprep.train import preset": "the losses of a model differ between machines"}
+QUIET = {"settings = ": "the losses of a model differ between machines"}
 INSTEAD = {
-    'preset("gpt2-124m").override(': 'preset("tiny").override("steps=1", "device=cpu", ',
+    "gpt2-124m": "tiny",
+    "settings = [": 'settings = ["steps=1", "device=cpu", ',
     "context=1024": "context=16",
     "num_workers=2": "num_workers=0",
 }

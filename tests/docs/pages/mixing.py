@@ -10,9 +10,9 @@ from docs.pages import documents
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
 SENTENCE = "The harbour of town {} was quiet in the morning, and the boats went out with the tide.\n"
-INSTEAD = {'preset("tiny").override(': 'preset("tiny").override("steps=1", "device=cpu", '}
+INSTEAD = {"settings=[": 'settings=["steps=1", "device=cpu", '}
 
-QUIET = {"from dataprep.train": "the losses of a model differ between machines"}
+QUIET = {"sources = ": "the losses of a model differ between machines"}
 
 
 def prepare(here):

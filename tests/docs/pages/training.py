@@ -14,6 +14,7 @@ QUIET = {
     "dataprep train": "the losses of a model differ between machines",
     "from dataprep.inference.choices": "likewise",
     "from dataprep.train": "likewise, and so do its words",
+    "result = dp.train": "likewise",
 }
 VARIES = {r"\d+\.\d+": "#.#"}
 

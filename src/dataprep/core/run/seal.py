@@ -136,7 +136,7 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
     """
     task, parts = Seal(work.files, codec, context.ledgers), account.docs.tasks
     work.keep({part.number: task.key(part) for part in parts})
-    with contextlib.closing(context.map(task, parts, label)) as records:  # so that no task goes on after an error
+    with contextlib.closing(context.map(task, parts, label)) as records:  # so that no task continues after an error
         manifest = account.close(work, records)
     return work.commit(manifest, account.check(context))
 

@@ -80,7 +80,7 @@ class Workers:
         """In the `with` block, end the largest worker whenever all together have over `n_bytes`; then, end `running`.
 
         running: the tasks that are not done. After an error they are cancelled, or their processes ended, so that none
-        goes on writing. Memory that only repeats files is not counted. Only Linux states the memory of a process.
+        continues to write. Memory that only repeats files is not counted. Only Linux states the memory of a process.
         """
         done = threading.Event()
 

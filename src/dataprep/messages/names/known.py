@@ -268,7 +268,7 @@ def _begins(names: Iterable[Sequence[str]]) -> str:
 
 
 def _rest(node: Mapping[str, Any]) -> str:
-    """Return a pattern of the ways to go on from a node; a name that ends there is enough."""
+    """Return a pattern of the continuations from a node; empty if a name ends there."""
     if "" in node:
         return ""
     ways = [letter + _rest(child) for letter, child in node.items()]

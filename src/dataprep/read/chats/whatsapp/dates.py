@@ -54,7 +54,7 @@ class DateOrders:
     undecided: str = ""
     impossible: str = ""  # a date that is impossible in the wanted order
     n_impossible: int = 0
-    orderly: bool = False  # whether time hardly ever goes back a day, in enough lines to tell
+    orderly: bool = False  # whether times almost never decrease by a day, in enough lines to tell
 
     def times(self, found: Ints, base: int) -> tuple[Ints, npt.NDArray[np.int8]]:
         """Return (times, orders) of n lines: seconds since 1970, int64[n]; indexes in the list ORDERS, int8[n].

@@ -52,7 +52,7 @@ class Recurring:
         """
         if len(begin) < 2:
             return
-        begin, stop = begin[:-1], found[:-1, S.LINE_STOP]  # it is not known whether the last message goes on
+        begin, stop = begin[:-1], found[:-1, S.LINE_STOP]  # the last message may continue
         rows = _marked(data, begin)
         whole = (stop[rows] + 1 == found[rows + 1, S.START]) & (stop[rows] - begin[rows] <= 4 * MAX_CHARS)
         rows = rows[whole]

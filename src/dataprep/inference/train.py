@@ -1,0 +1,110 @@
+"""Train a model on token shards or on messages, from Python and for the command; torch is imported in the call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataprep.errors import PlanError
+from dataprep.tokens.shards.shard import Shards
+
+if TYPE_CHECKING:
+    from dataprep.train import Result, TrainConfig
+    from dataprep.train.start import Loaded
+
+Data = Shards | str | Path
+
+
+def train(
+    shards: Data | Mapping[str, Data] | Sequence[str],
+    *,
+    out: str | Path,
+    config: TrainConfig | str | None = None,
+    settings: Sequence[str] = (),
+    init_from: str | Path | Loaded | None = None,
+    lora: int | None = None,
+    dpo: float | None = None,
+    template: str | os.PathLike[str] | None = None,
+    val: float | None = None,
+    resume: bool = True,
+    stop_at: int | None = None,
+    quiet: bool = False,
+    plot: bool = False,
+    tensorboard: bool = False,
+) -> Result:
+    """Train a GPT, and write its checkpoints, metrics.jsonl and tokenizer.json to `out`; return the Result.
+
+    A run that was stopped or killed is resumed by the same call, and a finished one returns its result at once. The
+    trainer itself is `dataprep.train.train`, which takes token shards only and needs no package but torch and numpy.
+
+    Args:
+        shards: the folder of token shards, or a file of JSON Lines of messages, {"messages": [{"role", "content"},
+            ...]}, which is encoded for the model of `init_from` into OUT/data; or several as {name: folder or file}, or
+            as texts NAME=FOLDER. The shares of several are `weights` of the config.
+        out: the folder of the run.
+        config: a preset by name, such as "tiny" or "42m", or a TrainConfig. None is "tiny", or with `init_from` the
+            config of that model.
+        settings: changes of the config, as texts such as "steps=500" and "model.context=512".
+        init_from: a run, a checkpoint, a Hugging Face folder, or a loaded model, with whose weights training begins.
+        lora: the rank for LoRA: only low-rank changes of the weights of `init_from` are trained.
+        dpo: train on preferences, {"chosen": [messages], "rejected": [messages]}, with this strength (beta), such as
+            0.1.
+        template: the chat template for messages: "course", "chatml" or a Jinja template; None is that of the model.
+        val: the share of conversations in messages that is held out; None is 0.05.
+        resume: False replaces the run in `out` by a new one.
+        stop_at: the step after which a checkpoint is written and the call returns.
+        quiet: print no progress.
+        plot: draw the loss curve on the terminal.
+        tensorboard: also write the metrics for TensorBoard, which needs the extra `tensorboard`.
+
+    Raises:
+        PlanError: torch is not installed, a setting is wrong, or the data does not fit the model.
+        StaleOutput: `out` has a run of other data or another config.
+        InUse: another process trains into `out`.
+
+    >>> dp.train("work/shards", out="work/model", config="tiny", settings=["steps=500"]).bits_per_byte
+    """
+    from dataprep.train import named, starting_config  # names the extra if torch is not installed
+    from dataprep.train import train as train_on_shards
+
+    from . import messages
+    from .open_model import beginning, open_model
+
+    given = _arguments(shards)
+    begin: Any = init_from
+    sets: Any
+    if messages.has_messages(given):
+        if init_from is None:
+            msg = f"{given[0]} has messages, which are encoded for a model: name it with init_from= (--init-from)"
+            raise PlanError(msg)
+        begin = init_from if isinstance(init_from, tuple) else open_model(init_from)
+        start = starting_config(config, begin)
+        chosen = (start if start is config else messages.config_for(start)).override(*settings)
+        share = {} if val is None else {"val": val}
+        encoded: Any = messages.encoded_sets if dpo is None else messages.encoded_pairs
+        sets = encoded(given, begin, str(out), template=template, replace=not resume, **share)
+    else:
+        name, value = ("template", template) if val is None else ("val", val)
+        if value is not None:
+            msg = f"{name}={value!r} is about files of messages; leave it out for shards"
+            raise PlanError(msg)
+        begin = init_from if isinstance(init_from, tuple) else beginning(init_from)
+        sets = shards if isinstance(shards, (str, Path, Shards, Mapping)) else named(given)
+        chosen = starting_config(config, begin).override(*settings)
+    return train_on_shards(
+        sets, out=out, config=chosen, init_from=begin, lora=lora, dpo=dpo, resume=resume, stop_at=stop_at,
+        quiet=quiet, plot=plot, tensorboard=tensorboard,
+    )  # fmt: skip
+
+
+def _arguments(shards: Data | Mapping[str, Data] | Sequence[str]) -> list[str]:
+    """Return the data as arguments of the command: FOLDER, FILE, NAME=FOLDER or NAME=FILE."""
+    if isinstance(shards, Mapping):
+        return [f"{name}={_path(one)}" for name, one in shards.items()]
+    return [_path(shards)] if isinstance(shards, (str, Path, Shards)) else list(shards)
+
+
+def _path(data: Data) -> str:
+    return str(data.path if isinstance(data, Shards) else data)
