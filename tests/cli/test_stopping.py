@@ -186,7 +186,7 @@ import signal, sys
 
 class Stop:
     def find_spec(self, name, *_):
-        if name == "dataprep.cli":
+        if name == {module!r}:
             try:
                 signal.raise_signal({number})
             except BaseException:  # as modules do that try whether another can be imported
@@ -195,15 +195,16 @@ class Stop:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Stop())
 from dataprep.__main__ import main
-sys.argv = ["dataprep", "--version"]
+sys.argv = ["dataprep", "inspect", "nowhere"]
 main()
 """
 
 
+@pytest.mark.parametrize("module", ["dataprep.cli", "dataprep.cli.look"])
 @pytest.mark.parametrize("number", [2, 15], ids=["ctrl-c", "sigterm"])
-def test_a_signal_during_imports_is_one_sentence(number):
+def test_a_signal_during_imports_is_one_sentence(number, module):
     """The first second of a command are imports, which may ignore what is raised in them."""
-    code = IMPORTING.format(number=number)
+    code = IMPORTING.format(number=number, module=module)
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (found.returncode, found.stdout) == (128 + number, "")
     assert found.stderr == "dataprep: stopped; nothing was saved\n"
