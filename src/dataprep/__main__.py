@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -14,7 +15,12 @@ STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C or SIGTERM while it is still being imported is one sentence, too."""
+    """Run the command line; Ctrl-C or SIGTERM while it is still being imported is one sentence, too.
+
+    At the end of the process, reference cycles are not collected (`gc.freeze`): a search through all objects of the
+    libraries takes some tenths of a second, and Python promises nothing about such objects.
+    """
+    atexit.register(gc.freeze)  # is called last
     _open_streams()
     from .store.stopping import clean_end, importing
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
@@ -143,7 +145,11 @@ class Workers:
 
 
 def _begin(reading: Any) -> None:
-    """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files."""
+    """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files.
+
+    At its end the worker leaves its memory to the system (`gc.freeze`).
+    """
+    atexit.register(gc.freeze)
     this_process.begin(reading)
     signal.signal(signal.SIGTERM, stop)
     parent = multiprocessing.parent_process()
