@@ -7,15 +7,17 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dataprep.core.model.batch import show_id
-from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.stats import Amount, StageStats
-from dataprep.history.trials import Estimate
-from dataprep.tokens.shards.verify import Problem
+
+if TYPE_CHECKING:  # most commands need none of these, and the libraries of tokenizers take a tenth of a second to load
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.history.trials import Estimate
+    from dataprep.tokens.shards.verify import Problem
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs.")]
 SCHEMA = 1  # raised if a field is renamed or removed, or if it changes its meaning
