@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
 import signal
 import sys
-import threading
-from types import FrameType
 
 LEAST, LEAST_PER_THREAD = 1 << 30, 100 << 20  # bytes of address space to load all libraries: measured with 2 threads
 BLAS_THREADS = 64  # most threads of OpenBLAS
@@ -16,19 +15,18 @@ STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # exit codes
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C or SIGTERM while it is still being imported is one sentence, too."""
-    usual = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL))
-    is_main = threading.current_thread() is threading.main_thread()
-    ours = [(number, before) for number, before in usual if is_main and signal.getsignal(number) == before]
-    for number, _ in ours:
-        signal.signal(number, _not_begun)
-    _open_streams()
-    _check_address_space()
-    from .cli import main as run
-    from .store.stopping import clean_end
+    """Run the command line; Ctrl-C or SIGTERM while it is still being imported is one sentence, too.
 
-    for number, before in ours:
-        signal.signal(number, before)
+    At the end of the process, reference cycles are not collected (`gc.freeze`): a search through all objects of the
+    libraries takes some tenths of a second, and Python promises nothing about such objects.
+    """
+    atexit.register(gc.freeze)  # is called last
+    _open_streams()
+    from .store.stopping import clean_end, importing
+
+    _check_address_space()
+    with importing():
+        from .cli import main as run
     try:
         with clean_end():
             run()
@@ -68,15 +66,6 @@ def _check_address_space() -> None:
             has = f"the limit of address space is {limit / 1e9:.2f} GB and must be at least {least / 1e9:.2f} GB"
             sys.stderr.write(f"dataprep: {has} here; raise it with ulimit -v, or set OPENBLAS_NUM_THREADS=1\n")
             sys.exit(1)
-
-
-def _not_begun(number: int, _: FrameType | None) -> None:
-    """End the process at once; a handler of signals. What is raised in an import may be ignored, or be a traceback."""
-    try:
-        if os.environ.get("LOCAL_RANK", "0") == "0":  # of the processes that torchrun started, one says it
-            os.write(2, b"dataprep: stopped; nothing was saved\n")
-    finally:
-        os._exit(128 + number)
 
 
 def _end(code: int) -> None:

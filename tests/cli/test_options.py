@@ -2,30 +2,73 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import importlib
+import inspect
+import pkgutil
+from typing import get_type_hints
 
 import pytest
 import typer.main
 
 import dataprep as dp
 from dataprep import cli
+from dataprep.cli.listed import COMMANDS, PANELS, loaded
 from dataprep.cli.wording import in_options, sentence_of
 
 
 def test_every_command_is_in_a_panel(dataprep):
     """`--help` groups the commands; none is left over."""
-    assert all(command.rich_help_panel in cli.PANELS for command in cli.app.registered_commands)
     said = dataprep("--help")[1]
-    assert all(f"─ {panel} ─" in said for panel in cli.PANELS)
+    assert all(f"─ {panel} ─" in said for panel in PANELS)
     assert "─ Commands ─" not in said
 
 
-def test_quiet_is_an_option_of_every_command_that_does_something():
+@pytest.fixture
+def commands():
+    """Every command with its options, by name."""
+    return {name: loaded(command) for name, command in typer.main.get_group(cli.app).commands.items()}
+
+
+def test_the_list_says_what_the_commands_say(dataprep, commands):
+    """The help of a command begins with the sentence of the list, and the help of all is the one of loaded commands."""
+    assert list(commands) == list(COMMANDS)
+    for name, command in commands.items():
+        panel = next(panel for panel, listed in PANELS.items() if COMMANDS[name] in listed)
+        assert (command.name, command.rich_help_panel) == (name, panel)
+        assert command.help.split("\n\n")[0] == COMMANDS[name].help, name
+        assert COMMANDS[name].help in " ".join(dataprep(name, "--help")[1].split()), name
+
+
+def test_every_function_that_is_a_command_is_in_the_list():
+    """A public function of a module of `cli` with an option or argument of typer is a command of the list."""
+    listed = {(one.module, one.function) for one in COMMANDS.values()}
+    found = set()
+    for info in pkgutil.iter_modules(cli.__path__):
+        module = importlib.import_module(f"dataprep.cli.{info.name}")
+        for name, fn in vars(module).items():
+            if inspect.isfunction(fn) and fn.__module__ == module.__name__ and not name.startswith("_"):
+                with contextlib.suppress(NameError):  # a type that is imported for type checkers alone
+                    hints = get_type_hints(fn, include_extras=True).values()
+                    options = [one for hint in hints for one in getattr(hint, "__metadata__", ())]
+                    if any(type(one).__module__ == "typer.models" for one in options):
+                        found.add((info.name, name))
+    assert found == listed
+
+
+def test_quiet_is_an_option_of_every_command_that_does_something(commands):
     """Commands whose only result is what they print have no --quiet."""
-    commands = typer.main.get_group(cli.app).commands
     quiet = {name for name, command in commands.items() if any("--quiet" in p.opts for p in command.params)}
-    assert quiet == set(commands) - {one.__name__.replace("_", "-") for one in cli.PRINTS}
+    assert quiet == {name for name, listed in COMMANDS.items() if not listed.prints}
     assert {"run", "persona", "verify"} <= quiet
+
+
+def test_an_unknown_command_is_told(dataprep):
+    """A command that is nearly right is named, although no command was loaded."""
+    code, _, said = dataprep("inspct", "x")
+    assert code == 2
+    assert "inspect" in said
 
 
 def test_completion_knows_commands_and_options(dataprep, monkeypatch):

@@ -186,7 +186,7 @@ import signal, sys
 
 class Stop:
     def find_spec(self, name, *_):
-        if name == "dataprep.cli":
+        if name == {module!r}:
             try:
                 signal.raise_signal({number})
             except BaseException:  # as modules do that try whether another can be imported
@@ -195,15 +195,16 @@ class Stop:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Stop())
 from dataprep.__main__ import main
-sys.argv = ["dataprep", "--version"]
+sys.argv = ["dataprep", "inspect", "nowhere"]
 main()
 """
 
 
+@pytest.mark.parametrize("module", ["dataprep.cli", "dataprep.cli.look"])
 @pytest.mark.parametrize("number", [2, 15], ids=["ctrl-c", "sigterm"])
-def test_a_signal_during_imports_is_one_sentence(number):
+def test_a_signal_during_imports_is_one_sentence(number, module):
     """The first second of a command are imports, which may ignore what is raised in them."""
-    code = IMPORTING.format(number=number)
+    code = IMPORTING.format(number=number, module=module)
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (found.returncode, found.stdout) == (128 + number, "")
     assert found.stderr == "dataprep: stopped; nothing was saved\n"
@@ -245,3 +246,26 @@ def test_ctrl_c_before_the_command_begins_is_one_sentence(monkeypatch, capsys):
 def stopped(*_):
     """As Ctrl-C does."""
     raise KeyboardInterrupt
+
+
+LEFT = """
+import atexit, sys
+from dataprep.__main__ import main
+
+class Left:
+    def __del__(self):
+        print("collected")
+
+left = Left()
+left.itself = left
+sys.argv = ["dataprep", "--version"]
+{call}
+"""
+
+
+@pytest.mark.parametrize(("call", "said"), [("main()", ""), ("", "collected\n")])
+def test_the_end_of_a_command_searches_no_cycles(call, said):
+    """Which takes some tenths of a second with all libraries; without the command, Python does it."""
+    done = subprocess.run([sys.executable, "-c", LEFT.format(call=call)], capture_output=True, text=True, check=True)
+    assert done.stdout.removeprefix(f"dataprep {dp.__version__}\n") == said
+    assert done.stderr == ""

@@ -143,6 +143,37 @@ def test_no_task_goes_on_after_the_map(tmp_path, how):
     assert list(runner.map(square, [2, 3])) == [4, 9]
 
 
+class Left:
+    """Writes a file when it is freed."""
+
+    def __init__(self, path):
+        self.path, self.itself = path, self
+
+    def __del__(self):
+        with open(self.path, "w", encoding="utf-8"):
+            pass
+
+
+LEFT = []
+
+
+def leave(path):
+    """Leave an object that refers to itself until the process ends."""
+    LEFT.append(Left(path))
+    return os.getpid()
+
+
+def test_the_end_of_a_worker_searches_no_cycles(tmp_path):
+    """Which takes some tenths of a second with all libraries."""
+    runner = Local(2)
+    pids = list(runner.map(leave, [str(tmp_path / "a"), str(tmp_path / "b")]))
+    processes = runner._own.pool.processes
+    runner._own.pool.executor.shutdown()
+    assert {one.pid for one in processes} >= set(pids)
+    assert [one.exitcode for one in processes] == [0] * len(processes)
+    assert not os.listdir(tmp_path)
+
+
 def test_a_script_without_main_guard_is_told_so(tmp_path):
     """One sentence in the parent, no pool traceback in the workers."""
     script = tmp_path / "script.py"

@@ -7,16 +7,17 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dataprep.core.model.batch import show_id
-from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.stats import Amount, StageStats
-from dataprep.history.clusters import find_clusters, pair_alarms
-from dataprep.history.trials import Estimate
-from dataprep.tokens.shards.verify import Problem
+
+if TYPE_CHECKING:  # most commands need none of these, and the libraries of tokenizers take a tenth of a second to load
+    from dataprep.core.model.dataset import Dataset
+    from dataprep.history.trials import Estimate
+    from dataprep.tokens.shards.verify import Problem
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs.")]
 SCHEMA = 1  # raised if a field is renamed or removed, or if it changes its meaning
@@ -57,6 +58,8 @@ def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, An
 
 def of_duplicates(folder: str, stages: Sequence[StageStats]) -> dict[str, Any]:
     """Return the figures of the documents that a run dropped for others; stages: the statistics of its stages."""
+    from dataprep.history.clusters import find_clusters, pair_alarms
+
     found = find_clusters(folder)
     lost, pairs = found.no_survivor(), found.source_pairs()
     return {

@@ -75,6 +75,7 @@ def in_options(sentence: str, app: typer.Typer, argv: list[str]) -> str:
     command = next((commands[word] for word in argv[1:] if word in commands), None)
     if command is None or PIPELINE_LINE.search(sentence):
         return sentence
+    command = command.load() if hasattr(command, "load") else command  # of the list, which has no options
     options = {p.name: next((o for o in p.opts if o[:2] == "--"), p.metavar or p.name.upper()) for p in command.params}
 
     def option(found: re.Match[str]) -> str:

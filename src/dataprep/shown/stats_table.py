@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from io import StringIO
-from typing import Any
-
-from rich.console import Console, Group
-from rich.markup import escape
+from typing import TYPE_CHECKING, Any
 
 from .notebook import html_table, text
 from .terminal import Unit, table_of, unit_of
+
+if TYPE_CHECKING:  # rich takes a tenth of a second to load, and most programs show no table
+    from rich.console import Group
 
 COUNTS_SHOWN = 40  # per stage, the largest; manifests have all
 
 
 def for_terminal(stats: Any) -> Group:
     """Return the table of the `Stats` of a run for `rich`, followed by the alarms."""
+    from rich.console import Group
+    from rich.markup import escape
+
     unit = _unit(stats)
     table = table_of(*_titles(unit))
     for row in _rows(stats, unit):
@@ -26,6 +29,8 @@ def for_terminal(stats: Any) -> Group:
 
 def as_text(stats: Any) -> str:
     """Return the table of the `Stats` of a run as plain text, followed by the alarms."""
+    from rich.console import Console
+
     out = StringIO()
     Console(file=out, width=110, no_color=True).print(for_terminal(stats))
     return out.getvalue().rstrip()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class Unit(NamedTuple):
@@ -24,6 +25,8 @@ def table_of(*titles: str, left: int = 1, **options: Any) -> Table:
 
     What does not fit is continued in the next line of its cell; nothing is cut. options: more of rich's Table.
     """
+    from rich.table import Table
+
     table = Table(box=None, header_style="bold", pad_edge=False, **options)
     for n, title in enumerate(titles):
         table.add_column(title, justify="left" if n < left else "right", overflow="fold")

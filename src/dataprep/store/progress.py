@@ -11,9 +11,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
 
 R = TypeVar("R")
 Draw = Callable[[int, str], None]
@@ -57,6 +55,9 @@ def _tracked(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator
 
 @contextlib.contextmanager
 def _terminal_bar(label: str, total: int, in_bytes: bool) -> Iterator[Draw]:  # noqa: FBT001 - the unit
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
+
     amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), amount, TextColumn("{task.fields[pace]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:

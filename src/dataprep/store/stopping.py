@@ -6,6 +6,7 @@ Only the standard library is imported: the trainer uses it too.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 import traceback
@@ -95,6 +96,34 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
     finally:
         for number, before in ours:
             signal.signal(number, before)
+
+
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """End the process at once, with a sentence, if Ctrl-C or SIGTERM arrives in the `with` block.
+
+    It is for imports before any work: what is raised in an import may be ignored, or be a traceback. A handler of the
+    program is kept.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM) if main}
+    ours = [number for number, one in before.items() if one in (stop, signal.SIG_DFL, signal.default_int_handler)]
+    for number in ours:
+        signal.signal(number, _not_begun)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+
+
+def _not_begun(number: int, _: FrameType | None) -> None:
+    """End the process; a handler of signals."""
+    try:
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # of the processes that torchrun started, one says it
+            os.write(2, b"dataprep: stopped; nothing was saved\n")
+    finally:
+        os._exit(128 + number)
 
 
 def stopped_in() -> list[str]:

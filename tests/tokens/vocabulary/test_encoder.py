@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins.bpe
 from dataprep.core.model import batch as B
+from dataprep.tokens.vocabulary import cutting
 from dataprep.tokens.vocabulary.apply_merges import MAX_IDS, SCANNED, merge_word, rules_of
 from dataprep.tokens.vocabulary.cutting import CLASSES, classes_of_engine, machine_of, matched
 from dataprep.tokens.vocabulary.encoder import Encoder, empty_cache
@@ -244,6 +247,22 @@ def test_class_tables_are_those_of_tiktoken():
     assert sum(map(len, found.values())) == len(set(np.concatenate(list(found.values())).tolist()))
     empty = "".join(chr(c) for c in [*range(0x40000, 0xE0000), *range(0xF0000, 0x110000)])
     assert matched(r"[\p{L}\p{M}\p{N}\s]+", empty) == ""
+
+
+def test_the_stored_classes_are_what_the_engine_says(root, monkeypatch):
+    """`engine.txt` is what its script writes now; another `tiktoken` than it names is asked."""
+    spec = importlib.util.spec_from_file_location("make_engine", root / "scripts" / "make_engine.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    (versions, stored), asked = cutting.stored_classes(), cutting.asked_classes()
+    assert tiktoken.__version__ in versions, "run scripts/make_engine.py"
+    assert script.TARGET.read_text("utf-8") == script.text_of(versions, asked)
+    assert stored.keys() == asked.keys()
+    assert all(stored[kind].tolist() == asked[kind].tolist() for kind in asked)
+    monkeypatch.setattr(cutting, "asked_classes", lambda: "asked")
+    assert classes_of_engine.__wrapped__().keys() == stored.keys()
+    monkeypatch.setattr(tiktoken, "__version__", "0.8.9")
+    assert classes_of_engine.__wrapped__() == "asked"
 
 
 BOOKS = ("botchan.txt", "wagahaiwa_nekodearu.txt")

@@ -11,11 +11,12 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
-
-from rich.console import Group
+from typing import TYPE_CHECKING, Any
 
 from dataprep.shown import stats_table
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 REASONS_SHOWN = 3  # in a sentence
 HIDDEN = "hidden"  # the source if statistics may not name it

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
@@ -152,7 +154,11 @@ def _cause(code: int) -> str:
 
 
 def _begin(reading: Any) -> None:
-    """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files."""
+    """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files.
+
+    At its end the worker leaves its memory to the system (`gc.freeze`).
+    """
+    atexit.register(gc.freeze)
     this_process.begin(reading)
     signal.signal(signal.SIGTERM, stop)
     parent = multiprocessing.parent_process()

@@ -1,7 +1,8 @@
 """Cut text into words by a state machine of `patterns.py`: one table look-up per character.
 
-The classes of characters (letter, mark, number, space) are read from `tiktoken`'s own regex engine, so that both use
-the same version of Unicode.
+The classes of characters (letter, mark, number, space) are those of `tiktoken`'s own regex engine, so that both use the
+same version of Unicode. For the versions of `tiktoken` that `engine.txt` names, they are read from this file, which
+scripts/make_engine.py writes; any other is asked about every character, which takes some tenths of a second.
 
 Slow reference for the tests: tests/twins/bpe.py
 """
@@ -9,6 +10,7 @@ Slow reference for the tests: tests/twins/bpe.py
 from __future__ import annotations
 
 from functools import cache
+from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +71,22 @@ def classes_of_engine() -> dict[str, npt.NDArray[np.int64]]:
 
     Classes: "a" small, "A" capital and "x" other letters, "M" marks, "N" numbers, "w" white space.
     """
+    versions, stored = stored_classes()
+    return stored if tiktoken.__version__ in versions else asked_classes()
+
+
+def stored_classes() -> tuple[list[str], dict[str, npt.NDArray[np.int64]]]:
+    """Return what `engine.txt` has: versions of `tiktoken`, and what `asked_classes` returns with each of them."""
+    head, *sections = resources.files(__package__).joinpath("engine.txt").read_text(encoding="utf-8").split("\n[")
+    found = {}
+    for section in sections:
+        ranges = [[int(end, 16) for end in span.split("-")] for span in section[2:].split()]
+        found[section[0]] = np.concatenate([np.arange(ends[0], ends[-1] + 1) for ends in ranges])
+    return head.partition(":")[2].split(), found
+
+
+def asked_classes() -> dict[str, npt.NDArray[np.int64]]:
+    """Return the classes as the installed `tiktoken` says when it is asked."""
     planes = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xF0000)]  # the others are empty or private
     text = matched(r"[\p{L}\p{M}\p{N}\s]+", "".join(map(chr, planes)))
     kinds = {"a": r"\p{Ll}", "A": r"[\p{Lu}\p{Lt}]", "x": r"[\p{Lm}\p{Lo}]", "M": r"\p{M}", "N": r"\p{N}", "w": r"\s"}
