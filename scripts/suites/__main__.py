@@ -12,7 +12,7 @@ import sys
 
 from .sdists import NotThereError
 
-SUITES = ("charsets",)
+SUITES = ("charsets", "phones")
 
 
 def main(names: list[str]) -> None:

@@ -18,7 +18,7 @@ class NotThereError(Exception):
 def unpacked(requirement: str) -> str:
     """Return the folder of a source distribution, such as `chardet==5.2.0`; fetch and unpack it if it is missing.
 
-    Nothing of it is built, installed or run. Raises NotThereError if it cannot be fetched.
+    Nothing of it is built or installed. Raises NotThereError if it cannot be fetched.
     """
     name, _, version = requirement.partition("==")
     stem = f"{name.replace('-', '_')}-{version}"
