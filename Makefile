@@ -21,7 +21,7 @@ COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-fast test-hard test-docs test-all check mutate bench compare clean chat $(STEPS) $(COURSE) $(STAGES)
+.PHONY: help setup demo docs test test-fast test-hard test-docs test-all test-suites check mutate bench compare clean chat $(STEPS) $(COURSE) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -69,6 +69,9 @@ test-docs: setup  ## run what the README, docs/ and pipelines/ say
 
 test-all:  ## all of these on Python 3.10, 3.12 and 3.13 where found, and the wheel
 	@bash scripts/test_all.sh
+
+test-suites: setup  ## run public suites that come as packages, and print what is right of each half
+	@PYTHONPATH=scripts $(BIN)/python -m suites $(ARGS)
 
 docs: setup  ## build the documentation site into out/site/html; broken links are errors
 	@$(PIP) install --quiet -c constraints.txt -e ".[docs]"

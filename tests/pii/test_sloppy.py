@@ -22,7 +22,7 @@ PHONES = [
     ("g changé de num : 06 12 34 56 78 l'ancien", "g changé de num : <> l'ancien"), ("num:0612345678", "num:<>"),
 ]  # fmt: skip
 OTHERS = [
-    "num: 12345678", '"num": "0612345678"', "X0612345678Fax", "012345678Fax", "🔥612345679🔥 likes",
+    "num: 12345678", '"num": "0612345678"', "X0612345678Fax", "012345678F", "🔥612345679🔥 likes",
     "anota o pedido 11987654", "neue Bestellung nr 015712345678", "apunta el código 61234567",
     "iPhone 📱 modelo 12345678", "☎️ 12.05.2023", "serial 612345678F",
 ]  # fmt: skip

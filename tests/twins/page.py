@@ -1,4 +1,4 @@
-"""Twins of the kernels of `read/web`: what a page's tags cost, and the bytes that tell its charset."""
+"""Twins of the kernels of `read/web` and `read/charsets`: the cost of tags, and the bytes that show a charset."""
 
 from __future__ import annotations
 

@@ -109,8 +109,30 @@ def is_path(line: str, end: int) -> bool:
     return any(not is_word((name + line[stop : stop + 1])[i + 4 : i + 5]) for i in cut)
 
 
+def quad_host(line: str, start: int) -> int | None:
+    """Where four numbers with full stops between them end, perhaps in brackets."""
+    opened = line[start : start + 1] == "["
+    end = start + opened
+    for n in range(4):
+        if n and line[end : end + 1] != ".":
+            return None
+        end += n > 0
+        size = 0
+        while size < 3 and digits(line[end + size : end + size + 1]):
+            size += 1
+        end += size
+        if not size:
+            return None
+    if opened:
+        return end + 1 if line[end : end + 1] == "]" else None
+    after = line[end : end + 2]
+    return None if after and (is_word(after[0]) or (after[0] == "." and is_word(after[1:]))) else end
+
+
 def host_end(line: str, start: int) -> int | None:
-    """Where the longest host name that begins at `start` ends: labels, then two to 24 letters."""
+    """Where the longest host name that begins at `start` ends: labels, then two to 24 letters, or Punycode."""
+    if (quad := quad_host(line, start)) and not line[start:].removeprefix("[").startswith("127."):
+        return quad
     end, ends = start, []
     for _ in range(9):
         label = end
@@ -124,6 +146,10 @@ def host_end(line: str, start: int) -> int | None:
         if label > start and 2 <= letters - label <= 24 and not (ascii_word(follows) if latin else is_word(follows)):
             ends.append(letters)
         inner = line[label:end]
+        code = inner[4:]
+        is_code = code.isascii() and 2 <= len(code) <= 59 and "_" not in code and code[-1] != "-"
+        if label > start and inner.startswith("xn--") and is_code:
+            ends.append(end)
         is_label = 0 < len(inner) <= 63 and inner[0].isalnum() and inner[-1].isalnum()
         if not is_label or line[end : end + 1] != ".":
             break

@@ -15,9 +15,25 @@ def cards(text: str) -> Iterator[tuple[int, int]]:
     A card number has a prefix and a length that networks issue, and a correct check digit (Luhn). Groups that count up
     (5180 5200 5220 5240) are a table's.
     """
+    yield from sorted([*_long_cards(text), *_short_cards(text)])
+
+
+def _long_cards(text: str) -> Iterator[tuple[int, int]]:
     for m in _CARD.finditer(plain(text)):
         digits = re.sub(r"\D", "", m[0])
         if issued(digits) and luhn(digits) and not _counts_up(m[0]):
+            yield m.span()
+
+
+def _short_cards(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each card number of 12 or 13 digits, and of JCB's of 15, behind a word for cards.
+
+    Without such a word, one barcode of ten that begins so would be a card.
+    """
+    for m in _SHORT.finditer(plain(text)):
+        digits = re.sub(r"\D", "", m[0])
+        before = text[max(0, m.start() - BEFORE) : m.start()].rpartition("\n")[2]
+        if _WORD.search(before) and issued(digits) and luhn(digits):
             yield m.span()
 
 
@@ -28,10 +44,11 @@ def _counts_up(text: str) -> bool:
     return len(steps) == 1 and steps != {0}
 
 
-# The first four digits of national networks: Maestro, RuPay, Mir, Elo, Verve, Troy, Uzcard, Humo.
+_MAESTRO = {5018, 5020, 5038, 5893, 6304, 6759, 6761, 6762, 6763}
+# The first four digits of national networks: Maestro, Dankort, RuPay, Mir, Elo, Verve, Troy, Uzcard, Humo.
 _LOCAL = {
-    5018, 5020, 5038, 5893, 6304, 6759, 6761, 6762, 6763, *range(5080, 5090), 6069, 6070, 6521, 6522, 8171, 8172, 8173,
-    *range(2200, 2205), 5041, 5066, 5067, *range(5090, 5100), 6277, 6362, 6363, 5061, 5078, 9792, 8600, 9860,
+    5018, 5019, 5020, 5038, 5893, 6304, 6759, 6761, 6762, 6763, *range(5080, 5090), 6069, 6070, 6521, 6522, 8171, 8172,
+    8173, *range(2200, 2205), 5041, 5066, 5067, *range(5090, 5100), 6277, 6362, 6363, 5061, 5078, 9792, 8600, 9860,
 }  # fmt: skip
 
 # Digits in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between groups; not a
@@ -41,6 +58,18 @@ _CARD = re.compile(  # what precedes is tried after the first digit, which makes
     rf"(?:[0-9]{{3}}([{APART}.]?)[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?:\1[0-9]{{3}})?"
     rf"|(?<=3)[0-9]{{3}}([{APART}.]?)[0-9]{{6}}\2[0-9]{{4,5}})"
     r"(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4} [0-9]{4}\b)"
+)
+
+
+BEFORE = 40  # characters before a short card number in which a word for cards is searched
+_WORD = re.compile(
+    r"(?i:\b(?:cards?|visa|maestro|jcb|credit|debit|carte|tarjeta|cart[aã]o|karte|kreditkarte|kart[ay]?|carta)\b"
+    r"|карт[аыуе]|بطاقة|卡|カード|카드)"
+)
+_SHORT = re.compile(
+    rf"(?<![0-9A-Za-z_])(?<![0-9][.-])(?:(?:1800|2131)[{APART}]?[0-9]{{5,6}}[{APART}]?[0-9]{{5,6}}"
+    rf"|[4-6][0-9]{{3}}([{APART}]?)[0-9]{{4}}\1[0-9]{{4}}[0-9]?|4[0-9]{{3}}([{APART}])[0-9]{{3}}\2[0-9]{{3}}\2[0-9]{{3}})"
+    r"(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4}\b)"
 )
 
 
@@ -55,8 +84,10 @@ def issued(digits: str) -> bool:
     n, two, four = len(digits), int(digits[:2]), int(digits[:4])
     if n == 14:  # Diners
         return 3000 <= four <= 3059 or two in (36, 38, 39)
-    if n == 15:  # American Express
-        return two in (34, 37)
+    if n == 15:  # American Express, JCB
+        return two in (34, 37) or four in (1800, 2131)
+    if n < 14:  # Maestro, Visa
+        return four in _MAESTRO or (n == 13 and two // 10 == 4)
     if n == 16 and four in _LOCAL:
         return True
     world = two // 10 == 4 or four == 6011 or two in (62, 65) or 6440 <= four <= 6499  # Visa, Discover, UnionPay

@@ -21,6 +21,7 @@ from . import bare
 from . import candidates as C
 from .context import OTHERS, is_amount, is_drawn, topic
 from .digit_groups import groups_of
+from .glued import parted, wide_gaps, with_extension
 from .labels import is_joined, is_labelled, is_phone_label, label_ends
 from .others import dates_and_books
 from .signs import plain
@@ -39,13 +40,22 @@ def phones(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each phone number in a line of text, as offsets in characters."""
     text = plain(text)
     hidden = [] if text.isascii() else [m.span() for m in _HIDDEN.finditer(text)]
+    hidden = sorted([*hidden, *wide_gaps(text)])
     if not hidden:
-        yield from _phones(text)
+        yield from _with_extensions(text)
         return
     skipped = [0, *itertools.accumulate(b - a for a, b in hidden)]
     cut = [a - n for (a, _), n in zip(hidden, skipped, strict=False)]
-    for start, end in _phones(_HIDDEN.sub("", text)):
+    kept = [b for _, b in hidden]
+    shown = "".join(text[a:b] for a, b in zip([0, *kept], [*(a for a, _ in hidden), len(text)], strict=True))
+    for start, end in _with_extensions(shown):
         yield start + skipped[bisect_right(cut, start)], end + skipped[bisect_right(cut, end - 1)]
+
+
+def _with_extensions(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each phone number with its extension, in a line without hidden characters."""
+    for start, end in _phones(parted(text)):
+        yield start, with_extension(text, end)
 
 
 def _phones(text: str) -> Iterator[tuple[int, int]]:

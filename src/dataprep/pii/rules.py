@@ -23,6 +23,7 @@ class Match(NamedTuple):
     kind: str
 
 
+QUAD = r"(?!127\.)(?:[0-9]{1,3}\.){3}[0-9]{1,3}"  # an address of a machine, after the @, but not of this one
 # A label of a host name has at most 63 characters, the part before the @ at most 64 (RFC 5321); any script.
 _MARKS = "\u0900-\u0963\u0966-\u0dff"  # the scripts of India, whose vowel signs are no \\w
 
@@ -32,9 +33,11 @@ def _email(marks: str) -> re.Pattern[str]:
     letter = rf"(?:[^\W_]|[{marks}])" if marks else r"[^\W_]"
     label = rf"{letter}(?:[\w{marks}-]{{0,61}}{letter})?"
     other = rf"(?:[^\W\d_A-Za-z]|[{marks}])" if marks else r"[^\W\d_A-Za-z]"
-    top = rf"(?:[A-Za-z]{{2,24}}(?![0-9A-Za-z_])|{other}{{2,24}}(?!\w))"  # one script: "a@b.com" before a Han letter
+    top = (  # one script: "a@b.com" before a Han letter; or Punycode
+        rf"(?:xn--[0-9A-Za-z-]{{1,58}}[0-9A-Za-z](?![0-9A-Za-z_-])|[A-Za-z]{{2,24}}(?![0-9A-Za-z_])|{other}{{2,24}}(?!\w))"
+    )
     first = rf"(?<![\w+%@{marks}])(?:[OoDd]['’])?[\w{marks}](?:[\w.+%{marks}-]{{0,62}}[\w+{marks}-])?"
-    return re.compile(rf"{first}@(?:{label}\.){{1,8}}{top}")
+    return re.compile(rf"{first}@(?:(?:{label}\.){{1,8}}{top}|\[{QUAD}\]|{QUAD}(?!\w)(?!\.\w))")
 
 
 _EMAIL, _EMAIL_OF_INDIA = _email(""), _email(_MARKS)

@@ -2,7 +2,7 @@
 
 Text is UTF-8; a byte order mark and carriage returns at the end of lines are removed. A document that is not UTF-8 is
 dropped as `invalid_utf8`, one over max_doc_bytes as `too_long`, an empty file as `empty`. Only whole files in another
-encoding are decoded (`chats/charsets.py`). The position of a document is the offset of its first byte (0 for a whole
+encoding are decoded (`charsets/decide.py`). The position of a document is the offset of its first byte (0 for a whole
 file).
 """
 

@@ -1,6 +1,7 @@
 """Reader of text files, one document per file.
 
-`meta` has the path of the file, below the folder that `dp.read` was given, and the encoding if it is not UTF-8.
+`meta` has the path of the file, below the folder that `dp.read` was given, the encoding if it is not UTF-8, and the
+number of characters that no encoding can read (`unreadable`), which are U+FFFD.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 from dataprep.core.model.batch import Batch, doc_id, with_column
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Reader, Slice
+from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
@@ -30,11 +32,9 @@ HEAD = 4_096  # bytes in which UTF-16 shows itself by zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Reader):
-    """Reads one document per file. A file over `max_doc_bytes`, an empty one, and one whose encoding cannot be found
-    are dropped without an error.
-    """  # noqa: D205
+    """Reads one document per file; a file over `max_doc_bytes`, an empty one, and one that is not text are dropped."""
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     max_doc_bytes: int = MAX_DOC_BYTES
 
     def named(self, piece: Slice) -> str:
@@ -55,12 +55,15 @@ class Text(Reader):
         if not n_bytes:
             stats.drop([doc_id(piece.file, 0)], ["empty"], n_bytes=[0])
             return
-        meta = {"path": self.named(piece)}
-        if n_bytes <= self.max_doc_bytes and (b"\0" in data[:HEAD] or not is_utf8(data)):
-            data, encoding = _as_utf8(data, piece.url)
+        meta: dict[str, str | int] = {"path": self.named(piece)}
+        if n_bytes <= self.max_doc_bytes and _may_be_other(data):
+            data, encoding, n_lost = _as_utf8(data, piece.url)
             if encoding:
                 meta["encoding"] = encoding
                 stats.count(f"encoding.{encoding}", 1)
+            if n_lost:
+                meta["unreadable"] = n_lost
+                stats.count("unreadable_characters", n_lost)
         whole = data if n_bytes <= self.max_doc_bytes else None
         yield from documents(iter([Record(0, whole, n_bytes, orjson.dumps(meta).decode())]), piece, stats, None)
 
@@ -82,15 +85,36 @@ class TextBesideChats(Text):
             yield batch
 
 
-def _as_utf8(data: bytes, url: str) -> tuple[bytes, str]:
-    """Return a file as UTF-8, and the encoding in which it was; the data as it is and "" if none can be found.
+def _may_be_other(data: bytes) -> bool:
+    """Return whether a file may be in another encoding than UTF-8: it is not UTF-8, or has zeros or escapes."""
+    if b"\0" in data[:HEAD] or not is_utf8(data):
+        return True
+    return (b"\x1b$" in data or b"~{" in data) and data.isascii()
 
-    Raises ReadError if the package that finds the encoding is needed and not installed.
+
+def _as_utf8(data: bytes, url: str) -> tuple[bytes, str, int]:
+    """Return a file as UTF-8, the encoding in which it was ("" if none can be found), and how many characters are lost.
+
+    Lines in two encodings are read each in its own. Raises ReadError if the package that finds the encoding is needed
+    and not installed.
     """
+    from .charsets.decide import characters
+    from .charsets.stated import in_xml, marked
+    from .charsets.units import is_binary, wide_of
     from .chats.charsets import Utf8Stream, charset_of
 
-    found = charset_of(io.BytesIO(data), url)
-    if found is None or (b"\0" in data and not found.name.startswith("utf-16")):
-        return data, ""
-    made = Utf8Stream(io.BytesIO(data), found).read().removeprefix(BOM)
-    return (made, found.name) if is_utf8(made) else (data, "")
+    if is_binary(data) or (b"\0" in data and not (marked(data)[1] or wide_of(data[:HEAD]))):
+        return data, "", 0
+    mixed = None if in_xml(data) else charset_of(io.BytesIO(data), url)
+    name = ""
+    if mixed is not None and not mixed.whole:
+        data, name = Utf8Stream(io.BytesIO(data), mixed).read(), mixed.name
+    try:
+        found = characters(data, is_html=False)
+    except PlanError as e:
+        msg = f"the text is not UTF-8, and to find its encoding {e}; or convert the file to UTF-8"
+        raise ReadError(msg, url) from e
+    if found is None:
+        return data, "", 0
+    encoding = name or (found.charset if found.charset != "utf-8" else "")
+    return found.text.encode("utf-8", "replace"), encoding, found.n_lost

@@ -10,7 +10,6 @@ converted text.
 from __future__ import annotations
 
 import codecs
-import contextlib
 import io
 import logging
 import re
@@ -20,6 +19,10 @@ from typing import Any
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.errors import PlanError, ReadError
+from dataprep.read.charsets.labels import CODE_UNITS, SEVEN_BITS
+from dataprep.read.charsets.stated import marked
+from dataprep.read.charsets.units import SAMPLE as HEAD
+from dataprep.read.charsets.units import seven_bits, wide_of
 from dataprep.unicode.valid import is_utf8
 
 from .packs import CHUNK, DAMAGED_ZIP, PieceStream
@@ -27,15 +30,10 @@ from .packs import CHUNK, DAMAGED_ZIP, PieceStream
 log = logging.getLogger("dataprep")
 LONGEST = 64 << 20  # bytes without a line end that are held
 SAMPLE = 1 << 17  # bytes of lines that are not UTF-8, by which the encoding is found
-FEW_HIGH = 16  # bytes over 127; from fewer, code pages of Latin script cannot be told apart
 UTF8_SHARE = 20  # a file with more than one line in UTF-8 to 20 others is not in one encoding
 MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 ASCII = bytes(range(128))
-WIDER = {"iso8859-7": "cp1253", "iso8859-11": "cp874"}  # Windows' page, which has nearly the same letters
-GREEK_ISO = b"\xb6"  # a letter in ISO 8859-7, a sign in Windows-1253
 PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")  # a character beyond U+FFFF in CESU-8
-FEW_MAC = 4  # fewer may be damage
-MAC = bytes.fromhex("81888a8d8e8f909a9d9e9f")  # letters of Mac OS Roman; rare letters, or none, in Windows-1252
 
 
 @dataclass(frozen=True)
@@ -75,9 +73,10 @@ def charset_of(stream: Any, url: str) -> Charset | None:
     size = n_old = n_utf8 = n_paired = 0
     stream = _Intact(stream)
     for number, (lines, last) in enumerate(_blocks(stream)):
-        if not number and (wide := _wide(lines)):
+        name = "" if number else _not_by_lines(lines)
+        if name:
             rest = iter(lambda: stream.read(CHUNK), b"")
-            return Charset(wide, whole=True, n_lines=lines.count(b"\n") + sum(block.count(b"\n") for block in rest))
+            return Charset(name, whole=True, n_lines=lines.count(b"\n") + sum(block.count(b"\n") for block in rest))
         if is_utf8(lines):
             n_utf8 += 0 if lines.isascii() else lines.count(b"\n") + 1
             continue
@@ -141,33 +140,17 @@ def _blocks(stream: Any) -> Iterator[tuple[bytes, bool]]:
             return
 
 
-def _wide(head: bytes) -> str:
-    """Return the name of the UTF-16 or UTF-32 in which a file begins, or ""; by its byte order mark, or its zeros."""
-    from dataprep.read.web.page import utf16_of  # imports Numba
-
-    sample = head[: min(4_096, len(head) - len(head) % 4)]
-    for name in ("utf-32-le", "utf-32-be") if b"\0\0" in sample else ():
-        with contextlib.suppress(UnicodeDecodeError):  # of nearly all other bytes
-            if sample and "\0" not in sample.decode(name):
-                return name
-    marks = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-    return marks.get(head[:2]) or (utf16_of(head[:4_096]) if b"\0" in head[:4_096] else "")
+def _not_by_lines(head: bytes) -> str:
+    """Return the UTF-16, UTF-32 or charset of seven bits in which a file begins, or ""."""
+    _, name = marked(head)
+    name = name if name.startswith(CODE_UNITS) else ""
+    return name or wide_of(head[:HEAD]) or (seven_bits(head, []) if head.isascii() else "")
 
 
 def _paired(line: bytes) -> bytes:
     """Return a line of CESU-8 as UTF-8."""
     return PAIR.sub(lambda m: m[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16")
                     .encode(), line)  # fmt: skip
-
-
-def _is_mac(sample: bytes) -> bool:
-    """Return whether lines in Latin script that are not UTF-8 are Mac OS Roman.
-
-    Its accented letters are where Windows-1252 has signs; few are capitals after small letters.
-    """
-    n_high, n_mac = len(sample.translate(None, ASCII)), len(sample) - len(sample.translate(None, MAC))
-    capitals = re.findall("[a-z][ÄÅÇÉÑÖÜ]", sample.decode("mac-roman"))
-    return n_mac >= FEW_MAC and 2 * n_mac >= n_high and 10 * len(capitals) <= n_high
 
 
 def _is_cut(line: bytes) -> bool:
@@ -187,35 +170,22 @@ def _is_damaged(line: bytes) -> bool:
 
 def _detected(sample: bytes, url: str) -> str:
     """Return Python's codec for lines that are not UTF-8; "" if none is found."""
-    from dataprep.read.web.bare import high_bytes  # imports Numba
-    from dataprep.read.web.page import LATIN, characters
-    from dataprep.read.web.response import Refused
+    from dataprep.read.charsets.decide import characters  # imports Numba
 
-    n_high = len(sample.translate(None, ASCII))
     try:
-        _, name, _ = characters(sample, "", is_html=False)
-    except Refused:
-        return "mac-roman" if _is_mac(sample) else ""
+        found = characters(sample, is_html=False)
     except PlanError as e:
-        if high_bytes(sample)[1] < n_high / 2:  # Latin script
-            return "mac-roman" if _is_mac(sample) else "cp1252"
         msg = f"the text is not UTF-8, and to find its encoding {e}; or convert the file to UTF-8"
         raise ReadError(msg, url) from e
-    if name.startswith(("utf", "iso2022", "hz")):
-        return ""
-    if name in LATIN and n_high < FEW_HIGH:
-        name = "cp1252"
-    if name == "cp1252" and _is_mac(sample):
-        return "mac-roman"
-    return name if GREEK_ISO in sample else WIDER.get(name, name)
+    return "" if found is None or found.charset == "utf-8" else found.charset
 
 
 class Utf8Stream(PieceStream):
     """A stream of the text of another stream as UTF-8."""
 
     def __init__(self, inner: Any, charset: Charset) -> None:
-        of_code_units = charset.name.startswith(("utf-16", "utf-32"))
-        super().__init__(inner, (_decoded if of_code_units else _converted)(inner, charset))
+        by_lines = not charset.name.startswith((*CODE_UNITS, *SEVEN_BITS))
+        super().__init__(inner, (_converted if by_lines else _decoded)(inner, charset))
 
 
 def _decoded(inner: Any, charset: Charset) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""What the bytes of a web page show at a glance, and what its tags cost a parser.
+"""Estimate what the tags of a web page cost a parser.
 
 A small page can cost a parser as much as a large one, by HTML's rules: formatting elements that are left open are
 opened again in every paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take 390 MB and 1.4 s in Resiliparse 2.0),
@@ -10,43 +10,10 @@ Slow reference for the tests: tests/twins/page.py
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from dataprep.unicode.kernel import kernel
-
-SAMPLE = 4_096
-
-
-class Glance(NamedTuple):
-    """Counts of bytes of a page: those that begin a tag; in its first 4 kB, zeros and controls; whether it has escapes.
-
-    Controls are the bytes below 32 that text does not have, so not white space and escapes.
-    """
-
-    n_tags: int
-    n_zeros: int
-    n_controls: int
-    has_escapes: bool
-
-
-def glance(data: bytes) -> Glance:
-    """Count some bytes of a page."""
-    return Glance(*_glance(np.frombuffer(data, np.uint8)), b"\x1b" in data)
-
-
-@kernel(_nrt=False)
-def _glance(data: npt.NDArray[np.uint8]) -> tuple[Any, Any, Any]:
-    tags = zeros = controls = np.int64(0)
-    for c in data:
-        tags += c == 60
-    for c in data[:SAMPLE]:
-        zeros += c == 0
-        controls += (c < 9) | ((c > 13) & (c < 27)) | ((c > 27) & (c < 32))
-    return tags, zeros, controls
-
 
 FREE = 256  # nested elements or attributes of one tag that cost nothing; browsers nest 512 at most
 MAX_WORK = 1_000_000  # at most 0.4 GB and two seconds; 1,670 nested elements reach it
@@ -62,13 +29,13 @@ NAMES = np.array(sorted(_packed(name) for name in NESTING.split()), np.uint64)
 RAW = np.array([_packed(name) for name in ("script", "style")], np.uint64)
 
 
-def work(html: bytes, n_tags: int) -> int:
+def work(html: bytes) -> int:
     """Return an estimate of what it costs to parse a page, up to MAX_WORK.
 
-    n_tags: as `glance` counts them. For each tag, the elements that are open beyond 256 and the attributes of the tag
+    For each tag, the elements that are open beyond 256 and the attributes of the tag
     beyond 256 are counted; the estimate is the sum over all tags.
     """
-    if len(html) < SMALL and n_tags < FEW:
+    if len(html) < SMALL and html.count(b"<") < FEW:
         return 0
     return int(_work(np.frombuffer(html, np.uint8), NAMES, RAW, np.zeros(len(NAMES), np.int64)))
 

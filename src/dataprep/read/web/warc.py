@@ -33,8 +33,9 @@ class Warc(Crawl):
     """Reads WARC and ARC files: every page of a web crawl becomes a document with the text of the page.
 
     columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share, among the HTTP
-    header, the tag `meta` and the detector, of those that name this charset; null if all do) and truncated (why the
-    crawler truncated the payload).
+    header, the XML declaration or tag `meta`, and the detector, of those that name this charset; null if all do),
+    unreadable (the number of characters that became U+FFFD; null if none did) and truncated (why the crawler truncated
+    the payload).
     max_doc_bytes: largest size of a page in bytes, decompressed. status, types: the accepted HTTP statuses and content
     types; a page without a type is HTML if it begins with "<". extract: the extractor of a page's text: "resiliparse",
     "trafilatura" (extra `trafilatura`, with the settings of FineWeb), or "plain", all text of the page. main_content:
@@ -54,14 +55,14 @@ class Warc(Crawl):
     form_fields: bool = False
     noscript: bool = False
 
-    VERSION: ClassVar[int] = 13
+    VERSION: ClassVar[int] = 14
     NAME: ClassVar[str] = "warc"
     HOLDS: ClassVar[str] = "response"
     ALSO: ClassVar[frozenset[str]] = frozenset({"resource", "conversion"})
     OTHERS: ClassVar[frozenset[str]] = frozenset({"revisit"})
     FIELDS: ClassVar[Mapping[str, str]] = {
         "url": "string", "date": "string", "record_id": "string", "status": "int64", "content_type": "string",
-        "charset": "string", "charset_agreed": "double", "truncated": "string",
+        "charset": "string", "charset_agreed": "double", "unreadable": "int64", "truncated": "string",
     }  # fmt: skip
     EXTRACTS: ClassVar[tuple[str, ...]] = (
         "main_content", "list_bullets", "comments", "alt_texts", "links", "form_fields", "noscript",
@@ -120,13 +121,16 @@ class Warc(Crawl):
             refuse("content_type")
         data = decoded(response, self.max_doc_bytes, is_cut="truncated" in fields)
         is_html = kind in HTML
-        page, used, agreed = page_of(data, charset(response.headers), is_html=is_html)
+        page = page_of(data, charset(response.headers), is_html=is_html)
         if response.status is not None:
             fields["status"] = response.status
-        fields["content_type"], fields["charset"] = kind, used
-        if agreed < 1:
-            fields["charset_agreed"] = agreed
-        return page if is_html else encoded(page), fields
+        fields["content_type"], fields["charset"] = kind, page.charset
+        if page.agreed < 1:
+            fields["charset_agreed"] = page.agreed
+        if page.n_lost:
+            fields["unreadable"] = page.n_lost
+            stats.count("unreadable_characters", page.n_lost)
+        return page.text if is_html else encoded(page.text), fields
 
     @staticmethod
     def _refuse_twin(fields: Mapping[str, Any], seen: set[Any]) -> None:

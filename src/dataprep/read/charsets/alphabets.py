@@ -17,11 +17,14 @@ WESTERN = (
 CENTRAL = ("áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "ąćęłńóśźż", "áéíóöőúüű", "ăâîșțşţ", "čćđšž", "äöüß", "ëç")
 BALTIC = ("ąčęėįšųūž", "āčēģīķļņšūž", "äöõüšž", "ąćęłńóśźż", "äöüß", "åäöé", "æøåé")
 LANGUAGES = {
-    "cp1252": WESTERN, "iso8859-1": WESTERN, "iso8859-15": WESTERN, "mac-roman": WESTERN, "cp1250": CENTRAL,
+    "cp1252": WESTERN, "iso8859-1": WESTERN, "iso8859-15": WESTERN, "mac-roman": WESTERN, "cp850": WESTERN,
+    "cp1250": CENTRAL, "cp852": CENTRAL, "mac-latin2": CENTRAL,
     "iso8859-2": CENTRAL, "iso8859-16": CENTRAL, "cp1257": BALTIC, "iso8859-13": BALTIC,
-    "cp1254": ("çğıöşüâîûİ",), "iso8859-9": ("çğıöşüâîûİ",),
+    "cp1254": ("çğıöşüâîûİ",), "iso8859-9": ("çğıöşüâîûİ",), "iso8859-3": ("ĉĝĥĵŝŭ", "àċġħìòùż", "çğıöşüâîûİ"),
+    "iso8859-4": (*BALTIC, "áâåäčđŋšŧž"), "iso8859-10": (*BALTIC, "áâåäčđŋšŧž", "áðéíóúýþæö"),
+    "iso8859-14": ("âêîôûŵŷáàéèëïíóòöúùẁẃẅ", "áéíóúḃċḋḟġṁṗṡṫ", "àéèìòù"),
 }  # fmt: skip
-TRIED = ("cp1252", "cp1250", "iso8859-2", "mac-roman", "cp1257")
+TRIED = ("cp1252", "cp1250", "iso8859-2", "mac-roman", "cp1257", "cp850", "cp852", "mac-latin2")
 SIGNS = "\xa0«»“”„‚‘’–—…°§©®™€•·"
 USUAL = SIGNS + "¹²³±¼½¾µ×£¢¥ªº"  # signs of all languages; in other charsets they are letters
 FEWEST, KINDS = 5, 2  # bytes over 127, and different ones, that decide
@@ -30,19 +33,35 @@ CAPITALS, MARKS = 0.25, 0.4  # the shares of capitals and of signs that count at
 MOST_SIGNS = 0.6  # a page with more signs has no letters to judge by: `it’s – m³` is `itís ñ` or `mł` elsewhere
 
 
-def by_letters(high: bytes, charset: str) -> str:
+def by_letters(high: bytes, charset: str, detected: str = "") -> str:
     """Return the charset whose letters suit a page better than those of `charset`, or "" if none certainly does.
 
-    high: the bytes over 127 of the page's text.
+    high: the bytes over 127 of the page's text. detected: the charset of the detector, the first of those that suit it
+    equally.
     """
     counts = Counter(high)
     if charset not in LANGUAGES or len(high) < FEWEST or len(counts) < KINDS or share(counts, charset) >= FAILS:
         return ""
     if sum(c in USUAL for c in high.decode(charset, "replace")) > MOST_SIGNS * len(high):
         return ""
-    shares = {name: share(counts, name) for name in TRIED}
+    tried = dict.fromkeys((detected, *TRIED)) if detected in LANGUAGES else TRIED
+    shares = {name: share(counts, name) for name in tried}
     best = max(shares, key=lambda name: shares[name])
     return best if shares[best] >= FITS else ""
+
+
+def confirmed(high: bytes, detected: str, likely: str) -> bool:
+    """Return whether few bytes over 127 are letters of one language in the detected charset, and not in the likely one.
+
+    The currency sign of `likely` at the place of the euro sign decides too.
+    """
+    if detected == "iso8859-15" and b"\xa4" in high:
+        return True
+    signs = sum(c in USUAL for c in high.decode(likely, "replace"))
+    if detected not in LANGUAGES or signs > MOST_SIGNS * len(high):
+        return False
+    counts = Counter(high)
+    return share(counts, detected) >= FITS and share(counts, likely) < FAILS
 
 
 def share(counts: Counter[int], charset: str) -> float:

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataprep.read.web import bare
-from dataprep.read.web.garbled import _GARBLED, garbled, places_of
-from dataprep.read.web.page import _ranked, characters, is_binary
+from dataprep.read.charsets import bare
+from dataprep.read.charsets.decide import characters
+from dataprep.read.charsets.garbled import _GARBLED, garbled, places_of
+from dataprep.read.charsets.ranked import ranked
+from dataprep.read.charsets.units import is_binary
 from twins import page as twin
 
 NEWS = {
@@ -125,8 +127,8 @@ def test_agreement() -> None:
     tag = b"<meta charset=windows-1251>"
     assert characters(tag + data, "windows-1251", is_html=True)[2] == 1
     assert characters(tag + data, "ISO-8859-1", is_html=True)[2] == 0.67
-    assert characters(data, "ISO-8859-1", is_html=True)[1:] == ("cp1251", 0.5)
-    assert characters(NEWS["ru"].encode(), "ISO-8859-1", is_html=True)[1:] == ("utf-8", 1.0)
+    assert characters(data, "ISO-8859-1", is_html=True)[1:] == ("cp1251", 0.5, 0)
+    assert characters(NEWS["ru"].encode(), "ISO-8859-1", is_html=True)[1:] == ("utf-8", 1.0, 0)
 
 
 WRONG = {"ar": ["windows-1251", "koi8-r"], "ru": ["windows-1256", "iso-8859-7"], "el": ["windows-1251", "koi8-r"]}
@@ -168,7 +170,7 @@ def test_latin_text_that_is_garbled_as_named() -> None:
     """If the text is garbled in each Latin charset that is named, others are tried."""
     for text, name in ((POLISH, "cp1250"), (POLISH, "iso8859-2"), (FOREST, "mac-roman")):
         for found in ("big5hkscs", "utf-8", "cp1252"):
-            assert _ranked(text.encode(name), "cp1252", "utf-8", found)[0] == name
+            assert ranked(text.encode(name), ["cp1252", "utf-8", ""], found)[0] == name
 
 
 def test_garbled() -> None:

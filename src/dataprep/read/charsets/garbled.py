@@ -17,7 +17,7 @@ PER_PLACE = 120  # characters beyond ASCII, at most
 RELATED = {"cp1250": "iso8859-2", "iso8859-2": "cp1250"}  # detectors confuse them; they differ in ś, ą, ź, š, ž and ť
 
 # Charsets in which each byte is a character, and those under 128 are ASCII.
-SINGLE = ("cp125", "iso8859-", "koi8-", "mac-", "cp874", "cp866")
+SINGLE = ("cp125", "iso8859-", "koi8-", "mac-", "cp874", "cp4", "cp8")
 _LATIN, _CYRILLIC, _GREEK = r"\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f", r"\u0400-\u052f", r"\u0370-\u03ff"
 _RIGHT = r"\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3"  # Hebrew and Arabic
 _SMALL = r"\u00e0-\u00f6\u00f8-\u00ff\u0430-\u045f\u03ac-\u03ce"

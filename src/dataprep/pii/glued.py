@@ -1,0 +1,72 @@
+"""Phones to which people glue words (0612345678merci), extensions (x4587), and phones with two blanks in them.
+
+Slow reference for the tests: tests/twins/glued.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+FEWEST, MOST = 8, 15  # digits of a number to which a word may be glued
+FEWEST_WORLD = 7  # after a +
+REACH = 28  # characters of such a number
+CUT = "\x1f"  # what is read in place of the first letter of a glued word
+FEWEST_WIDE, MOST_WIDE = 9, 12  # digits of a number with two blanks
+_SITE = re.compile("[0-9](?=[A-Za-z_])")
+_EXTENSION = r"(?:x|ext(?:n|ension)?|poste|anexo|ramal|interno|доб|durchwahl)"
+_GLUED = re.compile(  # a word of three letters, or an extension
+    r"(?:[A-Za-z][a-z]{2,}|[A-Z]{3,})(?![A-Za-z0-9_])|_[A-Za-z]{3,}(?![\w.])"
+    rf"|(?i:{_EXTENSION})\.?[ :]?[0-9]{{1,6}}(?![0-9A-Za-z_])"
+)
+_GLUED_WORLD = re.compile("_?[A-Za-z]+(?![0-9A-Za-z_])|" + _GLUED.pattern)
+_NUMBER = re.compile(r"(?:\+|(?<![0-9.,:/-])\(?)[0-9](?:[ ().\-/]{0,2}[0-9])*\Z")
+_HEX = frozenset("abcdef")
+_AFTER = re.compile(rf"[ ,;]{{0,2}}(?:{_EXTENSION}\.?[ :]{{0,2}}|\# ?)[0-9]{{1,6}}(?![0-9A-Za-z_])", re.IGNORECASE)
+_WIDE = re.compile(  # 0612  345 678, (506)  234-5678
+    r"(?<![0-9A-Za-z])(?<![0-9][ .,:/-])(?:\(?0[0-9]{1,4}\)?(?:[ .-][0-9]{2,4}){0,3}|\([1-9][0-9]{1,3}\)|[2-9][0-9]{2})"
+    r"(?P<gap>  )[0-9]{2,8}(?:[ .-][0-9]{2,4}){0,4}(?![0-9A-Za-z]| {1,2}[0-9]|[.,:/-][0-9])"
+)
+
+
+def parted(text: str) -> str:
+    """Return a text of the same length in which a sign is in place of the first letter of words glued to a number.
+
+    Words of less than three letters, such as units, and words of hexadecimal digits are not parted from a number,
+    unless it begins with a +.
+    """
+    cuts = [m.end() for m in _SITE.finditer(text) if _is_glued(text, m.end())]
+    if not cuts:
+        return text
+    pieces, at = list[str](), 0
+    for cut in cuts:
+        pieces += [text[at:cut], CUT]
+        at = cut + 1
+    return "".join([*pieces, text[at:]])
+
+
+def _is_glued(text: str, end: int) -> bool:
+    """Return whether a word is glued to a number that ends at `end`."""
+    number = _NUMBER.search(text, max(0, end - REACH), end)
+    if number is None:
+        return False
+    world = number[0].startswith("+")
+    word = (_GLUED_WORLD if world else _GLUED).match(text, end)
+    n = sum(map(str.isdigit, number[0]))
+    if word is None or not (FEWEST_WORLD if world else FEWEST) <= n <= MOST:
+        return False
+    return not _HEX.issuperset(word[0].lower())
+
+
+def with_extension(text: str, end: int) -> int:
+    """Return where the extension of a phone that ends at `end` ends (`x204`, `ext. 12`, `#3`); `end` if it has none."""
+    found = _AFTER.match(text, end)
+    return found.end() if found else end
+
+
+def wide_gaps(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of the second of two blanks between the groups of a national number."""
+    if "  " in text:
+        for m in _WIDE.finditer(text):
+            if FEWEST_WIDE <= sum(map(str.isdigit, m[0])) <= MOST_WIDE:
+                yield m.end("gap") - 1, m.end("gap")

@@ -1,0 +1,139 @@
+"""Decide the charset of a document from all that is known about it, and decode the document.
+
+The order is that of the standards: a byte order mark, the HTTP header, an XML declaration, the tag `meta`, and last the
+detector. What is stated counts as long as the bytes agree: a charset that decodes every byte comes before any that
+does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import NamedTuple
+
+from dataprep.errors import PlanError, need
+
+from .bare import high_bytes, without_tags
+from .labels import CODE_UNITS, SEVEN_BITS, codec_of, same
+from .ranked import ASCII, DEFAULT, ranked
+from .stated import in_meta, in_xml, marked
+from .units import SAMPLE, seven_bits, wide_of
+
+MAX_WRONG = 0.01  # of the characters of a document that may be unreadable, each is then U+FFFD
+FEW_WRONG = 3  # that may be unreadable in a short document, if half of it can be read
+NEARLY = 10  # characters beyond ASCII for each that is not UTF-8, in UTF-8 that was cut or patched
+C1 = bytes(range(0x80, 0xA0))  # the only bytes that Latin-1 and Windows-1252 read in two ways
+UKRAINIAN = b"\xa4\xa6\xa7\xad\xb4\xb6\xb7\xbd"  # letters of KOI8-U, lines of tables in KOI8-R
+HANGUL = re.compile("[가-힣]")
+FEW_HANGUL, HANGUL_SHARE = 8, 0.8  # characters, and their share of those beyond ASCII
+GREEK_ISO = b"\xb6"  # a letter in ISO 8859-7, a sign in Windows-1253
+
+
+class DecodedText(NamedTuple):
+    """A decoded document.
+
+    charset: the codec that decoded it. agreed: share of the sources (header, document, detector) that name this charset
+    among those that name one, 0 to 1. n_lost: number of characters that are U+FFFD because their bytes are no text.
+    """
+
+    text: str
+    charset: str
+    agreed: float
+    n_lost: int = 0
+
+
+def characters(data: bytes, declared: str = "", *, is_html: bool) -> DecodedText | None:
+    """Decode a document; return None if no charset decodes all but three characters of it, or 99 %.
+
+    data: its bytes. declared: the charset in the HTTP header, or "". is_html: whether a tag `meta` counts.
+
+    Bytes with zeros at every other place are UTF-16, ASCII with the escapes of ISO-2022 or HZ is text in these, and
+    bytes that are UTF-8 are UTF-8, whatever is stated. Raises PlanError if the detector is needed and not installed.
+    """
+    mark, name = marked(data)
+    data = data[len(mark) :]
+    wide = name if name.startswith(CODE_UNITS) else wide_of(data[:SAMPLE])
+    if wide:
+        return _decoded(data, wide, 1.0)
+    sources = [codec_of(declared), codec_of(in_xml(data)), codec_of(in_meta(data)) if is_html else ""]
+    if data.isascii():
+        seven = seven_bits(data, sources)
+        return _decoded(data, seven, 1.0) if seven else DecodedText(data.decode(), "utf-8", 1.0)
+    if not _may_be_units(data, sources[0], is_html=is_html):
+        with contextlib.suppress(UnicodeDecodeError):
+            return DecodedText(data.decode(), "utf-8", 1.0)
+    own = sources[1] or sources[2]
+    named = [one if _is_usable(one, data, is_html=is_html) else "" for one in (sources[0], own, sources[2])]
+    nearly = _decoded(data, "utf-8", 1.0)
+    if nearly.n_lost * NEARLY < len(nearly.text) - len(nearly.text.encode("ascii", "ignore")):
+        return nearly._replace(agreed=_share("utf-8", [*named[:2], "utf-8"]))
+    detected = _detected(data, is_html=is_html, is_stated=any(named))
+    evidence = [*named[:2], detected]
+    names = ranked(data, named, detected)
+    for name in names:
+        with contextlib.suppress(UnicodeDecodeError):
+            as_latin = name == DEFAULT and len(data) == len(data.translate(None, C1))  # decoded 20 times faster
+            return DecodedText(data.decode("latin-1" if as_latin else name), name, _share(name, evidence))
+    lossy = [_decoded(data, name, _share(name, evidence)) for name in dict.fromkeys([*names, "utf-8", DEFAULT])]
+    best = min(lossy, key=lambda one: one.n_lost)
+    few = min(FEW_WRONG, len(best.text) // 2)
+    return best if best.n_lost <= max(few, MAX_WRONG * len(best.text)) else None
+
+
+def _decoded(data: bytes, name: str, agreed: float) -> DecodedText:
+    """Return a document decoded by a codec, with U+FFFD for what is no text in it."""
+    text = data.decode(name, "replace")
+    n_lost = text.count("\ufffd")
+    if n_lost and name.startswith(("utf-8", "gb18030", *CODE_UNITS)):  # these can write U+FFFD itself
+        n_lost -= data.decode(name, "ignore").count("\ufffd")
+    return DecodedText(text, name, agreed, n_lost)
+
+
+def _may_be_units(data: bytes, declared: str, *, is_html: bool) -> bool:
+    """Return whether a header that states UTF-16 or UTF-32 can be right: there is no tag of ASCII in the document."""
+    return declared.startswith(CODE_UNITS) and not is_html and b"<" not in data[:SAMPLE] and b" " not in data[:SAMPLE]
+
+
+def _is_usable(name: str, data: bytes, *, is_html: bool) -> bool:
+    """Return whether a stated charset can be that of bytes over 127 without a byte order mark."""
+    if name.startswith(CODE_UNITS):
+        return _may_be_units(data, name, is_html=is_html)
+    return bool(name) and not name.startswith(SEVEN_BITS)
+
+
+def _detected(data: bytes, *, is_html: bool, is_stated: bool) -> str:
+    """Return the codec that the detector finds, corrected where it is known to err; "" if it finds none.
+
+    Raises PlanError if the detector is not installed and needed: the script is not Latin, and no charset is stated.
+    """
+    high, in_runs = high_bytes(data)
+    try:
+        detect = need("resiliparse.parse.encoding", extra="warc").detect_encoding
+    except PlanError:
+        if is_stated or in_runs < high / 2:
+            return ""
+        raise
+    bare = without_tags(data, len(data), scripts=False) if is_html else data
+    label = detect(bare, html5_compatible=False) or ""
+    found = "" if label in {"ascii", "utf-8"} else codec_of(label)
+    if found == "koi8-r" and len(data) != len(data.translate(None, UKRAINIAN)):
+        return "koi8-u"
+    if found == "iso8859-7" and GREEK_ISO not in data:
+        return "cp1253"  # has nearly the same letters
+    if not found and in_runs > len(data.translate(None, ASCII)) / 2:
+        return next((name for name in ("cp949", "johab") if _is_hangul(data, name)), "")
+    return "" if found.startswith((*SEVEN_BITS, *CODE_UNITS)) else found
+
+
+def _is_hangul(data: bytes, name: str) -> bool:
+    """Return whether most characters beyond ASCII are Hangul; fewer suffice if all bytes are characters."""
+    text = data.decode(name, "replace")
+    hangul = len(HANGUL.findall(text))
+    share = HANGUL_SHARE if "\ufffd" in text else HANGUL_SHARE / 2
+    return hangul >= FEW_HANGUL and hangul > share * (len(text) - len(text.encode("ascii", "ignore")))
+
+
+def _share(name: str, evidence: list[str]) -> float:
+    """Return the share of the sources that name a charset, 0 if there is none."""
+    known = [same(one) for one in evidence if one]
+    return round(known.count(same(name)) / max(1, len(known)), 2)

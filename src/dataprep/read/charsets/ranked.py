@@ -1,0 +1,114 @@
+"""Order the charsets in which the bytes of a document may be, the most plausible first."""
+
+from __future__ import annotations
+
+import re
+
+from .alphabets import by_letters, confirmed
+from .bare import high_bytes, without_tags
+from .garbled import RELATED, garbled
+from .labels import same
+
+DEFAULT = "cp1252"  # what browsers read as ISO-8859-1; servers and editors name it without knowing
+OTHER_LATIN = ("mac-roman", "cp1250", "iso8859-2", "cp852", "mac-latin2")  # tried if all named are garbled
+LATIN = {DEFAULT, "utf-8", "mac-roman", "mac-latin2", "mac-turkish", "mac-iceland", "cp437", "cp850", "cp852"}
+LATIN |= {f"cp125{n}" for n in (0, 4, 7, 8)} | {f"iso8859-{n}" for n in (1, 2, 3, 4, 9, 10, 13, 14, 15, 16)}
+MULTIBYTE = {"cp932", "shift_jis_2004", "euc_jp", "euc_jis_2004", "gb18030", "big5hkscs", "cp950", "cp949", "johab"}
+WINDOWS = {"iso8859-15": "cp1252", "iso8859-2": "cp1250", "iso8859-5": "cp1251", "iso8859-7": "cp1253",
+           "iso8859-8": "cp1255", "iso8859-6": "cp1256", "iso8859-13": "cp1257", "iso8859-3": "cp1254",
+           "iso8859-4": "cp1257", "iso8859-10": "cp1252", "iso8859-14": "cp1252",
+           "iso8859-16": "cp1250"}  # fmt: skip
+C1 = bytes(range(0x80, 0xA0))  # control characters in ISO-8859, letters and signs in the code pages of Windows
+FEW_HIGH = 16  # bytes over 127; from fewer, code pages of Latin script cannot be told apart
+LETTERS = 1 << 14  # bytes of a page whose letters are judged
+ASCII = bytes(range(128))
+TURKISH, ICELANDIC = b"\xf0\xfd\xfe\xdd\xde", b"\xe1\xed\xfa\xe6"  # the letters g, i, s of Turkish; a, i, u, ae
+FEW_TURKISH = 3
+KANA = b"\x82\x83"  # the first byte of kana in Shift_JIS
+FEW_MAC = 4  # fewer may be damage
+MAC = bytes.fromhex("81888a8d8e8f909a9d9e9f")  # letters of Mac OS Roman; rare letters, or none, in Windows-1252
+MAC_APOSTROPHE = re.compile(rb"[A-Za-z]\xd5(?:[stmd]|re|ve|ll)\b")  # `didn’t`; `didnÕt` in Windows-1252
+_BESIDE_ASCII = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])")
+
+
+def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
+    """Return the charsets in the order in which to try them; each is a codec of Python.
+
+    data: the bytes. named: the charset that HTTP states, and those that the document states, each "" if there is none.
+    detected: that which the detector finds, or "".
+
+    `ISO-8859-1` is the default of servers, so it counts less than any other name, and the detector is not trusted with
+    few bytes of Latin script, for which Windows-1252 is the likely one. First are charsets that suit the bytes: in
+    Latin script few bytes over 127 stand next to others, in other scripts most do. Then those in which the text is not
+    garbled, then those that two sources name. Before all stands a charset of Latin script in which the page has the
+    letters of one language, if it has not in the first one, and no two sources name that one.
+    """
+    high, in_runs = high_bytes(data)
+    is_latin = in_runs < high / 2
+    turkish = len(data) - len(data.translate(None, TURKISH)) if detected == "cp1254" else 0
+    turkish *= len(data) == len(data.translate(None, ICELANDIC))
+    letters = without_tags(data[: 4 * LETTERS], LETTERS, scripts=True).translate(None, ASCII) if is_latin else b""
+    sure = high >= FEW_HIGH or not is_latin or turkish > 0 or confirmed(letters, detected, DEFAULT)
+    stated = [name for name in dict.fromkeys(named) if name]
+    likely = DEFAULT if is_latin and not (detected == "cp932" and 2 * _n_of(data, KANA) >= high) else ""
+    last = [detected, likely] if sure else [likely, detected]
+    order = [*(name for name in stated if name != DEFAULT), *([detected] if sure else []), *stated, *last]
+    names = list(dict.fromkeys(name for name in order if name))
+    names += [RELATED[name] for name in names if name in RELATED and RELATED[name] not in names]
+    controls = len(data) != len(data.translate(None, C1))
+    if controls:  # ISO-8859 has no characters for these bytes
+        names = list(dict.fromkeys(one for name in names for one in (WINDOWS.get(name, name), name)))
+    votes = [same(name) for name in (*named[:2], detected if sure else "")]
+    judged = len({same(name) for name in names}) > 1  # else there is no choice
+    wrong = garbled(data, names) if judged else set()
+    wrong |= {name for name in names if controls and name in WINDOWS}
+    wrong |= {DEFAULT} if turkish >= FEW_TURKISH else set()  # also if the header and `meta` are both the default
+    if judged and is_latin and wrong.issuperset(LATIN.intersection(names)):
+        more = [name for name in OTHER_LATIN if name not in names]
+        names, wrong = names + more, wrong | garbled(data, more)
+    trusted = {*stated, detected if high >= FEW_HIGH else ""}
+    unsuited = {name for name in names if not _suits(data, name, is_latin=is_latin, is_trusted=name in trusted)}
+    names.sort(key=lambda name: (name in unsuited, name in wrong, -votes.count(same(name))))
+    if is_latin and names and (names[0] == DEFAULT or votes.count(same(names[0])) < 2):
+        names = [name for name in dict.fromkeys((by_letters(letters, names[0], detected), *names)) if name]
+    if names and names[0] == DEFAULT and votes.count(DEFAULT) < 2 and is_latin and _is_mac(data):
+        names = ["mac-roman", *(name for name in names if name != "mac-roman")]
+    return names
+
+
+def _is_mac(data: bytes) -> bool:
+    """Return whether bytes in Latin script are Mac OS Roman rather than Windows-1252.
+
+    Its accented letters are where Windows-1252 has signs; few are capitals after small letters. The apostrophe is `Õ`.
+    """
+    n_high, n_mac = len(data.translate(None, ASCII)), _n_of(data, MAC)
+    if 2 * len(MAC_APOSTROPHE.findall(data)) > data.count(b"\xd5"):
+        return True
+    if n_mac < FEW_MAC or 2 * n_mac < n_high:
+        return False
+    capitals: list[str] = re.findall("[a-z][ÄÅÇÉÑÖÜ]", data.decode("mac-roman"))
+    return bool(10 * len(capitals) <= n_high)
+
+
+def _n_of(data: bytes, some: bytes) -> int:
+    return len(data) - len(data.translate(None, some))
+
+
+def _suits(data: bytes, name: str, *, is_latin: bool, is_trusted: bool) -> bool:
+    """Return whether the runs of bytes over 127 are those of the script of a charset.
+
+    A trusted charset of another script suits too if its letters are not next to ASCII letters, as in `№ 5`, and one of
+    Latin script if most of the text beyond ASCII are signs. A trusted one of two bytes per character is judged by
+    decoding alone.
+    """
+    if (name in LATIN) == is_latin or (is_trusted and name in MULTIBYTE):
+        return True
+    if not is_trusted:
+        return False
+    text = data[: 4 * LETTERS].decode(name, "replace")
+    beyond = [c for c in text if c > "\x7f"]
+    letters = sum(c.isalpha() for c in beyond)
+    if name in LATIN:
+        return 2 * letters <= len(beyond)
+    beside: list[str] = _BESIDE_ASCII.findall(text)
+    return 2 * sum(c.isalpha() for c in beside) <= letters

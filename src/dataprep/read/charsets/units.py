@@ -1,0 +1,70 @@
+"""Recognise binary data, UTF-16 and UTF-32 without a byte order mark, and charsets of seven bits."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import re
+
+SAMPLE = 4_096
+MAX_CONTROLS = 0.05  # of the first 4 kB; text has none but white space and, in ISO-2022, escapes
+CONTROLS = bytes([*range(9), *range(14, 27), *range(28, 32)])
+BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"Rar!", b"ID3", b"OggS",
+          b"MZ\x90", b"\x7fELF", b"\x00\x00\x01\x00", b"RIFF", b"\xd0\xcf\x11\xe0", b"wOF2", b"wOFF")  # fmt: skip
+WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # that of UTF-32 LE begins with the first
+HZ = re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}")  # Chinese characters in ASCII: `~{<:Ky~}`
+FEW_HZ = 3  # such runs, if no charset is named
+JAPANESE = re.compile(rb"\x1b(?:\$[@B]|\$\([A-D])")  # ISO-2022 changes to two bytes per character
+KOREAN = b"\x1b$)C"
+
+
+def is_binary(data: bytes) -> bool:
+    """Return whether bytes cannot be text in any charset, by the first 4 kB of them."""
+    head = data[:SAMPLE]
+    if head.startswith(BINARY):
+        return True
+    if len(head) - len(head.translate(None, CONTROLS)) <= MAX_CONTROLS * len(head):
+        return False
+    return not (head.startswith(WIDE) or wide_of(head) or KOREAN in head)
+
+
+def wide_of(head: bytes) -> str:
+    """Return the UTF-16 or UTF-32 in which a document without a byte order mark begins, by its zeros, or ""."""
+    if b"\0" not in head:
+        return ""
+    sample = head[: min(SAMPLE, len(head) - len(head) % 4)]
+    for name in ("utf-32-le", "utf-32-be") if b"\0\0" in sample else ():
+        with contextlib.suppress(UnicodeDecodeError):  # of nearly all other bytes
+            if sample and "\0" not in sample.decode(name):
+                return name
+    return utf16_of(head)
+
+
+def utf16_of(head: bytes) -> str:
+    """Return which UTF-16 the bytes of a document without a byte order mark are, by the position of zeros, or ""."""
+    zeros = head[::2].count(0), head[1::2].count(0)
+    if 10 * max(zeros) < len(head) or 20 * min(zeros) > max(zeros):
+        return ""
+    return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+
+
+def seven_bits(data: bytes, named: list[str]) -> str:
+    """Return the codec of ISO-2022, HZ or UTF-7 if bytes below 128 are text in it, or "".
+
+    ISO-2022 is recognised by its escapes. HZ must be named or have several runs of characters. UTF-7 must be named,
+    since `+AB-` may be a formula. named: the codecs that the document or its headers state.
+    """
+    tried: list[str] = []
+    if KOREAN in data:
+        tried = ["iso2022_kr"]
+    elif JAPANESE.search(data):
+        tried = ["iso2022_jp", "iso2022_jp_2", "iso2022_jp_ext", "iso2022_jp_3"]
+    elif b"~{" in data and len(HZ.findall(data)) >= (1 if "hz" in named else FEW_HZ):
+        tried = ["hz"]
+    elif b"+" in data and "utf-7" in named:
+        tried = ["utf-7"]
+    for name in tried:
+        with contextlib.suppress(UnicodeDecodeError):
+            if not data.decode(name).isascii():
+                return name
+    return tried[0] if tried and tried[0].startswith("iso2022") else ""
