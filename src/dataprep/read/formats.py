@@ -145,6 +145,7 @@ FORMATS: dict[str, Format] = {
         Format("jsonl", "json.reader:Jsonl", (".jsonl", ".ndjson", ".json")),
         Format("parquet", "parquet:Parquet", (".parquet",)),
         Format(WHOLE_FILE, "whole_file:Text", (".txt", ".md", ".rst")),
+        Format("csv", "csv_rows:Csv", (".csv", ".tsv", ".tab")),
         Format("paragraphs", "text:Paragraphs"),
         Format("lines", "text:Lines"),
         Format("wet", "web.derived:Wet", (".wet",)),

@@ -91,8 +91,8 @@ class Jsonl(LimitedReader):
                 for found in self._scan(block):
                     bad_at = found.bad[:, 0] + block.start
                     verdicts = [J.REASONS[v] for v in found.bad[:, 2].tolist()]
-                    describe = functools.partial(_describe, block, found, self.text)
-                    trust.count(found.starts + block.start, bad_at, describe)
+                    said = functools.partial(describe, block, found, self.text)
+                    trust.count(found.starts + block.start, bad_at, said)
                     stats.drop(
                         bad_at.astype(np.uint64) + np.uint64(doc_id(piece.file, 0)), verdicts, n_bytes=found.bad[:, 1]
                     )
@@ -262,7 +262,8 @@ def _remedy(head: bytes, text: str) -> str:
     return f"name the text field with text= (now {text!r}), or allow more with max_bad="
 
 
-def _describe(block: LineBlock, found: _Found, text: str) -> str:
+def describe(block: LineBlock, found: _Found, text: str) -> str:
+    """Return a description of the first bad line of `found`; text: the field of the text."""
     start, n_bytes, verdict = found.bad[0].tolist()
     if verdict == J.TOO_LONG:
         return f"a line of {n_bytes:,} bytes, over max_doc_bytes"
