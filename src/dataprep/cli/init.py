@@ -138,7 +138,8 @@ def report(encode, out):
     return write_report(out.rpartition("/")[0], f"{{out}}/report.html")
 '''
 UNITS = {  # others: page
-    "text": "file", "jsonl": "record", "csv": "row", "parquet": "row", "Dataset": "document", "hf": "row",
+    "text": "file", "jsonl": "record", "json": "record", "csv": "row", "parquet": "row",
+    "Dataset": "document", "hf": "row",
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .options import ReadOptions
 
-TYPED_FIELDS = ("jsonl", "csv")  # formats whose reader warns of fields that do not exist
+TYPED_FIELDS = ("jsonl", "json", "csv")  # formats whose reader warns of fields that do not exist
 HF_OPTIONS = ("split", "config", "revision", "key")
 
 
@@ -94,7 +94,7 @@ def read(
     cache folder (`read/row_source.py`).
 
     format: the name of a format; None detects the format of each file, by its suffix or its first bytes (a .json file
-    only if it is on this machine); .gz, .zst or .xz may follow the suffix. The page `docs/reading.md` lists the formats
+    only if it is on this machine); .gz, .zst, .xz or .bz2 may follow. The page `docs/reading.md` lists the formats
     and their suffixes. These are never detected, so give their names: paragraphs, lines, chat (any `time - author:
     text`, see `line=`) and hf. To read files of your own format, give a `Reader` or its class; `dp.register` adds it
     under a name.

@@ -166,6 +166,7 @@ FORMATS: dict[str, Format] = {
         Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, is_telegram, is_chat=True),
         Format("instagram", "chats.messenger:Instagram", _CHAT_FILES, is_instagram, is_chat=True),
         Format("messenger", "chats.messenger:Messenger", _CHAT_FILES, is_messenger, is_chat=True),
+        Format("json", "json.elements:Json", (".json",), "json.elements:is_json"),
         Format("chat", "chats.plain:Chat", is_chat=True),
     )
 }  # fmt: skip

@@ -254,9 +254,9 @@ def _remedy(head: bytes, text: str) -> str:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "the file is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
     if head.lstrip()[:1] == b"[":
-        return "the file is one JSON array; write one object per line (jq -c '.[]')"
+        return 'the file is one JSON array; read it with format="json", or write one object per line (jq -c ".[]")'
     if head.lstrip().split(b"\n")[0].strip() == b"{":
-        return "its objects have several lines; write one object per line (jq -c .)"
+        return 'its objects have several lines; read them with format="json", or write one per line (jq -c .)'
     if b"\r" in head and b"\n" not in head.rstrip():
         return "its lines end with a carriage return alone; replace these by line feeds (tr '\\r' '\\n')"
     return f"name the text field with text= (now {text!r}), or allow more with max_bad="
