@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataprep.store import files
 
+from .code import OF_SUFFIX
+
 TO_TEXT = "save it as .docx or as text in the program that opens it"
 UNPACK = "unpack it and read the folder"
 SCAN = "it is a picture; recognise its text first (ocrmypdf, tesseract)"
 SOUND = "it is a recording; transcribe it first (whisper)"
 OTHERS = 'set format="text" if it is text in UTF-8, or convert it to JSON Lines, Parquet or CSV'
 CURES = {
+    **dict.fromkeys(OF_SUFFIX, 'set format="code" if it is source code'),
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "pass its table: dp.read(pandas.read_excel(FILE))"),
     **dict.fromkeys((".feather", ".arrow", ".ipc"), "pass its table: dp.read(polars.read_ipc(FILE))"),
     **dict.fromkeys((".avro",), "pass its table: dp.read(polars.read_avro(FILE))"),
