@@ -13,7 +13,7 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep import pipeline_file
+from dataprep import extend, pipeline_file
 from dataprep.core.model import batch as B
 from dataprep.core.model.blame import each
 from dataprep.core.run.runner import Serial
@@ -41,7 +41,7 @@ def ends(text, error):
 
 
 @dataclass(frozen=True)
-class EndingStage(dp.Stage):
+class EndingStage(extend.Stage):
     """A stage that ends the program."""
 
     error: BaseException
@@ -59,7 +59,7 @@ class EndingStage(dp.Stage):
 
 
 @dataclass(frozen=True)
-class EndingFit(dp.Estimator):
+class EndingFit(extend.Estimator):
     """An Estimator that ends the program while its tasks read."""
 
     error: BaseException
@@ -87,7 +87,7 @@ class EndingTask:
 
 
 @dataclass(frozen=True)
-class EndingReader(dp.Reader):
+class EndingReader(extend.Reader):
     """Reads a file with a text per line."""
 
     error: BaseException

@@ -171,7 +171,7 @@ def test_not_a_chat_among_chats(tmp_path) -> None:
 
 def test_a_folder_without_chats_never_hears_of_them(tmp_path) -> None:
     """A table, a page and a zip beside a text are of unknown type, for `read` and for `init`, and alone, too."""
-    for name in ("a.csv", "b.xml"):
+    for name in ("a.xls", "b.xml"):
         (tmp_path / name).write_text("a,b\n1,2\n")
         with pytest.raises(PlanError, match="no reader is known for this suffix") as caught:
             dp.read(str(tmp_path))

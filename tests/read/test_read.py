@@ -128,7 +128,7 @@ def test_missing_and_empty(tmp_path, path, says) -> None:
 @pytest.mark.parametrize(
     ("kwargs", "says"),
     [
-        ({"format": "csv"}, "no format 'csv'; the formats are jsonl, parquet"),
+        ({"format": "xls"}, "no format 'xls'; the formats are jsonl, parquet"),
         ({"date_order": "dmy"}, "no option 'date_order' for jsonl; the options are max_bad, max_doc_bytes, meta"),
         ({"max_doc_bytes": 0}, "max_doc_bytes=0 must be at least 1"),
         ({"columns": {"n": "number"}}, "type 'number'"),
@@ -162,3 +162,18 @@ def test_samples(samples) -> None:
     for path in sorted(samples.iterdir()):
         if path.suffix not in {".py", ".pyc"} and path.name != "EXPECTED.json" and path.is_file():
             assert dp.read(str(path)).count > 0, path.name
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        ("a.xlsx", r"dp\.read\(pandas\.read_excel\(FILE\)\)"), ("a.rar", "unpack it"), ("a.doc", "save it as"),
+        ("a.png", "ocrmypdf"), ("a.mp3", "transcribe"), ("a.qqq", 'format="text"'),
+    ],
+)  # fmt: skip
+def test_a_file_that_no_reader_takes_has_a_cure(tmp_path, name, cure) -> None:
+    """One sentence with the file and what to do, and no list of formats."""
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(PlanError, match=rf"no reader is known for this suffix; .*{cure}") as caught:
+        dp.read(str(tmp_path / name))
+    assert len(str(caught.value)) < 300

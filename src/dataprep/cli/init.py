@@ -137,7 +137,10 @@ def report(encode, out):
     """Write one HTML page about all steps."""
     return write_report(out.rpartition("/")[0], f"{{out}}/report.html")
 '''
-UNITS = {"text": "file", "jsonl": "record", "parquet": "row", "Dataset": "document", "hf": "row"}  # others: page
+UNITS = {  # others: page
+    "text": "file", "jsonl": "record", "json": "record", "csv": "row", "parquet": "row",
+    "Dataset": "document", "hf": "row", "html": "file", "notebook": "file",
+}  # fmt: skip
 
 
 def init(

@@ -45,7 +45,7 @@ from .open_model import open_model, tokenizer_of
 log = logging.getLogger("dataprep")
 
 VAL = 0.05  # of the conversations
-SUFFIX = re.compile(r"\.(jsonl|ndjson|json)(\.(gz|zst|xz))?$")
+SUFFIX = re.compile(r"\.(jsonl|ndjson|json)(\.(gz|zst|xz|bz2))?$")
 
 
 @dataclass(frozen=True, kw_only=True)

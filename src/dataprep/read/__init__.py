@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from .options import ReadOptions
 
+TYPED_FIELDS = ("jsonl", "json", "csv")  # formats whose reader warns of fields that do not exist
 HF_OPTIONS = ("split", "config", "revision", "key")
 
 
@@ -92,12 +93,10 @@ def read(
     Rows of Hugging Face data sets and of tables in memory are written to a file first, in the folder `out=` or in a
     cache folder (`read/row_source.py`).
 
-    format: the name of a format; None detects the format of each file. These formats are detected by suffix: jsonl
-    (.jsonl .ndjson .json), parquet, text (.txt .md .rst, one document per file), wet, warc, arc and wat; .gz, .zst or
-    .xz may follow the suffix. These are detected by the first bytes of a .txt, .json, .html, .csv, .xml, .db or .zip
-    file (.json only if it is on this machine): whatsapp, telegram, discord, messenger, instagram, signal, line,
-    kakaotalk, sms, imessage and slack. These are never detected, so give their names: paragraphs, lines, chat (any
-    `time - author: text`, see `line=`) and hf. To read files of your own format, give a `Reader` or its class;
+    format: the name of a format; None detects the format of each file, by its suffix or its first bytes (a .json file
+    only if it is on this machine); .gz, .zst, .xz or .bz2 may follow. The page `docs/reading.md` lists the formats
+    and their suffixes. These are never detected, so give their names: paragraphs, lines, chat (any `time - author:
+    text`, see `line=`) and hf. To read files of your own format, give a `Reader` or its class;
     `dataprep.extend.register` adds it under a name.
 
     text: the field that holds the text; in JSON Lines and Parquet also "OUTER.INNER", a field inside another.
@@ -294,8 +293,8 @@ def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str])
     if columns and "columns" not in fields:
         msg = f"{urls[0]}: {name} has no fields for columns=; leave columns= out"
         raise PlanError(msg)
-    path = field_path(mine.get("source", ""), given["text"]) if name == "jsonl" else ()
-    if path or (columns and (not isinstance(columns, Mapping) or name in ("jsonl", "parquet"))):
+    path = field_path(mine.get("source", ""), given["text"]) if name in TYPED_FIELDS else ()
+    if path or (columns and (not isinstance(columns, Mapping) or name in (*TYPED_FIELDS, "parquet"))):
         found = _types(kind, urls, tuple(columns), path)  # warns of fields that do not exist
     if columns:
         typed = columns.items() if isinstance(columns, Mapping) else [(c, found[c]) for c in columns]

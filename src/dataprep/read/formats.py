@@ -145,6 +145,10 @@ FORMATS: dict[str, Format] = {
         Format("jsonl", "json.reader:Jsonl", (".jsonl", ".ndjson", ".json")),
         Format("parquet", "parquet:Parquet", (".parquet",)),
         Format(WHOLE_FILE, "whole_file:Text", (".txt", ".md", ".rst")),
+        Format("csv", "csv_rows:Csv", (".csv", ".tsv", ".tab")),
+        Format("html", "html:Html", (".html", ".htm", ".xhtml")),
+        Format("notebook", "code:Notebook", (".ipynb",)),
+        Format("code", "code:Code"),
         Format("paragraphs", "text:Paragraphs"),
         Format("lines", "text:Lines"),
         Format("wet", "web.derived:Wet", (".wet",)),
@@ -165,6 +169,7 @@ FORMATS: dict[str, Format] = {
         Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, is_telegram, is_chat=True),
         Format("instagram", "chats.messenger:Instagram", _CHAT_FILES, is_instagram, is_chat=True),
         Format("messenger", "chats.messenger:Messenger", _CHAT_FILES, is_messenger, is_chat=True),
+        Format("json", "json.elements:Json", (".json",), "json.elements:is_json"),
         Format("chat", "chats.plain:Chat", is_chat=True),
     )
 }  # fmt: skip

@@ -12,6 +12,7 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
 from . import formats
+from .cures import cure_of
 from .formats import Format
 from .parts import InputFile, folder_of, oldest_first, source_of
 
@@ -103,11 +104,8 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
                 return ReadError(msg, url, reason=EMPTY)
         except ReadError as e:
             return e
-    known = ", ".join(s for f in formats.FORMATS.values() if f.sniff is None for s in f.suffixes)
     state = ", and it is not a chat export" if is_named and formats.may_be_chat(url) else ""
-    return PlanError(
-        f"{url}: no reader is known for this suffix ({known}){state}; name one with format={'|'.join(formats.FORMATS)}"
-    )
+    return PlanError(f"{url}: no reader is known for this suffix{state}; {cure_of(url)}")
 
 
 def _unknown(url: str, *, with_chats: bool) -> Unread:

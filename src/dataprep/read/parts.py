@@ -22,7 +22,10 @@ from .formats import Format
 
 PART_BYTES = 256 << 20  # stored bytes per task: seconds of work, and a shard that fits in memory
 LEAST_BYTES = 64 << 10  # a part writes several files
-SUFFIXES = r"\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html|csv|xml|db|zip)"
+SUFFIXES = (
+    r"\.(gz|zst|xz|bz2|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html?|xhtml|ipynb|csv|tsv|tab|xml|db|zip|"
+    r"tar|tgz|eml|mbox|sqlite3?|pdf|docx|epub)"
+)
 EXPORTS = (
     r"(_chat\.txt|chat\.md|result\.json|message_\d+\.json|messages\d*\.html)"  # the same name in every chat's folder
 )

@@ -22,6 +22,7 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
 from . import formats, hf
+from .json.records import JsonRecords
 from .listing import list_files
 
 log = logging.getLogger("dataprep")
@@ -194,10 +195,15 @@ def _text_field(url: str, name: str) -> str:
 
     The name of a field ends with LIST if most of the text is inside its lists.
     """
-    if name not in ("jsonl", "parquet"):
+    kind = formats.FORMATS[name].load() if name in formats.FORMATS else None
+    rows = kind if isinstance(kind, type) and issubclass(kind, JsonRecords) else None
+    if name not in ("jsonl", "parquet") and rows is None:
         return "text"
     try:
-        values = _of_parquet(url) if name == "parquet" else _of_json(url)
+        if rows is not None:
+            values = _values(map(orjson.loads, rows.first(url, RECORDS).splitlines()))
+        else:
+            values = _of_parquet(url) if name == "parquet" else _of_json(url)
     except (ReadError, OSError, pa.ArrowException, orjson.JSONDecodeError):
         return "text"  # the reader states what is wrong with the file
     return _chosen(values)

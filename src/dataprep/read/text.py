@@ -124,10 +124,10 @@ def open_at(piece: Slice) -> BinaryIO:
 
     The stream begins one byte before the slice; for a compressed file, at the start of the file.
     """
-    if files.is_compressed(piece.url):
-        return files.open_read(piece.url)
-    stream = files.open_raw(piece.url) if piece.start else files.open_read(piece.url)
-    stream.seek(max(0, piece.start - 1))
+    if not piece.start or files.is_compressed(piece.url):
+        return piece.open()
+    stream = files.open_raw(piece.url)
+    stream.seek(piece.start - 1)
     return stream
 
 

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import orjson
 import pyarrow as pa
@@ -45,9 +45,13 @@ class Text(Reader):
         below = url.removeprefix(root) if listed and url.startswith(root) else files.name_of(url)
         return below.encode("utf-8", "backslashreplace").decode()  # names of files need not be UTF-8
 
+    def about(self, url: str) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return what `meta` states of a file beside its path, by its name."""
+        return {}
+
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the whole file as a batch of one document."""
-        with files.open_read(piece.url) as stream:
+        with piece.open() as stream:
             data = stream.read(self.max_doc_bytes + len(BOM) + 1).removeprefix(BOM)
             n_bytes = len(data)
             while len(data) > self.max_doc_bytes and (more := len(stream.read(BLOCK))):
@@ -55,7 +59,7 @@ class Text(Reader):
         if not n_bytes:
             stats.drop([doc_id(piece.file, 0)], ["empty"], n_bytes=[0])
             return
-        meta: dict[str, str | int] = {"path": self.named(piece)}
+        meta: dict[str, Any] = {"path": self.named(piece), **self.about(piece.url)}
         if n_bytes <= self.max_doc_bytes and _may_be_other(data):
             data, encoding, n_lost = _as_utf8(data, piece.url)
             if encoding:

@@ -1,7 +1,8 @@
-"""Read and write compressed streams: gzip, zstd and xz, by file suffix; errors state the offset of the damage."""
+"""Read and write compressed streams: gzip, zstd, xz and bzip2, by file suffix; errors state the offset of damage."""
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import contextvars
 import functools
@@ -20,13 +21,13 @@ from dataprep.errors import ReadError, raise_if_short
 
 T = TypeVar("T")
 STEP = 1 << 17  # bytes: pyarrow loses those of a read in which damage is found
-SUFFIXES = (".gz", ".zst", ".xz")
+SUFFIXES = (".gz", ".zst", ".xz", ".bz2")
 KINDS = {".gz": "gzip", ".zst": "zstd", ".xz": "xz", ".bz2": "bzip2"}
 MAGIC = {
     ".gz": re.compile(rb"\x1f\x8b\x08"),
     ".zst": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
     ".xz": re.compile(rb"\xfd7zXZ\0"),
-    ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+    ".bz2": re.compile(rb"BZh[1-9](1AY&S|\x17rE8P)"),
 }
 TEXT = re.compile(r"[^\x00-\x08\x0e-\x1f\x7f\udc80-\udcff]+[\udc80-\udcff]{0,3}")  # the head of a file of text
 WINDOW = ("requires too much memory", "Memory usage limit exceeded")  # of zstd and xz, for a window over these bytes
@@ -75,6 +76,8 @@ def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
     if lower.endswith(".xz"):
         make_xz = functools.partial(lzma.LZMADecompressor, memlimit=_window.get() + XZ_STATE)
         return cast("BinaryIO", io.BufferedReader(_Checked(_Frames(raw, make_xz, b"\0"), raw, url), 1 << 20))
+    if lower.endswith(".bz2"):
+        return cast("BinaryIO", io.BufferedReader(_Checked(_Bzip2(raw), raw, url), 1 << 20))
     try:
         _check_name(raw, url)
     except ReadError:
@@ -95,7 +98,6 @@ def _check_name(raw: BinaryIO, url: str) -> None:
         return
     is_now = KINDS[found] if found else "plain text"
     fix = f"rename it, so that its name ends with {found}" if found else f"rename it without {named}"
-    fix = "decompress it with bunzip2, since bzip2 is not read" if found == ".bz2" else fix
     msg = f"its bytes are {is_now}, and its name says {KINDS.get(named, 'that they are not compressed')}; {fix}"
     raise ReadError(msg, url, 0)
 
@@ -130,6 +132,30 @@ class _Frames(io.RawIOBase):
                     continue
                 self.frame = self.make()
             self.made = memoryview(self.frame.decompress(self.fed))
+            self.fed = self.frame.unused_data if self.frame.eof else b""
+            self.frame = None if self.frame.eof else self.frame
+        n = min(len(buffer), len(self.made))
+        buffer[:n], self.made = self.made[:n], self.made[n:]
+        return n
+
+
+class _Bzip2(_Frames):
+    """Decompressor of bzip2, whose streams follow each other; a block of 46 bytes may hold 46 MB of one character."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        super().__init__(raw, bz2.BZ2Decompressor)
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.made:
+            if self.frame is None or self.frame.needs_input:
+                self.fed = self.fed or self.raw.read(FED)
+                if not self.fed:
+                    if self.frame is None:
+                        return 0
+                    msg = "the last stream is not complete"
+                    raise EOFError(msg)
+            self.frame = self.frame or self.make()
+            self.made = memoryview(self.frame.decompress(self.fed, STEP))
             self.fed = self.frame.unused_data if self.frame.eof else b""
             self.frame = None if self.frame.eof else self.frame
         n = min(len(buffer), len(self.made))
@@ -184,6 +210,9 @@ def compressor(f: BinaryIO, name: str) -> Iterator[Any]:
             yield out
     elif name.endswith(".zst"):
         with zstandard.ZstdCompressor(level=3).stream_writer(f, closefd=False) as out:
+            yield out
+    elif name.endswith(".bz2"):
+        with bz2.BZ2File(f, "wb") as out:
             yield out
     elif name.endswith(".xz"):
         with lzma.LZMAFile(f, "wb") as out:

@@ -77,7 +77,7 @@ def suffix(url: str) -> str:
 
 
 def is_compressed(url: str) -> bool:
-    """Return whether a URL ends with `.gz`, `.zst` or `.xz`; such a file must be read from the start."""
+    """Return whether a URL ends with `.gz`, `.zst`, `.xz` or `.bz2`; such a file must be read from the start."""
     return name_of(url).lower().endswith(compress.SUFFIXES)
 
 
@@ -233,7 +233,7 @@ def open_arrow(url: str) -> Iterator[Any]:
 
 
 def open_read(url: str) -> BinaryIO:
-    """Return a stream of a file's decompressed bytes; the suffix names the compression (.gz, .zst, .xz, or none).
+    """Return a stream of a file's decompressed bytes; the suffix names the compression (.gz, .zst, .xz, .bz2).
 
     A .gz may consist of several gzip streams. Raises ReadError if the file cannot be opened; reading from the stream
     raises ReadError, with the offset, if the data ends early or is damaged.

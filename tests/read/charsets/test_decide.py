@@ -93,7 +93,7 @@ def test_korean_of_seven_bits(tmp_path) -> None:
     assert dp.read(str(tmp_path / "k.txt"), format="text").table()["text"].to_pylist() == [KOREAN]
     chat = "".join(f"03/05/2024, 09:1{n} - 健太: 明日行きますか\n" for n in range(3))
     (tmp_path / "c.txt").write_bytes(chat.encode("iso2022_jp"))
-    assert dp.read_messages(str(tmp_path / "c.txt"))["text"].to_pylist() == ["明日行きますか"] * 3
+    assert dp.chats.read(str(tmp_path / "c.txt"))["text"].to_pylist() == ["明日行きますか"] * 3
 
 
 @pytest.mark.parametrize("text", ["\x1b[31mred\x1b[0m", "a \x1b$ b", "plain ~{ text"])

@@ -21,9 +21,9 @@ PAGE = '<!DOCTYPE html><html><body><div class="page_body chat_page"><div class="
 
 
 def platform_of(url: str) -> str | None:
-    """The name of the format that a sniffer finds."""
+    """The name of the chat format that a sniffer finds."""
     found = sniffed(url)
-    return found and found.name
+    return found.name if found and found.is_chat else None
 
 
 @pytest.mark.parametrize(

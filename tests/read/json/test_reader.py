@@ -378,7 +378,7 @@ def test_real_files(shared) -> None:
     ("data", "says"),
     [
         ('{"text": "x"}\n'.encode("utf-16"), "is UTF-16; convert it"),
-        (b"[\n" + b' {"text": "x"},\n' * 20 + b"]\n", "one JSON array; write one object per line"),
+        (b"[\n" + b' {"text": "x"},\n' * 20 + b"]\n", "one JSON array; read it with format="),
         (b'{\n "text": "x"\n}\n', "objects have several lines"),
         (b'{"text": "x"}\r{"text": "y"}\r', "carriage return alone"),
         (b"oops\n", "name the text field with text="),

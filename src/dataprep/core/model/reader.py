@@ -7,7 +7,7 @@ import importlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 import pyarrow as pa
 
@@ -38,6 +38,10 @@ class Slice:
     n_bytes: int = 0
     unread: Unread | None = None
     listed: str = field(default="", compare=False)
+
+    def open(self) -> BinaryIO:
+        """Return a stream of the decompressed bytes of the whole file."""
+        return files.open_read(self.url)
 
     def recipe(self) -> Any:
         """Return the values that identify this slice in hashes: content, number, range, source, left out or not."""

@@ -37,7 +37,7 @@ class Decontaminate(ScoredFilter):
 
     sets: a mapping of names to questions, which are the URL of a file, a Dataset, or the texts. A file named .jsonl or
     .ndjson is JSON lines with one question per row (the first of `fields` that the row has); other files are UTF-8 text
-    with one question per line; .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
+    with one question per line; .gz, .zst, .xz and .bz2 are decompressed. Rows are numbered from 1, empty ones too.
     ngram: the number of consecutive words (a run) that must be shared; case, and punctuation between words, are
     ignored. word_split: how words are split: "unicode" (docs/words.md), where composed and decomposed characters are
     equal, and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı` is `i`; or

@@ -139,7 +139,7 @@ def order_of(found: Iterator[str]) -> str:
 
 def chat_of(url: str) -> str:
     """Return "Server / channel", or "channel", from a file name such as "Server - Category - channel [123].csv"."""
-    name = re.sub(r"\.csv(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
+    name = re.sub(r"\.csv(\.(gz|zst|xz|bz2))?$", "", files.name_of(url), flags=re.IGNORECASE)
     name = re.sub(r" *\[\d+\]( *\[part \d+\])?( *\((after|before|\d{4}).*\))?$", "", name)
     parts = name.encode("utf-8", "backslashreplace").decode().split(" - ")  # names of files need not be UTF-8
     return " / ".join((parts[0], parts[-1])) if len(parts) > 2 and parts[0] != "Direct Messages" else parts[-1]

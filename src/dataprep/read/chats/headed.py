@@ -246,7 +246,7 @@ def since_1970(year: int, month: int, day: int, hour: int = 0, minute: int = 0, 
 
 def chat_of(url: str) -> str:
     """Return the chat's name: the file's name, or its folder's name for `chat.md`, `data.json` and `_chat.txt`."""
-    name = re.sub(r"(\.(txt|md|json|log|text))?(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
+    name = re.sub(r"(\.(txt|md|json|log|text))?(\.(gz|zst|xz|bz2))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name in {"chat", "data", "_chat", "index"}:
         name = files.name_of(url.rpartition("/")[0]) or name
     return name.encode("utf-8", "backslashreplace").decode()  # names of files need not be UTF-8

@@ -91,8 +91,8 @@ class Jsonl(LimitedReader):
                 for found in self._scan(block):
                     bad_at = found.bad[:, 0] + block.start
                     verdicts = [J.REASONS[v] for v in found.bad[:, 2].tolist()]
-                    describe = functools.partial(_describe, block, found, self.text)
-                    trust.count(found.starts + block.start, bad_at, describe)
+                    said = functools.partial(describe, block, found, self.text)
+                    trust.count(found.starts + block.start, bad_at, said)
                     stats.drop(
                         bad_at.astype(np.uint64) + np.uint64(doc_id(piece.file, 0)), verdicts, n_bytes=found.bad[:, 1]
                     )
@@ -254,15 +254,16 @@ def _remedy(head: bytes, text: str) -> str:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "the file is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
     if head.lstrip()[:1] == b"[":
-        return "the file is one JSON array; write one object per line (jq -c '.[]')"
+        return 'the file is one JSON array; read it with format="json", or write one object per line (jq -c ".[]")'
     if head.lstrip().split(b"\n")[0].strip() == b"{":
-        return "its objects have several lines; write one object per line (jq -c .)"
+        return 'its objects have several lines; read them with format="json", or write one per line (jq -c .)'
     if b"\r" in head and b"\n" not in head.rstrip():
         return "its lines end with a carriage return alone; replace these by line feeds (tr '\\r' '\\n')"
     return f"name the text field with text= (now {text!r}), or allow more with max_bad="
 
 
-def _describe(block: LineBlock, found: _Found, text: str) -> str:
+def describe(block: LineBlock, found: _Found, text: str) -> str:
+    """Return a description of the first bad line of `found`; text: the field of the text."""
     start, n_bytes, verdict = found.bad[0].tolist()
     if verdict == J.TOO_LONG:
         return f"a line of {n_bytes:,} bytes, over max_doc_bytes"

@@ -26,7 +26,6 @@ from dataprep.unicode.text import I64, U8
 
 from .grammar import next_special
 
-NAME = np.frombuffer(b"messages", np.uint8)
 GROUP = 512  # messages parsed at once; with 4,096, Python's garbage collection halves the speed
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 MAX_FRAME = 256 << 20  # bytes around the messages; a whole account's contacts and sessions have a few megabytes
@@ -64,11 +63,14 @@ class Group:
 class JsonStream:
     """Reads the messages of a JSON export in one pass over its decompressed bytes.
 
-    url: the file's URL, for error messages. max_bytes: larger messages are skipped.
+    url: the file's URL, for error messages. max_bytes: larger messages are skipped. name: the field of the arrays.
     """
 
-    def __init__(self, stream: BinaryIO, url: str, max_bytes: int) -> None:
+    ENDS = "the export ends in the middle of its messages; export the chat again, or copy the file again"
+
+    def __init__(self, stream: BinaryIO, url: str, max_bytes: int, name: bytes = b"messages") -> None:
         self.stream, self.url, self.max_bytes = stream, url, max_bytes
+        self.name = np.frombuffer(name, np.uint8)
         self.frame = bytearray()
         self.arrays = 0
         self.raw = bytearray(BLOCK + PADDING)
@@ -115,7 +117,7 @@ class JsonStream:
         self.state[:] = 0, 0, -1, -1
         copied = self.i
         while True:
-            self.i, event = find_array(np.frombuffer(self.raw, np.uint8), self.i, self.n, NAME, self.state)
+            self.i, event = find_array(np.frombuffer(self.raw, np.uint8), self.i, self.n, self.name, self.state)
             self.frame += memoryview(self.raw)[copied : self.i if event == FOUND else self.n]
             if event == FOUND:
                 return True
@@ -150,8 +152,7 @@ class JsonStream:
                 long = self.base + start
             if not self._fill(start if start >= 0 and long is None else self.n):
                 at = self.base + (int(self.state[START]) if start >= 0 and long is None else self.n)
-                msg = "the export ends in the middle of its messages; export the chat again, or copy the file again"
-                raise ReadError(msg, self.url, at)
+                raise ReadError(self.ENDS, self.url, at)
             if long is not None:
                 self.state[START] = 0
 

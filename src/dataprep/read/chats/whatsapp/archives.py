@@ -167,7 +167,7 @@ def is_zip(url: str) -> bool:
 
 def chat_of(url: str) -> str:
     """Return the chat's name: from the file's name, or from the folder's if the file is `_chat.txt`."""
-    name = re.sub(r"\.(txt|zip)(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
+    name = re.sub(r"\.(txt|zip)(\.(gz|zst|xz|bz2))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name == "_chat":
         name = files.name_of(url.rpartition("/")[0]) or name
     name = name.encode("utf-8", "backslashreplace").decode()  # names of files need not be UTF-8

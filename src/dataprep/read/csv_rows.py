@@ -1,0 +1,129 @@
+"""Reader of CSV and TSV: a row is a document, the text is in one of its columns.
+
+The first row has the names of the columns. The position of a document is the byte offset of its row in the
+decompressed text (converted to UTF-8). Blank lines are skipped. Bad rows are dropped: `too_long` (over max_doc_bytes),
+`open_quote` (a quote opens a field and is not closed, or swallows other rows), `too_many_fields`, `invalid_utf8`, and
+`no_text` (the row ends before the text column).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import orjson
+
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
+
+from .as_utf8 import open_as_utf8
+from .csv_records import csv_records, delimiter_of
+from .json.records import JsonRecords, RawRecord
+from .text_field import meant
+
+HEAD = 1 << 16
+TABS = (".tsv", ".tab")
+NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,2})?")
+BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+ANY = "\0"  # the name of no column, for a reader that does not need the text
+SHOWN = 400  # characters of names in an error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Csv(JsonRecords):
+    """Reads CSV and TSV: one document per row.
+
+    text, columns, meta and source name columns of the file, as they name fields of JSON Lines; values in `meta` are
+    text. delimiter: the character between fields; "": a tab in .tsv and .tab, and otherwise the one among comma, tab,
+    semicolon and bar that the first rows have. names: the names of the columns of a file without a row of names.
+    """
+
+    delimiter: str = ""
+    names: tuple[str, ...] = ()
+    VERSION: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "names", tuple(self.names))
+        one = len(self.delimiter.encode()) == 1 and self.delimiter not in '"\r\n'
+        if self.delimiter and not one:
+            msg = f"delimiter={self.delimiter!r} must be one character of ASCII, such as ';'"
+            raise PlanError(msg)
+
+    def remedy(self) -> str:
+        """Return what to do about a file of which too many rows are bad."""
+        return "set delimiter= if it is another, write quotes inside quoted fields twice, or allow more with max_bad="
+
+    @classmethod
+    def unchecked(cls, names: tuple[str, ...]) -> Csv:
+        """Return a reader that accepts files without the text column; values of the columns `names` have types."""
+        return cls(columns=tuple((name, "double") for name in names), text=ANY)
+
+    def records(self, piece: Slice, stats: Ledger) -> Iterator[RawRecord]:
+        """Yield the rows of a file as JSON objects. Raises ReadError if it has no column with the name of the text."""
+        delimiter = self.delimiter.encode() or (b"\t" if files.suffix(piece.url) in TABS else b"")
+        if not delimiter:
+            with open_as_utf8(piece, Ledger("", quiet=True)) as stream:
+                delimiter = delimiter_of(stream.read(HEAD))
+        typed = {name for name, kind in self.columns if kind != "string"}
+        names = list(self.names)
+        if names:
+            self._check(names, piece.url)
+        with open_as_utf8(piece, stats) as stream:
+            for row in csv_records(stream, delimiter, self.max_doc_bytes, len(names)):
+                if not names and row.fields is not None:
+                    names = _names(row.fields, piece.url)
+                    self._check(names, piece.url)
+                    continue
+                yield _record(row.position, row.fields, names, typed, row.n_bytes, row.reason, row.shown)
+
+    def _check(self, names: list[str], url: str) -> None:
+        if self.text not in (*names, ANY):
+            near = meant(self.text, names) or "; name one of them with text="
+            msg = f"there is no column {self.text!r}; the columns are {', '.join(names)[:SHOWN]}{near}"
+            raise ReadError(msg, url, 0)
+
+
+def _names(row: list[bytes], url: str) -> list[str]:
+    """Return the names of the columns in the first row of a file, each once. Raises ReadError if they are not text."""
+    found: list[str] = []
+    for number, field in enumerate(row, 1):
+        try:
+            name = field.decode().strip() or f"column_{number}"
+        except UnicodeDecodeError as e:
+            msg = f"the names of its columns are not UTF-8 ({field[:40]!r}); convert it to UTF-8 (iconv)"
+            raise ReadError(msg, url, 0) from e
+        if "\0" in name:
+            msg = f"its first row has zeros ({field[:40]!r}); it must be a text file with names of columns"
+            raise ReadError(msg, url, 0)
+        found.append(name if name not in found else f"{name}_{number}")
+    return found
+
+
+def _record(
+    position: int, fields: list[bytes] | None, names: list[str], typed: set[str], n_bytes: int, reason: str,
+    shown: bytes,
+) -> RawRecord:  # fmt: skip
+    """Return a row as a record; values of the columns `typed` are numbers or booleans if they are written so."""
+    if fields is None:
+        return RawRecord(position, None, n_bytes, reason, shown)
+    try:
+        values = {name: field.decode() for name, field in zip(names, fields, strict=False)}
+    except UnicodeDecodeError:
+        return RawRecord(position, None, n_bytes, "invalid_utf8", b" ".join(fields)[:60])
+    record = {name: _typed(value) if name in typed else value for name, value in values.items()}
+    return RawRecord(position, orjson.dumps(record), n_bytes)
+
+
+def _typed(value: str) -> str | float | bool | None:
+    """Return the number or boolean that a value is; None for an empty one."""
+    if not value:
+        return None
+    number = NUMBER.fullmatch(value)
+    if number:
+        return float(value) if number[2] or number[3] else int(value)
+    return BOOLS.get(value, value)
