@@ -149,6 +149,7 @@ FORMATS: dict[str, Format] = {
         Format("html", "html:Html", (".html", ".htm", ".xhtml")),
         Format("notebook", "code:Notebook", (".ipynb",)),
         Format("code", "code:Code"),
+        Format("tar", "archive:TextArchive", (".tar", ".tgz", ".tbz2", ".tbz", ".txz", ".tzst")),
         Format("paragraphs", "text:Paragraphs"),
         Format("lines", "text:Lines"),
         Format("wet", "web.derived:Wet", (".wet",)),
@@ -169,6 +170,7 @@ FORMATS: dict[str, Format] = {
         Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, is_telegram, is_chat=True),
         Format("instagram", "chats.messenger:Instagram", _CHAT_FILES, is_instagram, is_chat=True),
         Format("messenger", "chats.messenger:Messenger", _CHAT_FILES, is_messenger, is_chat=True),
+        Format("zip", "archive:TextArchive", (".zip",), "archive:has_texts"),
         Format("json", "json.elements:Json", (".json",), "json.elements:is_json"),
         Format("chat", "chats.plain:Chat", is_chat=True),
     )

@@ -1,0 +1,159 @@
+"""Reader of tar and zip files: their members are read as files of a folder are, each by its suffix or first bytes.
+
+The position of a document is that in its member, plus the sizes of the members before it, decompressed. `meta` has the
+path in the archive, unless the record has a field `path`. Members of other kinds are listed as not read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import POSITION_BITS, Batch
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Reader, Slice
+from dataprep.core.model.tables import EMPTY, Unread
+from dataprep.core.model.unread import unread_of
+from dataprep.errors import ReadError
+from dataprep.store import files
+
+from . import formats
+from .archive_members import Expanded, PackedFile, MemberSlice, members_of
+from .chats.packs import names_in
+from .json.columns import check_taken
+from .source_field import field_path
+from .trust import MAX_BAD, LimitedReader
+from .whole_file import Text
+
+INSIDE = ("jsonl", "json", "csv", "text", "html", "notebook")  # formats of members, the first that fits
+HEAD = 1 << 16
+SHOWN = 5
+
+
+def has_texts(head: bytes, url: str) -> bool:
+    """Return whether a zip has a member that can be read; head: its first bytes."""
+    return any(_claiming(name) for name in names_in(url, head) if not _is_hidden(name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextArchive(LimitedReader):
+    """Reads the texts in a tar or zip: JSON Lines, JSON, CSV, text, HTML and notebooks, also compressed ones.
+
+    text, meta and source are as in these formats. max_doc_bytes: longer documents are dropped. max_bad: the largest
+    share of bad records of a member.
+    """
+
+    text: str = "text"
+    meta: bool = True
+    source: str = ""
+    max_bad: float = MAX_BAD
+    VERSION: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_taken(self.text, [])
+        field_path(self.source, self.text)
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """Yield the documents of all members; those that are not read are listed in `stats`."""
+        expanded = Expanded(piece.url, piece.n_bytes or files.size(piece.url))
+        names: list[str] = []
+        found = False
+        for member in members_of(piece.url):
+            names.append(member.name)
+            expanded.here = 0
+            url = f"{piece.url}/{member.name}"
+            part = MemberSlice(url, piece.file, 0, None, piece.source, n_bytes=member.size, listed=piece.url,
+                               opened=member.opened or bytes_of_none, expanded=expanded)  # fmt: skip
+            reader, reason = self._reader(member, part)
+            if reader is None:
+                stats.unread.append(Unread(url, reason))
+            else:
+                found = True
+                yield from self._documents(reader, part, member.name, expanded.before, stats)
+            expanded.before += max(expanded.here, member.size) + 1
+            if expanded.before >> POSITION_BITS:
+                msg = "its members have over 1 TiB, which ids cannot number; unpack it and read the folder"
+                raise ReadError(msg, piece.url)
+        if not found:
+            shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "") or "nothing"
+            msg = f"no file in the archive is of a kind that is read; it has {shown}"
+            raise ReadError(msg, piece.url, reason=EMPTY)
+
+    def _reader(self, member: PackedFile, part: MemberSlice) -> tuple[Reader | None, str]:
+        """Return the reader of a member, or None and the reason why it is not read."""
+        if _is_hidden(member.name):
+            return None, "hidden"
+        claiming = _claiming(member.name)
+        if not claiming or member.opened is None:
+            return None, "unknown_type" if member.opened else "encrypted"
+        if not member.size:
+            return None, EMPTY
+        head = b""
+        if any(f.sniff for f in claiming):
+            with part.open() as stream:
+                head = stream.read(HEAD)
+        chosen = [f for f in claiming if f.sniff and f.accepts(head, part.url)] or [f for f in claiming if not f.sniff]
+        kind = chosen[0].load()
+        names = {f.name for f in dataclasses.fields(kind)}
+        given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name in names}
+        return kind(**given), ""
+
+    def _documents(self, reader: Reader, part: MemberSlice, name: str, base: int, stats: Ledger) -> Iterator[Batch]:
+        """Yield the documents of a member, with positions that begin at `base`."""
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        first = '{"path":' + orjson.dumps(shown).decode()
+        try:
+            for batch in reader(part, cast("Ledger", _Shifted(stats, base))):
+                moved = B.with_column(batch, "id", pa.array(B.ids(batch) + np.uint64(base)))
+                if self.meta and not isinstance(reader, Text):
+                    metas = [_with_path(meta, first) for meta in batch.column("meta").to_pylist()]
+                    moved = B.with_column(moved, "meta", pa.array(metas, pa.large_string()))
+                yield moved
+        except ReadError as e:
+            if e.reason != EMPTY:
+                raise
+            stats.unread.append(unread_of(e, part.url))
+
+
+class _Shifted:
+    """A ledger in which the ids of dropped records are moved by the position of their member."""
+
+    def __init__(self, stats: Ledger, base: int) -> None:
+        self._stats, self._base = stats, base
+
+    def drop(self, ids: Any, *given: Any, **named: Any) -> None:
+        """Record that records are dropped."""
+        self._stats.drop(np.asarray(ids, np.uint64) + np.uint64(self._base), *given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stats, name)
+
+
+def _claiming(name: str) -> list[formats.Format]:
+    """Return the formats that a member may have by its name."""
+    return [formats.FORMATS[one] for one in INSIDE if formats.FORMATS[one].claims(name)]
+
+
+def _is_hidden(name: str) -> bool:
+    """Return whether a part of the path of a member begins with a full stop or an underscore, but for .. and ."""
+    return any(part[:1] in {".", "_"} for part in name.split("/") if part not in {".", ".."})
+
+
+def _with_path(meta: str, first: str) -> str:
+    """Return the JSON of `meta` with a path at its front, unless it has one."""
+    if '"path":' in meta and "path" in orjson.loads(meta):
+        return meta
+    return f"{first}}}" if meta == "{}" else f"{first},{meta[1:]}"
+
+
+def bytes_of_none() -> Any:
+    """Raise AssertionError: a member that cannot be opened is not read."""
+    raise AssertionError
