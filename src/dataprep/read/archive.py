@@ -25,7 +25,7 @@ from dataprep.errors import ReadError
 from dataprep.store import files
 
 from . import formats
-from .archive_members import Expanded, PackedFile, MemberSlice, members_of
+from .archive_members import Expanded, MemberSlice, PackedFile, members_of
 from .chats.packs import names_in
 from .json.columns import check_taken
 from .source_field import field_path
