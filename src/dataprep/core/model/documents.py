@@ -6,11 +6,13 @@ import collections
 import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dataprep.errors import PlanError, ReadError, StaleOutput, need, require
@@ -22,9 +24,12 @@ from ..output.layout import DATASET_FILES, home_of
 from ..output.state import Manifest
 from . import batch as B
 from .batch import Batch
+from .hub_card import section_of, with_section
 from .part import Part, ShardWriter
+from .stats import Stats
 
 REPOSITORY = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # a name on the hub
+CARD = "README.md"
 SHOWN = 200  # characters of a text in a notebook
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
 MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # the first bytes of compressed files
@@ -148,16 +153,46 @@ class Documents:
         table = self.to_arrow(restore=restore)
         return datasets.Dataset(table if len(table) else table.schema.empty_table())  # datasets needs arrays, not none
 
-    def push(self, repository: str, *, restore: bool = False, **options: Any) -> Any:
-        """Upload the documents to the Hugging Face hub, and return what `datasets` returns, which names the commit.
+    def push(
+        self, repository: str, *, restore: bool = False, license: str | None = None, **options: Any,  # noqa: A002
+    ) -> Any:  # fmt: skip
+        """Upload the documents to the Hugging Face hub with a card; return the commit of the documents.
 
-        repository: "OWNER/NAME". restore: as in `to_arrow`. options: those of `datasets.Dataset.push_to_hub`, such as
+        The README.md of the repository gets features, splits and sizes, by which the hub shows the data, and a section
+        with the size and the documents that each stage dropped, which replaces that of an earlier push. Other text in
+        it is kept.
+
+        repository: "OWNER/NAME". restore: as in `to_arrow`. license: its name on the hub, such as "cc-by-4.0"; None:
+        that which the repository states, if any. options: those of `datasets.Dataset.push_to_hub`, such as
         private=True, split="train", config_name= or token=. Needs the extra `hf`.
         """
         must = 'must be "OWNER/NAME", a name on the hub; to_hf().save_to_disk() writes a local folder'
         is_name = isinstance(repository, str) and REPOSITORY.fullmatch(repository)
         require(is_name, f"repository={repository!r} {must}")
-        return self.to_hf(restore=restore).push_to_hub(repository, **options)
+        made = self.to_hf(restore=restore)
+        commit = made.push_to_hub(repository, **options)
+        self._push_card(commit, len(made), license, options)
+        return commit
+
+    def _push_card(self, commit: Any, n_documents: int, license_: str | None, options: Mapping[str, Any]) -> None:
+        """Write the section about this Dataset, and the licence if it is given, into the card that a push made."""
+        hub = need("huggingface_hub", extra="hf")
+        repo, revision = commit.repo_url.repo_id, commit.pr_revision or options.get("revision")
+        api = hub.HfApi(endpoint=commit.repo_url.endpoint, token=options.get("token"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = api.hf_hub_download(repo, CARD, repo_type="dataset", revision=commit.oid, local_dir=folder)
+            with files.open_raw(path) as f:
+                card = hub.DatasetCard(f.read().decode())
+        if license_ is not None:
+            card.data.license = license_
+        n_bytes = sum(int(pc.sum(pc.binary_length(batch["text"])).as_py() or 0) for batch in self.batches(["text"]))
+        stats = () if self.manifest is None else Stats.from_json(self.manifest.stats)
+        section = section_of(n_documents, n_bytes, stats, has_license=card.data.license is not None)
+        card.text = "\n" + with_section(card.text, section, repo.rpartition("/")[2])
+        api.upload_file(
+            path_or_fileobj=str(card).encode(), path_in_repo=CARD, repo_id=repo, repo_type="dataset", revision=revision,
+            commit_message="Describe the data",
+        )  # fmt: skip
 
 
 def _counts_back(position: slice) -> bool:
