@@ -19,10 +19,10 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import cloudpickle
-from fsspec.exceptions import FSTimeoutError
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, portable
 from dataprep.store.progress import track
+from dataprep.store.servers import LOST
 from dataprep.store.stopping import no_ctrl_c
 
 from ..model.process import timed
@@ -33,7 +33,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 WORKER_BYTES = 600 << 20  # what a worker takes at most (541 MB on 3 GB of text): benchmarks/RESULTS.md
-NETWORK = (Transient, ConnectionError, TimeoutError, FSTimeoutError)
+NETWORK: tuple[type[Exception], ...] = (Transient, *LOST)
 
 
 class Runner(Protocol):
