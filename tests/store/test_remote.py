@@ -251,3 +251,12 @@ def test_a_download_that_breaks_off_is_tried_again(tmp_path, name):
         server.shutdown()
     assert not to_break
     assert [document["text"] for document in found] == [row["text"] for row in rows]
+
+
+def test_the_timeout_of_fsspec_is_an_error_of_the_network():
+    """Although its class is not imported, on versions of Python where it is a TimeoutError."""
+    from fsspec.exceptions import FSTimeoutError
+
+    from dataprep.store.servers import LOST
+
+    assert issubclass(FSTimeoutError, LOST)

@@ -13,11 +13,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
-import fsspec
 import orjson
 import pyarrow as pa
 import xxhash
-from fsspec.utils import glob_translate
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, redacted, require
 
@@ -44,6 +42,8 @@ def path_of(url: str) -> str:
 
 def fs_of(url: str) -> tuple[Any, str]:
     """Return the fsspec file system of a URL, and the path in it. Raises PlanError if no package can open it."""
+    import fsspec  # with asyncio, it takes a twentieth of a second to load
+
     if is_local(url):  # of which :: is no chain
         fs = fsspec.filesystem("file")
         return fs, fs._strip_protocol(url)  # noqa: SLF001 - the public way reads ::
@@ -98,6 +98,8 @@ def is_glob(pattern: str) -> bool:
 
 def would_list(pattern: str, url: str) -> bool:
     """Return whether `expand(pattern)` would list the file `url` if it existed."""
+    from fsspec.utils import glob_translate
+
     if not is_glob(pattern):
         return is_inside(url, pattern) and not _hidden(real(url)[len(real(pattern)) :])
     head, slash, _ = pattern[: min(pattern.index(c) for c in "*?[" if c in pattern)].rpartition("/")

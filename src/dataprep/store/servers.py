@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from collections.abc import Iterator
 from typing import Any
 
-from fsspec.exceptions import FSTimeoutError
-
 from dataprep.errors import ReadError, Transient
 
-LOST = (ConnectionError, TimeoutError, FSTimeoutError)  # of the system and of fsspec
+# Of the system and of fsspec, whose FSTimeoutError is a TimeoutError since Python 3.11.
+LOST: tuple[type[Exception], ...] = (ConnectionError, TimeoutError)
+if sys.version_info < (3, 11):
+    from fsspec.exceptions import FSTimeoutError
+
+    LOST = (*LOST, FSTimeoutError)
 TRY_AGAIN = (408, 425, 429)  # answers of servers to requests that came too late, too early or too often
 
 

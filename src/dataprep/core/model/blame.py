@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from fsspec.exceptions import FSTimeoutError
 
 from dataprep.errors import DataprepError, FunctionFailed, PlanError
+from dataprep.store.servers import LOST
 from dataprep.store.stopping import is_stop
 
 from ..output.layout import STEPS, Folder, home_of
@@ -27,7 +27,7 @@ from .ledger import Ledger, watch
 from .reader import Slice
 
 HEAD_CHARS = 60
-PASSED = (DataprepError, ConnectionError, TimeoutError, FSTimeoutError)  # they say what is wrong, or are tried again
+PASSED: tuple[type[Exception], ...] = (DataprepError, *LOST)  # they say what is wrong, or are tried again
 T = TypeVar("T")
 END = object()
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep

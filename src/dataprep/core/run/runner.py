@@ -20,10 +20,10 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import cloudpickle
-from fsspec.exceptions import FSTimeoutError
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, portable
 from dataprep.store.progress import track
+from dataprep.store.servers import LOST
 from dataprep.store.stopping import is_stop, no_ctrl_c
 
 from ..model.blame import raised
@@ -41,7 +41,7 @@ ADVICE = {
     "SIGTERM": "another program ended it; run again",
 }
 ENDED = "the task, or a library that it uses, ended the process; correct it, or leave the file out"
-NETWORK = (Transient, ConnectionError, TimeoutError, FSTimeoutError)
+NETWORK: tuple[type[Exception], ...] = (Transient, *LOST)
 
 
 class Runner(Protocol):
