@@ -40,7 +40,7 @@ def side(out, answer, n=40, *, offset=0, unmasked=False):
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
-    """Pairs whose chosen answers begin with the id 60 and whose rejected ones with 80."""
+    """AnswerPairs whose chosen answers begin with the id 60 and whose rejected ones with 80."""
     home = tmp_path_factory.mktemp("pairs")
     return {"rejected": side(home / "r", 80), "chosen": side(home / "c", 60)}
 

@@ -55,7 +55,7 @@ def train(
     from dataprep import train as trainer
 
     make = trainer.train  # names the extra if torch is not installed
-    from dataprep.inference import messages
+    from dataprep.inference import messages, preferences
     from dataprep.inference.open_model import beginning, open_model
 
     begin: Any = None
@@ -67,7 +67,7 @@ def train(
         begin = open_model(init_from)
         config = messages.config_for(trainer.starting_config(preset, begin)).override(*(settings or []))
         given = {} if val is None else {"val": val}
-        encoded: Any = messages.encoded_sets if dpo is None else messages.encoded_pairs
+        encoded: Any = messages.encoded_sets if dpo is None else preferences.encoded_pairs
         sets = encoded(shards, begin, out, template=template, replace=start_over, **given)
     else:
         if template is not None or val is not None:
