@@ -21,7 +21,7 @@ COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-fast test-hard test-docs test-all test-suites check mutate bench compare clean chat $(STEPS) $(COURSE) $(STAGES)
+.PHONY: help setup demo docs test test-fast test-hard test-docs test-all test-suites check mutate bench bench-gpu compare clean chat $(STEPS) $(COURSE) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -87,6 +87,9 @@ mutate: setup  ## list small changes of FILE= that its TESTS= do not notice
 
 bench: setup  ## measure speed and memory into benchmarks/RESULTS.md
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-gpu: setup  ## measure the trainer on a GPU: MFU, waiting for data, document masks, micro-batch
+	@$(BIN)/python benchmarks/bench_gpu.py $(ARGS)
 
 compare: setup  ## nine ways to deduplicate one corpus, side by side (pipelines/compare_dedup.py)
 	@$(BIN)/dataprep run pipelines/compare_dedup.py --out out/compare $(ARGS)

@@ -4,11 +4,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import DataprepError  # noqa: E402
+from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import GPT, ModelConfig, compiled, loss, micro_batch, train  # noqa: E402
 from dataprep.train.config import PROJECTIONS  # noqa: E402
 from dataprep.train.model import masks  # noqa: E402
@@ -137,3 +139,22 @@ def test_resumed_runs_are_compared_too(shards, config, tmp_path, monkeypatch, ra
     assert max(differences) < 1e-5
     train(shards, out=tmp_path / "b", config=replace(config, compile=False), quiet=True)
     assert len(differences) == 2
+
+
+@pytest.mark.parametrize("rank", [None, 2])
+def test_preference_tuning_runs_compiled(shards, config, tmp_path, ran, rank):
+    """The model and its reference, which is a copy or the model without LoRA's updates, and validation of pairs."""
+    train(shards, out=tmp_path / "base", config=replace(config, steps=1, warmup=0), quiet=True)
+    splits, masks = {"train": [], "val": []}, {"train": [], "val": []}
+    homes = {}
+    for answer in (60, 80):
+        for split in splits:
+            splits[split] = [[i, i + 1, answer] for i in range(16)]
+            masks[split] = [np.array([0, 0, 1, 1]) > 0] * 16
+        homes[answer] = save(tmp_path / str(answer), splits, vocab_size=97, eot=96, masks=masks)
+    sets = {"chosen": homes[60], "rejected": homes[80]}
+    how = replace(config, compile=True, steps=3, warmup=0, lora=rank)
+    ran["uncompiled"] = ran["compiled"] = 0
+    train(sets, out=tmp_path / "dpo", config=how, init_from=tmp_path / "base", dpo=0.1, quiet=True)
+    assert ran["uncompiled"] == 0
+    assert ran["compiled"] >= 3 * 2 * 2

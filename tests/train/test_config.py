@@ -97,7 +97,7 @@ def test_folders_by_name_are_a_mixture():
         (lambda: TrainConfig(schedule="linear"), "must be one of cosine, wsd, constant"),
         (lambda: TrainConfig(steps=0), "steps=0 must be a whole number above 0"),
         (lambda: TrainConfig(warmup=-1), "warmup=-1"),
-        (lambda: TrainConfig(dtype="float16"), "dtype='float16'"),
+        (lambda: TrainConfig(dtype="float64"), "dtype='float64'"),
         (lambda: ModelConfig(n_heads="4"), "n_heads='4'"),
         (lambda: TrainConfig(layout="packed"), "layout='packed' must be one of contiguous, bestfit, padded, cut"),
         (lambda: TrainConfig(objective="mlm"), "objective='mlm' must be one of next, prefix, span"),

@@ -1,7 +1,12 @@
 """Preference tuning: the loss of a plain twin, a planted preference, the reference, and runs that resume."""
 
 # ruff: noqa: N803, N806 - the shape letters are capitals
+import json
 import math
+import os
+import socket
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -40,7 +45,7 @@ def side(out, answer, n=40, *, offset=0, unmasked=False):
 
 @pytest.fixture(scope="module")
 def sets(tmp_path_factory):
-    """Pairs whose chosen answers begin with the id 60 and whose rejected ones with 80."""
+    """AnswerPairs whose chosen answers begin with the id 60 and whose rejected ones with 80."""
     home = tmp_path_factory.mktemp("pairs")
     return {"rejected": side(home / "r", 80), "chosen": side(home / "c", 60)}
 
@@ -210,3 +215,43 @@ def test_what_is_no_pair_is_refused(sets, base, tuning, tmp_path):
             tuning.override(*settings)
     assert TrainConfig().dpo is None
     assert GPT(tuning.model, VOCAB).vocab_size == VOCAB
+
+
+RANK = """
+import json, sys
+from dataprep.train import TrainConfig, train
+chosen, rejected, base, out, config = sys.argv[1:]
+result = train({"chosen": chosen, "rejected": rejected}, out=out, config=TrainConfig.from_dict(json.loads(config)),
+               init_from=base, quiet=True)
+print(json.dumps([result.loss, result.val_loss]))
+"""
+
+
+def test_two_processes_learn_what_one_learns(sets, base, tuning, tmp_path):
+    """Pairs are divided among them, and both have the validation loss; a batch that would part pairs is refused."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = str(s.getsockname()[1])
+
+    def both(name, config):
+        words = (sets["chosen"].path, sets["rejected"].path, base, tmp_path / name, json.dumps(config.to_dict()))
+        given = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        pair = [
+            subprocess.Popen(
+                [sys.executable, "-c", RANK, *map(str, words)], env={**given, "RANK": rank, "LOCAL_RANK": rank},
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )
+            for rank in "01"
+        ]  # fmt: skip
+        return [process.communicate(timeout=300) for process in pair]
+
+    alone = train(sets_in_order(sets), out=tmp_path / "alone", config=tuning, init_from=base, quiet=True)
+    for out, err in both("pair", tuning):
+        assert json.loads(out.splitlines()[-1]) == pytest.approx([alone.loss, alone.val_loss], rel=1e-3), err
+    for _, err in both("odd", replace(tuning, batch=6, micro_batch=None)):
+        assert "batch=6 must have an even number of rows for each of 2 processes; change it" in err
+
+
+def sets_in_order(sets):
+    """The sets as another order of the same dict."""
+    return {name: sets[name] for name in ("chosen", "rejected")}

@@ -212,10 +212,10 @@ def encoded_sets(
     or `data-NAME`. The other parameters are those of `encode_messages`. Raises PlanError for several processes of
     torchrun, since only one may write shards; StaleOutput as `encode_messages` does.
     """
-    _check_alone("inference.messages.encode_messages(FILE, MODEL, DIR), and train on DIR/shards")
+    check_alone("inference.messages.encode_messages(FILE, MODEL, DIR), and train on DIR/shards")
     folders, lines = [], dict[str, list[str]]()
     for one in given:
-        name, path = _name_and_path(one)
+        name, path = name_and_path(one)
         if are_messages(path):
             lines.setdefault(name, []).append(path)
         else:
@@ -231,34 +231,8 @@ def encoded_sets(
     return sets
 
 
-def encoded_pairs(
-    given: Sequence[str], model: Loaded, out: str, *, template: str | None = None, val: float = VAL,
-    replace: bool = False,
-) -> dict[str, str]:  # fmt: skip
-    """Return the token shards of pairs to train on, after the files of preferences in `given` are encoded to OUT/data.
-
-    The parameters and errors are those of `encoded_sets`; all of `given` are files.
-    """
-    from .preferences import encode_preferences
-
-    _check_alone(
-        "inference.preferences.encode_preferences(FILE, MODEL, DIR), and train on chosen=DIR/chosen/shards "
-        "rejected=DIR/rejected/shards"
-    )
-    paths = [_name_and_path(one)[1] for one in given]
-    folder = next((path for path in paths if not are_messages(path)), None)
-    if folder is not None:
-        msg = f"{folder} must be a file of preferences like the others; give files, or chosen=FOLDER rejected=FOLDER"
-        raise PlanError(msg)
-    try:
-        sets = encode_preferences(paths, model, files.join(out, "data"), template=template, val=val, replace=replace)
-    except StaleOutput as e:
-        msg = f"{out} has shards of other pairs or settings; choose another folder, or start over (--start-over)"
-        raise StaleOutput(msg) from e
-    return {name: str(shards.path) for name, shards in sets.items()}
-
-
-def _check_alone(how: str) -> None:
+def check_alone(how: str) -> None:
+    """Raise PlanError, with how to write token shards, if torchrun started several processes: only one may write."""
     if launched().ranks > 1:
         msg = f"torchrun needs token shards, not messages; write them first with {how}"
         raise PlanError(msg)
@@ -272,9 +246,10 @@ def config_for(config: TrainConfig) -> TrainConfig:
 
 def has_messages(given: Sequence[str]) -> bool:
     """Return whether one of the arguments of `dataprep train` is a file of messages."""
-    return any(are_messages(_name_and_path(one)[1]) for one in given)
+    return any(are_messages(name_and_path(one)[1]) for one in given)
 
 
-def _name_and_path(argument: str) -> tuple[str, str]:
+def name_and_path(argument: str) -> tuple[str, str]:
+    """Return the name, "" if there is none, and the path of an argument NAME=PATH or PATH."""
     name, equals, path = argument.partition("=")
     return (name, path) if equals and not os.path.exists(argument) else ("", argument)

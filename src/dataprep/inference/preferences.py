@@ -22,7 +22,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage, drop_rows
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, StaleOutput
 from dataprep.messages.conversations.windows import MESSAGES
 from dataprep.store import files
 from dataprep.tokens.dialogue import COLUMN
@@ -31,7 +31,7 @@ from dataprep.tokens.templates import Template
 from dataprep.train.data.pairs import CHOSEN, REJECTED
 from dataprep.train.start import Loaded
 
-from .messages import VAL, encode_lines, is_message
+from .messages import VAL, are_messages, check_alone, encode_lines, is_message, name_and_path
 
 FORM = '{"prompt": "...", "chosen": "...", "rejected": "..."}, texts or lists of {"role", "content"}'
 Message = dict[str, Any]
@@ -133,3 +133,28 @@ def encode_preferences(
         )
         for side in (CHOSEN, REJECTED)
     }  # fmt: skip
+
+
+def encoded_pairs(
+    given: Sequence[str], model: Loaded, out: str, *, template: str | None = None, val: float = VAL,
+    replace: bool = False,
+) -> dict[str, str]:  # fmt: skip
+    """Return the token shards of pairs to train on, after the files of preferences in `given` are encoded to OUT/data.
+
+    The parameters and errors are those of `encoded_sets`; all of `given` are files.
+    """
+    check_alone(
+        "inference.preferences.encode_preferences(FILE, MODEL, DIR), and train on chosen=DIR/chosen/shards "
+        "rejected=DIR/rejected/shards"
+    )
+    paths = [name_and_path(one)[1] for one in given]
+    folder = next((path for path in paths if not are_messages(path)), None)
+    if folder is not None:
+        msg = f"{folder} must be a file of preferences like the others; give files, or chosen=FOLDER rejected=FOLDER"
+        raise PlanError(msg)
+    try:
+        sets = encode_preferences(paths, model, files.join(out, "data"), template=template, val=val, replace=replace)
+    except StaleOutput as e:
+        msg = f"{out} has shards of other pairs or settings; choose another folder, or start over (--start-over)"
+        raise StaleOutput(msg) from e
+    return {name: str(shards.path) for name, shards in sets.items()}

@@ -49,7 +49,7 @@ def train(
         settings: changes of the config, as texts such as "steps=500" and "model.context=512".
         init_from: a run, a checkpoint, a Hugging Face folder, or a loaded model, with whose weights training begins.
         lora: the rank for LoRA: only low-rank changes of the weights of `init_from` are trained.
-        dpo: train on preferences, {"chosen": [messages], "rejected": [messages]}, with this strength (beta), such as
+        dpo: train on preferences, {"prompt", "chosen", "rejected"}, with this strength (beta), such as
             0.1.
         template: the chat template for messages: "course", "chatml" or a Jinja template; None is that of the model.
         val: the share of conversations in messages that is held out; None is 0.05.
@@ -69,7 +69,7 @@ def train(
     from dataprep.train import named, starting_config  # names the extra if torch is not installed
     from dataprep.train import train as train_on_shards
 
-    from . import messages
+    from . import messages, preferences
     from .open_model import beginning, open_model
 
     given = _arguments(shards)
@@ -83,7 +83,7 @@ def train(
         start = starting_config(config, begin)
         chosen = (start if start is config else messages.config_for(start)).override(*settings)
         share = {} if val is None else {"val": val}
-        encoded: Any = messages.encoded_sets if dpo is None else messages.encoded_pairs
+        encoded: Any = messages.encoded_sets if dpo is None else preferences.encoded_pairs
         sets = encoded(given, begin, str(out), template=template, replace=not resume, **share)
     else:
         name, value = ("template", template) if val is None else ("val", val)

@@ -31,6 +31,7 @@ from .model.rules import Rule
 from .optim import adamw
 from .preference import Preference, has_own_reference
 from .run import METRICS, TOKENIZER, Run
+from .scaling import Scaler
 from .spikes import Spikes
 from .start import Loaded, take_weights
 
@@ -92,7 +93,7 @@ def begin(
     spikes = Spikes.begin(math.log(2 if config.dpo else model.vocab_size), world.device)
     run = Run(
         config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world, spikes=spikes,
-        pairs=pairs,
+        pairs=pairs, scaler=Scaler.begin(world.device) if model.compute_dtype == torch.float16 else None,
     )  # fmt: skip
     run.restore_newest(partial(_settle, run, resume=resume))
     if run.step and world.is_first:  # a run that was killed after it wrote a checkpoint has one too many

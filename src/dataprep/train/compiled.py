@@ -24,7 +24,7 @@ from .model.masks import Mask
 
 SHAPES = 64
 """Shapes of its inputs for which a function is compiled in one run."""
-TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.2}
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.2}
 """Largest difference of a token's vector, relative to its length: rounding is a tenth of it, wrong values are 1."""
 
 

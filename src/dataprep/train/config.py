@@ -137,7 +137,10 @@ class TrainConfig:
     """Checkpoints kept."""
     device: str = "auto"
     dtype: str = "auto"
-    """auto: bfloat16 on CUDA cards that have it (weights and optimiser stay float32), else float32."""
+    """auto: bfloat16 on CUDA cards that have it (weights and optimiser stay float32), else float32.
+
+    "float16", with loss scaling, is for cards of before 2020, such as the T4.
+    """
     compile: bool | None = None
     """torch.compile; None is on for CUDA if Triton is installed."""
     attention: str = "auto"
@@ -179,7 +182,10 @@ class TrainConfig:
         return 2.0 if self.lora_alpha is None or self.lora is None else self.lora_alpha / self.lora
 
     def _check_choices(self) -> None:
-        choices: dict[str, tuple[Any, ...]] = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
+        choices: dict[str, tuple[Any, ...]] = {
+            "schedule": SCHEDULES,
+            "dtype": ("auto", "float32", "bfloat16", "float16"),
+        }
         choices |= {"layout": LAYOUTS, "objective": OBJECTIVES, "attention": BACK_ENDS, "on_spike": ON_SPIKE}
         choices |= dict.fromkeys(("mask_documents", "compile"), (None, True, False))
         choices |= dict.fromkeys(("masks", "recompute"), (True, False))

@@ -56,7 +56,7 @@ def pick_dtype(name: str, device: torch.device) -> torch.dtype:
     if name == "auto":
         fast = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
         return torch.bfloat16 if fast else torch.float32
-    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]
 
 
 def peak_memory(device: torch.device) -> int:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .scaling import OVERFLOW
+
 PATIENCE = 3
 """Skipped steps in succession that end in a rollback."""
 ROLLBACKS = 2
@@ -36,7 +38,13 @@ class Guard:
     spiked: bool = False
 
     def count(self, loss: float, norm: float) -> bool:
-        """Count a step; return True if its loss and gradient norm are finite, False if the step was skipped."""
+        """Count a step; return True if its loss and gradient norm are finite, False if the step was skipped.
+
+        A step whose gradient overflowed because of the scale of the loss is skipped, and is no failure.
+        """
+        if norm == OVERFLOW:
+            self.skipped += 1
+            return False
         fine = math.isfinite(loss) and math.isfinite(norm)
         self.skipped += not fine
         self.streak = 0 if fine else self.streak + 1

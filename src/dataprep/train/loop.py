@@ -156,7 +156,9 @@ def _stretch(
             lora.seed_dropout(run.config.seed, run.step, world.rank)
         limit = run.spikes.limit()[0] if run.config.on_spike == "skip" else None
         n_targets = asked.with_targets(counted(rows, run.pairs), world)
-        found = step_once(run.model, run.optimizer, rows, lr, run.config, world, limit, n_targets, run.pairs)
+        found = step_once(
+            run.model, run.optimizer, rows, lr, run.config, world, limit, n_targets, run.pairs, run.scaler
+        )
         window.add(run.spikes.add(found), lr)
         run.step += 1
         run.writer.check()

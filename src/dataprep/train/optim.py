@@ -14,6 +14,7 @@ from .loss import token_nats
 from .model.gpt import GPT
 from .preference import Preference
 from .roles import roles
+from .scaling import OVERFLOW, Scaler
 
 DECAYED = ("matrix", "embedding")
 
@@ -35,6 +36,7 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 def step_once(
     model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig, world: World = ALONE,
     limit: Tensor | None = None, n_targets: int | None = None, pairs: Preference | None = None,
+    scaler: Scaler | None = None,
 ) -> Tensor:  # fmt: skip
     """Update the weights by one batch; return (loss in nats per token, gradient norm), float32 (2) on the device.
 
@@ -43,7 +45,8 @@ def step_once(
     so every token has the same weight. A batch without a target has loss 0 and no gradient. If loss or norm is not
     finite, weights and AdamW's moments do not change; neither do they if the loss is above `limit`, a scalar.
     n_targets: number of targets of all processes; None: this process has all of them. pairs: the loss of preference
-    tuning, whose targets are pairs of rows; None: the loss of each token.
+    tuning, whose targets are pairs of rows; None: the loss of each token. scaler: that of float16; if a scaled gradient
+    overflows, the norm is `scaling.OVERFLOW`, and weights and moments do not change.
     """
     device = model.device
     n_targets = max(1, counted(rows, pairs) if n_targets is None else n_targets)
@@ -52,15 +55,19 @@ def step_once(
         x_BT, y_BT, mask = to_device(rows.part(i, i + config.rows), device)
         losses = token_nats if pairs is None else pairs.losses
         part = losses(model, x_BT, y_BT, mask).sum() / n_targets
-        part.backward()  # type: ignore[no-untyped-call]
+        (part if scaler is None else part * scaler.scale).backward()  # type: ignore[no-untyped-call]
         loss += part.detach()
     world.add_up([loss, *(p.grad for p in model.parameters() if p.grad is not None)])
+    if scaler is not None:
+        scaler.unscale(model.parameters())
     norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip)
     for group in optimizer.param_groups:
         group["lr"] = lr
     found = torch.stack([loss, norm])
+    if scaler is not None:
+        found = torch.stack([loss, scaler.update(loss, norm)])
     world.copy_first([found])  # whatever the hardware rounds: all processes decide alike
-    fine = torch.isfinite(found).all()
+    fine = torch.isfinite(found).all() & (found[1] != OVERFLOW)
     _update(optimizer, fine if limit is None else fine & (found[0] <= limit))
     optimizer.zero_grad(set_to_none=True)
     return found

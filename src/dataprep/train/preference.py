@@ -20,7 +20,7 @@ from torch import Tensor
 
 from . import lora
 from .config import EMBEDDING, TrainConfig
-from .data.pairs import Pairs
+from .data.pairs import AnswerPairs
 from .data.sets import to_device
 from .distributed import World
 from .evaluate import evaluation
@@ -38,10 +38,10 @@ class Preference:
 
     beta: float
     reference: GPT | None
-    val: Pairs | None = None
+    val: AnswerPairs | None = None
 
     @classmethod
-    def begin(cls, model: GPT, config: TrainConfig, val: Pairs | None) -> Preference:
+    def begin(cls, model: GPT, config: TrainConfig, val: AnswerPairs | None) -> Preference:
         """Return the loss with the reference `model`, in its state before training."""
         assert config.dpo is not None
         if has_own_reference(config):

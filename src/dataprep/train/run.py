@@ -24,6 +24,7 @@ from .distributed import ALONE, World
 from .guard import ROLLBACKS, Guard
 from .model.gpt import GPT
 from .preference import Preference
+from .scaling import Scaler
 from .schedule import flat_until
 from .spikes import Spikes
 from .start import check_same_start
@@ -70,7 +71,8 @@ class Run:
     steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
     the weights that the run began with; "" for random ones. before: hash of the data of these weights. writer: writes
     the checkpoints. world: the processes that train together. attention: the back end of attention.
-    spikes: the losses of the last steps. pairs: the loss of preference tuning.
+    spikes: the losses of the last steps. pairs: the loss of preference tuning. scaler: the
+    scale of the loss.
     replaces: the folder with the earlier run that this one replaces at its end.
     """
 
@@ -100,6 +102,8 @@ class Run:
     """The losses of the last steps."""
     pairs: Preference | None = None
     """The loss of preference tuning; None: that of each token."""
+    scaler: Scaler | None = None
+    """The scale of the loss in float16; None for other types."""
     attention: str | None = None
     """The back end of attention (see `sdpa`); None if torch does not tell."""
 
@@ -137,6 +141,7 @@ class Run:
             "optimizer": self.optimizer.state_dict(),
             "guard": asdict(self.guard),
             "spikes": self.spikes.state(),
+            **({} if self.scaler is None else {"scaler": self.scaler.state()}),
             "start": self.start,
             "before": self.before,
             "root": checkpoint.root_of(self.sets, self.before),
@@ -184,6 +189,8 @@ class Run:
             setattr(self, name, content[name])
         self.guard = Guard(**content.get("guard", {}))
         self.spikes.restore(content.get("spikes", {}))
+        if self.scaler is not None:
+            self.scaler.restore(content.get("scaler", {}))
         self.start, self.before = content.get("start", ""), content.get("before", self.before)
         return path
 

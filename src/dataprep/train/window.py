@@ -13,6 +13,7 @@ from .data.rows import Rows
 from .device import peak_memory
 from .metrics import Metrics, Progress, peak_flops
 from .run import Run
+from .scaling import OVERFLOW
 from .spikes import warn_of_rise
 
 
@@ -65,11 +66,13 @@ class MetricsWindow:
         rows: list[dict[str, Any]] = []
         for step, ((loss, norm, is_spike, median), lr) in enumerate(zip(values, self.lrs, strict=True), first):
             fine = self.run.guard.count(loss, norm)
-            if fine:
+            if fine or norm == OVERFLOW:
                 self.run.loss = loss
             else:
                 progress.say(f"step {step:>6,}  skipped: loss {loss}, gradient norm {norm}")
             found: dict[str, Any] = {"loss": loss, "grad_norm": norm} if fine else {"skipped": True}
+            if norm == OVERFLOW:
+                found |= {"loss": loss, "overflow": True}
             if is_spike and fine:
                 found |= self._spike(step, loss, median, progress)
             lowest = self.run.spikes.lowest

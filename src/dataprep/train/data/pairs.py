@@ -19,7 +19,7 @@ CHOSEN, REJECTED = "chosen", "rejected"
 _CHECKED = 10_000  # pairs whose prompts are compared
 
 
-class Pairs(Mixture):
+class AnswerPairs(Mixture):
     """Two sets of rows whose rows of one number are a pair; samples 2k and 2k + 1 are the two rows of a pair.
 
     layouts: {"chosen": rows, "rejected": rows}, as many of each. Each epoch has another order of the pairs.
@@ -44,7 +44,7 @@ class Pairs(Mixture):
         return permute(np.arange(min(count, self.n_pairs)), self.n_pairs, "validation")
 
 
-def pairs_of(sets: Mapping[str, Shards], split: str, context: int, *, seed: int = 0) -> Pairs | None:
+def pairs_of(sets: Mapping[str, Shards], split: str, context: int, *, seed: int = 0) -> AnswerPairs | None:
     """Return the pairs of one split, a row of `context` inputs per answer; None if the split has no documents.
 
     A longer answer is cut. Raises PlanError unless the sets are "chosen" and "rejected", both have loss masks, and each
@@ -66,7 +66,7 @@ def pairs_of(sets: Mapping[str, Shards], split: str, context: int, *, seed: int 
             f"the {split} documents in {where} are not answers to the same prompts; write both with encode_preferences"
         )
         raise PlanError(msg)
-    return Pairs(layouts, seed=seed)
+    return AnswerPairs(layouts, seed=seed)
 
 
 def _heads(side: Shards) -> list[bytes]:
