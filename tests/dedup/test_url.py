@@ -43,7 +43,9 @@ SAME = [  # one page a line
     ("http://xn--bcher-kva.example/", "http://bücher.example", "http://BÜCHER.example/"),
     ("http://example.org/a%20b", "http://example.org/a b"),
     ("http://example.org:8080/", "https://www.example.org:8080"),
-    ("http://[::1]/", "http://[::1]:80"),
+    ("http://[::1]/", "http://[::1]:80", "http://[0:0::1]/"),
+    ("http://xn--strae-oqa.de/", "http://straße.de", "https://www.STRAẞE.de/"),
+    ("http://127.0.0.1/", "http://0x7f.1", "http://2130706433/"),
 ]
 APART = [  # each its own page
     "http://example.org/", "http://example.com/", "http://sub.example.org/", "http://example.org:8080/",
@@ -51,6 +53,7 @@ APART = [  # each its own page
     "http://example.org/a%2Fb", "http://example.org/?a=1", "http://example.org/?a=2", "http://example.org/?A=1",
     "http://example.org/?a=1&a=2", "http://example.org/index.html", "http://example.org/#!a", "http://example.org/#!b",
     "http://example.org/?ref=main", "http://www.com/", "http://com/", "http://me@example.org/",
+    "http://straße.de/", "http://strasse.de/", "http://βόλος.gr/", "http://βόλοσ.gr/",
 ]  # fmt: skip
 INVALID = [
     "",

@@ -13,8 +13,9 @@ import twins.hosts
 from dataprep.core.model.score import Score
 from dataprep.errors import PlanError
 from dataprep.filters.hosts import Hosts
-from dataprep.filters.url_parts import addresses, host_name
+from dataprep.filters.url_parts import addresses
 from dataprep.store.key import key
+from dataprep.unicode.hosts import host_name
 
 URLS = [None, "", "page 5", *(
     f"{scheme}{user}{host}{port}{path}"

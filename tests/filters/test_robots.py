@@ -202,3 +202,10 @@ def test_laws(tmp_path):
     laws.cuts_do_not_matter(stage, batch, [1, 3, 2])
     laws.books_balance(stage, batch)
     laws.key_and_pickle_are_stable(stage)
+
+
+@pytest.mark.parametrize("line", ["CCBot crawler", "CCBot  (all)", "CCBot/2.0 x", "ccbot,gptbot", "CCBot # a bot"])
+def test_the_name_ends_where_its_letters_end(tmp_path, line):
+    """Words, versions and signs after the name of an agent are no part of it; letters are."""
+    assert forbidden(tmp_path, f"User-agent: {line}\nDisallow: /a\n", ["/a", "/b"]) == ["/a"]
+    assert forbidden(tmp_path, "User-agent: CCBot-News x\nDisallow: /a\n", ["/a"]) == []

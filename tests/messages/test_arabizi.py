@@ -104,3 +104,11 @@ def test_spelling_variants_become_equal(shared):
 def words(text):
     """Return the words that are compared."""
     return re.findall(r"\w+", text.lower())
+
+
+def test_the_column_may_have_either_spelling():
+    """Messages labelled `ary-Latn` or `ary_Latn` are changed, whichever of the two is given."""
+    for language in ("ary-Latn", "ary_Latn"):
+        stage = NormalizeArabizi(digits=True, language=language)
+        texts, _ = changed(stage, ["5ouya", "5ouya", "5ouya"], ["ary_Latn", "ary-Latn", "ary"])
+        assert texts == ["khouya", "khouya", "5ouya"]

@@ -22,6 +22,7 @@ from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import EqualTexts
 from dataprep.errors import PlanError, need, require
 from dataprep.store.key import key
+from dataprep.unicode.hosts import PLAIN, host_name
 from dataprep.unicode.text import I64, U8, U64
 
 from .keep import Keep
@@ -37,6 +38,7 @@ TRACKING = (
     "oly_enc_id", "vero_id", "s_cid", "wickedid", "xtor", "at_campaign", "at_medium",
     "jsessionid", "phpsessid", "aspsessionid*",  # sessions
 )  # fmt: skip
+AUTHORITY = re.compile(r"(\s*https?://(?:[^/?#\\]*@)?)(\[[^\]/?#\\]*\]|[^/?#\\:@]*)", re.IGNORECASE)
 HOST = re.compile(r"([^\W.]|[-~:])+(\.([^\W.]|[-~:])+)*\.?", re.ASCII)  # labels of ASCII; [::1] too
 LAST_DOT = re.compile(r"\.(:\d+)?$")  # the dot that ends a complete host name
 WWW = re.compile(r"^(?:www\.)+(?=[^.]+\.)")  # not of www.com
@@ -47,10 +49,11 @@ PORTS = {"http": ":80", "https": ":443"}
 def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[str] = TRACKING) -> str:
     """Return the URL of a page in one form, or "" if it is not an absolute http or https URL.
 
-    These rules always apply (RFC 3986, section 6; w3lib's `canonicalize_url`): scheme and host are written in lower
-    case, and host names in Punycode; the default port is removed; dot segments are resolved; percent-encoding is used
-    only if needed, with digits in upper case; an empty path becomes `/`; and parameters are sorted. The fragment is
-    removed unless it begins with `!`, which identifies a page.
+    These rules always apply (RFC 3986, section 6; w3lib's `canonicalize_url`): the scheme is written in lower case, and
+    the host as in the URL Standard, in lower case and Punycode (UTS 46: `straße.de` is not `strasse.de`); the default
+    port is removed; dot segments are resolved; percent-encoding is used only if needed, with digits in upper case; an
+    empty path becomes `/`; and parameters are sorted. The fragment is removed unless it begins with `!`, which
+    identifies a page.
 
     ignore: differences to remove: "scheme": `http:` and `https:` are removed; "www": a leading `www.` is removed;
     "slash": slashes at the end of the path are removed.
@@ -73,7 +76,11 @@ class _Normal:
 
     def __call__(self, url: str) -> str:
         """Return the normal form."""
+        authority = AUTHORITY.match(url)
         try:
+            if authority and not PLAIN.fullmatch(authority[2]):  # before w3lib, which maps names by IDNA 2003
+                authority[2].encode()  # not a half of a surrogate pair
+                url = authority[1] + host_name(authority[2]) + url[authority.end() :]
             parts = urlsplit(self.canonical(url, keep_fragments="#!" in url))
             host = parts.hostname
         except ValueError:  # a port out of range, a bracket that is not closed, a half of a surrogate pair
@@ -152,6 +159,8 @@ class URLDedup(Deduplication):
     """
 
     only_drops: ClassVar[bool] = True
+
+    VERSION: ClassVar[int] = 2
 
     column: str = "url"
     keep: str = "newest"

@@ -18,6 +18,7 @@ from dataprep.core.model.stage import drop_rows
 from dataprep.errors import PlanError
 from dataprep.unicode.canonical import FORMS, canonical
 from dataprep.unicode.hashes import text_hashes
+from dataprep.unicode.language_tags import tag_of
 from dataprep.unicode.text import LINE, classes, lowered
 
 from . import word_automaton as K
@@ -72,9 +73,8 @@ class BadWords(ScoredFilter):
     def __post_init__(self) -> None:
         if not isinstance(self.words, str):
             object.__setattr__(self, "words", tuple(self.words))
-        if self.language is not None and (not isinstance(self.language, str) or not self.language):
-            msg = f"BadWords: language={self.language!r} must be a code such as 'fr', or None"
-            raise PlanError(msg)
+        if self.language is not None:
+            tag_of(self.language, "BadWords: language=", ", or None")
         check_numbers(self, ["max_matches"])
         check_numbers(self, ["keep_fraction"], most=1)
         entries = read_list(self.name, self.words).splitlines() if isinstance(self.words, str) else self.words
@@ -99,7 +99,7 @@ class BadWords(ScoredFilter):
 
     @property
     def _code(self) -> str:
-        return (self.language or "").lower().replace("_", "-").split("-")[0]
+        return "" if self.language is None else tag_of(self.language, "BadWords: language=").language
 
     @property
     def _edges(self) -> bool:

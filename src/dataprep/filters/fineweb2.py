@@ -18,6 +18,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.score import ScoredFilter
 from dataprep.errors import PlanError, need
 from dataprep.store import files
+from dataprep.unicode.language_tags import parse_tag
 
 from .fineweb import BEYOND, FineWeb
 from .gopher.published_scores import published_scores
@@ -56,7 +57,7 @@ class FineWeb2(ScoredFilter):
     >>> FineWeb2(language="ary_Arab", configs="fineweb-2/configs")                  # Darija in Arabic script
     >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs", min_words=20)    # published, except for this
 
-    language: code of language and script, as in FineWeb-2.
+    language: code of language and script, as in FineWeb-2; `ary-Arab` means `ary_Arab`, and `fr_Latn` means `fra_Latn`.
     configs: the folder `configs` of a copy of the repository huggingface/fineweb-2, which has a file of thresholds and
         stop words for each of 1,929 languages. Reading it needs the extra `hf`.
 
@@ -117,7 +118,7 @@ class FineWeb2(ScoredFilter):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "configs", str(self.configs))
-        published = _read(self.language, self.configs)
+        published = _read(_file_of(self.language, self.configs), self.configs)
         object.__setattr__(self, "language_score", published["language_score"])
         values = {SETTINGS[name]: max(published[name], 0) or None for name in SETTINGS}
         for name, value in (values | {"stop_words": published["stop_words"]}).items():
@@ -158,6 +159,13 @@ class FineWeb2(ScoredFilter):
     def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:
         """Return the score that the rule of each reason compared, as the column `value`."""
         return compared(RULES, scores, reasons)
+
+
+def _file_of(language: str, configs: str) -> str:
+    """Return the spelling of a language tag that names a file in the folder `configs`; if none does, the tag itself."""
+    tag = parse_tag(language)
+    names = (language, *(tag.spellings if tag else ()))
+    return next((name for name in names if files.exists(files.join(configs, f"{name}.yml"))), language)
 
 
 def _read(language: str, configs: str) -> dict[str, Any]:

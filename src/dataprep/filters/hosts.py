@@ -21,11 +21,12 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage, drop_rows
 from dataprep.errors import PlanError
 from dataprep.store import files
+from dataprep.unicode.hosts import host_name, in_unicode
 from dataprep.unicode.text import lowered
 
 from . import word_automaton as K
 from .thresholds import read_list
-from .url_parts import Addresses, addresses, host_name, in_unicode, over_hosts, over_rows
+from .url_parts import Addresses, addresses, over_hosts, over_rows
 
 HOSTS_FILE = re.compile(r"(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+(\S.*)")  # a line of /etc/hosts: an address and names
 SCHEME = re.compile(r"^(?:(?:https?|ftp|wss?):[/\\]*|(?:[a-z][a-z0-9+.\-]*:)?[/\\]{2,})", re.IGNORECASE)
@@ -63,7 +64,7 @@ class Hosts(Stage):
     Raises PlanError if a list is missing, not UTF-8 or empty, or an entry is not a domain.
     """
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
     only_drops: ClassVar[bool] = True
     compiled: ClassVar[bool] = True
 

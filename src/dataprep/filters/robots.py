@@ -25,8 +25,9 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage, drop_rows
 from dataprep.errors import PlanError, ReadError, need
 from dataprep.store import files
+from dataprep.unicode.hosts import host_name
 
-from .url_parts import Addresses, addresses, host_name, over_hosts, over_rows, split
+from .url_parts import Addresses, addresses, over_hosts, over_rows, split
 
 # Agents of crawls for language models.
 AGENTS = ("CCBot", "GPTBot", "ClaudeBot", "Google-Extended", "Applebot-Extended", "Meta-ExternalAgent")
@@ -35,7 +36,7 @@ MAX_ROBOTS_BYTES = 512_000  # RFC 9309, 2.5: at least 500 kibibytes are parsed
 MAX_BLOCK_BYTES = 8 << 20  # of a response as stored
 MAX_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 GROUP_LINE = re.compile(r"\s*(?:user|allow|di)", re.IGNORECASE)  # no other line ends a group (RFC 9309, 2.2.4)
-VERSIONED = re.compile(r"(\s*user[- ]?agent\s*:?\s*[\w\-]+)/.*", re.IGNORECASE)  # CCBot/2.0 means CCBot
+TOKEN = re.compile(r"(\s*user[- ]?agent\s*:?\s*[\w\-]+)[^\w\-].*", re.IGNORECASE)  # CCBot/2.0, CCBot x
 FORBIDS = re.compile(r"^\s*di\w+\s*:?\s*[^\s#:]", re.IGNORECASE | re.MULTILINE)
 NEWEST = "~"  # sorts after every date
 UNREADABLE = -1
@@ -57,15 +58,15 @@ class Robots(Stage):
 
     Protego (Scrapy's parser, extra `robots`) applies the rules: the longest matching rule decides; of two equally long
     rules, the one that allows does. `*` and `$` are understood. In addition, a group is also found after a byte order
-    mark or with a version in its name (CCBot/2.0), and is not ended by other lines. Hosts without robots.txt, or that
-    answered 4xx, allow all. Reasons: `robots`, `robots_unreadable`. Documents are counted as `forbidden.AGENT`,
-    `unreadable`, `without_robots_txt` and `without_url`. The source is read when the stage is made. If rules change, a
-    run repeats the work; if only paths change, it does not.
+    mark or with a version or words after its name (CCBot/2.0, CCBot crawler), and is not ended by other lines. Hosts
+    without robots.txt, or that answered 4xx, allow all. Reasons: `robots`, `robots_unreadable`. Documents are counted
+    as `forbidden.AGENT`, `unreadable`, `without_robots_txt` and `without_url`. The source is read when the stage is
+    made. If rules change, a run repeats the work; if only paths change, it does not.
 
     Raises PlanError if a source has no robots.txt or an archive is damaged.
     """
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     only_drops: ClassVar[bool] = True
 
     source: str | Sequence[str]
@@ -206,7 +207,7 @@ def rules_of(data: bytes) -> str | None:
     if b"\0" in data:
         return None
     lines = data.decode("utf-8-sig", "replace").splitlines()
-    text = "\n".join(VERSIONED.sub(r"\1", line) for line in lines if GROUP_LINE.match(line))
+    text = "\n".join(TOKEN.sub(r"\1", line) for line in lines if GROUP_LINE.match(line))
     return text if FORBIDS.search(text) else ""
 
 

@@ -20,8 +20,8 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage
-from dataprep.errors import PlanError
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.language_tags import tag_of
 from dataprep.unicode.text import I64, U8, U16, WORD, Int, classes, code_point
 
 from .arabic import switches_on
@@ -49,7 +49,8 @@ class NormalizeArabizi(Stage):
         None: change all messages.
 
     Only words of ASCII letters and digits with a letter among them change: not 2024, B2B1200, 5dh, 9h, été. Words
-    changed are counted as arabizi.digits ... Measured: docs/chats-safety.md. Raises PlanError for language="".
+    changed are counted as arabizi.digits ... Measured: docs/chats-safety.md. Raises PlanError if `language` is not a
+    language tag.
     """
 
     digits: bool = False
@@ -63,9 +64,9 @@ class NormalizeArabizi(Stage):
     compiled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.language == "":
-            msg = "language='' must be a code in the column `language`, such as 'ary_Latn', or None for every message"
-            raise PlanError(msg)
+        if self.language is not None:
+            tag = tag_of(self.language, "NormalizeArabizi: language=", ", or None for every message")
+            object.__setattr__(self, "language", "_".join(filter(None, tag)))
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -85,7 +86,9 @@ class NormalizeArabizi(Stage):
 
 
 def _is(languages: pa.Array, language: str) -> Any:
-    return np.asarray(pc.fill_null(pc.equal(languages.cast(pa.string()), language), fill_value=False)).astype(bool)
+    """Return which messages have a language, in any spelling of its tag; bool[n]."""
+    names = pa.array(tag_of(language, "language=").spellings, pa.string())
+    return np.asarray(pc.is_in(languages.cast(pa.string()), names)).astype(bool)
 
 
 @kernel(inline="always")

@@ -265,7 +265,7 @@ def test_laws(small, tmp_path):
     [
         (lambda: Language("ary", model="MODEL"), "lacks the code 'ary' .3 codes.; use model='builtin'"),
         (lambda: Language("bar", model="MODEL"), "use model='lid.176'"),
-        (lambda: Language("eng"), "lacks the code 'eng' .140 codes.; similar codes are en"),
+        (lambda: Language("eno"), "lacks the code 'eno' .140 codes.; similar codes are no, eo, en"),
         (lambda: Language("☃"), "use codes such as ace, af"),
         (lambda: Language("en", model="no/such.bin"), "there is no model at 'no/such.bin'"),
         (lambda: Language("en", model="glotlid"), "there is no model 'glotlid' here"),

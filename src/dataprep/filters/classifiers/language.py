@@ -23,6 +23,7 @@ from dataprep.core.model.stage import drop_rows
 from dataprep.errors import PlanError, require
 from dataprep.filters.preset_folder import CLASSIFIER, file_of, open_preset
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.language_tags import known_as
 from dataprep.unicode.text import ALPHA, I64, U8, U16, classes, code_point, whole_points
 
 from . import models
@@ -43,7 +44,8 @@ class Language(ScoredFilter):
     >>> Language("ary", model="darija.bin", mixed=0.3)          # yours: `dataprep train-langid`
     >>> Language()                                              # adds the columns, drops nothing
 
-    languages: codes of the languages to keep, as the model writes them; without codes, every language is kept.
+    languages: codes of the languages to keep, which the model must have, as `ary-Latn` or `ary_Latn`; without codes,
+    every language is kept.
     model: "builtin" is py3langid (Barbaresi; 140 languages, Darija among them); "lid.176" is fastText's (Joulin et al.
     2016); or the path, or the name in a folder of DATAPREP_MODELS, of any supervised fastText model.
     unit: the text that is passed to the model at once: the "document", or each "paragraph" (separated by blank lines)
@@ -115,7 +117,9 @@ class Language(ScoredFilter):
         if not all(isinstance(code, str) for code in self.languages):
             msg = f"Language: languages={self.languages!r} must be codes, such as Language('fr', 'ar')"
             raise PlanError(msg)
-        models.check_labels(self.languages, self.model, self._classifier().labels)
+        labels = self._classifier().labels
+        object.__setattr__(self, "languages", tuple(known_as(code, labels) for code in self.languages))
+        models.check_labels(self.languages, self.model, labels)
 
     def _classifier(self) -> models.Classifier:
         return models.load(models.find(self.model))

@@ -26,6 +26,7 @@ from dataprep.filters.thresholds import (
     tuple_of_words,
 )
 from dataprep.filters.word_lists import STOP_WORDS
+from dataprep.unicode.language_tags import known_as
 from dataprep.unicode.spaced import CHOICES, spaced, word_classes
 from dataprep.unicode.text import I64, IN_WORD, lowered
 
@@ -193,6 +194,7 @@ class Gopher(ScoredFilter):
         check_numbers(self, (r.parameter for r in RULES))
         for name in ("languages", "stop_words", "bullets"):
             tuple_of_words(self, name)
+        object.__setattr__(self, "languages", tuple(known_as(code, STOP_WORDS) for code in self.languages))
         unknown = [code for code in self.languages if code not in STOP_WORDS]
         if unknown:
             msg = (

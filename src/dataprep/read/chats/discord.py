@@ -43,7 +43,7 @@ class Discord(JsonExport):
     date_order: str | None = None
     me: str | None = None
     PLATFORM: ClassVar[str] = "Discord"
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         super().__post_init__()

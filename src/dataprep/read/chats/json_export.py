@@ -7,6 +7,7 @@ longest message, and 16 bytes per message to find the message that a reply answe
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -27,6 +28,8 @@ from dataprep.store import files
 
 from .messages import ChatReader, message_batch, wall_clock
 
+HEX_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")  # \x08, which is not JSON, of Telegram Desktop
+
 
 class MessageRow(NamedTuple):
     """The columns of a message, as the method `row` of a platform's reader returns them; time: its time in ISO 8601.
@@ -46,6 +49,7 @@ class JsonExport(ChatReader):
     """Base class of readers that stream a JSON export; a subclass has `names`, `row` and `answers` for its platform."""
 
     PLATFORM: ClassVar[str]
+    FIELDS: ClassVar[frozenset[str]] = frozenset()  # that are read or known to hold no text; none: not compared
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
         """Return the names of the chats in a file, as {k: name of the chat whose messages are the k-th array, from 0}.
@@ -123,9 +127,28 @@ class JsonExport(ChatReader):
         if not messages:
             return
         rows = [self.row(message) for message in messages]
+        if self.FIELDS:
+            _count_unknown(messages, self.FIELDS, stats)
         known.add([number(m.get("id")) for m in messages], good)
         answered = known.find([self.answers(m) for m in messages], piece.file)
         yield batch_of(rows, chat, good, piece, answered)
+
+
+def _count_unknown(messages: list[Any], known: frozenset[str], stats: Ledger) -> None:
+    """Count in `stats` the messages with a field that is not known and has text: `unknown_field.NAME`."""
+    for message in messages:
+        if not message.keys() <= known:
+            for name in message.keys() - known:
+                if text_in(message[name]):
+                    stats.count(f"unknown_field.{name[:40]}")
+
+
+def text_in(value: Any) -> str:
+    """Return the strings with a letter in a JSON value, in their order, joined by line feeds."""
+    if isinstance(value, str):
+        return value if any(map(str.isalpha, value)) else ""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return "\n".join(filter(None, map(text_in, inner)))
 
 
 def _until_damage(batches: Iterator[Batch], damage: list[ReadError]) -> Iterator[Batch]:
@@ -172,7 +195,7 @@ def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
     if len(data) > max_bytes:
         return "too_long"
     try:
-        found = orjson.loads(data)
+        found = orjson.loads(HEX_ESCAPE.sub(rb"\1\\u00\2", data) if b"\\x" in data else data)
     except orjson.JSONDecodeError as e:
         return "invalid_utf8" if "utf-8" in str(e).lower() or "surrogate" in str(e) else "not_json"
     return found if isinstance(found, dict) else "not_an_object"

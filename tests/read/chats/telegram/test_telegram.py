@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dataprep as dp
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.chats.json_export import Known
 from dataprep.read.chats.telegram.json import Telegram, plain
@@ -359,3 +361,48 @@ def test_pages(rows_of) -> None:
     assert not drops
     with pytest.raises(ReadError, match="the page ends early"):
         rows_of(Telegram(), PAGE[:-300], "messages.html")
+
+
+TODO = {
+    "title": "Trip",
+    "others_can_append": True,
+    "answers": [{"id": 1, "text": "tent"}, {"id": 2, "text": ["a ", "map"]}],
+}
+RICH = {
+    "blocks": [
+        {"type": "heading", "text": [{"type": "bold", "text": "Plan"}]},
+        {"type": "list", "items": ["one", "two"]},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "text", "kind"),
+    [({"todo_list": TODO}, "Trip\ntent\na map", "text"), ({"rich_message": RICH}, "Plan\none\ntwo", "text"),
+     ({"todo_list": "odd"}, "odd", "text"), ({"todo_list": None}, "", "text"),
+     ({"gift_id": 7, "gift_text": {"text": "for you"}}, "for you", "text"), ({"gift_id": 7, "novelty": 1}, "", "event"),
+     ({"novelty": {"caption": "new thing", "size": 3}}, "new thing", "text")],
+)  # fmt: skip
+def test_messages_that_are_new(tmp_path, fields, text, kind):
+    """Checklists, rich messages, gifts and fields that nobody knows yet do not become empty texts."""
+    row = Telegram().row(said(1, "", **fields))
+    assert (row.text, row.kind) == (text, kind)
+
+
+def test_unknown_fields_are_counted(tmp_path):
+    """A field that is not known and has text is named in the statistics; one with numbers alone is not."""
+    messages = [said(1, novelty={"caption": "thing"}, size=4), said(2, novelty="again"), said(3, photo="(left out)")]
+    (tmp_path / "result.json").write_text(export(*messages), "utf-8")
+    ledger = Ledger("read", source="s")
+    rows = [row for batch in Telegram()(Slice(str(tmp_path / "result.json"), 0), ledger) for row in batch.to_pylist()]
+    assert [row["text"] for row in rows] == ["x", "x", "x"]
+    found = {name: n for name, n in ledger.record.counts.items() if name.startswith("unknown_field")}
+    assert found == {"unknown_field.novelty": 2}
+
+
+def test_an_escape_that_is_not_json(tmp_path):
+    r"""The escape \x08, which Telegram Desktop writes, is a control character; behind a backslash it is text."""
+    data = export(said(1, "aQb"), said(2, "cRd"), said(3, "e")).replace("Q", "\\x08").replace("R", "\\\\x41")
+    (tmp_path / "result.json").write_text(data, "utf-8")
+    rows = dp.read(str(tmp_path / "result.json"), format="telegram").table()["text"].to_pylist()
+    assert rows == ["a\x08b", "c\\x41d", "e"]

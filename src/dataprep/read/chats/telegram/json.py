@@ -19,7 +19,7 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
-from dataprep.read.chats.json_export import JsonExport, MessageRow, number
+from dataprep.read.chats.json_export import JsonExport, MessageRow, number, text_in
 from dataprep.read.chats.messages import kind_of_file, names_of, utc_text
 from dataprep.read.text import BOM
 from dataprep.store import files
@@ -35,7 +35,22 @@ MEDIA = {
     "audio_file": "audio", "animation": "gif",
 }  # fmt: skip
 CALLS = ("phone_call", "group_call", "group_call_scheduled")
-WHAT = ("title", "members", "boosts", "duration", "duration_seconds", "inviter", "amount", "emoticon", "new_title")
+WHAT = (
+    "title", "members", "boosts", "duration", "duration_seconds", "inviter", "amount", "emoticon", "new_title",
+    "gift_text",
+)  # fmt: skip
+# Further fields that Telegram Desktop writes.
+FIELDS = PLAIN | set(WHAT) | {
+    "edited", "edited_unixtime", "author", "forwarded_from", "forwarded_from_id", "saved_from", "via_bot", "photo",
+    "photo_file_size", "width", "height", "file", "file_name", "file_size", "thumbnail", "thumbnail_file_size",
+    "media_type", "sticker_emoji", "mime_type", "performer", "self_destruct_period_seconds", "media_spoiler",
+    "contact_information", "contact_vcard", "contact_vcard_file_size", "location_information",
+    "live_location_period_seconds", "place_name", "address", "game_title", "game_description", "game_link",
+    "game_message_id", "invoice_information", "poll", "giveaway_information", "giveaway_results", "reactions",
+    "inline_bot_buttons", "actor", "actor_id", "action", "message_id", "score", "discard_reason", "currency", "period",
+    "todo_list", "rich_message", "gift_text", "reason_app_name", "reason_domain", "new_icon_emoji_id", "months", "days",
+    "gift_code", "gift_id", "slug", "schedule_date", "paid_stars_amount", "stars", "cost", "recurring",
+}  # fmt: skip
 OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
 
 
@@ -44,6 +59,7 @@ class Telegram(JsonExport):
     """Reads result.json and messages.html of Telegram; the column `chat` is the chat's name, or its number."""
 
     PLATFORM: ClassVar[str] = "Telegram"
+    FIELDS: ClassVar[frozenset[str]] = frozenset(FIELDS)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of a file as batches, one row per message; HTML begins with <, JSON does not."""
@@ -110,6 +126,10 @@ def _rare(message: Mapping[str, Any], time: str | None) -> MessageRow:
     author = message.get("from") or message.get("from_id")
     kind, content = _content(message)
     text = "\n".join(filter(None, [content, plain(message.get("text"))]))
+    unknown = {name: value for name, value in message.items() if name not in FIELDS}
+    if not text and kind == "text" and (unknown or "gift_text" in message):
+        text = plain(message.get("gift_text")) or text_in(unknown)
+        kind = "text" if text else "event"
     return MessageRow(text, None if author is None else str(author), time, kind, _meta(message))
 
 
@@ -158,11 +178,36 @@ def _place(message: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, [plain(message.get("place_name")), plain(message.get("address")), point]))
 
 
+def _checklist(message: Mapping[str, Any]) -> str:
+    """Return the title of a checklist and its items, a line each."""
+    todo = message["todo_list"]
+    if not isinstance(todo, dict):
+        return plain(todo)
+    items = [one for field in ("answers", "items", "tasks") for one in _listed(todo.get(field))]
+    lines = [one.get("text") for one in items if isinstance(one, dict)]
+    return "\n".join(filter(None, map(plain, [todo.get("title"), *lines])))
+
+
+def _rich(message: Mapping[str, Any]) -> str:
+    """Return the text of a message with blocks such as headings and lists, unless `text` has it too."""
+    return "" if plain(message.get("text")) else text_in(_without_types(message["rich_message"]))
+
+
+def _without_types(value: Any) -> Any:
+    """Return a JSON value without the fields that name a type, a style or a link."""
+    if isinstance(value, list):
+        return [_without_types(one) for one in value]
+    left_out = ("type", "style", "href", "id", "language", "url")
+    return {k: _without_types(v) for k, v in value.items() if k not in left_out} if isinstance(value, dict) else value
+
+
 CONTENT: Mapping[
     str, tuple[str, Callable[[Mapping[str, Any]], str] | None]
 ] = {  # by the field that only such messages have
     "photo": ("image", None),
     "poll": ("poll", _poll),
+    "todo_list": ("text", _checklist),
+    "rich_message": ("text", _rich),
     "contact_information": ("contact", _contact),
     "contact_vcard": ("contact", _contact),
     "location_information": ("location", _place),
