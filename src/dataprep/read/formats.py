@@ -147,6 +147,7 @@ FORMATS: dict[str, Format] = {
         Format(WHOLE_FILE, "whole_file:Text", (".txt", ".md", ".rst")),
         Format("csv", "csv_rows:Csv", (".csv", ".tsv", ".tab")),
         Format("html", "html:Html", (".html", ".htm", ".xhtml")),
+        Format("mail", "mail:Mail", (".eml", ".mbox", ".mbx")),
         Format("notebook", "code:Notebook", (".ipynb",)),
         Format("code", "code:Code"),
         Format("tar", "archive:TextArchive", (".tar", ".tgz", ".tbz2", ".tbz", ".txz", ".tzst")),
