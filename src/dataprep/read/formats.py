@@ -171,6 +171,8 @@ FORMATS: dict[str, Format] = {
         Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, is_telegram, is_chat=True),
         Format("instagram", "chats.messenger:Instagram", _CHAT_FILES, is_instagram, is_chat=True),
         Format("messenger", "chats.messenger:Messenger", _CHAT_FILES, is_messenger, is_chat=True),
+        Format("sqlite", "sqlite_rows:Sqlite", (".db", ".sqlite", ".sqlite3", ".db3"), "sqlite_rows:is_sqlite"),
+        Format("stackexchange", "stackexchange:StackExchange", (".xml",), "stackexchange:is_stackexchange"),
         Format("mediawiki", "mediawiki:MediaWiki", (".xml",), "mediawiki:is_mediawiki"),
         Format("zip", "archive:TextArchive", (".zip",), "archive:has_texts"),
         Format("json", "json.elements:Json", (".json",), "json.elements:is_json"),
