@@ -33,7 +33,7 @@ def folder(tmp_path):
     home = tmp_path / "in"
     for name, data in {
         "a.jsonl": LINE, "sub/b.jsonl": LINE, ".secret.jsonl": LINE, "_logs/x/1.jsonl": LINE, "_logs/2.jsonl": LINE,
-        "sub/.git/config": "c", "notes.pdf": "%PDF-", "empty.jsonl": "", "zero.parquet": "",
+        "sub/.git/config": "c", "notes.mp3": "ID3", "empty.jsonl": "", "zero.parquet": "",
         "archive.zip": "PK\x03\x04 cut", "aaa.ndjson": "",
     }.items():  # fmt: skip
         (home / name).parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def folder(tmp_path):
 
 LISTED = [
     (".secret.jsonl", "hidden", None), ("_logs", "hidden", None), ("aaa.ndjson", "empty", 0),
-    ("archive.zip", "unreadable", None), ("empty.jsonl", "empty", 0), ("notes.pdf", "unknown_type", None),
+    ("archive.zip", "unreadable", None), ("empty.jsonl", "empty", 0), ("notes.mp3", "unknown_type", None),
     ("sub/.git", "hidden", None), ("zero.parquet", "empty", 0),
 ]  # fmt: skip
 
@@ -167,6 +167,16 @@ def test_not_a_chat_among_chats(tmp_path) -> None:
     assert rows(docs, str(tmp_path)) == [
         ("cut.zip", "unreadable", None), ("photos.zip", "not_a_chat", None), ("settings.json", "not_a_chat", None),
     ]  # fmt: skip
+
+
+def test_attachments_of_chats_are_left_out(tmp_path) -> None:
+    """Documents that people sent each other, of kinds that are read elsewhere, do not end the reading of the chat."""
+    (tmp_path / "_chat.txt").write_text(CHAT)
+    for name in ("a.pdf", "b.docx", "c.eml", "d.tsv", "e.ipynb", "f.csv"):
+        (tmp_path / name).write_text("text\n1\n")
+    docs = dp.read(str(tmp_path))
+    assert "author" in docs.columns
+    assert {row[1] for row in rows(docs, str(tmp_path))} == {"unknown_type", "not_a_chat"}
 
 
 def test_a_folder_without_chats_never_hears_of_them(tmp_path) -> None:

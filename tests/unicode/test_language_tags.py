@@ -39,13 +39,13 @@ def test_spellings() -> None:
 def test_both_spellings_are_the_same_stage() -> None:
     """Stages that take a language take it in both spellings, and their keys are equal."""
     assert dp.Gopher(languages=("ary_Latn", "fra")) == dp.Gopher(languages=("ary-Latn", "fr"))
-    assert dp.NormalizeArabizi(language="ary-Latn") == dp.NormalizeArabizi(language="ary_Latn")
+    assert dp.chats.NormalizeArabizi(language="ary-Latn") == dp.chats.NormalizeArabizi(language="ary_Latn")
 
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: dp.NormalizeArabizi(language="nonsense"), lambda: dp.BadWords(("x",), language="nonsense"),
-     lambda: dp.Gopher(languages=("nonsense",)), lambda: dp.NormalizeArabizi(language=3)],
+    [lambda: dp.chats.NormalizeArabizi(language="nonsense"), lambda: dp.BadWords(("x",), language="nonsense"),
+     lambda: dp.Gopher(languages=("nonsense",)), lambda: dp.chats.NormalizeArabizi(language=3)],
 )  # fmt: skip
 def test_what_is_no_tag_is_refused(make) -> None:
     """A word that is no language raises PlanError with one sentence that names it."""

@@ -140,6 +140,7 @@ def report(encode, out):
 UNITS = {  # others: page
     "text": "file", "jsonl": "record", "json": "record", "csv": "row", "parquet": "row",
     "Dataset": "document", "hf": "row", "html": "file", "notebook": "file",
+    "docx": "file", "epub": "chapter", "mail": "message", "sqlite": "row", "stackexchange": "row",
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .options import ReadOptions
 
-TYPED_FIELDS = ("jsonl", "json", "csv")  # formats whose reader warns of fields that do not exist
+TYPED_FIELDS = ("jsonl", "json", "csv", "sqlite")  # formats whose reader warns of fields that do not exist
 HF_OPTIONS = ("split", "config", "revision", "key")
 
 

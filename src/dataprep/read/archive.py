@@ -32,7 +32,7 @@ from .source_field import field_path
 from .trust import MAX_BAD, LimitedReader
 from .whole_file import Text
 
-INSIDE = ("jsonl", "json", "csv", "text", "html", "notebook")  # formats of members, the first that fits
+INSIDE = ("jsonl", "json", "csv", "text", "html", "mail", "notebook")  # formats of members, the first that fits
 HEAD = 1 << 16
 SHOWN = 5
 
@@ -44,7 +44,7 @@ def has_texts(head: bytes, url: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class TextArchive(LimitedReader):
-    """Reads the texts in a tar or zip: JSON Lines, JSON, CSV, text, HTML and notebooks, also compressed ones.
+    """Reads the texts in a tar or zip: JSON Lines, JSON, CSV, text, HTML, mail and notebooks, also compressed.
 
     text, meta and source are as in these formats. max_doc_bytes: longer documents are dropped. max_bad: the largest
     share of bad records of a member.

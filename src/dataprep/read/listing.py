@@ -18,6 +18,7 @@ from .parts import InputFile, folder_of, oldest_first, source_of
 
 log = logging.getLogger("dataprep")
 SHOWN = 5  # names in a warning
+CORPORA = ("jsonl", "parquet", "wet", "warc", "arc", "wat")  # which are not attached to messages
 LINK = "this is a link to a folder, which is not followed; name the folder itself"
 
 
@@ -120,11 +121,14 @@ def _unknown(url: str, *, with_chats: bool) -> Unread:
 
 
 def _leave_settings(listing: Listing) -> None:
-    """Leave out of a folder with chats the files that have a suffix of chats and are neither chats nor texts."""
+    """Leave out of a folder with chats the files that are neither chats nor texts, such as attachments and settings."""
     built_in = [f for f in listing.found if not f.format.is_chat and isinstance(f.format.reader, str) and not f.unread]
-    others = {f.url: f for f in built_in if f.format.name != formats.WHOLE_FILE and formats.may_be_chat(f.url)}
+    others = {f.url for f in built_in if formats.may_be_chat(f.url) or f.format.name not in CORPORA}
+    others -= {f.url for f in built_in if f.format.name == formats.WHOLE_FILE}
     listing.found = [f for f in listing.found if f.url not in others]
-    listing.left_out += [Unread(url, "not_a_chat") for url in sorted(others)]
+    listing.left_out += [
+        Unread(url, "not_a_chat" if formats.may_be_chat(url) else "unknown_type") for url in sorted(others)
+    ]
 
 
 def _companions(listing: Listing) -> set[str]:

@@ -9,11 +9,12 @@ class ReadOptions(TypedDict, total=False):
     """Further options of `dp.read`; each format takes some of them, which its reader describes.
 
     max_doc_bytes: all formats. max_bad: all but those of whole files and parquet. meta, source: jsonl, json, zip,
-    tar, parquet and csv. delimiter, names: csv. records_in: json. strict, digests: wet, warc, arc and wat. status,
-    types: warc and arc. extract, main_content, list_bullets, comments, alt_texts, links, form_fields, noscript:
-    warc, arc and html. date_order: whatsapp, line and discord. me: signal, imessage, sms and discord. author: slack
-    and discord. line: chat. split, config, revision: Hugging Face data sets. key: the same, and rows in memory.
-    out: the folder for rows of data sets and of tables in memory.
+    tar, parquet and csv. delimiter, names: csv. records_in: json. namespaces: mediawiki. table, query: sqlite.
+    strict, digests: wet, warc, arc and wat. status, types: warc and arc. extract, main_content, list_bullets,
+    comments, alt_texts, links, form_fields, noscript: warc, arc and html. date_order: whatsapp, line and discord.
+    me: signal, imessage, sms and discord. author: slack and discord. line: chat. split, config, revision: Hugging
+    Face data sets. key: the same, and rows in memory. out: the folder for rows of data sets and of tables in
+    memory.
     """
 
     max_doc_bytes: int
@@ -23,6 +24,9 @@ class ReadOptions(TypedDict, total=False):
     delimiter: str
     names: tuple[str, ...]
     records_in: str
+    namespaces: tuple[int, ...]
+    table: str
+    query: str
     strict: bool
     digests: bool | None
     status: tuple[int, ...]

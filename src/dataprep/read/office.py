@@ -1,0 +1,177 @@
+"""Readers of DOCX, EPUB and PDF: documents of programs for text, books, and text layers of pages.
+
+DOCX and EPUB are zip files of XML, which are read in bounded memory: a member of over max_doc_bytes is dropped. A PDF
+needs the extra `pdf`. One whose pages have no text, such as scans, is listed as unreadable.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
+
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
+from dataprep.errors import ReadError, need
+
+from .chats.packs import DAMAGED_ZIP
+from .html import Html
+from .sections import Section, Sections
+from .trust import MAX_DOC_BYTES
+
+WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+MAX_PARTS = 100_000
+ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
+
+
+def _member(archive: zipfile.ZipFile, name: str, most: int, url: str) -> bytes | None:
+    """Return the bytes of a file in a zip; None if it is longer than `most`. Raises ReadError if it is not there."""
+    try:
+        with archive.open(name) as stream:
+            data = stream.read(most + 1)
+    except (KeyError, *DAMAGED_ZIP) as e:
+        msg = f"'{name}' in it is missing or damaged ({e}); save it again, or fetch it again"
+        raise ReadError(msg, url) from e
+    return data if len(data) <= most else None
+
+
+def _opened(data: bytes, url: str) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(io.BytesIO(data))
+    except DAMAGED_ZIP as e:
+        msg = f"it is truncated or damaged ({e}); save it again, or fetch it again"
+        raise ReadError(msg, url) from e
+
+
+def _parsed(data: bytes, url: str, name: str) -> ET.Element:
+    """Return XML without entities of its own. Raises ReadError for other XML."""
+    if ENTITY.search(data):
+        msg = f"'{name}' in it is not the XML that it must be (it defines entities); save it again"
+        raise ReadError(msg, url)
+    try:
+        return ET.fromstring(data)  # noqa: S314 - without entities, nothing expands
+    except (ET.ParseError, ValueError) as e:
+        msg = f"'{name}' in it is not the XML that it must be ({e}); save it again"
+        raise ReadError(msg, url) from e
+
+
+@dataclass(frozen=True, kw_only=True)
+class Docx(Sections):
+    """Reads DOCX: one document per file, its paragraphs and tables; cells are divided by tabs."""
+
+    MAX_FILE: ClassVar[int] = 256 << 20  # with pictures
+
+    def sections(self, data: bytes, piece: Slice, stats: Ledger) -> Iterator[Section]:  # noqa: ARG002
+        """Yield the text of the document."""
+        with _opened(data, piece.url) as archive:
+            name = "word/document.xml"
+            xml = _member(archive, name, self.max_doc_bytes, piece.url)
+        if xml is None:
+            yield Section(b"", {}, "too_long")
+            return
+        body = _parsed(xml, piece.url, name).find(f"{WORD}body")
+        lines = [] if body is None else [line for block in body for line in _lines(block)]
+        yield Section("\n".join(lines).strip("\n").encode("utf-8", "replace"), {})
+
+
+def _lines(block: ET.Element) -> Iterator[str]:
+    """Yield the lines of a paragraph or a table."""
+    if block.tag == f"{WORD}tbl":
+        for row in block.iter(f"{WORD}tr"):
+            yield "\t".join(" ".join(map(_of_paragraph, cell.iter(f"{WORD}p"))) for cell in row.iter(f"{WORD}tc"))
+    elif block.tag == f"{WORD}p":
+        yield _of_paragraph(block)
+    else:
+        for inner in block:
+            yield from _lines(inner)
+
+
+def _of_paragraph(paragraph: ET.Element) -> str:
+    marks = {f"{WORD}tab": "\t", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
+    return "".join(node.text or "" if node.tag == f"{WORD}t" else marks.get(node.tag, "") for node in paragraph.iter())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epub(Html):
+    """Reads EPUB: one document per chapter, a file of the book in its order; options as of HTML.
+
+    `meta` has the title of the book and the number of the chapter, `section`, from 1.
+    """
+
+    VERSION: ClassVar[int] = 1
+    MAX_FILE: ClassVar[int] = 256 << 20
+    main_content: bool = False
+
+    def sections(self, data: bytes, piece: Slice, stats: Ledger) -> Iterator[Section]:  # noqa: ARG002
+        """Yield the chapters."""
+        with _opened(data, piece.url) as archive:
+            container = "META-INF/container.xml"
+            root = _parsed(_member(archive, container, 1 << 20, piece.url) or b"", piece.url, container)
+            package = next((node.get("full-path", "") for node in root.iter() if node.tag.endswith("}rootfile")), "")
+            book = _parsed(_member(archive, package, 16 << 20, piece.url) or b"", piece.url, package)
+            title = next((node.text or "" for node in book.iter() if node.tag.endswith("}title")), "")
+            files = {node.get("id"): node.get("href", "") for node in book.iter() if node.tag.endswith("}item")}
+            spine = [node.get("idref") for node in book.iter() if node.tag.endswith("}itemref")][:MAX_PARTS]
+            for number, idref in enumerate(spine, 1):
+                name = posixpath.normpath(posixpath.join(posixpath.dirname(package), unquote(files.get(idref, ""))))
+                page = _member(archive, name, self.max_doc_bytes, piece.url)
+                meta: dict[str, Any] = {"section": number, **({"book": title} if title else {})}
+                if page is None:
+                    yield Section(b"", meta, "too_long")
+                    continue
+                found = self.page(page)
+                yield Section(found.text, {**meta, **found.meta}, found.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pdf(Sections):
+    """Reads the text layer of PDF: one document per page; `meta` has the number of the page, from 1, and of pages.
+
+    Pages without text are dropped as `no_text`; a PDF without any raises ReadError.
+    """
+
+    MAX_FILE: ClassVar[int] = 1 << 30
+    max_doc_bytes: int = MAX_DOC_BYTES
+
+    def __post_init__(self) -> None:
+        need("pypdfium2", extra="pdf")
+
+    def sections(self, data: bytes, piece: Slice, stats: Ledger) -> Iterator[Section]:  # noqa: ARG002
+        """Yield the pages."""
+        pdfium = need("pypdfium2", extra="pdf")
+        try:
+            pdf = pdfium.PdfDocument(data)
+        except pdfium.PdfiumError as e:
+            state = "it has a password; remove it (qpdf --decrypt)" if "assword" in str(e) else "fetch it again"
+            msg = f"it is not a whole PDF, or cannot be opened ({e}); {state}"
+            raise ReadError(msg, piece.url) from e
+        try:
+            n = len(pdf)
+            texts = any(_page_text(pdf, k, pdfium) for k in range(n))
+            if not texts:
+                msg = f"none of its {n:,} pages has text, as in scans; recognise it first (ocrmypdf IN.pdf OUT.pdf)"
+                raise ReadError(msg, piece.url)
+            for k in range(n):
+                yield Section(_page_text(pdf, k, pdfium), {"page": k + 1, "pages": n})
+        finally:
+            pdf.close()
+
+
+def _page_text(pdf: Any, number: int, pdfium: Any) -> bytes:
+    """Return the text of a page in UTF-8; b"" if it has none, or is damaged."""
+    try:
+        page = pdf[number]
+        layer = page.get_textpage()
+        text: str = layer.get_text_bounded()
+        layer.close()
+        page.close()
+    except pdfium.PdfiumError:
+        return b""
+    text = text.replace("\r\n", "\n").replace("\ufffe", "").replace("\0", "")
+    return text.strip().encode("utf-8", "replace")

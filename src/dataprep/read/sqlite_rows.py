@@ -1,0 +1,104 @@
+"""Reader of tables of SQLite: a row is a document. The position of a document is the number of its row, from 0.
+
+Values of bytes are left out of `meta`. Rows are read in the order of the table, or in that of `query=`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+import orjson
+
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
+from dataprep.errors import ReadError, require
+from dataprep.store import files
+from dataprep.unicode.valid import is_utf8
+
+from .json.records import JsonRecords, RawRecord
+
+MAGIC = b"SQLite format 3\0"
+ANY = "\0"  # the name of no column, for a reader that does not need the text
+
+
+def is_sqlite(head: bytes, url: str) -> bool:  # noqa: ARG001 - a sniffer
+    """Return whether `head`, a file's first bytes, is the beginning of a database of SQLite."""
+    return head.startswith(MAGIC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sqlite(JsonRecords):
+    """Reads a table of a database of SQLite on this machine: one document per row.
+
+    text, columns, meta and source name columns, as they name fields of JSON Lines. table: the name of the table; "":
+    the only one that has the column of the text. query: a SELECT whose rows are read instead; it must state an order.
+    """
+
+    table: str = ""
+    query: str = ""
+    VERSION: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(not (self.table and self.query), "give either table= or query=, not both")
+
+    @classmethod
+    def unchecked(cls, names: tuple[str, ...]) -> Sqlite:  # noqa: ARG003
+        """Return a reader that accepts files without the text column."""
+        return cls(text=ANY)
+
+    def records(self, piece: Slice, stats: Ledger) -> Iterator[RawRecord]:  # noqa: ARG002
+        """Yield the rows as JSON objects. Raises ReadError if the database is damaged, or has no such table."""
+        if not files.is_local(piece.url) or files.is_compressed(piece.url):
+            msg = "a database must be a file on this machine that is not compressed; copy or decompress it"
+            raise ReadError(msg, piece.url)
+        uri = f"file:{quote(files.path_of(piece.url))}?mode=ro&immutable=1"
+        try:
+            with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
+                database.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+                cursor = database.execute(self.query or self._select(database, piece.url))
+                names = [column[0] for column in cursor.description or ()]
+                for number, row in enumerate(cursor):
+                    yield _record(number, names, row, self.text)
+        except sqlite3.Error as e:
+            msg = f"it cannot be read as a database of SQLite ({e}); check table= and query=, or copy it again"
+            raise ReadError(msg, piece.url) from e
+
+    def _select(self, database: sqlite3.Connection, url: str) -> str:
+        found = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+        tables = [name for (name,) in found]
+        having = [name for name in tables if self.text in (ANY, *_columns(database, name))]
+        chosen = [self.table] if self.table in tables else [] if self.table else having
+        if len(chosen) != 1:
+            state = "there is no such table" if self.table else f"{len(having)} tables have a column {self.text!r}"
+            shown = "; ".join(f"{name} ({', '.join(_columns(database, name))})" for name in tables)[:400]
+            msg = f"{state}; name one with table=, and the column of the text with text=; it has {shown or 'none'}"
+            if self.text != ANY or not chosen:
+                raise ReadError(msg, url)
+        return f'SELECT * FROM "{chosen[0].replace(chr(34), chr(34) * 2)}"'  # noqa: S608 - a name of the file itself
+
+
+def _columns(database: sqlite3.Connection, table: str) -> list[str]:
+    rows = database.execute("SELECT name FROM pragma_table_info(?)", (table,))
+    return [name for (name,) in rows]
+
+
+def _record(number: int, names: list[str], row: tuple[Any, ...], text: str) -> RawRecord:
+    """Return a row as a record, without bytes and nulls; it is bad if the text, the column `text`, is not UTF-8."""
+    values: dict[str, Any] = {}
+    size = 0
+    for name, value in zip(names, row, strict=True):
+        if isinstance(value, str):
+            data = value.encode("utf-8", "surrogateescape")
+            size += len(data)
+            if name == text and not is_utf8(data):
+                return RawRecord(number, None, size, "invalid_utf8", data[:60])
+            values[name] = data.decode("utf-8", "replace")
+        elif isinstance(value, (int, float)):
+            values[name] = value
+    return RawRecord(number, orjson.dumps(values), size)

@@ -1,0 +1,115 @@
+"""DOCX, EPUB and PDF."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import pytest
+
+import dataprep as dp
+from dataprep.errors import ReadError
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+BODY = (
+    f"<w:document {W}><w:body><w:p><w:r><w:t>One </w:t></w:r><w:r><w:t>line é</w:t></w:r></w:p><w:sdt><w:sdtContent>"
+    "<w:p><w:r><w:t>In</w:t><w:tab/><w:t>side</w:t></w:r></w:p></w:sdtContent></w:sdt><w:tbl><w:tr><w:tc><w:p><w:r>"
+    "<w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:body></w:document>"
+)
+OPF = """<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>
+Book</dc:title></metadata><manifest><item id="a" href="one%20a.xhtml"/><item id="b" href="two.xhtml"/></manifest><spine>
+<itemref idref="b"/><itemref idref="a"/></spine></package>"""
+CONTAINER = """<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
+<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>"""
+
+
+def packed(path, **members) -> str:
+    """Write a zip; returns its path."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members["files"].items():
+            archive.writestr(name, data)
+    return str(path)
+
+
+def pdf(*pages: str) -> bytes:
+    """A PDF with a line of text on each page; "" makes a page without text."""
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+    objects = ["<</Type/Catalog/Pages 2 0 R>>", f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>",
+               "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]  # fmt: skip
+    for n, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 50 700 Td ({text}) Tj ET" if text else ""
+        fonts = "<</Font<</F1 3 0 R>>>>"
+        objects.append(f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Resources{fonts}/Contents {5 + 2 * n} 0 R>>")
+        objects.append(f"<</Length {len(stream)}>>stream\n{stream}\nendstream")
+    out, places = b"%PDF-1.4\n", []
+    for number, one in enumerate(objects, 1):
+        places.append(len(out))
+        out += f"{number} 0 obj\n{one}\nendobj\n".encode()
+    table = "".join(f"{at:010} 00000 n \n" for at in places)
+    head = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer<</Size {len(objects) + 1}/Root 1 0 R>>\n"
+    return out + head.encode() + f"startxref\n{len(out)}\n%%EOF\n".encode()
+
+
+def rows(url, **options):
+    """(id, text, meta) of the documents."""
+    return [(row["id"], row["text"], json.loads(row["meta"])) for row in dp.read(str(url), **options)]
+
+
+def test_docx(tmp_path) -> None:
+    """Paragraphs, tabs and tables; a file that is none, or has entities, is one sentence."""
+    url = packed(tmp_path / "a.docx", files={"word/document.xml": BODY})
+    assert rows(url) == [(0, "One line é\nIn\tside\na\tb", {"path": "a.docx"})]
+    for bad in (
+        {"word/document.xml": BODY[:-9]},
+        {"other.xml": BODY},
+        {"word/document.xml": f'<!DOCTYPE a [<!ENTITY b "c">]>{BODY}'},
+    ):
+        with pytest.raises(ReadError, match="document.xml' in it is"):
+            rows(packed(tmp_path / "b.docx", files=bad))
+    (tmp_path / "b.docx").write_bytes((tmp_path / "a.docx").read_bytes()[:90])
+    with pytest.raises(ReadError, match="truncated or damaged"):
+        rows(tmp_path / "b.docx")
+
+
+def test_a_bomb_is_dropped(tmp_path) -> None:
+    """A document that expands to far more than max_doc_bytes."""
+    packed(tmp_path / "a.docx", files={"word/document.xml": BODY + " " * (64 << 20)})
+    packed(tmp_path / "b.docx", files={"word/document.xml": BODY})
+    done = dp.Pipeline().run(dp.read(str(tmp_path / "*.docx"), max_doc_bytes=1 << 20), out=str(tmp_path / "out"))
+    assert (done.count, done.stats[0].reasons) == (1, {"too_long": 1})
+
+
+def test_epub(tmp_path) -> None:
+    """Chapters in the order of the book, with their number and the titles; a missing one is one sentence."""
+    pytest.importorskip("resiliparse")
+    page = "<html><head><title>{}</title></head><body><p>Chapter {}.</p></body></html>"
+    files = {"META-INF/container.xml": CONTAINER, "OEBPS/book.opf": OPF, "OEBPS/one a.xhtml": page.format("A", "one"),
+             "OEBPS/two.xhtml": page.format("B", "two")}  # fmt: skip
+    found = rows(packed(tmp_path / "a.epub", files=files))
+    assert [(at, text, meta["section"], meta["title"]) for at, text, meta in found] == [
+        (0, "Chapter two.", 1, "B"), (1, "Chapter one.", 2, "A"),
+    ]  # fmt: skip
+    assert found[0][2]["book"].strip() == "Book"
+    files.pop("OEBPS/two.xhtml")
+    with pytest.raises(ReadError, match="two.xhtml' in it is missing"):
+        rows(packed(tmp_path / "b.epub", files=files))
+
+
+def test_pdf(tmp_path) -> None:
+    """Pages with their numbers; one without text is dropped; scans and cut files are one sentence, and listed."""
+    pytest.importorskip("pypdfium2")
+    (tmp_path / "a.pdf").write_bytes(pdf("First page", "", "Third page"))
+    done = dp.Pipeline().run(dp.read(str(tmp_path / "a.pdf")), out=str(tmp_path / "out"))
+    assert [(row["id"], row["text"], json.loads(row["meta"])) for row in done] == [
+        (0, "First page", {"path": "a.pdf", "page": 1, "pages": 3}),
+        (2, "Third page", {"path": "a.pdf", "page": 3, "pages": 3}),
+    ]
+    assert done.stats[0].reasons == {"no_text": 1}
+    (tmp_path / "scan.pdf").write_bytes(pdf("", ""))
+    with pytest.raises(ReadError, match=r"none of its 2 pages has text, as in scans; .*ocrmypdf"):
+        rows(tmp_path / "scan.pdf")
+    docs = dp.Pipeline().run(dp.read(str(tmp_path / "*.pdf"), on_bad_file="skip"), out=str(tmp_path / "two"))
+    assert docs.unread()["reason"].to_pylist() == ["unreadable"]
+    (tmp_path / "cut.pdf").write_bytes(b"%PDF-1.4\n%cut")
+    with pytest.raises(ReadError, match="it is not a whole PDF"):
+        rows(tmp_path / "cut.pdf")
