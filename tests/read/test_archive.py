@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import itertools
@@ -14,7 +15,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core.model.batch import split_id
-from dataprep.errors import ReadError
+from dataprep.errors import DataprepError, ReadError
 from dataprep.read import archive_members
 
 MEMBERS = {
@@ -115,3 +116,36 @@ def test_workers_make_the_same(tmp_path) -> None:
         dp.Pipeline().run(dp.read(str(folder), part_size="64KiB"), out=str(out), runner=runner)
         found.append([path.read_bytes() for path in sorted((out / "data").iterdir())])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.zip"])
+@pytest.mark.parametrize("skips", [False, True])
+def test_no_damage_is_taken_for_the_end(tmp_path, name, skips) -> None:
+    """A flipped byte, or an end at any place, is a ReadError that names the archive; nothing is missing in silence."""
+    texts = {f"{k}.txt": f"text {k} " * 90 for k in range(5)}
+    path, bad = tmp_path / "whole.tar", tmp_path / name
+    if name == "a.zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+            for one, text in texts.items():
+                made.writestr(one, text)
+    else:
+        with tarfile.open(path, "w") as made:
+            for one, text in texts.items():
+                info = tarfile.TarInfo(one)
+                info.size = len(text)
+                made.addfile(info, io.BytesIO(text.encode()))
+    data = path.read_bytes()
+    n_bytes = len(data) if name == "a.zip" else 5 * (512 + 1024)
+    damaged = [data[:k] for k in range(0, n_bytes, 97)]
+    damaged += [data[:k] + bytes([data[k] ^ 0x55]) + data[k + 1 :] for k in range(0, n_bytes, 61)]
+    for some in damaged:
+        bad.write_bytes(gzip.compress(some) if name == "a.tar.gz" else some)
+        with contextlib.suppress(DataprepError):
+            found = [row["text"] for row in dp.read(str(bad), **({"on_bad_file": "skip"} if skips else {}))]
+            assert skips or len(found) == len(texts) or _is_other(bad, len(found))
+            assert "tar" in name or set(found) <= set(texts.values())  # tar has no checksums of its members
+
+
+def _is_other(path, n: int) -> bool:
+    """Whether an archive is intact by its own checks, and has another name or size of a member."""
+    return path.suffix == ".zip" and len(zipfile.ZipFile(path).namelist()) > n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from xml.sax.saxutils import quoteattr
@@ -88,3 +89,18 @@ def test_stack_exchange(tmp_path) -> None:
     (tmp_path / "Posts.xml").write_text(data[:-20])
     with pytest.raises(ReadError, match="the XML ends early"):
         dp.read(str(tmp_path / "Posts.xml")).table()
+
+
+@pytest.mark.parametrize("kind", ["wal", "journal"])
+def test_changes_that_are_not_in_the_database_are_said(tmp_path, kind) -> None:
+    """A program that is open, or was killed, leaves rows in a file beside it: nothing is missing in silence."""
+    path = tmp_path / "a.db"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE t (text, picture)")
+        database.execute("INSERT INTO t VALUES ('kept', x'00ff')")
+        database.commit()
+    docs = dp.Pipeline().run(dp.read(str(path)), out=str(tmp_path / "out"))
+    assert docs.stats[0].counts["values_of_bytes"] == 1
+    (tmp_path / f"a.db-{kind}").write_bytes(b"changes")
+    with pytest.raises(ReadError, match=f"a.db-{kind} has changes"):
+        dp.read(str(path)).table()

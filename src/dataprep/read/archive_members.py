@@ -56,12 +56,49 @@ class MemberSlice(Slice):
 
     def open(self) -> BinaryIO:
         """Return a stream of the decompressed bytes of the member."""
-        stream = compress.decompressed(self.opened(), self.url)
+        stream = compress.decompressed(cast("BinaryIO", _Guarded(self.opened(), self.url)), self.url)
         return cast("BinaryIO", io.BufferedReader(_Counted(stream, self.url, self.expanded), BLOCK))
 
 
+class _Guarded(io.RawIOBase):
+    """The stored bytes of a member; errors of archives become ReadError."""
+
+    def __init__(self, inner: BinaryIO, url: str) -> None:
+        super().__init__()
+        self.inner, self.url, self.n = inner, url, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        with self._whole():
+            return self.inner.seek(offset, whence)
+
+    def readinto(self, buffer: Any) -> int:
+        with self._whole():
+            data = self.inner.read(len(buffer))
+        buffer[: len(data)] = data
+        self.n += len(data)
+        return len(data)
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        try:
+            yield
+        except DAMAGED as e:
+            msg = f"the archive ends early or is damaged ({e}); fetch the file again"
+            raise ReadError(msg, self.url, self.n) from e
+
+    def close(self) -> None:
+        self.inner.close()
+        super().close()
+
+
 class _Counted(io.RawIOBase):
-    """A stream whose bytes are counted; errors of archives become ReadError."""
+    """A stream whose bytes are counted."""
 
     def __init__(self, inner: BinaryIO, url: str, expanded: Expanded | None) -> None:
         super().__init__()
@@ -71,11 +108,7 @@ class _Counted(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        try:
-            data = self.inner.read(len(buffer))
-        except DAMAGED as e:
-            msg = f"the archive ends early or is damaged ({e}); fetch the file again"
-            raise ReadError(msg, self.url, self.n) from e
+        data = self.inner.read(len(buffer))
         buffer[: len(data)] = data
         self.n += len(data)
         if self.expanded is not None:
@@ -148,6 +181,21 @@ def _opener(opened: Callable[[], Any], url: str) -> Callable[[], BinaryIO]:
     return open_it
 
 
+class _Whole(tarfile.TarInfo):
+    """A header of a tar; a tar must end in a block of zeros, and not in a header that cannot be read."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> _Whole:
+        """Return the next header. Raises tarfile.ReadError where `tarfile` would take damage for the end."""
+        try:
+            return super().fromtarfile(tarfile_)
+        except tarfile.HeaderError as e:
+            if type(e).__name__ == "EOFHeaderError":  # a block of zeros
+                raise
+            msg = f"{e}, byte {tarfile_.offset:,}"
+            raise tarfile.ReadError(msg) from e
+
+
 def _tar_members(url: str) -> Iterator[PackedFile]:
     short = SHORT.get(files.suffix(url), "")
     is_plain = not short and not files.is_compressed(url)
@@ -155,7 +203,7 @@ def _tar_members(url: str) -> Iterator[PackedFile]:
         raw = compress.decompressed(files.open_raw(url), f"{url}{short}") if short else files.open_read(url)
         stack.enter_context(raw)
         try:
-            tar = stack.enter_context(tarfile.open(fileobj=raw, mode="r:" if is_plain else "r|"))
+            tar = stack.enter_context(tarfile.open(fileobj=raw, mode="r:" if is_plain else "r|", tarinfo=_Whole))
             for info in tar:
                 tar.members = []  # type: ignore[attr-defined] # which would grow with every member
                 if not info.isfile():

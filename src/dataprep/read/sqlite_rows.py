@@ -1,6 +1,7 @@
 """Reader of tables of SQLite: a row is a document. The position of a document is the number of its row, from 0.
 
-Values of bytes are left out of `meta`. Rows are read in the order of the table, or in that of `query=`.
+Values of bytes are left out of `meta`, and counted as `values_of_bytes`. Rows are read in the order of the table, or
+in that of `query=`.
 """
 
 from __future__ import annotations
@@ -52,11 +53,16 @@ class Sqlite(JsonRecords):
         """Return a reader that accepts files without the text column."""
         return cls(text=ANY)
 
-    def records(self, piece: Slice, stats: Ledger) -> Iterator[RawRecord]:  # noqa: ARG002
+    def records(self, piece: Slice, stats: Ledger) -> Iterator[RawRecord]:
         """Yield the rows as JSON objects. Raises ReadError if the database is damaged, or has no such table."""
         if not files.is_local(piece.url) or files.is_compressed(piece.url):
             msg = "a database must be a file on this machine that is not compressed; copy or decompress it"
             raise ReadError(msg, piece.url)
+        for kind in ("wal", "journal"):
+            if files.exists(beside := f"{piece.url}-{kind}") and files.size(beside):
+                msg = (f"{files.name_of(beside)} has changes that are not in the database; close the program that uses "
+                       "it, or make a whole copy by VACUUM INTO")  # fmt: skip
+                raise ReadError(msg, piece.url)
         uri = f"file:{quote(files.path_of(piece.url))}?mode=ro&immutable=1"
         try:
             with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
@@ -64,6 +70,7 @@ class Sqlite(JsonRecords):
                 cursor = database.execute(self.query or self._select(database, piece.url))
                 names = [column[0] for column in cursor.description or ()]
                 for number, row in enumerate(cursor):
+                    stats.count("values_of_bytes", sum(isinstance(value, bytes) for value in row))
                     yield _record(number, names, row, self.text)
         except sqlite3.Error as e:
             msg = f"it cannot be read as a database of SQLite ({e}); check table= and query=, or copy it again"

@@ -45,6 +45,8 @@ def refuse(folder: str) -> None:
 
 
 def _check(path: str) -> None:
+    if not os.path.isfile(path):  # a pipe, say, which would wait for its writer
+        return
     with contextlib.suppress(OSError, ValueError), open(path, "rb") as f:
-        if os.path.isfile(path) and _STATED.search(data := f.read()):
+        if _STATED.search(data := f.read()):
             check_format(json.loads(data), path)
