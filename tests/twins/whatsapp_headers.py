@@ -20,19 +20,27 @@ _DATE = (
     rf"(?P<b>{_DIGIT}{{1,2}}){_SKIP}*(?P<s2>[-./,月월]){_SKIP}*{_LAST}(?P<c>{_DIGIT}{{1,4}})(?!{_DIGIT})(?:{_SKIP}*[日일])?"
 )
 
-_TIME = (
+_CLOCK = (
     rf"(?P<h>{_DIGIT}{{1,2}}){_SKIP}*(?P<mark>[:.h]){_SKIP}*(?P<m>{_DIGIT}{{2}})(?!{_DIGIT})"
-    rf"(?:(?P=mark)(?P<s>{_DIGIT}{{2}})(?!{_DIGIT}))?(?P<late>{_WORD})"
+    rf"(?:(?P=mark)(?P<s>{_DIGIT}{{2}})(?!{_DIGIT}))?"
 )
+
+_TIME = rf"{_CLOCK}(?P<late>{_WORD})"
 
 _START, _END = rf"{_SKIP}*(?P<bracket>\[)?{_SKIP}*", rf"(?(bracket)\] ?|(?P<end>[-–—:;])(?=\s|$|{_SKIP})[ \u00a0]?)"
 
 _DATE_FIRST = re.compile(rf"{_START}{_DATE}(?P<w1>{_WORD})[-,\u060c]?(?P<w2>{_WORD}){_TIME}{_END}")
 
+_BLANK = re.compile(  # 13. 6. 2018. 21:25:15 Bee: hi
+    rf"{_SKIP}*{_DATE}(?={_SKIP}*\.)(?P<w1>{_WORD})[-,\u060c]?(?P<w2>{_WORD}){_CLOCK}{_SKIP}+(?!:)"
+)
+
+_NAMED = re.compile("[^\r\n]+?:[ \r\n\u00a0]")
+
 _TIME_FIRST = re.compile(rf"{_START}(?P<w1>{_WORD}){_TIME}[-,\u060c]?{_SKIP}*{_DATE}(?P<w2>{_WORD}){_END}")
 
 
-def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:  # noqa: PLR0911
+def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:
     """Where the header of a line ends (in characters), its three numbers as written, and the second of the day."""
     from dataprep.read.chats.whatsapp import fields as F
     from dataprep.read.chats.whatsapp import headers as H
@@ -41,10 +49,24 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None: 
     if line[:1] in {" ", "\t"} or (re.match("[A-Za-z]", line) and not re.search(rb"[0-9\xc2-\xff]", head)):
         return None
     found = _DATE_FIRST.match(line) or _TIME_FIRST.match(line)
-    if found is None:
-        return None
+    read = _numbers(line, found) if found else None
+    blank = _BLANK.match(line)
+    if blank and blank["s1"] == "." and _NAMED.match(line + "\n", blank.end()):
+        word = _plain(found["late"], H) if read and found["end"] == ":" else ""
+        no_half = _meanings().get(word) == F.NEUTRAL or int(blank["h"]) > 12
+        word_is_name = word and (no_half or not _NAMED.match(line + "\n", found.end()))
+        if read is None or word_is_name:
+            return _numbers(line, blank)
+    return read
+
+
+def _numbers(line: str, found: re.Match[str]) -> tuple[int, tuple[int, int, int], int] | None:
+    from dataprep.read.chats.whatsapp import fields as F
+    from dataprep.read.chats.whatsapp import headers as H
+
     meanings = _meanings()
-    words = [meanings.get(_plain(found[k] or "", H), F.UNKNOWN) if _plain(found[k] or "", H) else 0
+    parts = found.groupdict()
+    words = [meanings.get(_plain(parts.get(k) or "", H), F.UNKNOWN) if _plain(parts.get(k) or "", H) else 0
              for k in ("era", "w1", "w2", "late", "last")]  # fmt: skip
     a, b, c, h, m, s = (int(found[k] or 0) for k in ("a", "b", "c", "h", "m", "s"))
     n_a, n_c = len(found["a"] or ""), len(found["c"])

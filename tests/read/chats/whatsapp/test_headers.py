@@ -179,6 +179,7 @@ PARTS = [
     ".",
 ]
 MORE = ["-", "h", "AM", "pm", "p. m.", "م", "下午", "晚上", "x", "\u200e", "\u202f", "٣", "۱۲", "at"]
+MORE += ["2. 3. 2018. 9:05", "a: "]
 
 
 @settings(max_examples=400)
@@ -312,11 +313,33 @@ def test_mixed_forms_are_all_headers(tmp_path) -> None:
         ("18/3/22, 5:56 فجرا - ", "2022-03-18T05:56:00"),
         ("18/3/22, 2:56 de la tarde - ", "2022-03-18T14:56:00"),
         ("2022/3/18 夕方5:56 - ", "2022-03-18T17:56:00"),
+        ("18. 3. 2022. 21:25:15 ", "2022-03-18T21:25:15"),
+        ("18.3.2022. 21:25 ", "2022-03-18T21:25:00"),
+        ("18. 3. 2022., 21:25\u00a0", "2022-03-18T21:25:00"),
+        ("2022. 3. 18. 오후 2:56 ", "2022-03-18T14:56:00"),
+        ("18. 3. 2022. 2:56 p: ", "2022-03-18T14:56:00"),
     ],
 )
 def test_forms_of_the_world(tmp_path, header, want) -> None:
     """Calendars, parts of the day and orders of date and time in other countries."""
     assert read(tmp_path / "c.txt", header + "A: x\n") == [("A", datetime.fromisoformat(want), "x")]
+
+
+def test_a_blank_ends_a_header_after_a_dotted_date(tmp_path) -> None:
+    """`13. 6. 2018. 21:25 NAME: TEXT` is a message, whatever the name; without the last dot or a name it is text."""
+    names = ["a", "Ana Marija", "+385 91 234", "Om", "Bee-Bee", "10-4", "山田", "de"]
+    lines = [f"13. 6. 2018. 21:25:{i:02} {name}: so: {i}\n" for i, name in enumerate(names)]
+    got = read(tmp_path / "c.txt", "".join(lines))
+    assert [(a, x) for a, _, x in got] == [(name, f"so: {i}") for i, name in enumerate(names)]
+    short = "".join(f"13. 6. 2018. 21:25:{i:02} {name}: m\n" for i, name in enumerate(names))
+    assert [(a, x) for a, _, x in read(tmp_path / "c.txt", short)] == [(name, "m") for name in names]
+    for other in (
+        "13. 6. 2018 21:25:15 Ana: m",
+        "13/6/2018 21:25:15 Ana: m",
+        "13. 6. 2018. 21:25 no name",
+        "13.6. 9:12 A: x",
+    ):
+        assert not len(find_in(other.encode())), other
 
 
 def test_days_agree_with_the_standard_library() -> None:

@@ -158,13 +158,13 @@ def _era(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int]:
 
 
 @kernel
-def read_date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, int, int, int]:
-    """Return the end of a date (-1: none), its three numbers, its separator, and the position of the year."""
+def read_date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, int, int, int, bool]:
+    """Return the end of a date (-1: none), its numbers, its separator, where its year is, and if a dot ends it."""
     era = NEUTRAL
     if _digit(data, i)[0] < 0:
         era, i = read_word(data, i, keys, codes)
         if era < ERA:
-            return -1, 0, 0, 0, 0, 0
+            return -1, 0, 0, 0, 0, 0, False
     if era >= FIRST_YEAR:
         a, na, first = era - FIRST_YEAR, 4, YEAR_SIGN
     else:
@@ -178,9 +178,10 @@ def read_date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, i
     c, nc, i = _number(data, skip(data, i))
     alike = first == second != 0 or (first == YEAR_SIGN and second == MONTH_SIGN)
     if na == 0 or nb == 0 or nb > 2 or nc == 0 or not alike:
-        return -1, 0, 0, 0, 0, 0
+        return -1, 0, 0, 0, 0, 0, False
     third, j = _separator(data, i)
-    if (third == DOT and first == DOT) or third == DAY_SIGN:
+    dotted = third == DOT and first == DOT
+    if dotted or third == DAY_SIGN:
         i = j
     if era == NEUTRAL and last == NEUTRAL and na <= 2 and nc <= 2 and data[skip(data, i)] != 44:
         last, i = _era(data, i, keys, codes)  # 3/5/6 R
@@ -193,7 +194,7 @@ def read_date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, i
     else:
         year_at = (2 if nc == 4 else 0) if na <= 2 and (nc in (2, 4) or (na == 2 and nc == 1)) else -1
         a += 2_000 * (nc == 1)  # 24. 5. 3. begins with the year
-    return (i if year_at >= 0 else -1), a, b, c, min(first, YEAR_SIGN), year_at
+    return (i if year_at >= 0 else -1), a, b, c, min(first, YEAR_SIGN), year_at, dotted
 
 
 @kernel

@@ -1,6 +1,7 @@
 """Kernels that find lines of a WhatsApp export that look like headers, with their numbers and words, in one pass.
 
-A header is a date and a time, in either order, in brackets or before a dash, a colon or a semicolon. The whole file
+A header is a date and a time, in either order, in brackets or before a dash, a colon or a semicolon; after a date that
+a dot ends, also before a blank and `NAME: ` ("13. 6. 2018. 21:25:15 Bee: hi"). The whole file
 decides which of these lines are headers (`dates.py`); a table of hashes gives the meaning of words (`headers.py`). All
 functions stop at a line feed, and every line has one.
 
@@ -25,20 +26,21 @@ FIELDS = 11
 BRACKET, TIME_FIRST, WITH_SECONDS, WITH_HALF = 1, 2, 4, 8
 SEPARATOR = 4  # shift of 3 bits: . / - , 年
 YEAR = 7  # shift of 2 bits: 0 in two digits, 1 first, 2 last
-END = 9  # shift of 2 bits: ] - : ;
+END = 9  # shift of 3 bits: ] - : ; and a blank
+COLON, BLANK = 2, 4  # ends of headers
 
 MAX_NAME = 400  # bytes of an author's name
 FEEDS, RETURNS, FIRST_OF_MARKS = np.uint64(10) * ONES, np.uint64(13) * ONES, np.uint64(0xE2) * ONES
 
 
 @kernel
-def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> tuple[int, int]:  # noqa: PLR0911
+def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> tuple[int, int]:
     """Write the numbers of the header at i to `out`; return its end (-1: there is none) and its half of the day."""
     i = skip(data, i)
     bracket = data[i] == 91
     i = skip(data, i + 1) if bracket else i
     early, late, time_first = NEUTRAL, NEUTRAL, False
-    stop, a, b, c, separator, year = read_date(data, i, keys, codes)
+    stop, a, b, c, separator, year, dotted = read_date(data, i, keys, codes)
     if stop >= 0:
         early, i = read_word(data, stop, keys, codes)
         if data[i] in (44, 45):  # a comma, a dash
@@ -64,16 +66,21 @@ def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> tuple[in
             i += 1
         elif data[i] == 0xD8 and data[i + 1] == 0x8C:
             i += 2
-        stop, a, b, c, separator, year = read_date(data, skip(data, i), keys, codes)
+        stop, a, b, c, separator, year, dotted = read_date(data, skip(data, i), keys, codes)
         if stop < 0:
             return -1, NEUTRAL
         neutral, i = read_word(data, stop, keys, codes)
         if neutral != NEUTRAL:
             return -1, NEUTRAL
-    half = max(early, late)
-    if min(early, late) < 0 or half >= ERA or read_hour(hour, half) < 0:
-        return -1, NEUTRAL
-    end, i = _end(data, i, bracket)
+    half, end, word_end = max(early, late), -1, i
+    if min(early, late) >= 0 and half < ERA and read_hour(hour, half) >= 0:
+        end, i = _end(data, i, bracket)
+    at = skip(data, stop)
+    if dotted and not bracket and not time_first and at > stop and _has_name(data, at):
+        no_half = late == NEUTRAL or hour > 12 or not _has_name(data, i)
+        is_name = end == COLON and word_end > at and no_half  # 21:25 a: hello
+        if (end < 0 or is_name) and 0 <= early < ERA and read_hour(hour, early) >= 0:
+            half, end, i = early, BLANK, at
     if end < 0:
         return -1, NEUTRAL
     out[FORM] = (
@@ -96,7 +103,7 @@ def _read(data: Bytes, start: int, keys: Keys, codes: Ints, out: Ints, form: Wor
         out[FORM], out[A], out[B], out[C], out[SECONDS] = places[FORM_OF, 0], a, b, c, seconds
         return stop
     stop, half = _header(data, start, keys, codes, out)
-    if stop >= 0:
+    if stop >= 0 and out[FORM] >> END != BLANK:
         remember(data, (start, stop), half, 0 if out[FORM] & TIME_FIRST else 3, form, places)
         places[FORM_OF, 0] = out[FORM]
         same, a, b, c, seconds = read_same(data, start, form, places)
@@ -120,6 +127,18 @@ def _end(data: Bytes, i: int, bracket: bool) -> tuple[int, int]:  # noqa: FBT001
     if end == 0 or not (data[i + width] in (32, 10, 13) or skip(data, i + width) > i + width):
         return -1, i
     return end, i + width + (data[i + width] == 32) + 2 * (data[i + width] == 0xC2)
+
+
+@kernel
+def _has_name(data: Bytes, i: int) -> bool:
+    """Return whether a text and a colon before a blank begin at i, in this line."""
+    for k in range(i, i + MAX_NAME):
+        c = data[k]
+        if c in (10, 13):
+            return False
+        if c == 58 and (data[k + 1] in (32, 10, 13) or (data[k + 1] == 0xC2 and data[k + 2] == 0xA0)):
+            return k > i
+    return False
 
 
 @kernel
