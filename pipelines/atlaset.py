@@ -1,33 +1,40 @@
-"""Moroccan Darija and Arabic: atlasia/AtlaSet, streamed from the Hugging Face hub, to token shards and a model.
+"""Moroccan Darija and Arabic, in Arabic and in Latin letters, to token shards and a model.
 
-    dataprep run pipelines/atlaset.py --to encode --out out/atlaset
-    ATLASET=path/to/a/data-set dataprep run pipelines/atlaset.py       a local data set of the same shape
-    ATLASET_LANGID=darija.bin dataprep run pipelines/atlaset.py        a model of `dataprep train-langid`
+    dataprep run pipelines/atlaset.py --out out/darija                                         the sample texts
+    ATLASET=hf://datasets/atlasia/AtlaSet dataprep run pipelines/atlaset.py --to encode --out out/atlaset
 
-The rows have `text` and `dataset_source`, the name of the collection that a text is from. Both columns are kept, and
-the collections are the sources of the documents, so that statistics and the report are by collection.
+In: rows with `text` and `dataset_source`, the name of the collection that a text is from. Both columns are kept, and
+the collections are the sources of the documents, so that statistics and the report are by collection. Out: Parquet, a
+tokenizer, uint16 shards and a GPT.
+
+ATLASET: a data set of the Hugging Face hub, or a folder of `save_to_disk` (extra `hf`). ATLASET_LANGID: a model of
+`dataprep train-langid`. ATLASET_VOCABULARY: the size of the vocabulary. With the sample, whose texts are invented, the
+vocabulary and the model are small.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import dataprep as dp
 
-HUB = "hf://datasets/atlasia/AtlaSet"
+SAMPLE = Path(__file__).parent.parent / "sample_data" / "gallery" / "darija.jsonl"
+DATA_SET = os.environ.get("ATLASET")
 LANGID = os.environ.get("ATLASET_LANGID", "builtin")
 KEEP = ("ary", "ary_Latn", "ar")  # the codes of docs/language.md; builtin has no ary_Latn
 SURE = 0.9
-VOCABULARY = int(os.environ.get("ATLASET_VOCABULARY", "32000"))
-VAL = 0.005
-PRESET = "11m"
+VOCABULARY = int(os.environ.get("ATLASET_VOCABULARY", "32000" if DATA_SET else "800"))
+VAL = 0.005 if DATA_SET else 0.1
+PRESET, SETTINGS = ("11m", []) if DATA_SET else ("tiny", ["steps=50"])
 
 
 def ingest(out, runner):
-    """Download the rows once into a Parquet file, and write them as a Dataset."""
-    place = os.environ.get("ATLASET", HUB)
-    collection = {"columns": {"dataset_source": "string"}, "source": "field:dataset_source"}
-    docs = dp.read(place, format="hf", split="train", out=f"{out}-stream", **collection)
+    """Write the rows as a Dataset; those of the hub are downloaded once, into a Parquet file."""
+    options = {"columns": {"dataset_source": "string"}, "source": "field:dataset_source"}
+    if DATA_SET:
+        options |= {"format": "hf", "split": "train", "out": f"{out}-stream"}
+    docs = dp.read(DATA_SET or str(SAMPLE), **options)
     return dp.Pipeline().run(docs, out=out, runner=runner, replace=True)
 
 
@@ -81,5 +88,5 @@ def encode(dedup_minhash, tokenizer, out, runner):
 
 
 def train(encode, out):
-    """Train a GPT of eleven million parameters; with a GPU, it takes minutes."""
-    return dp.train(encode, out=out, config=PRESET)
+    """Train a GPT: of eleven million parameters, which takes minutes with a GPU, or a tiny one for the sample."""
+    return dp.train(encode, out=out, config=PRESET, settings=SETTINGS)

@@ -16,6 +16,7 @@ import re
 from pathlib import Path
 
 import exports
+import gallery
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
@@ -152,6 +153,7 @@ def main() -> None:
     (HERE / "darija.jsonl").write_bytes(jsonl(DARIJA))
     expected = {"threshold": THRESHOLD, "exact": exact, "near": near, "near_misses": near_misses, "c4": BAD_PAGE_REASONS}
     expected |= exports.write(HERE)
+    gallery.write(HERE / "gallery")
     record = json.dumps(expected, indent=1, ensure_ascii=False)
     (HERE / "EXPECTED.json").write_text(record + "\n", encoding="utf-8")
 

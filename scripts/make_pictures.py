@@ -3,6 +3,8 @@
     python scripts/make_pictures.py              the diagrams: SVG without fonts, scripts or links of other sites
     python scripts/make_pictures.py out/demo     also docs/report.png and docs/clusters.png, of the report of this run
 
+`make test-docs ARGS=--write-results` draws the pictures of docs/gallery.md, with `funnel`.
+
 `apt-get install chromium` installs the browser, which is called without a window.
 """
 
@@ -16,6 +18,9 @@ import tempfile
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+
+from dataprep import open_dataset
+from dataprep.core.output.run_folder import datasets
 
 DOCS = Path(__file__).parent.parent / "docs"
 BOX, GAP, LINE = 132, 34, 16  # pixels: width of a box, between two boxes, between two lines of text
@@ -94,6 +99,30 @@ def diagrams() -> dict[str, str]:
         "minhash.svg": row(MINHASH, "The five passes of MinHash: hash, match, cluster, gather, verify"),
         "folder.svg": tree("OUT/", FOLDER, "The folder of a run: manifest, recipe, data, drops, cuts, receipts, steps"),
     }
+
+
+def funnel(url: str, last: str, title: str, without: Sequence[str] = ()) -> str:
+    """Draw what each stage of a run kept, down to the Dataset `last`, as bars, with the reasons of those dropped.
+
+    url: the folder of the run. without: names of Datasets that did not lead to `last`.
+    """
+    made = {Path(found.url).name: open_dataset(found.url) for found in datasets(url, saved=False)}
+    names = list(made)
+    led = [name for name in names[: names.index(last) + 1] if name not in without]
+    stages = [stage for name in led for stage in made[name].stats]
+    read = stages[0].docs_in
+    shown = [stage for stage in stages if stage is stages[0] or stage.docs_dropped]
+    body = []
+    for k, stage in enumerate(shown):
+        y, width = 4 + k * 34, 240 * stage.docs_out / read
+        reasons = sorted(stage.reasons.items(), key=lambda one: -one[1])
+        lost = ", ".join(f"-{n:,} {reason}" for reason, n in reasons[:2]) + (", ..." if len(reasons) > 2 else "")
+        body.append(f'<text x="4" y="{y + 18}">{escape(stage.name)}</text>')
+        body.append(f'<rect class="b" x="120" y="{y}" width="240" height="26"/>')
+        body.append(f'<rect x="120" y="{y}" width="{width:.1f}" height="26"/>')
+        body.append(f'<text x="128" y="{y + 18}">{stage.docs_out:,}</text>')
+        body.append(f'<text class="s" x="370" y="{y + 18}">{escape(lost)}</text>')
+    return svg(640, 8 + len(shown) * 34, body, title)
 
 
 def shot(page: str, to: Path, width: int, height: int) -> None:

@@ -107,6 +107,47 @@ def test_atlaset(samples, tmp_path, monkeypatch):
     assert done["dedup_minhash"].count == len({row["text"] for row in rows})
 
 
+def test_fineweb(tmp_path):
+    """Each kind of bad page of the sample crawl is dropped by its rule, copies once, and no address is left."""
+    for package in ("py3langid", "fastwarc", "resiliparse", "w3lib"):
+        pytest.importorskip(package)
+    done = results("fineweb", tmp_path / "out")
+    check_books(done, "ingest", "private")
+    assert reasons(done["language"]) == {"other_language"}
+    assert {"top_2gram", "duplicate_lines", "few_punctuated_lines"} == reasons(done["quality"])
+    table = done["private"].table(["url", "text"]).to_pylist()
+    assert all(row["url"].startswith("https://village-") for row in table)
+    assert not any("@" in row["text"] for row in table)
+    assert any("<email>" in row["text"] for row in table)
+
+
+def test_library(tmp_path):
+    """Pages of PDF and HTML files about bees are kept once, with whole words and lines."""
+    for package in ("pypdfium2", "resiliparse"):
+        pytest.importorskip(package)
+    done = results("library", tmp_path / "out")
+    check_books(done, "ingest", "dedup")
+    assert done["dedup"].stats[0].docs_in == 8
+    sources = done["dedup"].table(["source"]).column("source").to_pylist()
+    assert sorted(sources) == ["handbook"] * 4 + ["honey", "swarms"]
+    text = " ".join(done["dedup"].table(["text"]).column("text").to_pylist())
+    assert "walls, a roof" in text
+    assert "-\n" not in text
+    assert len(done["encode"]) == 6
+
+
+def test_instructions(samples, tmp_path):
+    """Conversations without an answer, copies and questions of the evaluation are dropped."""
+    done = results("instructions", tmp_path / "out")
+    check_books(done, "ingest", "decontaminate")
+    assert reasons(done["decontaminate"]) == {"contaminated_evaluation"}
+    asked = (samples / "gallery" / "instructions" / "evaluation.jsonl").read_text(encoding="utf-8").splitlines()
+    text = "\n".join(done["decontaminate"].table(["text"]).column("text").to_pylist())
+    assert not [row for row in asked if json.loads(row)["question"] in text]
+    assert text.count("bring home?") == 40  # of 43 problems, 3 are those of the evaluation
+    assert [round(share, 2) for share in done["mix"].weights.values()] == [0.4, 0.3, 0.3]
+
+
 def test_c4_on_real_pages(shared, tmp_path, monkeypatch):
     """Common Crawl's own pages run through C4, by the WARC reader."""
     for package in ("py3langid", "fastwarc", "resiliparse"):

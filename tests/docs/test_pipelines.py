@@ -160,7 +160,7 @@ def test_sample_files_are_what_their_script_writes(samples, tmp_path):
     )
     subprocess.run([sys.executable, "-c", code, str(samples), str(tmp_path)], check=True)
     made, there = ({p.relative_to(x).as_posix() for p in _files(x)} for x in (tmp_path, samples))
-    assert made | {"make.py", "phrases.py", "conversations.py", "exports.py"} == there
+    assert made | {"make.py", "phrases.py", "conversations.py", "exports.py", "gallery.py", "gallery_texts.py"} == there
     for name in sorted(made):
         if name.endswith((".gz", ".zst", ".parquet")):  # compressors may differ between versions; the text may not
             continue
