@@ -144,6 +144,15 @@ def file_name(line: str, by_phone: bool, said: str) -> str:
             return ""
         own = is_own(name) and (by_phone or said.startswith(line[:5]))
         return name if own or bare(inside) in written(P.ATTACHED) else ""
+    before, sign, inside = line[:-1].partition("<")
+    name = before.removesuffix(" ")
+    head, dot, ending = name.rpartition(".")
+    short = 2 <= len(ending) <= 5 and all(c.isalnum() or c == "_" for c in ending)
+    if line.endswith(">") and sign and head and dot and short and not set(before) & set("/>"):
+        number = name.split("-")[0]
+        numbered = "-" in name and 4 <= len(number) <= 8 and number.isdecimal()
+        if 2 <= len(inside) <= 40 and not set(inside) & set("<>:"):
+            return name if by_phone or inside == "attached" or numbered else ""
     word, colon, name = line[line.rfind("<") + 1 : -1].partition(":")
     if "<" not in line or not line.endswith(">") or not colon or ">" in word + name or not 2 <= len(word) <= 40:
         return ""

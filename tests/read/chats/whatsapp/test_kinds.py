@@ -77,6 +77,13 @@ def test_attached_files() -> None:
         rows = told(*(f"{LRM}<{word}: {LRM}{n}>" for n in names), f"plan.pdf \u2022 {LRM}2 {LRM}<{word}: 1-plan.pdf>")
         assert [k for k, _, _ in rows] == [*names.values(), "file"]
         assert [m["file"] for _, _, m in rows] == [*names, "1-plan.pdf"]
+    for word in (f"{LRM}attached", "attached", f"{LRM}angehängt"):  # an old iOS
+        rows = told(*(f"{n} <{word}>" for n in names), f"plan.pdf {LRM}<{word}>")
+        assert [(k, m["file"]) for k, _, m in rows] == [*((k, n) for n, k in names.items()), ("file", "plan.pdf")]
+    assert told("2016-06-01-PHOTO-5.jpg <adjunto>", "see a.jpg <b>", "a/b.jpg <attached>", "x <attached>") == [
+        ("image", "2016-06-01-PHOTO-5.jpg <adjunto>", {"file": "2016-06-01-PHOTO-5.jpg"}),
+        ("text", "see a.jpg <b>", {}), ("text", "a/b.jpg <attached>", {}), ("text", "x <attached>", {}),
+    ]  # fmt: skip
     assert told("<adjunto: 00000035-PHOTO-1.jpg>", "<a: b.c>", "IMG-1.jpg (nice)", "(file attached)", marked=False) == [
         ("image", "<adjunto: 00000035-PHOTO-1.jpg>", {"file": "00000035-PHOTO-1.jpg"}),
         ("text", "<a: b.c>", {}),
@@ -181,7 +188,7 @@ PIECES = [
     " by me", "IMG-20240513-WA0001.jpg", "attached: a.vcf",
     "missed voice call", "This message was deleted", "This message was edited", "POLL", "OPTION: a (1 vote)",
     "location: https://x", "https://foursquare.com/v/" + "0a1b2c3d" * 3, "फ़ोटो हटाई गई", "Ilse added Bee", "\ufeff",
-    "電", "Zmeškaný hovor",
+    "電", "Zmeškaný hovor", "attached", "00012-b.png",
 ]  # fmt: skip
 SAID = st.lists(st.sampled_from(PIECES), max_size=7).map("".join)
 

@@ -78,6 +78,7 @@ TAIL = re.compile(
 )
 PAREN = re.compile(rf".*\S(?=[{SPACES}]*[(\uff08]([^()\uff08\uff09]+)[)\uff09]\Z)")
 ANGLE = re.compile(r"<(?P<word>[^<>:]{2,40}): ?(?P<name>[^<>/]+\.[^<>/. ]+)>\Z")
+FILE_FIRST = re.compile(r"(?P<name>[^<>/\n]+\.\w{2,5}) ?<(?P<word>[^<>:]{2,40})>\Z")  # as old iOS writes it
 # A place with a name, as iOS and as Android write it.
 VENUE = re.compile(r"(?:[^\n]+: |(?:[^\n]+\n){1,3})https://foursquare\.com/v/[0-9a-f]{24}\Z")
 VENUE_ID = len("/0123456789abcdef01234567")
@@ -188,9 +189,9 @@ def tail_of(said: str) -> re.Match[str] | None:
 def _is_marked(end: re.Match[str]) -> bool:
     """Return whether words in angle brackets after a text are WhatsApp's by their mark, and are not a file's name."""
     said = end[0].translate(NO_MARKS).strip(SPACES + "\n")
-    return bool(MARKS_OF_TEXT & set(end["marks"]) and end.string[: end.start()].strip(EDGES + SPACES)) and not (
-        ANGLE.search(said)
-    )
+    before = end.string[: end.start()].strip(EDGES + SPACES)
+    line = end.string.strip(EDGES).translate(NO_MARKS).strip(SPACES)
+    return bool(MARKS_OF_TEXT & set(end["marks"]) and before) and not (ANGLE.search(said) or FILE_FIRST.match(line))
 
 
 _known = functools.lru_cache(maxsize=1 << 12)(_one)  # "<Media omitted>" comes thousands of times
@@ -256,6 +257,7 @@ def _attached(line: str, *, ios: bool, first: bool) -> str:
     if end:
         return end[0] if bare(end[1]) in ATTACHED or (first and OWN_NAME.match(end[0])) else ""
     end = ANGLE.search(line) if line.endswith(">") else None
+    end = end or (FILE_FIRST.match(line) if line.endswith(">") else None)
     known = end and (ios or end["word"] == "attached" or NUMBERED.match(end["name"]))
     return end["name"] if end and known else ""
 
