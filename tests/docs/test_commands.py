@@ -12,6 +12,7 @@ import typer
 
 import dataprep as dp
 from dataprep import cli, pipeline_file
+from dataprep.cli.listed import COMMANDS, loaded
 from fixtures.demo import short_demo
 
 
@@ -43,10 +44,8 @@ def test_make_targets_exist(page, root):
 
 def test_commands_and_options_exist(page):
     """Every `dataprep X` of the page is a command, and every option in that block exists."""
-    commands = {c.callback.__name__: c.callback for c in cli.app.registered_commands}
-    used = {name.replace("-", "_") for name in re.findall(r"^dataprep ([\w-]+)", page, re.MULTILINE)}
-    assert used == set(commands)
-    made = typer.main.get_command(cli.app).commands
+    assert set(re.findall(r"^dataprep ([\w-]+)", page, re.MULTILINE)) == set(COMMANDS)
+    made = {name: loaded(one) for name, one in typer.main.get_command(cli.app).commands.items()}
     (block,) = [b for b in blocks(page, "") if "dataprep run" in b]
     for name, rest in re.findall(r"^dataprep ([\w-]+)([^#\n]*)", block, re.MULTILINE):
         options = {option for parameter in made[name].params for option in parameter.opts}

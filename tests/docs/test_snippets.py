@@ -13,6 +13,7 @@ import typer
 
 import dataprep as dp
 from dataprep import cli
+from dataprep.cli.listed import loaded
 
 ANY = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
@@ -46,7 +47,7 @@ def test_commands_and_options_exist(root):
             continue
         n += 1
         assert words[0] in made.commands, f"{page}: dataprep {' '.join(words)}"
-        parameters = made.commands[words[0]].params
+        parameters = loaded(made.commands[words[0]]).params
         options = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
         given = {word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)}
         assert given <= {*options, "--help"}, f"{page}: dataprep {' '.join(words)}"
