@@ -9,6 +9,7 @@ import zipfile
 from collections import Counter
 from datetime import datetime, timedelta
 
+import numpy as np
 import pytest
 
 import dataprep as dp
@@ -16,9 +17,13 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read import text as plain_text
+from dataprep.read.chats.whatsapp import scan as S
 from dataprep.read.chats.whatsapp.archives import chat_of
+from dataprep.read.chats.whatsapp.close_names import close
+from dataprep.read.chats.whatsapp.headers import find_in
 from dataprep.read.chats.whatsapp.reader import WhatsApp
 from dataprep.read.formats import sniffed
+from twins.whatsapp_names import close_name
 
 CHAT = "25/05/2024, 09:12 - Ilse: hello\n25/05/2024, 09:13 - Tom: two\nlines\n26/05/2024, 09:14 - Ilse: bye\n"
 
@@ -199,6 +204,30 @@ def test_a_name_without_a_space(tmp_path) -> None:
     path = tmp_path / "c.txt"
     path.write_text(CHAT + "27/05/2024, 10:00 - Tom:.\n27/05/2024, 10:00 - Ilse left at 10:30\n")
     assert [(r["author"], r["text"]) for r in read(path)[0][3:]] == [("Tom", "."), (None, "Ilse left at 10:30")]
+
+
+def test_exports_without_a_blank_after_names(tmp_path) -> None:
+    """If most lines are `[TIME] NAME:TEXT`, the first colon ends the name; URLs and times have none."""
+    said = [("Bob", "Hi"), ("Ann B", "Hello: you"), ("Bob", "https://x.org"), ("+1 Tom", "10:30, or 11"),
+            ("李", "a\nb:c"), (None, "https://x.org"), (None, "10:30"), ("Bob", " late"), (None, '{"a":1}'),
+            (None, "You created group \u201cA:b\u201d")]  # fmt: skip
+    path = tmp_path / "c.txt"
+    lines = [f"[2026/7/9 02:28:{i:02}] {f'{who}:' if who else ''}{text}\n" for i, (who, text) in enumerate(said)]
+    for some in (lines, lines[:1]):
+        path.write_text("".join(some))
+        assert is_whatsapp(path)
+        rows = read(path)[0]
+        assert [(r["author"], r["text"].strip()) for r in rows] == [(w, t.strip()) for w, t in said][: len(some)]
+        assert {r["kind"] for r in rows if r["author"]} == {"text"}
+    data = "".join(lines).encode()
+    padded = np.frombuffer(data + bytes(64), np.uint8)
+    for row in close(padded, find_in(data)):
+        name, stop, text, end = row[[S.NAME, S.NAME_STOP, S.SAID, S.LINE_STOP]].tolist()
+        got = (data[name:stop].decode(), data[text:end].decode()) if text == stop + 1 else None
+        assert got == close_name(data[name:end].decode())
+    path.write_text("".join(line.replace(":Hi", ": Hi").replace(":Hello", ": Hello") for line in lines[:2]) +
+                    "[2026/7/9 03:00:00] note:this\n")  # fmt: skip
+    assert [r["author"] for r in read(path)[0]] == ["Bob", "Ann B", None]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from zipfile import ZipFile
 
+import numpy as np
+
 from dataprep.core.model.ledger import Ledger
 from dataprep.errors import ReadError
 from dataprep.read.chats.charsets import Charset, Utf8Stream, charset_of, head_as_utf8
@@ -21,6 +23,7 @@ from dataprep.store import files
 
 from . import headers as H
 from . import scan as S
+from .close_names import close
 from .kinds import is_system
 
 FIRST_BYTES = 1 << 16  # of a file, which show whether it is a chat
@@ -154,6 +157,8 @@ def is_chat(data: bytes) -> bool:
     found = H.find_in(data)
     if not len(found) or data[: found[0, S.START]].strip(b" \r\n\t\xef\xbb\xbf"):
         return False
+    padded = np.frombuffer(data + b"\n" + bytes(64), np.uint8)
+    found = np.where(found[:, S.SAID, None] < 0, close(padded, found), found)
     named = found[found[:, S.SAID] >= 0]
     names = [data[a:b].decode("utf-8", "replace") for a, b in named[:, [S.NAME, S.NAME_STOP]].tolist()]
     lines = [data[a:b].decode("utf-8", "replace") for a, b in found[:, [S.BODY, S.LINE_STOP]].tolist()]

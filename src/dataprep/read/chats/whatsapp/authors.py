@@ -12,6 +12,7 @@ from dataprep.unicode.valid import is_utf8
 
 from . import scan as S
 from .calendars import Ints
+from .close_names import CLOSE, SPACED, close, close_names
 from .kinds import is_system
 
 STRIPPED = " \t\u00a0\u202f\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -23,18 +24,27 @@ class Authors:
 
     def __init__(self) -> None:
         self._known: dict[str, str | None] = {}
+        self._spaced = self._close = 0  # lines in brackets with `NAME: TEXT`, and with `NAME:TEXT`
 
     def learn(self, data: npt.NDArray[np.uint8], found: Ints) -> tuple[list[str | None], Ints]:
         """Remember the authors of a block; return its different authors (None: no name), and the index for each row.
 
         data: the bytes of the block. found: int64[n, FIELDS], the rows of `scan` of its headers.
         """
+        forms = np.zeros(len(found), np.int64)
+        close_names(data, found, forms)
+        self._spaced += int((forms == SPACED).sum())
+        self._close += int((forms == CLOSE).sum())
         stop = np.where(found[:, S.SAID] >= 0, found[:, S.NAME_STOP], found[:, S.NAME])
         coded = strings(*S.gather(data, found[:, S.NAME], stop)).dictionary_encode()
         written = coded.dictionary.to_pylist()
         for name in written[: MAX_NAMES - len(self._known)]:
             self._known.setdefault(name, author_of(name) if name else None)
         return [self._known.get(name) for name in written], coded.indices.to_numpy()
+
+    def ended(self, data: npt.NDArray[np.uint8], rows: Ints) -> Ints:
+        """Return the rows, with the first colon as the name's end if most lines in brackets are `NAME:TEXT`."""
+        return close(data, rows) if self._close > self._spaced else rows
 
     def of(self, data: npt.NDArray[np.uint8], rows: Ints) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
         """Return the authors of messages (null: WhatsApp), and whether each has one; rows: as `found` of `learn`."""

@@ -269,6 +269,7 @@ class _Chat:
             yield self._batch(data, rows[some], positions[some], when[some], stops[some] - 1)
 
     def _batch(self, data: Any, rows: Ints, positions: Ints, when: Ints, stops: Ints) -> Batch:
+        rows = self.authors.ended(data, rows)
         names, named = self.authors.of(data, rows)
         after = np.where(rows[:, S.SAID] >= 0, rows[:, S.SAID], -2 - rows[:, S.SAID])
         offsets, out = S.gather(data, np.where(named, np.minimum(after, stops), rows[:, S.BODY]), stops)
