@@ -103,9 +103,10 @@ TABLE = {
         READ + "dp.encode(docs, dp.train_bpe(docs, vocab_size=300, val=0), out=PLACE + '/OUT', val=0)",
         Cost(f"{RUN} tiktoken tokenizers", {"input": 4}, 8, ""),
     ),
-    "status": (COMMAND.format("'status', PLACE + '/made'"), Cost(f"{ARROW} rich.console", {}, 0, f"{SHOWN} status")),
+    "status": (COMMAND.format("'status', PLACE + '/made'"), Cost(f"{PARQUET} rich.console", {}, 0, f"{SHOWN} status")),
     "inspect": (
-        COMMAND.format("'inspect', PLACE + '/made'"), Cost(f"{PARQUET} pandas rich.console", {}, 0, f"{SHOWN} look"),
+        COMMAND.format("'inspect', PLACE + '/made'"),
+        Cost(f"{PARQUET} pandas rich.console", {"saved": 1}, 0, f"{SHOWN} look"),
     ),
     "verify": (
         COMMAND.format("'verify', PLACE + '/made'"),

@@ -17,11 +17,11 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        names = ("atomic", "beside", "checksum", "failure", "hashes", "lease", "stopping", "splitmix")
+        names = ("atomic", "beside", "checksum", "failure", "hashes", "lease", "newer", "stopping", "splitmix")
         store = (f"dataprep.store.{name}" for name in names)
         output = [f"dataprep.core.output.{name}" for name in ("kinds", "records", "state")]
         state = ["dataprep.core", "dataprep.core.output", *output]
-        ours = ("dataprep.train", "dataprep.errors", *store)
+        ours = ("dataprep.train", "dataprep.errors", "dataprep.lazy", *store)
         if name.startswith("dataprep.") and not name.startswith(ours):
             if name not in {"dataprep.store", "dataprep.tokens", *state} | readers:
                 raise ImportError(f"the trainer must not import {name}")

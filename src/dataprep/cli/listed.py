@@ -42,7 +42,8 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Turn real text of this machine into a trained model: documentation, licences and samples; it takes "
                "minutes."),
         Listed("init", "init", "init", help=
-               "Look at what a folder contains, and write a commented pipeline file for it; nothing else is written."),
+               "Look at what a folder or file contains, and write a commented pipeline file for it; nothing else is "
+               "written."),
         Listed("run", "runs", "run", help=
                "Run the steps of a pipeline file; work that an earlier run finished is not repeated."),
         Listed("plan", "trial", "plan", prints=True, help=

@@ -111,7 +111,7 @@ def test_csv_and_files(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("Date,User,Message\n1,2,3\n")
     (tmp_path / "b.txt").write_text("저장한 날짜 : 2024\nan old note\n")
     assert dp.read(str(tmp_path / "b.txt")).count == 1
-    assert [row["reason"] for row in dp.read(str(tmp_path)).unread().to_pylist()] == ["unknown_type"]
+    assert dp.read(str(tmp_path / "a.csv"), text="Message").table()["text"].to_pylist() == ["3"]
 
 
 def test_hostile_lines(tmp_path) -> None:

@@ -187,7 +187,8 @@ def test_bad_input(tmp_path) -> None:
         ):
             read_text(path, text)
     head = b"[2024-05-03 09:12] Me: "
-    rows, drops = read_text(path, head + b"caf\x81\n" + head + b"x\r\ny\r\n" + head + b"caf\xc3")
+    named = "[2024-05-03 09:12] Mé: ".encode()
+    rows, drops = read_text(path, named + b"caf\x81\n" + named + b"x\r\ny\r\n" + named + b"caf\xc3")
     assert [r["text"] for r in rows] == ["x\ny", "caf"]
     assert [(d["id"], d["reason"]) for d in drops] == [(0, "invalid_utf8")]
     path.write_bytes(head + b"x\n")
