@@ -147,9 +147,9 @@ def test_wrong_languages_and_files(tmp_path):
         (lambda: damaged(tmp_path, CONFIG.replace("language_score", "score")), "but it lacks 'language_score'; copy"),
         (
             lambda: damaged(tmp_path, CONFIG.replace("0.4", "high")),
-            "must be a file of huggingface/fineweb-2, but TypeError; copy",
+            "must be a config file of huggingface/fineweb-2, but parsing it raised TypeError; copy",
         ),
-        (lambda: damaged(tmp_path, "a: [\n"), "of huggingface/fineweb-2, but ParserError"),
+        (lambda: damaged(tmp_path, "a: [\n"), "of huggingface/fineweb-2, but parsing it raised ParserError"),
     ):
         with pytest.raises(PlanError, match=re.escape(says)):
             make()

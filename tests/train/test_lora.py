@@ -170,7 +170,7 @@ def test_mistakes_are_one_sentence(shards, base, tuning, tmp_path):
     ):
         with pytest.raises(PlanError, match=sentence):
             TrainConfig().override(setting)
-    with pytest.raises(PlanError, match="lora=100000 must be at most 32, the smaller side"):
+    with pytest.raises(PlanError, match="lora=100000 must be at most 32, the largest rank"):
         train(shards, out=tmp_path / "b", config=tuning, lora=100_000, init_from=base, quiet=True)
     gelu = replace(tuning, model=replace(tuning.model, feed_forward="gelu"), lora_targets=("gate_proj",))
     with pytest.raises(PlanError, match="lora_targets=gate_proj must name a matrix that this model has: q_proj"):

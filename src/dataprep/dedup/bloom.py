@@ -1,4 +1,4 @@
-"""Bloom: remove documents, lines or n-grams that a Bloom filter has seen before, with a known rate of errors."""
+"""Bloom: remove documents, lines or n-grams that a Bloom filter has seen before, at a known false-positive rate."""
 
 from __future__ import annotations
 
@@ -42,33 +42,33 @@ class Bloom(Deduplication):
     r"""Remove documents or lines that a Bloom filter has seen before, whole or by their n-grams (an Estimator).
 
     unit: the unit that is looked up.
-        "document": a text that was seen is dropped ("seen_before").
-        "paragraph": a line that was seen, in this document or an earlier one, is cut, with the white space on one side
-        of it; blank lines are never looked up (Dolma, Soldaini et al. 2024).
-        "ngram": of every line with at least `ngram` words, the runs of `ngram` words are looked up; a line is cut if at
-        least the share `threshold` of its runs were in *earlier documents*, and the whole document is dropped if at
-        least `threshold` of all its runs were (BFF in DataComp-LM, Li et al. 2024). After a document is judged, the
-        runs of its kept lines are entered into the filter, those of its other lines are not. A line with fewer words is
-        removed only together with its whole document; a document in which all lines are so short is kept.
-    error_rate: the probability, from 1e-9 to 0.5, that a new unit is taken for one seen before once `capacity` units
-    are entered. The filter stores bits, not ids, so the earlier document is not named.
-    capacity: the number of distinct units that the filter is made for. None: the units are counted first, by
-    HyperLogLog, and the capacity is this number plus 2 %. If a capacity is given and the input has more distinct units,
-    `fit` raises DataprepError; so the error rate is never higher than stated.
+        "document": a text that was seen before is dropped ("seen_before").
+        "paragraph": a line that was seen before, in this document or an earlier one, is cut together with the white
+        space on one side of it. Blank lines are never looked up (Dolma, Soldaini et al. 2024).
+        "ngram": the n-grams (`ngram` words in a row) of each line with at least `ngram` words are looked up. A line is
+        cut if at least the share `threshold` of its n-grams occurred in *earlier documents*; the whole document is
+        dropped if this is true of all its n-grams together (BFF in DataComp-LM, Li et al. 2024). Then the n-grams of
+        the lines that are kept, and only these, are added to the filter. A line with fewer words is removed only
+        together with its whole document; a document in which all lines are so short is kept.
+    error_rate: the probability, from 1e-9 to 0.5, that the filter reports a new unit as already seen (a false positive)
+    when it contains `capacity` units. The filter stores bits, not ids, so the earlier document is not named.
+    capacity: the number of distinct units for which the filter is sized. None: the units are first counted with
+    HyperLogLog, and the capacity is this number plus 2 %. If you set a capacity and the input has more distinct units,
+    `fit` raises DataprepError, so the error rate is never higher than stated.
     normalize: which differences between documents or lines are ignored: None (nothing is ignored), or a form of
     `forms.py` ("space", "lower", "words", "c4", "ccnet", "ccnet_digits").
-    word_split: for n-grams, how a text is split into word_split: "unicode" (the default, see docs/words.md), or "regex"
-    (runs of `\w`, as published). Words are compared in lower case.
+    word_split: how texts are split into words for n-grams: "unicode" (the default, see docs/words.md), or "regex" (runs
+    of `\w`, as published). Words are compared in lower case.
     min_remaining_chars: a document that lost lines is dropped if fewer characters other than white space are left.
-    against: folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is given, and a
-    Bloom with the same settings made such a folder, the filter that it saved is extended: all that it had seen counts,
-    also of documents that were dropped later; otherwise the texts of the folder are read again.
-    annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
-    beginning of their names.
+    against: folders of sealed Datasets (finished outputs) whose units count as seen. If you set `capacity`, and a Bloom
+    with the same settings wrote such a folder, its saved filter is extended; then units of documents that were dropped
+    later also count as seen. Otherwise the texts of the folder are read again.
+    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
+    likewise, with this prefix in the names of the columns.
 
-    Memory: 19.2 bits per unit at 1e-4, in one process; `fit` raises PlanError if the Runner allows less memory. The
-    filter is saved as `filter.bloom` in the folder `out` of `fit`; `pybloom_live.BloomFilter.fromfile` opens it, see
-    `bloom_hashes`.
+    Memory: 19.2 bits per unit at 1e-4, in one process. `fit` raises PlanError if the Runner allows less memory. The
+    filter is saved as `filter.bloom` in the folder `out` of `fit`; open it with `pybloom_live.BloomFilter.fromfile`
+    (see `bloom_hashes`).
     """
 
     VERSION: ClassVar[int] = 2

@@ -48,29 +48,28 @@ class MinHash(Deduplication):
     x 8 for a Jaccard similarity of 0.8, and 132 x 1 for a containment of 0.8 in a text up to 20 times as long.
     preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
     varies (4 characters, threshold 0.6).
-    shingle, ngram: a shingle is a run of `ngram` words (shingle="word", in lower case; by default 5), or of
-    `ngram` characters ("char", of the lower-cased text with its white space as single spaces). A document with fewer
-    words or characters is one shingle; a document with none is kept. Or of `ngram` tokens: shingle= is then a name of
-    tiktoken ("o200k_base"), the path of a `tokenizer.json`, or a tokenizer object. min_shingles: documents with fewer
-    shingles are kept.
+    shingle, ngram: a shingle is a run of `ngram` words (shingle="word", in lower case; by default 5), characters
+    ("char", of the lower-cased text with white space collapsed to single spaces) or tokens (shingle= is then a tiktoken
+    encoding such as "o200k_base", the path of a `tokenizer.json`, or a tokenizer object). A document with fewer words
+    or characters is one shingle; a document with none is kept. min_shingles: documents with fewer shingles are kept.
     columns: the columns that are compared, in this order, as one text; default: "text". ignore_pattern: a regular
-    expression (RE2), whose matches in the text do not count.
-    word_split: how words are split: "unicode", with characters as words where a script has no spaces (docs/words.md),
-    or "regex", runs of `\w`, as the presets lee2022, dclm and fineweb have it.
-    normalize: the differences that do not count: names of "nfc" (composed and decomposed characters), "diacritics"
-    (accents, Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and "space". Words
-    are always compared without "case", "space" and the "punctuation" between them, characters without "case" and
-    "space"; "nfc" is added unless word_split="regex". Tokens are compared as they are by default. preset="fineweb" has
-    FineWeb's own form, normalize="fineweb".
+    expression (RE2); text that matches it is ignored.
+    word_split: how texts are split into words: "unicode", where each character of a script without spaces is a word
+    (docs/words.md), or "regex", runs of `\w`, as in the presets lee2022, dclm and fineweb.
+    normalize: the differences to ignore: any of "nfc" (composed and decomposed characters), "diacritics" (accents,
+    Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and "space". Words are always
+    compared without "case", "space" and the "punctuation" between them, characters without "case" and "space"; "nfc" is
+    added unless word_split="regex". By default, tokens are compared unchanged. preset="fineweb" uses FineWeb's own
+    form, normalize="fineweb".
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or
-    "none": the document that is kept with "first" is dropped too, if another one is dropped for it.
-    against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
-    annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
-    beginning of their names.
-    seed: decides the random permutations, which are those of `datasketch.MinHash(seed=seed)`.
+    "none", which also drops the document that "first" would keep, if another document is dropped as its copy.
+    against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
+    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
+    likewise, with this prefix in the names of the columns.
+    seed: the seed of the random permutations, which equal those of `datasketch.MinHash(seed=seed)`.
 
-    Signatures are stored in the folder `out` of `fit`, so a run with another threshold (see `at`) hashes no text again
-    (docs/dedup.md).
+    Signatures are stored in the folder `out` of `fit`, so a run with another threshold (see `at`) does not hash the
+    texts again (docs/dedup.md).
 
     An Estimator; Broder 1997. Similarity is not transitive, so a document is dropped only if it is itself similar to a
     kept one; the table of dropped documents names that document and the similarity.

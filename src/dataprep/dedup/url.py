@@ -148,10 +148,10 @@ class URLDedup(Deduplication):
     which capture is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN",
     "source:A,B" or "none".
     ignore, tracking: differences between URLs that are ignored; see `normalize_url`.
-    against: folders of sealed Datasets (finished outputs) whose captures come before all new ones, and are kept, also
-    if the new one is newer.
-    annotate: True: nothing is removed; the columns of docs/dedup-annotate.md are added. A text such as "near_" is the
-    beginning of their names.
+    against: folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept, even
+    if a new one is newer.
+    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
+    likewise, with this prefix in the names of the columns.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
     URL, or one that is not an absolute http or https URL. The table of dropped documents names the kept capture; the

@@ -184,6 +184,6 @@ def _read(language: str, configs: str) -> dict[str, Any]:
         words = tuple(dict.fromkeys(word for word in made["stopwords"] if not set(word) & set(" \t\n")))
         return {name: 0 + (made | grams)[name] for name in _NUMBERS} | {"stop_words": words}
     except (KeyError, TypeError, ValueError, yaml.YAMLError) as e:
-        problem = f"it lacks {e}" if isinstance(e, KeyError) else type(e).__name__
-        msg = f"FineWeb2: {url} must be a file of huggingface/fineweb-2, but {problem}; copy it again"
+        problem = f"it lacks {e}" if isinstance(e, KeyError) else f"parsing it raised {type(e).__name__}"
+        msg = f"FineWeb2: {url} must be a config file of huggingface/fineweb-2, but {problem}; copy it again"
         raise PlanError(msg) from e

@@ -146,8 +146,8 @@ def _parser(text: str) -> Any:
 class HostRules(NamedTuple):
     """The last answer of a host to a request for robots.txt.
 
-    date: the time of the answer, as text. rules: the lines of robots.txt that name crawlers and allow or forbid paths;
-    None if it is unreadable. redirect: the host whose robots.txt applies instead; "" if there is none.
+    date: the time of the answer, as text. rules: the lines of robots.txt that name crawlers and allow or disallow
+    paths; None if robots.txt is unreadable. redirect: the host whose robots.txt applies instead; "" if there is none.
     """
 
     date: str
@@ -179,7 +179,7 @@ def read(sources: Iterable[str]) -> bytes:
                 if host and (host not in hosts or _rank(found) >= _rank(hosts[host])):
                     hosts[host] = found
     if not hosts:
-        msg = f"Robots: {', '.join(sources)} must have files HOST.txt, HOST/robots.txt or WARC"
+        msg = f"Robots: {', '.join(sources)} must contain robots.txt files: HOST.txt, HOST/robots.txt or WARC"
         raise PlanError(msg)
     rules = {host: _final(host, hosts) for host in sorted(hosts)}
     texts = sorted({text for text in rules.values() if text is not None})

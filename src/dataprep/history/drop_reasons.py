@@ -84,7 +84,8 @@ class _RowGroup:
 class DropReasons:
     """Looks up which stage dropped a document, and why, on the way from the input to the Dataset `url`.
 
-    The drop tables of all Datasets on that way are read once, one row group at a time, so ids must ascend.
+    The drop tables of all Datasets from the input to `url` are read once, one row group at a time; therefore, ids must
+    be looked up in ascending order.
     """
 
     def __init__(self, url: str) -> None:

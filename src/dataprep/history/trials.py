@@ -4,8 +4,8 @@ The steps run on a few megabytes spread over the parts of every input, in a temp
 `rehearse` compares each document before and after every stage. `estimate` runs a smaller sample first, which compiles
 the kernels, so that the time is that of compiled code. Disk and time are multiplied by the ratio of the input's text to
 the sample's text. Memory is the peak of the run on the sample; it is not multiplied, since every stage works in batches
-and bounded partitions. Memory that one process reserves for the whole input, such as for a Bloom filter, is multiplied
-and stated separately. A tokenizer learns from a bounded sample, so its disk and time are upper bounds.
+and bounded partitions. Memory that one process reserves for the whole input, for example for a Bloom filter, is
+multiplied and reported separately. A tokenizer learns from a bounded sample, so its disk and time are upper bounds.
 
 This was measured on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, and a sample of
 16 MB. The estimated and the actual values were: text 206 and 200 MB, clean Dataset 214 and 207 MB, shards 93 and 85 MB,

@@ -72,7 +72,8 @@ class _Settings:
         if self.fallback is not None and (
             len(self.fallback) != 3 or not all(0 <= d <= j for j, d in enumerate(self.fallback, 1))
         ):
-            msg = f"discount_fallback={self.fallback!r} must be three discounts, at most 1, 2 and 3, such as {FALLBACK}"
+            limits = "three numbers, from 0 to 1, 0 to 2 and 0 to 3"
+            msg = f"discount_fallback={self.fallback!r} must be {limits}, such as {FALLBACK}"
             raise PlanError(msg)
 
 
@@ -109,7 +110,7 @@ def train(
     )
     tool = shutil.which("build_binary") if binary else None
     if binary and tool is None:
-        msg = "KenLM's build_binary is not on the PATH; leave binary out (KenLM loads ARPA files too)"
+        msg = "KenLM's build_binary is not on the PATH; train without binary (KenLM also loads ARPA files)"
         raise PlanError(msg)
     if not files.is_local(out):
         msg = f"{out} must be a local path; copy the model afterwards"
@@ -267,7 +268,7 @@ def _binary(tool: str, model: NgramModel, attempt: str) -> NgramModel:
     path = _binary_path(model.path)
     done = subprocess.run([tool, model.path, attempt], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
-        msg = f"build_binary cannot read {model.path} ({done.stderr.strip()[-300:]}); leave binary out"
+        msg = f"build_binary could not read {model.path} ({done.stderr.strip()[-300:]}); train without binary"
         raise DataprepError(msg)
     os.replace(attempt, path)
     return NgramModel(**(vars(model) | {"binary": path}))

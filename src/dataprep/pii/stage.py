@@ -53,17 +53,17 @@ class PII(Stage):
         identity cards, after a label), ssn (United States), mac (network cards), api_key (of AWS, GitHub, GitLab,
         Google, Hugging Face, Slack, and sk-...); and `PIIKind` objects, kinds of your own.
     replace: the text that replaces a match; `{kind}` in it becomes the kind. None: texts are not changed, and matches
-    are only counted. action: "replace", or "drop": documents are dropped (`pii`), the others are not changed.
-    max_found: documents with more matches than this are dropped. None: with action="replace" no document is dropped;
-    with action="drop" every document with a match is dropped.
+    are only counted. action: "replace", or "drop", which drops documents (`pii`) and leaves the others unchanged.
+    max_found: documents with more matches than this are dropped. None: action="replace" drops no document, and
+    action="drop" drops every document with a match.
 
-    Matches are counted in the statistics as pii.email, pii.phone and so on, also those in dropped documents. No match
-    crosses a line break (\n).
-    A number is always replaced whole, also if letters, digits or other numbers are next to it: of a run of groups of
-    digits with one sign between them, all or none. Version numbers, dates, prices, ISBNs, numbers in the rows of a
-    table, and numbers after the label of a company, order or invoice are not taken for phone numbers; a national
-    number without its 0 is found after a label ("tel."), or if it is a mobile phone of China (13912345678).
-    Names and postal addresses are not searched.
+    Matches are counted in the statistics as pii.email, pii.phone and so on, including those in dropped documents. No
+    match crosses a line break (\n).
+    A number is always replaced whole, even if letters, digits or other numbers are next to it: groups of digits that
+    are separated by single signs are replaced all together or not at all. Version numbers, dates, prices, ISBNs,
+    numbers in table rows, and company, order or invoice numbers after a label are not treated as phone numbers. A
+    national number without its leading 0 is found only after a label ("tel.") or if it is a Chinese mobile number
+    (13912345678). Names and postal addresses are not detected.
 
     Raises PlanError for an unknown kind or action, or a negative max_found.
     """

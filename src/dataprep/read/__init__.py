@@ -229,7 +229,7 @@ def _listed(path: Any) -> list[Any]:
         raise PlanError(msg)
     listed = list(path)
     if any(isinstance(p, Mapping) for p in listed):
-        msg = "path= is an iterator of rows, not of paths; set key= to a name of their content, or give a list"
+        msg = "path= yields rows, not paths; set key= to a name for the rows, or pass the rows as a list"
         raise PlanError(msg)
     for p in listed:
         one = isinstance(p, (str, os.PathLike, Dataset))

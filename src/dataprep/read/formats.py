@@ -204,7 +204,7 @@ def register(
         msg = f"{name!r} is a built-in format; choose another name"
         raise PlanError(msg)
     if not isinstance(name, str) or not name:
-        msg = f"name={name!r} must be text, such as 'log'"
+        msg = f"name={name!r} must be a non-empty string, such as 'log'"
         raise PlanError(msg)
     if not isinstance(suffixes, tuple) or not all(isinstance(s, str) and "." in s and s == s.lower() for s in suffixes):
         msg = f"suffixes={suffixes!r} must be a tuple of suffixes or file names in lower case, such as ('.log',)"

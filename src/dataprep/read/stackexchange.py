@@ -68,7 +68,7 @@ class StackExchange(Html):
                     yield Record(position, text, size, orjson.dumps(row).decode())
                 found.clear()
         if not n:
-            msg = "the dump has no rows; fetch one of posts or comments"
+            msg = "the dump has no rows; use Posts.xml or Comments.xml of a Stack Exchange dump"
             raise ReadError(msg, piece.url, reason="empty")
 
     def _text(self, row: dict[str, str]) -> tuple[bytes, str]:

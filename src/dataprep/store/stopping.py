@@ -22,7 +22,7 @@ _folders: list[str] = []  # into which a stopped run wrote
 
 
 class Stopped(SystemExit):
-    """A signal ends the program; it is told apart from a call of `sys.exit` in the code that the signal interrupts."""
+    """Raised by a signal that ends the program, to distinguish it from `sys.exit` in the interrupted code."""
 
 
 def is_stop(error: BaseException) -> bool:

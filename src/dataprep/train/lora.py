@@ -126,7 +126,7 @@ def check(config: TrainConfig) -> None:
         raise PlanError(msg)
     if found and config.lora > max(found):
         msg = (
-            f"lora={config.lora} must be at most {max(found)}, the smaller side of the matrices of this model; use a "
+            f"lora={config.lora} must be at most {max(found)}, the largest rank that these matrices can have; use a "
             "small rank, such as 8 or 16"
         )
         raise PlanError(msg)

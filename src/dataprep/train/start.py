@@ -119,7 +119,7 @@ def check_same_start(path: Path, content: Mapping[str, Any], start: str) -> None
     """
     if start and content.get("start", "") != start:
         msg = (
-            f"{path} is of a run that started from other weights; choose another output folder, or start over "
+            f"{path} belongs to a run that started from other weights; choose another output folder, or start over "
             "(--start-over, or resume=False)"
         )
         raise StaleOutput(msg)

@@ -20,9 +20,9 @@ FOUR_BYTES = 1 << 32
 def host_name(host: str) -> str:
     """Return a host in the form of the URL Standard (WHATWG), without dots at the end; "" if it is not a host.
 
-    Names are in lower case and Punycode (UTS 46, not transitional). IPv4 addresses, also those written in decimal,
-    octal or hex, become four decimal numbers; so do IPv6 addresses that contain an IPv4 address (::ffff:1.2.3.4). Other
-    IPv6 addresses are written in the compressed form. Control characters are removed.
+    Names are converted to lower case and Punycode (UTS 46, nontransitional processing). IPv4 addresses, including those
+    written in decimal, octal or hex, become four decimal numbers; so do IPv6 addresses that contain an IPv4 address
+    (::ffff:1.2.3.4). Other IPv6 addresses are written in the compressed form. Control characters are removed.
 
     >>> host_name("WWW.Exämple.ORG."), host_name("0x7f.1"), host_name("[0:0::1]")
     ('www.xn--exmple-cua.org', '127.0.0.1', '[::1]')

@@ -54,7 +54,7 @@ def test_joined_messages_of_another_origin(tmp_path):
     _, docs = chat(tmp_path)
     talks = dp.Pipeline(dp.chats.Conversations()).run(docs, out=str(tmp_path / "one"))
     talks = replace(talks, manifest=replace(talks.sealed, lost={}))
-    with pytest.raises(PlanError, match="must see single messages.*'n_messages'"):
+    with pytest.raises(PlanError, match="needs single messages.*'n_messages'"):
         dp.Pipeline(dp.chats.Pseudonyms(key=KEY)).run(talks, out=str(tmp_path / "out"))
 
 

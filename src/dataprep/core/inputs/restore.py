@@ -57,7 +57,7 @@ def original(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
 
 
 def _types(inputs: Sequence[tuple[Reader, str]]) -> dict[str, pa.DataType]:
-    """Return the columns of the Parquet files among the input files, one of each reader; {} if there are none."""
+    """Return {column: type} of the Parquet inputs, from one file per reader; {} if there are none."""
     found: dict[str, pa.DataType] = {}
     for reader, url in {reader: url for reader, url in inputs if type(reader).__name__ == "Parquet"}.items():
         if getattr(reader, "meta", False) and is_there(url):

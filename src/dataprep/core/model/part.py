@@ -138,7 +138,8 @@ class Part:
     def work_key(self, fingerprints: Mapping[str, str], hash_of: Callable[[str], str] = hashes.fingerprint) -> str:
         """Return a hash of the slices' content, the reader, and the stages.
 
-        fingerprints: {URL: hash} of the files. hash_of: hashes the content of files that the reader reads beside them.
+        fingerprints: {URL: hash} of the slices' files. hash_of: returns the content hash of a companion file, which the
+        reader reads in addition to these.
         """
         named = [replace(piece, fingerprint=fingerprints[piece.url]) for piece in self.slices]
         beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}

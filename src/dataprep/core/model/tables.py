@@ -154,8 +154,8 @@ def known_columns(found: pa.Schema, schema: pa.Schema) -> list[str]:
 def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table | pa.RecordBatch]) -> int:
     """Write an Estimator's table of documents to drop to `url`, and return its number of rows.
 
-    tables: rows with the columns of VERDICTS, in one table or several; optional columns may be missing. The ids of a
-    table must not be less than those of the table before.
+    tables: rows with the columns of VERDICTS, in one table or several; optional columns may be missing. The ids in a
+    table must not be less than those in the previous table.
     """
     return write_rows(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
@@ -164,7 +164,8 @@ def write_spans(url: str, spans: Iterable[npt.NDArray[Any] | pa.RecordBatch]) ->
     """Write an Estimator's table of spans to cut to `url`, and return its number of rows.
 
     spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy; or rows of
-    `span_rows`. No id of an array may be less than the ids of the array before; spans of one document may overlap.
+    `span_rows`. The ids in an array must not be less than those in the previous array. Spans of one document may
+    overlap.
     """
     return write_rows(url, SPANS, (span_rows(rows) if isinstance(rows, np.ndarray) else rows for rows in spans))
 

@@ -117,9 +117,9 @@ class Work(Generic[T]):
     def commit(self, manifest: AnyManifest, check: Check | None = None) -> T:
         """Make the files of the work the result of the folder, and return it.
 
-        manifest: names all of its files; the generation and the list of input files are entered here. check: is called
-        when all is written, before the result changes, with the folder and the paths in it of what will be replaced or
-        removed; what it raises ends the commit.
+        manifest: lists all files of the result; its generation and its list of input files are filled in here. check:
+        called with the folder, and the paths in it that will be replaced or removed, after all files are written and
+        before the result changes; an exception from it aborts the commit.
         """
         origin, generation = self.origin or manifest.origin, self.recipe.generation
         manifest = dataclasses.replace(manifest, origin=origin, generation=generation)

@@ -115,12 +115,12 @@ class BloomFilter:
         return seen
 
     def judge(self, keys: U64, units: I64, sizes: I64, threshold: float) -> U8:
-        """Return 1 for each paragraph to cut, else 0, uint8[paragraphs], and enter the keys of the other paragraphs.
+        """Return uint8[paragraphs], 1 for each paragraph to cut, else 0; add the keys of the other paragraphs.
 
         keys: uint64, of all paragraphs in order. units: number of paragraphs of each document. sizes: number of keys of
-        each paragraph. threshold: a paragraph is cut if earlier documents entered at least this share (0 to 1) of its
-        keys; all paragraphs of a document are cut if this is true of all its keys together. Raises DataprepError if
-        more new keys are entered than the filter's capacity.
+        each paragraph. threshold: a paragraph is cut if earlier documents added at least this share (0 to 1) of its
+        keys; all paragraphs of a document are cut if earlier documents added at least this share of all its keys.
+        Raises DataprepError if more new keys are added than the filter's capacity.
         """
         cut, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
         self._add(new)
@@ -230,12 +230,12 @@ def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 def judge(
     bits: U8, keys: U64, units: I64, sizes: I64, n_slices: int, slice_bits: Int, threshold: float
 ) -> tuple[U8, int]:
-    """Return 1 for each paragraph to cut, else 0, uint8[paragraphs], and the number of new keys that were entered.
+    """Return uint8[paragraphs], 1 for each paragraph to cut, else 0, and the number of new keys that were added.
 
     keys: uint64, of all paragraphs in order. units: number of paragraphs of each document. sizes: number of keys of
-    each paragraph. A paragraph is cut if earlier documents entered at least the share `threshold` of the paragraph's
-    keys. All paragraphs of a document are cut if earlier documents entered at least this share of all the document's
-    keys. Then the keys of the document's other paragraphs are entered into `bits`, so that a document is never compared
+    each paragraph. A paragraph is cut if earlier documents added at least the share `threshold` of the paragraph's
+    keys. All paragraphs of a document are cut if earlier documents added at least this share of all the document's
+    keys. Then the keys of the document's other paragraphs are added to `bits`, so that a document is never compared
     with itself.
     """
     cut = np.zeros(len(sizes), np.uint8)

@@ -162,7 +162,7 @@ class DuplicateSearch:
         }
 
     def _warn_of_old(self, items: Sequence[PartToHash]) -> None:
-        """Warn of older Datasets without keys that could be used."""
+        """Warn about each older Dataset that has no usable keys of its own."""
         at = 0
         for old in self.older:
             own = items[at : at + len(old.docs.parts)]

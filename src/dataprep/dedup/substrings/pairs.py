@@ -1,8 +1,8 @@
 """The kernel that finds the repeated windows of a group of records by comparing pairs of records.
 
-If no record of a group is tied, equal windows have the group's hash at the same word or byte; so two records are
-compared once, from this point in both directions. A record whose windows are all repeats is never compared with later
-records, so each copy costs one comparison.
+If no record in a group is tied, the group's hash occurs at only one word or byte of each window, so equal windows are
+aligned at this point. Two records are therefore compared once, from this point in both directions. A record whose
+windows are all repeats is never compared with later records, so each copy costs one comparison.
 
 Slow reference for the tests: tests/twins/suffix_array.py
 """

@@ -34,7 +34,7 @@ def prefetch(_: Any, data: Any, at: Any) -> Any:
 
 @kernel
 def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
-    """Return how many bytes of `one` from offset `a` on equal those of `other` from offset `b` on, at most `most`."""
+    """Return the length in bytes of the common prefix of one[a:] and other[b:], at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
     while n + word <= stop and eight_bytes(one, p + n) == eight_bytes(other, q + n):
         n += word
@@ -45,7 +45,7 @@ def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
 
 @kernel
 def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
-    """Return how many bytes of `data` just before offset `a` equal those just before offset `b`, at most `most`."""
+    """Return the length in bytes of the common suffix of data[:a] and data[:b], at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
     while n + word <= stop and eight_bytes(data, p - n - word) == eight_bytes(data, q - n - word):
         n += word

@@ -177,7 +177,7 @@ def _check(name: str, value: Any) -> None:
 
 
 def _problem(name: str, text: str) -> str | None:
-    """Return the error in one word of a rule, or None."""
+    """Return a description of the error in `text`, an item of the list `name`; None if it is valid."""
     if name == "sentence_terminals":
         return None if len(text) == 1 else f"must hold single characters, and {text!r} is longer"
     if any(classes()[ord(c)] & LINE for c in text):

@@ -1,1 +1,1 @@
-"""Gopher: drop documents by rules of quality and repetition; and the kernel that counts for these rules."""
+"""Gopher: drop documents by quality and repetition rules; includes the kernel that computes their statistics."""

@@ -152,9 +152,9 @@ def _top(code: int, n: int, buffers: Buffers, words: int, mask: Int) -> int:
 
 @kernel(_nrt=False)
 def _dups(code: int, n: int, buffers: Buffers, words: int, mask: Int) -> tuple[int, int]:
-    """Return the characters in n-grams that occur twice, first occurrences too, and the characters of all n-grams.
+    """Return the number of characters in all occurrences of repeated n-grams, and the number in all n-grams.
 
-    DCLM counts a character inside several n-grams once, Dolma counts it for each.
+    For the first number, DCLM counts a character that is in several n-grams once, and Dolma once per n-gram.
     """
     counts, chars, slots = buffers.counts, buffers.chars, buffers.slots
     found, every, covered = 0, 0, 0

@@ -65,7 +65,7 @@ def segment_table() -> U8:
 
 @kernel(_nrt=False)
 def hash_segments(data: U8, a: int, b: int, table: U8, hashes: U64, chars: I64) -> int:
-    """Write the hashes of the words of data[a:b], and the characters up to the end of each, to `hashes` and `chars`.
+    """Write the hash of each word of data[a:b] to `hashes`, and the number of characters up to its end to `chars`.
 
     Returns the number of words; `chars[k + 1]` belongs to word k. table: from `segment_table`.
     """

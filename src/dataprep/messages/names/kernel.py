@@ -166,7 +166,7 @@ def is_escape(data: U8, low: Int, i: Int) -> bool:
 
 @kernel
 def _last_bits(letters: U32) -> npt.NDArray[np.bool_]:
-    """Return whether one of some letters has these last bits, bool[64]; most other letters are told apart by them."""
+    """Return, for each value of the last six bits, whether any of the letters has it, bool[64]; a fast pre-check."""
     table = np.zeros(64, np.bool_)
     for x in letters:
         table[x & 63] = True

@@ -179,7 +179,7 @@ class Pseudonyms(Estimator):
     def fit(self, docs: Dataset, runner: Runner, out: str) -> Stage:
         """Learn all names in `docs`, write the table of pseudonyms into `out`, and return the stage that applies it."""
         if joined := {"n_messages", "messages"} & set(docs.columns):
-            msg = f"Pseudonyms must see single messages, but these are joined (column {min(joined)!r}); give messages"
+            msg = f"Pseudonyms needs single messages, not joined ones (column {min(joined)!r}); apply it before joining"
             raise PlanError(msg)
         work_key, url = self.key_for(docs), files.join(out, "people.parquet")
         collect = _CollectNames(out, work_key)

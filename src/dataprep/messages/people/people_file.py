@@ -114,7 +114,7 @@ def read_people_file(url: str) -> PeopleFile:
             text = f.read().decode("utf-8-sig")
         data = tomllib.loads(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as e:
-        msg = f"{url} is not a people file: {e}; see docs/persona.md for its form"
+        msg = f"{url} is not a people file: {e}; docs/persona.md describes the format"
         raise PlanError(msg) from e
     except (OSError, ReadError, UnicodeDecodeError) as e:
         msg = f"could not read the people file {url}: {e}; make one: dataprep people EXPORTS -o {url}"

@@ -47,9 +47,9 @@ def csv_messages(
 ) -> Iterator[Batch]:
     """Yield the messages of a CSV export as batches; record dropped ones in `stats`.
 
-    reader: states the limits for bad messages. piece: the file. author: "nickname", "name" or "id". date_order: order
-    of day, month and year, such as "dmy"; None: found from the dates. Raises ReadError if the first line is not
-    DiscordChatExporter's, or if the file ends inside a quoted field.
+    reader: its `max_bad` limits the bad messages. piece: the file to read. author: "nickname", "name" or "id".
+    date_order: the order of day, month and year, such as "dmy"; None: inferred from the dates. Raises ReadError if the
+    first line is not DiscordChatExporter's, or if the file ends inside a quoted field.
     """
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     order = date_order or order_of(dates(piece.url))

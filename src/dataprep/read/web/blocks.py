@@ -121,7 +121,7 @@ class _Stream:
         return n
 
     def positions(self, bounds: I64) -> I64:
-        """Return the offsets of the records in the file as stored, int64[n]; fewer if those after have none.
+        """Return the offsets of the records in the stored file, int64[n]; fewer if later records have no known offset.
 
         bounds: where each record begins in the bytes that are held, and the last one ends, int64[n + 1].
         """
@@ -178,7 +178,7 @@ class _Members:
         return n
 
     def positions(self, bounds: I64) -> I64:
-        """Return the offsets of the records in the file as stored, int64[n]; fewer if one cannot be found.
+        """Return the offsets of the records in the stored file, int64[n]; fewer if one cannot be found.
 
         bounds: where each record begins in the bytes that are held, and the last one ends, int64[n + 1].
         """

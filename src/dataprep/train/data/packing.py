@@ -1,9 +1,9 @@
 """Pack whole documents into training rows, given only the ends of documents and the length of rows (`context`).
 
-A *piece* is consecutive tokens of one document, all of them to be predicted. A document of at most `context` tokens
-(its separator counted) is one piece; a longer document is cut into pieces of `context` tokens and a shorter last piece,
-so that nothing is dropped. If such a last piece is not the first of its row, the token before it in its document is put
-before it, as an input without a target.
+A *piece* is a run of consecutive tokens of one document, all of which are predicted. A document of at most `context`
+tokens (including its separator) is one piece; a longer document is cut into pieces of `context` tokens and a shorter
+last piece, so that nothing is dropped. If such a last piece is not the first of its row, it is preceded by the token
+before it in its document, as an input without a target.
 
 `bestfit` packs with best-fit decreasing (Johnson et al. 1974; for language models Ding et al. 2024), in windows of
 neighbouring documents. Lengths are whole numbers up to `context`, so rows are stored as runs of neighbours with equal

@@ -117,7 +117,7 @@ class GPT(nn.Module):
 
     @property
     def head_weight(self) -> Tensor:
-        """The matrix that scores the next id, (V, D) with V padded to a multiple of 64."""
+        """The matrix that computes the logits of the next token, (V, D) with V padded to a multiple of 64."""
         return self.embedding.weight if self.head is None else self.head.weight
 
     @property

@@ -100,7 +100,7 @@ def _only(names: Sequence[str]) -> contextlib.AbstractContextManager[None]:
 
 
 def _taken(names: Sequence[str], config: TrainConfig, case: Case, device: torch.device) -> str | None:
-    """Return which of the back ends torch takes for the tensors of a training step; None if it takes none."""
+    """Return the name of the back end that torch selects for the tensors of a training step, or None."""
     if device.type not in ("cpu", "cuda") or not names:
         return None
     model, t, choice = config.model, config.model.context, torch._fused_sdp_choice  # noqa: SLF001 - nothing else tells
