@@ -9,6 +9,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError
+from dataprep.read.html import Html
 
 WORDS = "The harbour was quiet in the morning, and the boats came in one after the other with the tide. "
 PAGE = "<html><head><title>A &amp; b</title></head><body><nav>Home</nav><article><p>{}</p></article></body></html>"
@@ -100,3 +101,9 @@ def test_workers_make_the_same(tmp_path) -> None:
         dp.Pipeline().run(dp.read(str(folder)), out=str(out), runner=runner)
         found.append([path.read_bytes() for path in sorted((out / "data").iterdir())])
     assert found[0] == found[1]
+
+
+def test_an_option_of_another_extractor_is_refused() -> None:
+    """As of crawls: the other extractors would ignore it."""
+    with pytest.raises(PlanError, match='is an option of extract="resiliparse"'):
+        Html(extract="plain", links=True)

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
-from typing import Any, ClassVar
+from typing import Any
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.errors import require
 
 from .sections import Section, Sections
 from .trust import MAX_DOC_BYTES
-from .web.extract import EXTRAS, check, extract
+from .web.extract import check, extract
 from .web.page import page_of
 from .web.response import Refused
 
@@ -40,13 +39,9 @@ class Html(Sections):
     links: bool = False
     form_fields: bool = False
     noscript: bool = False
-    OPTIONS: ClassVar[tuple[str, ...]] = (
-        "main_content", "list_bullets", "comments", "alt_texts", "links", "form_fields", "noscript",
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        require(self.extract in EXTRAS, f"extract={self.extract!r} must be one of {', '.join(EXTRAS)}")
-        check(self.extract)
+        check(self)
 
     def sections(self, data: bytes, piece: Slice, stats: Ledger) -> Iterator[Section]:  # noqa: ARG002
         """Yield the page."""
@@ -56,7 +51,7 @@ class Html(Sections):
         """Return the text of a page of HTML, or the reason to drop it; declared: the charset that is stated for it."""
         try:
             found = page_of(data, declared, is_html=True)
-            text = extract(found.text, self.extract, {name: getattr(self, name) for name in self.OPTIONS})
+            text = extract(found.text, self)
         except Refused as e:
             return Section(data, {}, e.reason)
         title = TITLE.search(found.text, 0, TITLE_IN)

@@ -56,7 +56,7 @@ def test_a_failing_extractor_costs_one_page(monkeypatch) -> None:
     """An error of an extractor drops the page, by name."""
     monkeypatch.setattr(extract, "_trafilatura", lambda: lambda page, **_: 1 / 0)
     with pytest.raises(Refused, match="not_parsed"):
-        extract.extract(HTML, "trafilatura", {})
+        extract.extract(HTML, Warc(extract="trafilatura"))
 
 
 @pytest.mark.parametrize("name", ["trafilatura", "resiliparse", "plain"])

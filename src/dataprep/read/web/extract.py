@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
-from dataprep.errors import need
+from dataprep.errors import PlanError, need, require
 
 from .response import refuse
 
 EXTRAS = {"resiliparse": "warc", "trafilatura": "trafilatura", "plain": "warc"}  # extractor: extra that installs it
 # As FineWeb (Penedo et al. 2024), but without `deduplicate`, which compares a page with those read before it.
 TRAFILATURA = {"favor_precision": True, "include_comments": False, "deduplicate": False}
+# The parameters of Resiliparse's extract_plain_text that a reader has as fields, beside the field `extract`.
+OPTIONS = ("main_content", "list_bullets", "comments", "alt_texts", "links", "form_fields", "noscript")
 PLAIN = {"main_content": False, "list_bullets": False, "comments": True}
 
 
-def check(extractor: str) -> None:
-    """Raise PlanError if the package of an extractor is not installed; the error names the extra."""
+def check(reader: Any) -> None:
+    """Raise PlanError if a reader's field `extract` or its OPTIONS are wrong, or the extractor is not installed.
+
+    The error about a package that is not installed names the extra.
+    """
+    extractor = reader.extract
+    require(extractor in EXTRAS, f"extract={extractor!r} must be one of {', '.join(EXTRAS)}")
+    changed = [f.name for f in fields(reader) if f.name in OPTIONS and getattr(reader, f.name) != f.default]
+    if changed and extractor != "resiliparse":
+        given = f"{changed[0]}={getattr(reader, changed[0])!r}"
+        msg = f'{given} is an option of extract="resiliparse", not of {extractor!r}; leave it out'
+        raise PlanError(msg)
     need("trafilatura" if extractor == "trafilatura" else "resiliparse.extract.html2text", extra=EXTRAS[extractor])
 
 
-def extract(page: str, extractor: str, options: Mapping[str, Any]) -> bytes:
-    """Return the text of a page of HTML, in UTF-8.
+def extract(page: str, reader: Any) -> bytes:
+    """Return the text of a page of HTML, in UTF-8, by the extractor and the OPTIONS that the reader's fields state.
 
-    extractor: "resiliparse", "trafilatura" or "plain". options: parameters of Resiliparse's extract_plain_text; the
-    other extractors ignore them. Raises Refused with the reason "not_parsed" if the extractor fails, and "no_text".
+    Raises Refused with the reason "not_parsed" if the extractor fails, and "no_text".
     """
+    extractor, options = reader.extract, {name: getattr(reader, name) for name in OPTIONS}
     try:
         if extractor == "trafilatura":
             text = _trafilatura()(page, **TRAFILATURA) or ""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from dataclasses import fields as fields_of
 from typing import Any, ClassVar
 
 from dataprep.core.model.ledger import Ledger
@@ -20,7 +19,7 @@ from dataprep.errors import PlanError
 
 from .archive import Entry
 from .crawl import Crawl
-from .extract import EXTRAS, check, encoded, extract
+from .extract import check, encoded, extract
 from .page import HTML, page_of
 from .response import STATUS, Response, charset, decoded, media_type, parse, refuse
 
@@ -64,9 +63,6 @@ class Warc(Crawl):
         "url": "string", "date": "string", "record_id": "string", "status": "int64", "content_type": "string",
         "charset": "string", "charset_agreed": "double", "unreadable": "int64", "truncated": "string",
     }  # fmt: skip
-    EXTRACTS: ClassVar[tuple[str, ...]] = (
-        "main_content", "list_bullets", "comments", "alt_texts", "links", "form_fields", "noscript",
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,15 +72,7 @@ class Warc(Crawl):
         if strange is not None:
             msg = f"types={strange!r} is not text; give {', '.join(HTML)}, or any text/ type"
             raise PlanError(msg)
-        if self.extract not in EXTRAS:
-            msg = f"extract={self.extract!r} must be one of {', '.join(EXTRAS)}"
-            raise PlanError(msg)
-        changed = [f.name for f in fields_of(self) if f.name in self.EXTRACTS and getattr(self, f.name) != f.default]
-        if changed and self.extract != "resiliparse":
-            given = f"{changed[0]}={getattr(self, changed[0])!r}"
-            msg = f'{given} is an option of extract="resiliparse", not of {self.extract!r}; leave it out'
-            raise PlanError(msg)
-        check(self.extract)
+        check(self)
 
     def max_block(self) -> int:
         """Return the largest size in bytes of a record that is loaded: max_doc_bytes plus space for the headers."""
@@ -92,7 +80,7 @@ class Warc(Crawl):
 
     def extracted(self, html: str) -> bytes:
         """Return the text of a page, in UTF-8. Raises Refused with the reason "not_parsed" or "no_text"."""
-        return extract(html, self.extract, {name: getattr(self, name) for name in self.EXTRACTS})
+        return extract(html, self)
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes | str, Mapping[str, Any]] | None:
         """Return (text in UTF-8, or HTML; fields as {name: value}) of the page in `entry`, a record with a page.
