@@ -50,14 +50,15 @@ def pairs(tmp_path):
 
 def test_every_form_of_a_pair_is_read():
     """Texts, messages after a prompt, and whole conversations are the same pair; earlier answers are not learned."""
-    found = [PreferenceLines(template=template_of("chatml"), side="chosen")._read(line(**form)) for form in FORMS]
+    stages = [PreferenceLines(template=template_of("chatml"), side=side) for side in ("chosen", "rejected")]
+    found = [[stage._read(line(**form)) for stage in stages] for form in FORMS]
     assert found[0] == found[1] == found[2]
     chosen, rejected = found[0]
     assert [(m["content"], m["weight"]) for m in chosen] == [("and?", 0), ("yes", None)]
     assert [(m["content"], m["weight"]) for m in rejected] == [("and?", 0), ("no", None)]
     talk = [said("user", "a"), said("assistant", "b"), said("user", "c")]
     longer = {"chosen": [*talk, said("assistant", "d")], "rejected": [*talk, said("assistant", "e")]}
-    chosen, _ = PreferenceLines(template=template_of("chatml"), side="chosen")._read(line(**longer))
+    chosen = stages[0]._read(line(**longer))
     assert [m["weight"] for m in chosen] == [0, 0, 0, None]
 
 

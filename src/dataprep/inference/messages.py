@@ -49,13 +49,10 @@ SUFFIX = re.compile(r"\.(jsonl|ndjson|json)(\.(gz|zst|xz|bz2))?$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessageLines(Stage):
-    """Adds the column `messages` to documents that are lines of JSON, and drops lines without a conversation to learn.
+class ConversationLines(Stage):
+    """Base class of stages that add the column `messages` to documents that are lines of JSON, and drop other lines.
 
-    template: the format in which the conversations will be encoded. The first of these reasons that applies is that of
-    a dropped line: `not_json`; `no_messages`: not {"messages": [{"role", "content"}, ...]}, all texts of UTF-8, and
-    weights 0 or 1; `no_answer`: no message of the role assistant has a text and a weight of 1; `template_rejects`: the
-    template does not allow this order of roles.
+    template: the format in which the conversations will be encoded. A line that is not JSON is dropped as `not_json`.
     """
 
     only_drops: ClassVar[bool] = True
@@ -67,7 +64,7 @@ class MessageLines(Stage):
         return {COLUMN: MESSAGES}
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the lines with a conversation to learn from, with the column `messages`."""
+        """Yield the lines with a conversation, with the column `messages`."""
         for batch in batches:
             found = [self._read(text) for text in batch.column("text").to_pylist()]
             reasons = pa.array([one if isinstance(one, str) else None for one in found], pa.string())
@@ -80,16 +77,43 @@ class MessageLines(Stage):
             row = json.loads(line)
         except (ValueError, RecursionError):
             return "not_json"
+        return self.conversation(row)
+
+    def conversation(self, row: Any) -> list[dict[str, Any]] | str:
+        """Return the messages of a line, as `all_columns` makes them, or the reason to drop it; row: its JSON value."""
+        raise NotImplementedError
+
+    def is_accepted(self, messages: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether the template allows the order of roles of messages."""
+        try:
+            self.template.pieces(tuple((m["role"], bool(m.get("name"))) for m in messages))
+        except PlanError:
+            return False
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageLines(ConversationLines):
+    """Adds the column `messages` to documents that are lines of JSON, and drops lines without a conversation to learn.
+
+    The first of these reasons that applies is that of a dropped line: `not_json`; `no_messages`: not {"messages":
+    [{"role", "content"}, ...]}, all texts of UTF-8, and weights 0 or 1; `no_answer`: no message of the role assistant
+    has a text and a weight of 1; `template_rejects`: the template does not allow this order of roles.
+    """
+
+    def conversation(self, row: Any) -> list[dict[str, Any]] | str:
+        """Return the messages of a line, or the reason to drop it."""
         messages = row.get(COLUMN) if isinstance(row, dict) else None
         if not isinstance(messages, list) or not messages or not all(map(is_message, messages)):
             return "no_messages"
         if not any(m["role"] == "assistant" and m["content"].strip() and m.get("weight") != 0 for m in messages):
             return "no_answer"
-        try:
-            self.template.pieces(tuple((m["role"], bool(m.get("name"))) for m in messages))
-        except PlanError:
-            return "template_rejects"
-        return [{name: m.get(name) for name in ("role", "name", "content", "weight")} for m in messages]
+        return all_columns(messages) if self.is_accepted(messages) else "template_rejects"
+
+
+def all_columns(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages with all fields of the column `messages`; those that are missing are None."""
+    return [{name: m.get(name) for name in ("role", "name", "content", "weight")} for m in messages]
 
 
 def is_message(given: Any) -> bool:

@@ -9,67 +9,47 @@ prompt, the answers are two conversations that begin alike.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
-import pyarrow as pa
-
-from dataprep.core.model import batch as B
-from dataprep.core.model.batch import Batch
-from dataprep.core.model.ledger import Ledger
-from dataprep.core.model.stage import Stage, drop_rows
 from dataprep.errors import PlanError, StaleOutput
-from dataprep.messages.conversations.windows import MESSAGES
 from dataprep.store import files
-from dataprep.tokens.dialogue import COLUMN
 from dataprep.tokens.shards.shard import Shards
-from dataprep.tokens.templates import Template
 from dataprep.train.data.pairs import CHOSEN, REJECTED
 from dataprep.train.start import Loaded
 
-from .messages import VAL, are_messages, check_alone, encode_lines, is_message, name_and_path
+from .messages import (
+    VAL,
+    ConversationLines,
+    all_columns,
+    are_messages,
+    check_alone,
+    encode_lines,
+    is_message,
+    name_and_path,
+)
 
 FORM = '{"prompt": "...", "chosen": "...", "rejected": "..."}, texts or lists of {"role", "content"}'
 Message = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreferenceLines(Stage):
+class PreferenceLines(ConversationLines):
     """Adds the column `messages`, a prompt with one of its two answers, to lines of JSON; drops lines without a pair.
 
-    side: "chosen" or "rejected". template: the format in which the conversations will be encoded. A line is dropped for
-    the first of these reasons that applies, whatever the side: `not_json`; `no_pair`: not a prompt with two answers;
-    `no_answer`: an answer has no message of the role assistant with a text; `no_difference`: the answers are equal;
-    `template_rejects`: the template does not allow the order of roles of one.
+    side: "chosen" or "rejected". A line is dropped for the first of these reasons that applies, whatever the side:
+    `not_json`; `no_pair`: not a prompt with two answers; `no_answer`: an answer has no message of the role assistant
+    with a text; `no_difference`: the answers are equal; `template_rejects`: the template does not allow the order of
+    roles of one.
     """
 
-    only_drops: ClassVar[bool] = True
-    template: Template
     side: str
 
-    @property
-    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """The column that this stage adds, as {"messages": its type}."""
-        return {COLUMN: MESSAGES}
-
-    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the lines with a pair, with the conversation of this side in the column `messages`."""
-        for batch in batches:
-            found = [self._read(text) for text in batch.column("text").to_pylist()]
-            reasons = pa.array([one if isinstance(one, str) else None for one in found], pa.string())
-            kept = pa.array([one[self.side == REJECTED] for one in found if not isinstance(one, str)], MESSAGES)
-            yield B.with_column(drop_rows(batch, reasons, stats), COLUMN, kept)
-
-    def _read(self, line: str) -> tuple[list[Message], list[Message]] | str:
-        """Return the conversations with the chosen and with the rejected answer, or the reason to drop the line."""
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            return "not_json"
+    def conversation(self, row: Any) -> list[Message] | str:
+        """Return the conversation of this side of a line, or the reason to drop it."""
         pair = _pair(row) if isinstance(row, dict) else None
         if pair is None:
             return "no_pair"
@@ -78,13 +58,9 @@ class PreferenceLines(Stage):
             return "no_answer"
         if answers[0] == answers[1]:
             return "no_difference"
-        try:
-            for answer in answers:
-                self.template.pieces(tuple((m["role"], bool(m.get("name"))) for m in [*prompt, *answer]))
-        except PlanError:
+        if not all(self.is_accepted([*prompt, *answer]) for answer in answers):
             return "template_rejects"
-        chosen, rejected = ([*(m | {"weight": 0} for m in prompt), *answer] for answer in answers)
-        return _columns(chosen), _columns(rejected)
+        return all_columns([*(m | {"weight": 0} for m in prompt), *answers[self.side == REJECTED]])
 
 
 def _pair(row: dict[str, Any]) -> tuple[list[Message], list[Message], list[Message]] | None:
@@ -107,10 +83,6 @@ def _messages(given: Any, role: str) -> list[Message] | None:
         return []
     made = [{"role": role, "content": given}] if isinstance(given, str) else given
     return made if isinstance(made, list) and all(map(is_message, made)) else None
-
-
-def _columns(messages: list[Message]) -> list[Message]:
-    return [{name: m.get(name) for name in ("role", "name", "content", "weight")} for m in messages]
 
 
 def encode_preferences(
