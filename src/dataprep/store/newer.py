@@ -18,7 +18,7 @@ from dataprep.errors import NewerFormat
 FORMAT = 1
 STATE = re.compile(r"(manifest|recipe|draft|run|mixture\.lock|origin(\.g\d+)?)\.json|\.dataprep-quarantine")
 PLACES = ("", "_unfinished", "index", "index/_unfinished", "steps/*", "steps/*/input", "steps/*/input/_unfinished")
-_STATED = re.compile(rb'"format"\s*:\s*\d')
+_OTHER = re.compile(rb'"format"\s*:\s*(?!%d\b)\d' % FORMAT)  # so that records of this format are not parsed
 
 
 def check_format(found: Any, url: str) -> None:
@@ -48,5 +48,5 @@ def _check(path: str) -> None:
     if not os.path.isfile(path):  # a pipe, say, which would wait for its writer
         return
     with contextlib.suppress(OSError, ValueError), open(path, "rb") as f:
-        if _STATED.search(data := f.read()):
+        if _OTHER.search(data := f.read()):
             check_format(json.loads(data), path)
