@@ -17,7 +17,7 @@ from ..model.describe import READ
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed
 from ..model.reader import Reader, Slice, reader_of
-from ..output.layout import Folder
+from ..output.layout import Folder, home_of
 from ..output.state import OriginFile
 
 MAX_SCAN_BYTES = 64 << 20  # stored; a larger file is not read from its beginning, which takes seconds
@@ -98,9 +98,10 @@ def first_inputs(parts: Iterable[Part]) -> Iterator[tuple[Reader, str]]:
         if not isinstance(reader, Sealed):
             yield reader, url
             continue
-        home = url.rpartition("/data/")[0]
-        origin = None if home in seen else Folder(home).any_origin
-        seen.add(home)
-        for row in origin.files if origin is not None else ():
-            if origin is not None and (known := reader_of(origin.readers[row.reader])):
-                left[known, row.url] = None
+        home = home_of(url)
+        if home is None or home.url in seen:
+            continue
+        seen.add(home.url)
+        if (origin := home.any_origin) is not None:
+            made = ((reader_of(origin.readers[row.reader]), row.url) for row in origin.files)
+            left |= dict.fromkeys((known, at) for known, at in made if known is not None)

@@ -34,12 +34,16 @@ def stated_in(docs: Dataset, runner: Runner, label: str) -> set[Row]:
     progress bar. Logs a warning for files that are gone, since what they state cannot be known.
     """
     places = [(url, reader) for reader, url in first_inputs(docs.parts) if isinstance(reader, STATING)]
-    gone = [url for url, _ in places if not is_there(url)]
+    there, gone = list[tuple[str, Reader]](), list[str]()
+    for url, reader in places:
+        if is_there(url):
+            there.append((url, reader))
+        else:
+            gone.append(url)
     if gone:
         more = f" and {counted(len(gone) - 1, 'other file')}" if gone[1:] else ""
         log.warning("%s%s cannot be opened again: ids and names of accounts that only an export states stay in the "
                     "texts; give the exports, as exports=dp.read(...)", gone[0], more)  # fmt: skip
-    there = [place for place in places if place[0] not in gone]
     return set[Row]().union(*runner.map(_stated, there, label)) if there else set()
 
 
