@@ -12,7 +12,6 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dataprep.errors import PlanError, ReadError, StaleOutput, need, require
@@ -185,8 +184,12 @@ class Documents:
                 card = hub.DatasetCard(f.read().decode())
         if license_ is not None:
             card.data.license = license_
-        n_bytes = sum(int(pc.sum(pc.binary_length(batch["text"])).as_py() or 0) for batch in self.batches(["text"]))
-        stats = () if self.manifest is None else Stats.from_json(self.manifest.stats)
+        made = self.manifest
+        if made is not None and self._is_counted:
+            n_bytes = made.bytes
+        else:
+            n_bytes = sum(map(B.text_bytes, self.batches(["text"])))
+        stats = () if made is None else Stats.from_json(made.stats)
         section = section_of(n_documents, n_bytes, stats, has_license=card.data.license is not None)
         card.text = "\n" + with_section(card.text, section, repo.rpartition("/")[2])
         api.upload_file(
