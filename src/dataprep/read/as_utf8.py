@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 from typing import BinaryIO
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
+
+from .charsets.units import begins_as_utf8
 
 HEAD = 1 << 18  # bytes that are UTF-8 if the file is
 
@@ -20,7 +21,7 @@ def open_as_utf8(piece: Slice, stats: Ledger) -> BinaryIO:
     """
     with piece.open() as stream:
         head = stream.read(HEAD)
-    if b"\0" not in head and _begins_as_utf8(head):
+    if b"\0" not in head and begins_as_utf8(head):
         return piece.open()
     from .chats.charsets import Utf8Stream, charset_of
 
@@ -31,12 +32,3 @@ def open_as_utf8(piece: Slice, stats: Ledger) -> BinaryIO:
     if not stats.quiet:
         charset.state(piece.url, stats)
     return io.BufferedReader(Utf8Stream(piece.open(), charset), 1 << 20)
-
-
-def _begins_as_utf8(head: bytes) -> bool:
-    """Return whether bytes are UTF-8, except for a character that may be cut off at their end."""
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -18,6 +18,15 @@ JAPANESE = re.compile(rb"\x1b(?:\$[@B]|\$\([A-D])")  # ISO-2022 changes to two b
 KOREAN = b"\x1b$)C"
 
 
+def begins_as_utf8(data: bytes) -> bool:
+    """Return whether bytes are UTF-8, except for a character that may be cut off at their end."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def is_binary(data: bytes) -> bool:
     """Return whether bytes cannot be text in any charset, by the first 4 kB of them."""
     head = data[:SAMPLE]

@@ -22,7 +22,7 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.read.charsets.labels import CODE_UNITS, SEVEN_BITS
 from dataprep.read.charsets.stated import marked
 from dataprep.read.charsets.units import SAMPLE as HEAD
-from dataprep.read.charsets.units import seven_bits, wide_of
+from dataprep.read.charsets.units import begins_as_utf8, seven_bits, wide_of
 from dataprep.unicode.valid import is_utf8
 
 from .packs import CHUNK, DAMAGED_ZIP, PieceStream
@@ -83,7 +83,7 @@ def charset_of(stream: Any, url: str) -> Charset | None:
         for line in lines.splitlines():
             if line.isascii():
                 continue
-            if is_utf8(line) or (last and lines.endswith(line) and _is_cut(line)):
+            if is_utf8(line) or (last and lines.endswith(line) and begins_as_utf8(line)):
                 n_utf8 += 1
             elif is_utf8(_paired(line)):
                 n_paired += 1
@@ -151,15 +151,6 @@ def _paired(line: bytes) -> bytes:
     """Return a line of CESU-8 as UTF-8."""
     return PAIR.sub(lambda m: m[0].decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16")
                     .encode(), line)  # fmt: skip
-
-
-def _is_cut(line: bytes) -> bool:
-    """Return whether a line is UTF-8 except for a character cut off at its end."""
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(line)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _is_damaged(line: bytes) -> bool:
