@@ -5,39 +5,26 @@
 
 from __future__ import annotations
 
-import gzip
 import html
-import io
-import json
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from gallery_texts import ARABIC, ARABIZI, BEES, BUNS, CHAPTERS, FRENCH, SLOTS_ARABIC, SLOTS_ARABIZI, TASKS
 from phrases import SENTENCES, SLOTS
 
 
-def write(folder: Path) -> None:
-    """Write all files below `folder`."""
+def write(folder: Path, jsonl: Callable[[list[dict[str, str]]], bytes], gz: Callable[[bytes], bytes]) -> None:
+    """Write all files below `folder`; jsonl, gz: return rows as JSON Lines, and bytes as a gzip member."""
     for name in ("library", "instructions"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "crawl.warc.gz").write_bytes(b"".join(_packed(record) for record in crawl(random.Random(1))))
-    (folder / "darija.jsonl").write_bytes(_jsonl(darija(random.Random(2))))
+    (folder / "crawl.warc.gz").write_bytes(b"".join(gz(record) for record in crawl(random.Random(1))))
+    (folder / "darija.jsonl").write_bytes(jsonl(darija(random.Random(2))))
     for name, content in library().items():
         (folder / "library" / name).write_bytes(content)
     for name, rows in instructions(random.Random(3)).items():
-        (folder / "instructions" / name).write_bytes(_jsonl(rows))
-
-
-def _jsonl(rows: list[dict[str, str]]) -> bytes:
-    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-
-
-def _packed(data: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0, filename="") as f:
-        f.write(data)
-    return buffer.getvalue()
+        (folder / "instructions" / name).write_bytes(jsonl(rows))
 
 
 def _filled(template: str, slots: dict[str, list[str]], rng: random.Random) -> str:

@@ -153,7 +153,7 @@ def main() -> None:
     (HERE / "darija.jsonl").write_bytes(jsonl(DARIJA))
     expected = {"threshold": THRESHOLD, "exact": exact, "near": near, "near_misses": near_misses, "c4": BAD_PAGE_REASONS}
     expected |= exports.write(HERE)
-    gallery.write(HERE / "gallery")
+    gallery.write(HERE / "gallery", jsonl, gz)
     record = json.dumps(expected, indent=1, ensure_ascii=False)
     (HERE / "EXPECTED.json").write_text(record + "\n", encoding="utf-8")
 
