@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -56,7 +57,7 @@ def test_a_failing_extractor_costs_one_page(monkeypatch) -> None:
     """An error of an extractor drops the page, by name."""
     monkeypatch.setattr(extract, "_trafilatura", lambda: lambda page, **_: 1 / 0)
     with pytest.raises(Refused, match="not_parsed"):
-        extract.extract(HTML, Warc(extract="trafilatura"))
+        extract.extract(HTML, SimpleNamespace(extract="trafilatura", **dict.fromkeys(extract.OPTIONS)))
 
 
 @pytest.mark.parametrize("name", ["trafilatura", "resiliparse", "plain"])
