@@ -19,7 +19,7 @@ WINDOWS = {"iso8859-15": "cp1252", "iso8859-2": "cp1250", "iso8859-5": "cp1251",
            "iso8859-4": "cp1257", "iso8859-10": "cp1252", "iso8859-14": "cp1252",
            "iso8859-16": "cp1250"}  # fmt: skip
 C1 = bytes(range(0x80, 0xA0))  # control characters in ISO-8859, letters and signs in the code pages of Windows
-FEW_HIGH = 16  # bytes over 127; from fewer, code pages of Latin script cannot be told apart
+FEW_HIGH = 16  # bytes over 127; from fewer, code pages of Latin script cannot be distinguished
 LETTERS = 1 << 14  # bytes of a page whose letters are judged
 ASCII = bytes(range(128))
 TURKISH, ICELANDIC = b"\xf0\xfd\xfe\xdd\xde", b"\xe1\xed\xfa\xe6"  # the letters g, i, s of Turkish; a, i, u, ae
