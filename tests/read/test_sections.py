@@ -82,8 +82,10 @@ def test_notebooks(tmp_path) -> None:
     rows, _ = read(tmp_path, "a.ipynb", json.dumps(book))
     assert rows == [(0, "# Title\nText.\n\n```julia\nx = 1\n```",
                      {"path": "a.ipynb", "language": "julia", "cells": 3})]  # fmt: skip
-    for bad in (json.dumps(book)[:-9], "[]", '{"cells": [1]}', "{}"):
-        with pytest.raises(ReadError, match=r"a\.ipynb: it is not a whole Jupyter notebook"):
+    with pytest.raises(ReadError, match=r"a\.ipynb: the notebook is not valid JSON \(unexpected end of data: line 1"):
+        read(tmp_path, "a.ipynb", json.dumps(book)[:-9])
+    for bad in ("[]", '{"cells": [1]}', "{}", '{"cells": [{"source": 5}]}'):
+        with pytest.raises(ReadError, match=r"a\.ipynb: it is not a Jupyter notebook: it has no list of cells"):
             read(tmp_path, "a.ipynb", bad)
 
 

@@ -53,14 +53,18 @@ class Notebook(Sections):
         """Yield the cells as one section. Raises ReadError if the file is not a notebook."""
         try:
             notebook = orjson.loads(data)
+        except orjson.JSONDecodeError as e:
+            msg = f"the notebook is not valid JSON ({e}); save it again"
+            raise ReadError(msg, piece.url) from e
+        try:
             sheets = notebook.get("worksheets") or [notebook]  # of version 3
             cells = [cell for sheet in sheets for cell in sheet["cells"]]
             about = notebook.get("metadata") or {}
             info, kernel = about.get("language_info") or {}, about.get("kernelspec") or {}
             language = info.get("name") or kernel.get("language") or "python"
             text = "\n\n".join(filter(None, (_cell(cell, language) for cell in cells)))
-        except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as e:
-            msg = f"it is not a whole Jupyter notebook ({type(e).__name__}: {e}); save it again"
+        except (AttributeError, KeyError, TypeError) as e:
+            msg = "it is not a Jupyter notebook: it has no list of cells with texts; save it again"
             raise ReadError(msg, piece.url) from e
         yield Section(text.encode("utf-8", "replace"), {"language": language, "cells": len(cells)})
 
