@@ -21,7 +21,7 @@ COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-fast test-hard test-docs test-all test-suites check mutate bench bench-gpu compare clean chat $(STEPS) $(COURSE) $(STAGES)
+.PHONY: help setup demo docs test test-fast test-hard test-docs test-all test-suites check release mutate bench bench-gpu compare clean chat $(STEPS) $(COURSE) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -80,6 +80,9 @@ docs: setup  ## build the documentation site into out/site/html; broken links ar
 check: setup  ## lint and type-check
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+
+release:  ## check the tree, run everything, build the sdist and the wheel, tag the commit
+	@python3 scripts/release.py $(ARGS)
 
 mutate: setup  ## list small changes of FILE= that its TESTS= do not notice
 	@$(PIP) install --quiet -c constraints.txt -e ".[mutate]"
