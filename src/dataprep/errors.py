@@ -156,7 +156,7 @@ class StaleOutput(DataprepError):
 
 
 class Leak(DataprepError):
-    """A private name or number is left in an output folder, which is therefore not completed."""
+    """An output folder contains a private name or number, and was therefore not completed."""
 
 
 class FunctionFailed(DataprepError):

@@ -183,7 +183,7 @@ def persona(
     known = people_of(people).joined(names_of_person) if names_of_person else people_of(people)
     own = names_of_author(docs, names_of_person, known)
     if odd := not_written(names_of_person, own, people_of(people)):
-        log.warning("nobody wrote as %s; check the spelling of person=%r", ", ".join(map(repr, odd)), odd[0])
+        log.warning("no message was written by %s; check the spelling of person=%r", ", ".join(map(repr, odd)), odd[0])
 
     def answers(author: str | None) -> dict[str, bool]:
         return {ANSWERS: author in own}
@@ -210,7 +210,7 @@ def persona(
     def joined(turns: Turns) -> Dataset:
         made = Pipeline(turns).run(messages, out=f"{folder}/conversations", runner=run_context, replace=replace)
         if not made.count:
-            msg = f"{own[0]!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
+            msg = f"{own[0]!r} has no text left after cleaning, so there is nothing to learn; give more chats"
             raise PlanError(msg)
         return made
 

@@ -48,7 +48,7 @@ class Fate:
 
 
 def follow(url: str, id_: int) -> Fate:
-    """Return what the stages of a run did to the document `id_`: its drops, and the cuts in its text.
+    """Return the decisions of a run about the document `id_`: its drops, and the cuts in its text.
 
     url: the run's folder. Raises PlanError if no Dataset and no drop table of the run has the document.
     """

@@ -89,8 +89,8 @@ class ChatModel:
         """
         if self.template is None:
             msg = (
-                "this model was trained without a chat template, so it cannot take turns; use `dataprep generate`, or "
-                "name the template with --template"
+                "this model was trained without a chat template, so it cannot hold a conversation; "
+                "use `dataprep generate`, or name the template with --template"
             )
             raise PlanError(msg)
         named = [{**m, "name": m.get("name") or self.speakers.get(m["role"])} for m in messages]

@@ -57,7 +57,7 @@ class Conversation:
         Raises PlanError if the user has said nothing.
         """
         if not self.history:
-            msg = "there is no answer to make again; say something first"
+            msg = "there is no answer to regenerate; send a message first"
             raise PlanError(msg)
         if self.history[-1]["role"] == "assistant":
             self.history.pop()

@@ -263,7 +263,7 @@ def check_alone(how: str) -> None:
 
 
 def config_for(config: TrainConfig) -> TrainConfig:
-    """Return the config with rows of whole conversations, as many as fit, which attention does not connect."""
+    """Return the config with as many complete conversations per row as fit, without attention between them."""
     objective = "next" if config.objective == "span" else config.objective
     return replace_(config, layout="bestfit", mask_documents=None, objective=objective)
 

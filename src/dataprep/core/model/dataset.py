@@ -336,7 +336,7 @@ def open_dataset(url: str) -> Dataset:
     for attempt in range(TRIES):
         home = Folder(url)
         if home.manifest is None and home.is_sealed:
-            msg = "manifest.json is not of a Dataset; open token shards with Shards.open"
+            msg = "manifest.json is not that of a Dataset; to open token shards, use Shards.open"
             raise ReadError(msg, url)
         with contextlib.suppress(*((Replaced,) if attempt < TRIES - 1 else ())):  # since the manifest was read
             return _opened(url, home.sealed)
