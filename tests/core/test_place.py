@@ -152,7 +152,7 @@ def test_exports_do_not_replace_files_of_others(tmp_path, form, name):
     out = tmp_path / "out"
     out.mkdir()
     (out / name).write_bytes(b"mine")
-    with pytest.raises(StaleOutput, match=f"{name}(, which dataprep did not write| is of another tokenizer)"):
+    with pytest.raises(StaleOutput, match=f"{name}(, which dataprep did not write| belongs to another tokenizer)"):
         dp.export(tmp_path / "e", form, out)
     assert (out / name).read_bytes() == b"mine"
     (out / name).unlink()
