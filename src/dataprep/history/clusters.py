@@ -79,7 +79,7 @@ class NoSurvivor:
 
     @property
     def n(self) -> int:
-        """The number of duplicates without a survivor."""
+        """The number of duplicates of which no copy remains."""
         return int(self.removed.sum())
 
     def __str__(self) -> str:
