@@ -117,7 +117,7 @@ class _AscendingBatches:
         if self.now is not None:
             ids = B.ids(self.now)
             if int(ids[0]) <= self.before or (ids[1:] <= ids[:-1]).any():
-                msg = f"ids must ascend, but do not after {B.show_id(max(self.before, 0))}; run both again"
+                msg = f"ids must ascend, but do not ascend after {B.show_id(max(self.before, 0))}; run both again"
                 raise PlanError(msg)
             self.before, self.nothing = int(ids[-1]), self.now.slice(0, 0)
 
