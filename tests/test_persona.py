@@ -333,7 +333,7 @@ def test_what_does_not_work_is_one_sentence(export, tmp_path):
         persona(str(tmp_path / "page.txt"), "Tom", tmp_path / "out")
     lone = tmp_path / "WhatsApp Chat with Ann.txt"
     lone.write_text("03/05/2024, 09:12 - Ann: <Media omitted>\n03/05/2024, 09:13 - Teo: anybody?\n")
-    with pytest.raises(PlanError, match="'Ann' wrote no text that is left"):
+    with pytest.raises(PlanError, match="'Ann' has no text left"):
         persona(str(lone), "Ann", tmp_path / "out")
 
 

@@ -116,11 +116,11 @@ class DataprepError(Exception):
 
 
 class PlanError(DataprepError):
-    """An error that can be found before any work, such as a wrong parameter."""
+    """An error that is detected before any work starts, such as an invalid parameter."""
 
 
 class ReadError(DataprepError):
-    """An input file cannot be read; path: the file, offset: where, in decompressed bytes.
+    """An input file cannot be read; path: the file, offset: position of the error in decompressed bytes.
 
     reason: the reason in the table of unread files: "unreadable", or "empty" if the file is intact but has no document.
     """
@@ -156,7 +156,7 @@ class StaleOutput(DataprepError):
 
 
 class Leak(DataprepError):
-    """A private name or number is left in an output folder, which is therefore not completed."""
+    """An output folder contains a private name or number, and was therefore not completed."""
 
 
 class FunctionFailed(DataprepError):
@@ -196,7 +196,7 @@ class WorkerDied(DataprepError):
 
 
 class Transient(DataprepError):
-    """A temporary network error; a Runner tries again."""
+    """A temporary network error; a Runner retries the task."""
 
 
 class InUse(DataprepError):
@@ -225,7 +225,7 @@ def require_integer(name: str, value: object, least: int, most: int | None = Non
 
 
 def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
-    """Import and return an optional module. Raises PlanError, which says what to install, if it is not installed.
+    """Import and return an optional module. Raises PlanError, naming the package, if it is not installed.
 
     extra: the extra of dataprep (as in `pip install 'dataprep-lm[hf]'`) that installs the module. before: the first
     version of Python for which the extra does not install it; the error then asks for an older Python.

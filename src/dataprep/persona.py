@@ -142,7 +142,7 @@ def persona(
     replace: bool = True,
     **options: Any,
 ) -> Persona:
-    """Make a fine-tuning set from exports of chats, to teach a model to answer like `person`.
+    """Make a fine-tuning set of the answers of `person` from chat exports.
 
     Writes training examples (windows of turns) as a Dataset, as token shards and as JSONL files.
 
@@ -150,17 +150,17 @@ def persona(
     person: the author to imitate, as the exports write the name; or several names of this one person.
     out: the folder of all steps.
     template: "course", "chatml", or a Jinja chat template (its text or a file).
-    max_length: the largest number of tokens of a window.
+    max_length: the maximum number of tokens of a window.
     tokenizer: a tokenizer or its path; special tokens of the template that it lacks are added at its end. None: one of
     `vocab_size` ids is trained on the training conversations.
-    gap: the silence that ends a conversation.
-    context: number of turns that a window repeats from the window before; they are not learned again.
-    val, test: shares (0 to 1) of the person's text that are held out, as whole conversations; if these differ too much
-    in size, the longest is cut between two exchanges.
+    gap: a pause of this length ends a conversation.
+    context: number of turns that a window repeats from the previous window; they are not learned again.
+    val, test: fractions (0 to 1) of the person's text that are held out, as complete conversations; if these differ too
+    much in size, the longest is cut between two exchanges.
     clean: the stage that cleans messages.
     key_file, names, refused: see `Pseudonyms` and `Consent`.
     pii: mask personal data.
-    common_words: words of names to leave in texts, or a file with one per line; see `Pseudonyms`.
+    common_words: words that are not treated as names, or a file with one per line; see `Pseudonyms`.
     cap_repeats: learn an exchange that occurs n times sqrt(n) times, rounded up; see `CapRepeats`.
     people: a people file (`dataprep people`), which states the people who have several names; a name in `person` then
     stands for all names of that person.
@@ -183,7 +183,7 @@ def persona(
     known = people_of(people).joined(names_of_person) if names_of_person else people_of(people)
     own = names_of_author(docs, names_of_person, known)
     if odd := not_written(names_of_person, own, people_of(people)):
-        log.warning("nobody wrote as %s; check the spelling of person=%r", ", ".join(map(repr, odd)), odd[0])
+        log.warning("no message was written by %s; check the spelling of person=%r", ", ".join(map(repr, odd)), odd[0])
 
     def answers(author: str | None) -> dict[str, bool]:
         return {ANSWERS: author in own}
@@ -210,7 +210,7 @@ def persona(
     def joined(turns: Turns) -> Dataset:
         made = Pipeline(turns).run(messages, out=f"{folder}/conversations", runner=run_context, replace=replace)
         if not made.count:
-            msg = f"{own[0]!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
+            msg = f"{own[0]!r} has no text left after cleaning, so there is nothing to learn; give more chats"
             raise PlanError(msg)
         return made
 

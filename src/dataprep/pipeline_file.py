@@ -140,7 +140,7 @@ def execute(
     name before each step.
 
     Raises PlanError if there is no step `to`, if a line of the pipeline file uses an unknown name or argument, or if
-    `runner` is a trial of which a step cannot know; NewerFormat if a newer dataprep wrote into one of the folders.
+    `runner` is a trial that a step would ignore; NewerFormat if a newer dataprep wrote into one of the folders.
     """
     results: dict[str, Any] = {}
     chosen = _needed(steps, to)

@@ -18,7 +18,7 @@ def test_the_pipeline_file_is_found(root, tmp_path, monkeypatch):
         assert found.read() == (root / "pipelines" / "demo.py").read_bytes()
     package = tmp_path / "lib" / "python" / "dataprep"
     monkeypatch.setattr(importlib.resources, "files", lambda _: package)
-    with pytest.raises(PlanError, match="did not come with"):
+    with pytest.raises(PlanError, match="is missing from this installation"):
         pipeline_path("demo.py")
     copy = package / "included" / "pipelines" / "demo.py"
     copy.parent.mkdir(parents=True)

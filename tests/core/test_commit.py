@@ -280,7 +280,7 @@ def test_what_must_not_stay_is_removed_at_the_commit(docs, tmp_path, caplog):
     run(docs, out, OLD)
     with pytest.raises(FunctionFailed):
         run(docs, out, (Hides(), dp.Filter(fails)), replace=True)
-    assert "still holds the result before" in caplog.text
+    assert "still contains the previous result" in caplog.text
     run(docs, out, (Hides(),), replace=True)
     assert not (out / "_replaced").exists()
     assert not [name for name in os.listdir(out) if name.startswith("origin")]

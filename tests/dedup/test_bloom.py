@@ -319,7 +319,7 @@ def test_a_filter_that_is_too_full_is_alarming(fitted, tmp_path, monkeypatch, ca
     monkeypatch.setattr("dataprep.dedup.membership.bloom_filter.BloomFilter.measured_rate", lambda _: 2e-4)
     with caplog.at_level(logging.WARNING, "dataprep"):
         fitted(Bloom(), tmp_path, ["a", "b"])
-    assert "rate of false positives is 0.0002, not 0.0001" in caplog.text
+    assert "false-positive rate is 0.0002, above error_rate=0.0001" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_an_adapter_of_another_base_is_refused(runs, tmp_path):
     folder = export_adapter(runs / "tuned", tmp_path / "adapter")
     model, _ = open_model(runs / "other")
     before = model(ids())
-    with pytest.raises(PlanError, match="changes another base than this model"):
+    with pytest.raises(PlanError, match="is an adapter for a different base model"):
         add_adapter(model, folder)
     from dataprep.inference.model_files import read_tensors, write_tensors
 

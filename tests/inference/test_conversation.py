@@ -131,7 +131,7 @@ def test_again_and_reset(talk):
     same = Conversation(talk.voice, Sampling(temperature=3.0), 30)
     assert "".join(same.say("is it cold?")) == first
     warm.reset()
-    with pytest.raises(PlanError, match="say something first"):
+    with pytest.raises(PlanError, match="send a message first"):
         warm.again()
 
 

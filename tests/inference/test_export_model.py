@@ -184,7 +184,7 @@ CHANGES = {
     "shape": ({"intermediate_size": 64}, r"has model.layers.0.mlp.gate_proj.weight of shape \(128, 32\) and must have"),
     "layers": ({"num_hidden_layers": 3}, "lacks model.layers.2.input_layernorm.weight and 8 more"),
     "fewer": ({"num_hidden_layers": 1}, "has besides Llama's model.layers.1.input_layernorm.weight and 8 more"),
-    "huge": ({"num_hidden_layers": 10**9}, "hf states [0-9,]+ weights or more, and has [0-9,]+; copy it again"),
+    "huge": ({"num_hidden_layers": 10**9}, "hf states [0-9,]+ weights or more, but has [0-9,]+; copy it again"),
     "vocabulary": ({"vocab_size": 200}, "has 259 ids, but the model has 200 rows"),
 }
 
@@ -326,7 +326,10 @@ def test_what_llama_has_not_is_refused(tmp_path):
     """Learned positions, LayerNorm and GELU, with their names; nothing is written."""
     shape = replace(SHAPES["tied"], positions="learned", norm="layer", feed_forward="gelu")
     run = save(tmp_path / "run", shape)
-    said = "run has positions='learned', norm='layer', feed_forward='gelu', which Llama has not; export a model without"
+    said = (
+        "run has positions='learned', norm='layer', feed_forward='gelu', which Llama does not have; "
+        "export a model without"
+    )
     with pytest.raises(PlanError, match=said):
         export_model(run, tmp_path / "hf")
     assert not (tmp_path / "hf").exists()

@@ -48,7 +48,7 @@ def test_a_folder_of_platforms(tmp_path, caplog) -> None:
         ("c", "cy", "hi", None),
     ]
     assert "files that are not read: 2 (not_a_chat 1, unreadable 1)" in caplog.text
-    assert "text files that are not chats and are left out: 1, the first is" in caplog.text
+    assert "text files that are not chats are skipped: 1, the first is" in caplog.text
     assert "notes.txt" in caplog.text
 
 

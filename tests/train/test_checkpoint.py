@@ -163,9 +163,9 @@ def test_a_checkpoint_whose_numbers_are_wrong_is_one_sentence(run, tmp_path, wro
     ("name", "value", "sentence"),
     [
         ("context", 2**38, r"step-00000001.pt states context=[0-9,]+, which takes [\d,]+ GB of memory, and"),
-        ("d_ff", 2**38, r"step-00000001.pt states [\d,]+ weights or more, and has [\d,]+; copy it again"),
-        ("d_ff", 8, r"step-00000001.pt: its weights are not those of its config \(size mismatch"),
-        ("positions", "learned", r"step-00000001.pt: its weights are not those of its config \(Missing key"),
+        ("d_ff", 2**38, r"step-00000001.pt states [\d,]+ weights or more, but has [\d,]+; copy it again"),
+        ("d_ff", 8, r"step-00000001.pt: its weights do not match its config \(size mismatch"),
+        ("positions", "learned", r"step-00000001.pt: its weights do not match its config \(Missing key"),
     ],
 )
 def test_no_memory_is_asked_for_what_a_checkpoint_states(run, tmp_path, name, value, sentence):

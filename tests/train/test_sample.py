@@ -106,7 +106,7 @@ def test_impossible_sampling_is_refused(wrong, sentence):
 @pytest.mark.parametrize("prompt", [[], [50], [-1]])
 def test_impossible_prompts_are_refused(model, prompt):
     """No ids, or ids the model does not know, are refused at the call."""
-    with pytest.raises(PlanError, match="the prompt .* must have one id or more, all from 0 to 49"):
+    with pytest.raises(PlanError, match="the prompt .* must have at least one id, and all ids must be from 0 to 49"):
         generate(model, prompt)
 
 

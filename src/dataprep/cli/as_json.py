@@ -19,13 +19,13 @@ if TYPE_CHECKING:  # most commands need none of these, and the libraries of toke
     from dataprep.history.trials import Estimate
     from dataprep.tokens.shards.verify import Problem
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 SCHEMA = 1  # raised if a field is renamed or removed, or if it changes its meaning
 
 
 @contextlib.contextmanager
 def only_json(wanted: bool) -> Iterator[None]:  # noqa: FBT001 - the value of the option
-    """Print to stderr, in the body of the `with` statement, what is printed to stdout, if JSON is wanted there."""
+    """If JSON is wanted, redirect stdout to stderr inside the `with` statement."""
     with contextlib.redirect_stdout(sys.stderr) if wanted else contextlib.nullcontext():
         yield
 

@@ -13,25 +13,25 @@ from dataprep.errors import PlanError
 from dataprep.unicode.valid import printable
 
 ModelFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a trained model, or a checkpoint.")]
-Temperature = Annotated[float, typer.Option(help="0 takes the most probable token; 1 the model's own probabilities.")]
-TopK = Annotated[int | None, typer.Option(min=0, help="Draw among the k most probable tokens; 0: among all.")]
-TopP = Annotated[float, typer.Option(help="Draw among the fewest tokens whose probabilities add up to p.")]
-MinP = Annotated[float, typer.Option(help="Draw among tokens at least p times as probable as the best one.")]
+Temperature = Annotated[
+    float, typer.Option(help="0: always the most probable token; 1: the model's own probabilities.")
+]
+TopK = Annotated[int | None, typer.Option(min=0, help="Sample only from the k most probable tokens; 0: from all.")]
+TopP = Annotated[float, typer.Option(help="Sample only from the most probable tokens, with a total probability of p.")]
+MinP = Annotated[float, typer.Option(help="Sample only from tokens at least p times as probable as the best.")]
 Penalty = Annotated[float, typer.Option(help="Above 1: tokens that occurred before become less probable.")]
-Seed = Annotated[int | None, typer.Option(help="The same seed makes the same text; by default a random one.")]
-MaxTokens = Annotated[int, typer.Option(min=1, help="Tokens of the longest answer.")]
+Seed = Annotated[int | None, typer.Option(help="The same seed produces the same text; random by default.")]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Maximum number of tokens in an answer.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]
 
 
 def chat(
     folder: ModelFolder,
     say: Annotated[
-        list[str] | None, typer.Option(help="A message: print its answer, and end; may be repeated.")
+        list[str] | None, typer.Option(help="Print the answer to this message and exit; may be repeated.")
     ] = None,
-    system: Annotated[str, typer.Option(help="Text of the system's turn.")] = "",
-    template: Annotated[
-        str | None, typer.Option(help="course, chatml or a file; by default the one the model was trained with.")
-    ] = None,
+    system: Annotated[str, typer.Option(help="System prompt.")] = "",
+    template: Annotated[str | None, typer.Option(help="course, chatml or a file; default: that of the model.")] = None,
     temperature: Temperature = 0.8,
     top_k: TopK = 50,
     top_p: TopP = 1.0,
@@ -44,15 +44,16 @@ def chat(
     host: Annotated[
         str | None,
         typer.Option(
-            help="With --web: the address to listen on; others than this let others in.", show_default="127.0.0.1"
+            help="With --web: the address to listen on; by default, only this machine has access.",
+            show_default="127.0.0.1",
         ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="With --web: the port; 0 is any free one.", show_default="8000"),
+        typer.Option(min=0, max=65535, help="With --web: the port; 0: any free port.", show_default="8000"),
     ] = None,
 ) -> None:
-    """Talk to a model in the terminal; /help lists the commands. Lines from a pipe are answered too."""
+    """Chat with a model in the terminal; /help lists the commands. Lines from a pipe are answered too."""
     from dataprep.inference.chat_model import ChatModel
     from dataprep.inference.conversation import Conversation
     from dataprep.inference.terminal import chat as talk_in_terminal
@@ -63,7 +64,7 @@ def chat(
         raise PlanError(msg)
     alone = next((name for name, value in (("--host", host), ("--port", port)) if value is not None and not web), None)
     if alone:
-        msg = f"{alone} is of the web page; add --web, or leave {alone} out"
+        msg = f"{alone} has no effect without --web; add --web, or leave {alone} out"
         raise PlanError(msg)
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
@@ -95,11 +96,11 @@ def generate(
     top_p: TopP = 1.0,
     min_p: MinP = 0.0,
     repetition_penalty: Penalty = 1.0,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same text.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed produces the same text.")] = 0,
     max_tokens: MaxTokens = 200,
     device: Device = "auto",
 ) -> None:
-    """Print each prompt and the text that a model continues it with, up to the end of a document or of a turn."""
+    """Print each prompt with a model's continuation, up to the end of the document or of the turn."""
     from dataprep.inference.chat_model import ChatModel
     from dataprep.inference.terminal import replace_errors
 

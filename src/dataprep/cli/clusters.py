@@ -30,9 +30,11 @@ MOST_CENTROIDS, TEXT_CHARS = 20, 200
 def clusters(
     folder: RunFolder,
     largest: Annotated[int | None, typer.Option(min=1, help="Show the N largest clusters (5 by default).")] = None,
-    lost: Annotated[int | None, typer.Option(min=1, help="Show the N largest clusters without a survivor.")] = None,
+    lost: Annotated[
+        int | None, typer.Option(min=1, help="Show the N largest clusters of which no copy remains.")
+    ] = None,
     least_similar: Annotated[int | None, typer.Option(min=1, help="Show the N least similar removals.")] = None,
-    cuts: Annotated[int | None, typer.Option(min=1, help="Show the N texts that were cut out most often.")] = None,
+    cuts: Annotated[int | None, typer.Option(min=1, help="Show the N texts that were cut most often.")] = None,
     centroids: Annotated[
         int | None, typer.Option(min=1, help="Show the N documents nearest to and farthest from each centroid.")
     ] = None,

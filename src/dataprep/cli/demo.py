@@ -19,7 +19,7 @@ def demo(
     to: Annotated[str | None, typer.Option(help="The step to run, with the steps that it needs; default: all.")] = None,
     workers: Workers = 1,
 ) -> None:
-    """Turn real text of this machine into a trained model: documentation, licences and samples; it takes minutes."""
+    """Train a model on texts of this machine (documentation, licences and samples); takes a few minutes."""
     need("torch", "train")
     with compiled_ahead():
         run(pipeline_path("demo.py"), to=to, out=out, workers=workers)
@@ -35,5 +35,5 @@ def pipeline_path(name: str) -> str:
         place = home / "pipelines" / name
         if place.is_file():
             return str(place)
-    msg = f"{name} did not come with this copy of dataprep; install its wheel, or run in a checkout"
+    msg = f"{name} is missing from this installation of dataprep; install the wheel, or run in a checkout"
     raise PlanError(msg)

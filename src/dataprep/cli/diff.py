@@ -20,11 +20,11 @@ MOST_NAME = 30  # letters of a source's name that are shown in one line
 
 
 def diff(
-    a: Annotated[
-        str, typer.Argument(metavar="A", help="A sealed Dataset, or a run, of which the last Dataset is compared.")
-    ],
+    a: Annotated[str, typer.Argument(metavar="A", help="A sealed Dataset, or a run (its last Dataset is compared).")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another Dataset or run, made from the same input.")],
-    examples: Annotated[int, typer.Option("--examples", "-n", min=0, help="Documents to show for each reason.")] = 3,
+    examples: Annotated[
+        int, typer.Option("--examples", "-n", min=0, help="Number of documents to show for each reason.")
+    ] = 3,
 ) -> None:
     """Compare B with A: documents, bytes and tokens lost and gained by source, with drop reasons and examples."""
     console = Screen(highlight=False)

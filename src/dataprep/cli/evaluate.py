@@ -21,19 +21,17 @@ LABEL_CHARS = 60
 def evaluate(
     folder: ModelFolder,
     shards: Annotated[str | None, typer.Option(metavar="DIR", help="Token shards to measure the loss on.")] = None,
-    split: Annotated[
-        str | None, typer.Option(help="With --shards: train, val or test.", show_default="val")
-    ] = None,
+    split: Annotated[str | None, typer.Option(help="With --shards: train, val or test.", show_default="val")] = None,
     by: Annotated[
         str | None, typer.Option(help="With --shards: group documents by this column.", show_default="source")
     ] = None,
     docs: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The Dataset of the shards, for --by another column than source.")
+        str | None, typer.Option(metavar="DIR", help="The Dataset that was encoded; needed if --by is not source.")
     ] = None,
     choices: Annotated[
-        str | None, typer.Option(metavar="JSONL", help="Questions: {prompt, choices, answer} on each line.")
+        str | None, typer.Option(metavar="JSONL", help="JSON Lines of questions: {prompt, choices, answer}.")
     ] = None,
-    chat: Annotated[bool, typer.Option("--chat", help="With --choices: ask in the model's chat template.")] = False,
+    chat: Annotated[bool, typer.Option("--chat", help="With --choices: use the model's chat template.")] = False,
     as_json: Json = False,
     device: Device = "auto",
 ) -> None:

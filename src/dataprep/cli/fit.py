@@ -20,18 +20,20 @@ Format = Annotated[
 def fit_language(
     code: Annotated[str, typer.Argument(metavar="CODE", help="The name of the language, such as ary_Arab.")],
     reference: Annotated[list[str], typer.Option("--reference", help="Clean texts; may be repeated.")],
-    crawl: Annotated[list[str], typer.Option("--crawl", help="A sample of what will be filtered; may be repeated.")],
+    crawl: Annotated[list[str], typer.Option("--crawl", help="A sample of the texts to filter; may be repeated.")],
     out: Annotated[str, typer.Option(help="The preset folder to write.")],
     other: Annotated[list[str] | None, typer.Option("--other", help="Texts in other languages.")] = None,
     format: Format = None,  # noqa: A002 - the option's name
-    word_split: Annotated[
-        str, typer.Option(help=("The words that are counted: unicode, blanks or punctuation."))
-    ] = "unicode",
-    quantile: Annotated[float, typer.Option(help="Share of the reference that one threshold may drop.")] = 0.01,
-    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Pieces of the SentencePiece model.")] = 32_000,
+    word_split: Annotated[str, typer.Option(help=("How words are split: unicode, blanks or punctuation."))] = "unicode",
+    quantile: Annotated[float, typer.Option(help="Fraction of the reference that one threshold may drop.")] = 0.01,
+    vocab_size: Annotated[
+        int, typer.Option("--vocab-size", help="Number of pieces of the SentencePiece model.")
+    ] = 32_000,
     order: Annotated[int, typer.Option("--order", help="Number of pieces in the longest n-grams.")] = 5,
     mixed_scripts: Annotated[bool, typer.Option("--mixed-scripts", help="Accept a reference in two scripts.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Write over a preset of other samples.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a preset that was made from other samples.")
+    ] = False,
 ) -> None:
     """Fit the filters to a language, for dp.Gopher(preset=DIR), FineWeb, Language and Perplexity."""
     from dataprep.fit import fit_language as fit

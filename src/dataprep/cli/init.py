@@ -146,13 +146,13 @@ UNITS = {  # others: page
 
 def init(
     folder: Annotated[
-        str, typer.Argument(metavar="PATH", help="A folder with documents, a crawl, or chats, or one file.")
+        str, typer.Argument(metavar="PATH", help="A folder with documents, a crawl or chats, or a single file.")
     ],
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="The pipeline file to write.")
     ] = "pipeline.py",
 ) -> None:
-    """Look at what a folder or file contains, and write a commented pipeline file for it; nothing else is written.
+    """Inspect a folder or file, and write a commented pipeline file for it; nothing else is written.
 
     The file is tried on a sample first. An existing file is not overwritten.
     """

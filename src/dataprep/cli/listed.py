@@ -39,19 +39,18 @@ class Listed(NamedTuple):
 PANELS: dict[str, tuple[Listed, ...]] = {
     "Run": (
         Listed("demo", "demo", "demo", help=
-               "Turn real text of this machine into a trained model: documentation, licences and samples; it takes "
-               "minutes."),
+               "Train a model on texts of this machine (documentation, licences and samples); takes a few minutes."),
         Listed("init", "init", "init", help=
-               "Look at what a folder or file contains, and write a commented pipeline file for it; nothing else is "
-               "written."),
+               "Inspect a folder or file, and write a commented pipeline file for it; nothing else is written."),
         Listed("run", "runs", "run", help=
                "Run the steps of a pipeline file; work that an earlier run finished is not repeated."),
         Listed("plan", "trial", "plan", prints=True, help=
                "Estimate peak memory, disk, passes and time of a run, by running it on a sample."),
     ),
-    "Look at a run": (
+    "Inspect a run": (
         Listed("status", "status", "status", prints=True, help=
-               "Show what a folder has and what is left, which process writes into it, and the last failure."),
+               "Show the finished and remaining work of a folder, the process that writes into it, and the last "
+               "failure."),
         Listed("inspect", "look", "inspect", prints=True, help=
                "Show the documents that each stage kept and dropped, by source and reason, with examples."),
         Listed("report", "look", "report", help=
@@ -66,13 +65,15 @@ PANELS: dict[str, tuple[Listed, ...]] = {
                "Compare B with A: documents, bytes and tokens lost and gained by source, with drop reasons and "
                "examples."),
         Listed("search", "search", "search", prints=True, help=
-               "Count and show the occurrences of a text in a corpus, or of the longest passage that --longest finds."),
+               "Count and show the occurrences of a text in a corpus; with --longest, those of the longest shared "
+               "passage."),
     ),
     "Tokens": (
         Listed("train-tokenizer", "tokenizer", "train_tokenizer", help=
                "Train a tokenizer on a sample of documents: byte-level BPE, or characters."),
         Listed("extend-tokenizer", "tokenizer", "extend_tokenizer", help=
-               "Add special tokens to a tokenizer; all other ids stay, so a model of it can be trained further."),
+               "Add special tokens to a tokenizer; all other ids are unchanged, so a model of it can be trained "
+               "further."),
         Listed("tokenizer-stats", "tokenizer", "tokenizer_stats", prints=True, help=
                "Report on a tokenizer: bytes per token by source and language, rare and long tokens."),
         Listed("show", "tokens", "show", prints=True, help=
@@ -88,37 +89,34 @@ PANELS: dict[str, tuple[Listed, ...]] = {
         Listed("evaluate", "evaluate", "evaluate", prints=True, help=
                "Measure a model: loss and bits per byte per source or language, and multiple choice by likelihood."),
         Listed("chat", "chat", "chat", prints=True, help=
-               "Talk to a model in the terminal; /help lists the commands. Lines from a pipe are answered too."),
+               "Chat with a model in the terminal; /help lists the commands. Lines from a pipe are answered too."),
         Listed("generate", "chat", "generate", prints=True, help=
-               "Print each prompt and the text that a model continues it with, up to the end of a document or of a "
-               "turn."),
+               "Print each prompt with a model's continuation, up to the end of the document or of the turn."),
         Listed("export-model", "models", "export_model", help=
                "Write a model as a Hugging Face folder, which transformers opens."),
         Listed("train-ngram", "models", "train_ngram", help=
-               "Train an interpolated modified Kneser-Ney model (ARPA), as KenLM's lmplz does."),
+               "Train an n-gram model (interpolated modified Kneser-Ney, ARPA), equal to that of KenLM's lmplz."),
         Listed("perplexity", "models", "perplexity", prints=True, help=
                "Show the documents that --cut would drop by perplexity, those nearest to the limits first; write "
                "nothing."),
         Listed("train-langid", "models", "train_langid", help=
                "Train a fastText model that identifies languages, for dp.Language(model=NAME.bin)."),
         Listed("train-quality", "models", "train_quality", help=
-               "Train a fastText model that separates wanted from ordinary texts, for dp.Quality(model=NAME.bin)."),
+               "Train a fastText classifier of text quality, for dp.Quality(model=NAME.bin)."),
         Listed("fit-language", "fit", "fit_language", help=
                "Fit the filters to a language, for dp.Gopher(preset=DIR), FineWeb, Language and Perplexity."),
     ),
     "Chats": (
         Listed("people", "people", "people", help=
-               "Write a file of the people who have several names in chats, for you to check; --people of "
-               "`persona` reads it."),
+               "Write a file of people with several names in chats, for you to check; `persona --people` reads it."),
         Listed("persona", "runs", "persona", help=
-               "Make a fine-tuning set from chats, to teach a model to answer like one person; --train makes the "
-               "model, too."),
+               "Make a fine-tuning set of one person's answers from chats; with --train, also train a model on it."),
     ),
-    "Care": (
+    "Maintenance": (
         Listed("verify", "tokens", "verify", help=
                "Check sizes, hashes, ids and document ends of all files; list every problem, with exit code 1."),
         Listed("prune", "runs", "prune", help=
-               "Remove the inputs and tables that deduplications saved; `dataprep why` then cannot show dropped "
+               "Delete the inputs and tables that deduplications saved; `dataprep why` then cannot show dropped "
                "texts."),
         Listed("forget", "runs", "forget", help=
                "Remove documents from all results of a run, and from every rerun; without --ids, finish an "

@@ -43,7 +43,7 @@ FITS = {  # counts of Estimators, and their names
 
 def inspect(
     folder: RunFolder,
-    examples: Annotated[int, typer.Option(min=0, help="Dropped documents to show for each reason.")] = 1,
+    examples: Annotated[int, typer.Option(min=0, help="Number of dropped documents to show for each reason.")] = 1,
     source: Annotated[str | None, typer.Option(help="Show only this source.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -23,8 +23,8 @@ Format = Annotated[
 ]
 Epochs = Annotated[int | None, typer.Option(help="Number of passes over the texts.")]
 Dim = Annotated[int | None, typer.Option(help="Dimension of the vectors.")]
-HeldOut = Annotated[float, typer.Option("--held-out", help="Fraction of the texts that the accuracy is measured on.")]
-MaxTexts = Annotated[int | None, typer.Option("--max-texts", help="Largest number of texts per label.")]
+HeldOut = Annotated[float, typer.Option("--held-out", help="Fraction of the texts held out to measure accuracy.")]
+MaxTexts = Annotated[int | None, typer.Option("--max-texts", help="Maximum number of texts per label.")]
 Seed = Annotated[int, typer.Option(help="Seed of the training.")]
 SHOWN = 20  # labels of a confusion table
 TEXT_CHARS = 90  # shown of a document
@@ -37,7 +37,7 @@ def train_langid(
     ],
     out: Out,
     label: Annotated[str | None, typer.Option(help="The field with the language of each document.")] = None,
-    test: Annotated[list[str] | None, typer.Option(help="Texts to test on, as CODE=PATH or PATH.")] = None,
+    test: Annotated[list[str] | None, typer.Option(help="Test texts, as CODE=PATH or PATH.")] = None,
     format: Format = None,  # noqa: A002 - the option's name
     epochs: Epochs = None,
     dim: Dim = None,
@@ -54,7 +54,7 @@ def train_langid(
 
 
 def train_quality(
-    positive: Annotated[list[str], typer.Option("--positive", help="Wanted texts; may be repeated.")],
+    positive: Annotated[list[str], typer.Option("--positive", help="Examples of high quality; may be repeated.")],
     negative: Annotated[list[str], typer.Option("--negative", help="Ordinary texts of your corpus; may be repeated.")],
     out: Out,
     format: Format = None,  # noqa: A002 - the option's name
@@ -64,7 +64,7 @@ def train_quality(
     max_texts: MaxTexts = None,
     seed: Seed = 0,
 ) -> None:
-    """Train a fastText model that separates wanted from ordinary texts, for dp.Quality(model=NAME.bin)."""
+    """Train a fastText classifier of text quality, for dp.Quality(model=NAME.bin)."""
     from dataprep.filters.classifiers.train import QUALITY, train_classifier
     from dataprep.read import read
 
@@ -125,7 +125,7 @@ def export_model(
     out: Annotated[str, typer.Option(help="The folder to write.")],
     adapter: Annotated[str | None, typer.Option(metavar="DIR", help="Add this LoRA adapter to the model.")] = None,
     adapter_only: Annotated[
-        bool, typer.Option("--adapter-only", help="Write the changes of a LoRA run alone, as PEFT's files.")
+        bool, typer.Option("--adapter-only", help="Write only the LoRA adapter, in PEFT's format.")
     ] = False,
 ) -> None:
     """Write a model as a Hugging Face folder, which transformers opens."""
@@ -144,18 +144,18 @@ def train_ngram(
     out: Annotated[str, typer.Option(help="The ARPA file to write.")],
     order: Annotated[int, typer.Option("--order", help="Number of words in the longest n-grams.")] = 5,
     prune: Annotated[
-        str, typer.Option(metavar="0 0 1", help="For each order: drop n-grams that occur at most this often.")
+        str, typer.Option(metavar="0 0 1", help="For each order: drop n-grams that occur at most n times.")
     ] = "",
     discount_fallback: Annotated[
-        bool, typer.Option("--discount-fallback", help="Use discounts of 0.5, 1 and 1.5 if there is too little text.")
+        bool, typer.Option("--discount-fallback", help="Use the discounts 0.5, 1 and 1.5 if there is too little text.")
     ] = False,
     skip_symbols: Annotated[bool, typer.Option("--skip-symbols", help="Skip <s>, </s> and <unk> in the text.")] = False,
     memory: Annotated[str, typer.Option(help="Memory for n-grams, such as 8GB.")] = "2GB",
     binary: Annotated[
-        bool, typer.Option("--binary", help="Also write KenLM's binary form, by its program build_binary.")
+        bool, typer.Option("--binary", help="Also write KenLM's binary format, with its program build_binary.")
     ] = False,
 ) -> None:
-    """Train an interpolated modified Kneser-Ney model (ARPA), as KenLM's lmplz does."""
+    """Train an n-gram model (interpolated modified Kneser-Ney, ARPA), equal to that of KenLM's lmplz."""
     from dataprep.ngram import train
 
     text, thresholds = _thresholds(text, prune)
@@ -186,10 +186,8 @@ def _thresholds(text: list[str], prune: str) -> tuple[list[str], list[int]]:
 def perplexity(
     inputs: Annotated[list[str], typer.Argument(metavar="INPUT...", help="Sealed Datasets, or input files.")],
     model: Annotated[str, typer.Option(help="The n-gram model: an ARPA file or a KenLM binary.")],
-    cut: Annotated[
-        str, typer.Option(help="What to keep: head, middle, tail, or the range between two percentiles.")
-    ] = "1,90",
-    unit: Annotated[str, typer.Option(help="What is scored: document or paragraph.")] = "document",
+    cut: Annotated[str, typer.Option(help="Texts to keep: head, middle, tail, or a range of percentiles.")] = "1,90",
+    unit: Annotated[str, typer.Option(help="Unit that is scored: document or paragraph.")] = "document",
     tokenizer: Annotated[
         str | None, typer.Option(help="A SentencePiece model that splits the text into words.")
     ] = None,

@@ -15,14 +15,12 @@ def people(
         list[str], typer.Argument(metavar="EXPORTS...", help="Exports of chats, or folders of them; files of contacts.")
     ],
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The people file to write.")] = "people.toml",
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Propose again if the file exists; your edits are kept.")
-    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Update an existing file; your edits are kept.")] = False,
     platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
     date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
     workers: Workers = 1,
 ) -> None:
-    """Write a file of the people who have several names in chats, for you to check; --people of `persona` reads it."""
+    """Write a file of people with several names in chats, for you to check; `persona --people` reads it."""
     from dataprep.messages.people.propose import propose_people
 
     given = {"format": platform, "date_order": date_order}

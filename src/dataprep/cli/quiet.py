@@ -13,7 +13,7 @@ import typer
 
 from dataprep.store.progress import without_bars
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
 
 
 def may_be_quiet(command: Callable[..., None]) -> Callable[..., None]:

@@ -34,10 +34,12 @@ def run(
     memory: Memory = None,
     timeout: Timeout = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the drops and changes of each stage on a sample; write nothing.")
+        bool, typer.Option("--dry-run", help="Show the effects of each stage on a sample; write no results.")
     ] = False,
     sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text that a dry run reads.")] = 16,
-    examples: Annotated[int, typer.Option(min=0, help="Documents that a dry run shows per reason and change.")] = 3,
+    examples: Annotated[
+        int, typer.Option(min=0, help="Number of documents to show per reason and change in a dry run.")
+    ] = 3,
 ) -> None:
     """Run the steps of a pipeline file; work that an earlier run finished is not repeated."""
     console = Screen()
@@ -72,7 +74,7 @@ def prune(
     folder: RunFolder,
     all_: Annotated[bool, typer.Option("--all", help="Remove everything that dataprep wrote into DIR.")] = False,
 ) -> None:
-    """Remove the inputs and tables that deduplications saved; `dataprep why` then cannot show dropped texts.
+    """Delete the inputs and tables that deduplications saved; `dataprep why` then cannot show dropped texts.
 
     The files of an unfinished result, and of one that was replaced, are removed too.
 
@@ -107,7 +109,7 @@ def forget(
         str | None, typer.Option(help="A file with an id per line (3:1745 or an integer), or Parquet or CSV with `id`.")
     ] = None,
     of: Annotated[
-        str | None, typer.Option(help="The folder to which the ids refer, if folders number documents differently.")
+        str | None, typer.Option(help="The folder that the ids refer to, if folders number documents differently.")
     ] = None,
     with_copies: Annotated[
         bool, typer.Option("--with-copies", help="Also forget the duplicates of the documents.")
@@ -158,37 +160,41 @@ def persona(
     person: Annotated[
         list[str] | None,
         typer.Option(
-            "--person", metavar="NAME", help=("The author to imitate, as in the exports; more names: repeat it.")
+            "--person", metavar="NAME", help=("The author to imitate, as named in the exports; repeat for more names.")
         ),
     ] = None,
     me: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=("The owner's name, for exports that say Me; the default of --person.")),
+        typer.Option(
+            metavar="NAME", help=("The owner's name, for exports that call the owner Me; default of --person.")
+        ),
     ] = None,
     out: Annotated[str, typer.Option(help="Folder for the results of all steps.")] = "out/persona",
     template: Annotated[str, typer.Option(help="course, chatml, or a file with a Jinja chat template.")] = "chatml",
     max_length: Annotated[
         int | None,
-        typer.Option(help=("Tokens of the longest window: 1024; with --train 256, or the context of --init-from.")),
+        typer.Option(help=("Maximum tokens per window: 1024; with --train 256, or the context of --init-from.")),
     ] = None,
     tokenizer: Annotated[
         str | None, typer.Option(help="A tokenizer.json, or its folder; without it, a tokenizer is trained.")
     ] = None,
     vocab_size: Annotated[int, typer.Option(help="Number of ids of the trained tokenizer.")] = 8_000,
-    gap: Annotated[str, typer.Option(help="Time without messages that ends a conversation.")] = "1h",
-    context: Annotated[int, typer.Option(help="Number of turns that a window repeats from the window before.")] = 2,
-    val: Annotated[float, typer.Option(help="Share of the person's text for validation.")] = 0.05,
-    test: Annotated[float, typer.Option(help="Share of the person's text for testing.")] = 0.0,
+    gap: Annotated[str, typer.Option(help="A pause of this length ends a conversation.")] = "1h",
+    context: Annotated[int, typer.Option(help="Number of turns that a window shares with the previous one.")] = 2,
+    val: Annotated[float, typer.Option(help="Fraction of the person's text held out for validation.")] = 0.05,
+    test: Annotated[float, typer.Option(help="Fraction of the person's text held out for testing.")] = 0.0,
     key: Annotated[
         str | None, typer.Option(help="File with the secret key of the pseudonyms; default: a random key.")
     ] = None,
-    refused: Annotated[str | None, typer.Option(help="File of people who did not agree, one per line.")] = None,
-    names: Annotated[str | None, typer.Option(help="File of more names to replace, one per line.")] = None,
+    refused: Annotated[
+        str | None, typer.Option(help="File with the names of people who refused consent, one per line.")
+    ] = None,
+    names: Annotated[str | None, typer.Option(help="File with additional names to replace, one per line.")] = None,
     common_words: Annotated[
-        str | None, typer.Option(help="File of words of names to leave in texts, one per line.")
+        str | None, typer.Option(help="File with words not to treat as names, one per line.")
     ] = None,
     cap_repeats: Annotated[
-        bool, typer.Option("--cap-repeats", help="Learn an exchange that occurs n times only sqrt(n) times.")
+        bool, typer.Option("--cap-repeats", help="Train only sqrt(n) times on an exchange that occurs n times.")
     ] = False,
     people: Annotated[
         str | None, typer.Option(help="File of people with several names, as `dataprep people` writes it.")
@@ -196,19 +202,22 @@ def persona(
     keep_pii: Annotated[bool, typer.Option("--keep-pii", help="Keep phone numbers and other personal data.")] = False,
     platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
     date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
-    train: Annotated[bool, typer.Option("--train", help="Train a model on all chats, and on the answers.")] = False,
-    init_from: Annotated[str | None, typer.Option(metavar="DIR", help="With --train: begin with this model.")] = None,
-    preset: Annotated[str | None, typer.Option(help="With --train: settings of both models, tiny by default.")] = None,
+    train: Annotated[
+        bool, typer.Option("--train", help="Train a model, first on all chats, then on the answers.")
+    ] = False,
+    init_from: Annotated[str | None, typer.Option(metavar="DIR", help="With --train: start from this model.")] = None,
+    preset: Annotated[str | None, typer.Option(help="With --train: preset of both trainings; default: tiny.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="With --train: change a setting of both.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="With --train: change a setting of both trainings."),
     ] = None,
-    replay: Annotated[float, typer.Option(help="With --train: share of plain chats among the answers.")] = 0.25,
+    replay: Annotated[float, typer.Option(help="With --train: fraction of plain chats mixed with the answers.")] = 0.25,
     workers: Workers = 1,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show on up to 16 MB what would be dropped or changed; write nothing.")
+        bool, typer.Option("--dry-run", help="Show drops and changes for up to 16 MB of the input; write no results.")
     ] = False,
 ) -> None:
-    """Make a fine-tuning set from chats, to teach a model to answer like one person; --train makes the model, too."""
+    """Make a fine-tuning set of one person's answers from chats; with --train, also train a model on it."""
     from dataprep.persona import Persona
     from dataprep.persona import persona as make
 

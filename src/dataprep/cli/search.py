@@ -35,14 +35,18 @@ def search(
     ],
     text: Annotated[str | None, typer.Argument(help="The text to find, byte for byte.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="Number of occurrences to show.")] = 10,
-    context: Annotated[int, typer.Option(min=0, help="Characters to show around each occurrence.")] = 60,
+    context: Annotated[int, typer.Option(min=0, help="Number of characters to show around each occurrence.")] = 60,
     longest: Annotated[
-        str | None, typer.Option(metavar="FILE|TEXT", help="Show the longest passage that a text and the corpus share.")
+        str | None,
+        typer.Option(
+            metavar="FILE|TEXT",
+            help="For a text, or each line of a file: show the longest passage shared with the corpus.",
+        ),
     ] = None,
     index: Annotated[str | None, typer.Option(help="The folder of the index; DIR/index by default.")] = None,
     workers: Workers = 1,
 ) -> None:
-    """Count and show the occurrences of a text in a corpus, or of the longest passage that --longest finds."""
+    """Count and show the occurrences of a text in a corpus; with --longest, those of the longest shared passage."""
     if (text is None) == (longest is None):
         msg = "give either a text to find, or --longest FILE|TEXT"
         raise PlanError(msg)

@@ -28,7 +28,7 @@ def status(
     ],
     as_json: Json = False,
 ) -> None:
-    """Show what a folder has and what is left, which process writes into it, and the last failure."""
+    """Show the finished and remaining work of a folder, the process that writes into it, and the last failure."""
     whole, inside = state_of(folder)
     if as_json:
         left = [one.name for one in inside if one.state != DONE]

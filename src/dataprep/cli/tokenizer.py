@@ -27,10 +27,10 @@ def train_tokenizer(
     ] = None,
     reserve: Annotated[int, typer.Option(help="Number of unused special tokens.")] = 0,
     pattern: Annotated[
-        str, typer.Option(help="How text is cut into words: words, gpt2, gpt4, llama3, o200k or a regex.")
+        str, typer.Option(help="Rule for splitting words: words, gpt2, gpt4, llama3, o200k or a regex.")
     ] = "words",
     split_digits: Annotated[
-        str | None, typer.Option(help="How digits are cut: groups, single or runs; default: as in the pattern.")
+        str | None, typer.Option(help="How digits are split: groups, single or runs; default: that of --pattern.")
     ] = None,
     characters: Annotated[bool, typer.Option("--characters", help="One token per character, for experiments.")] = False,
     val: Val = 0.05,
@@ -64,7 +64,7 @@ def extend_tokenizer(
     out: Annotated[str, typer.Option(help="Folder for tokenizer.json, or NAME.tiktoken.")],
     special: Annotated[list[str], typer.Option(help="course, chatml, code or a special token; repeat for more.")],
 ) -> None:
-    """Add special tokens to a tokenizer; all other ids stay, so a model of it can be trained further."""
+    """Add special tokens to a tokenizer; all other ids are unchanged, so a model of it can be trained further."""
     from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
     tok = Tokenizer.load(path).extended(special)
@@ -80,12 +80,12 @@ def tokenizer_stats(
         str | None, typer.Option(help="A tokenizer to compare with, or a folder with encoder.json and vocab.bpe.")
     ] = None,
     shares: Annotated[
-        str, typer.Option(metavar="0.01,0.05,1", help="Also train on samples of these fractions, to compare.")
+        str, typer.Option(metavar="0.01,0.05,1", help="Also train on samples of these fractions, and compare.")
     ] = "",
     weights: Weights = "",
     rare: Annotated[int, typer.Option(min=1, help="List tokens that occur fewer times than this.")] = 10,
     val: Val = 0.05,
-    json: Annotated[str | None, typer.Option("--json", help="Also write the figures to this file.")] = None,
+    json: Annotated[str | None, typer.Option("--json", help="Also write the results to this file.")] = None,
     workers: Workers = 1,
 ) -> None:
     """Report on a tokenizer: bytes per token by source and language, rare and long tokens."""

@@ -30,7 +30,7 @@ def verify(
     folder: Annotated[str, typer.Argument(help="Token shards, a sealed Dataset, or the folder of a whole run.")],
     workers: Workers = 1,
     repair: Annotated[
-        str | None, typer.Option(metavar="PIPELINE", help="The pipeline file of the run: make damaged parts again.")
+        str | None, typer.Option(metavar="PIPELINE", help="The pipeline file of the run: recreate damaged parts.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -96,7 +96,7 @@ def show(
     id_: Annotated[str | None, typer.Option("--id", help="Id of the document: file:position or an integer.")] = None,
     shard: Annotated[str | None, typer.Option(help="Count --doc within this shard, such as train-00003.")] = None,
     random_: Annotated[bool, typer.Option("--random", help="Show a random document.")] = False,
-    tokens: Annotated[int, typer.Option(min=1, help="Largest number of tokens to show.")] = 400,
+    tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens to show.")] = 400,
 ) -> None:
     """Show one document as the trainer reads it: its tokens with their ids, its source and its shard."""
     from dataprep.tokens.shards.shard import Shards
@@ -203,7 +203,8 @@ def import_(
     path: Annotated[str, typer.Argument(help="A .bin file, or a folder with train.bin and val.bin.")],
     out: Annotated[str, typer.Option(help="Folder for the token shards.")],
     tokenizer: Annotated[
-        str | None, typer.Option(help="The tokenizer.json that made the ids, or its folder; default: next to the ids.")
+        str | None,
+        typer.Option(help="The tokenizer.json that produced the ids, or its folder; default: next to the ids."),
     ] = None,
     eot: Annotated[int | None, typer.Option(help="Id that separates documents; <|endoftext|> by default.")] = None,
     dtype: Annotated[

@@ -22,30 +22,32 @@ def train(
     init_from: Annotated[
         str | None,
         typer.Option(
-            "--init-from", metavar="DIR", help=("Begin with this run, checkpoint or Hugging Face model, at step 0.")
+            "--init-from", metavar="DIR", help=("Start from the weights of this run, checkpoint or Hugging Face model.")
         ),
     ] = None,
     lora: Annotated[
-        int | None, typer.Option(metavar="RANK", help="Train only low-rank changes of the model of --init-from.")
+        int | None, typer.Option(metavar="RANK", help="Train only low-rank updates (LoRA) of the --init-from model.")
     ] = None,
     dpo: Annotated[
         float | None,
-        typer.Option(metavar="BETA", help="Prefer chosen answers over rejected ones (DPO), by such as 0.1."),
+        typer.Option(metavar="BETA", help="Train on preferences (DPO) with this beta, such as 0.1."),
     ] = None,
     template: Annotated[
-        str | None, typer.Option(help="Of messages: course, chatml or a file; default: that of the model.")
+        str | None, typer.Option(help="Chat template for messages: course, chatml or a file; default: the model's.")
     ] = None,
     val: Annotated[
-        float | None, typer.Option(help="Of messages: share of conversations for validation.", show_default="0.05")
+        float | None, typer.Option(help="Fraction of conversations held out for validation.", show_default="0.05")
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
     ] = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw the loss curve on the terminal.")] = False,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw the loss curve in the terminal.")] = False,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write the metrics for TensorBoard, to OUT/tensorboard.")
     ] = False,
-    start_over: Annotated[bool, typer.Option("--start-over", help="Replace the run in --out by a new one.")] = False,
+    start_over: Annotated[
+        bool, typer.Option("--start-over", help="Start a new run that replaces the run in --out.")
+    ] = False,
 ) -> None:
     """Train a GPT on token shards, or fine-tune one on messages.
 

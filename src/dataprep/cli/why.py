@@ -50,7 +50,7 @@ def why(
 
 
 def compared(drop: Drop) -> str:
-    """Return what the rule that dropped a document compared: a label and a number, as far as they are known."""
+    """Return " (LABEL NUMBER)", the values on which the drop of a document was based; "" if they are unknown."""
     value = "" if drop.value is None else f"{drop.value:.6g}"
     shown = " ".join(part for part in (drop.label or "", value) if part)
     return f" ({shown})" if shown else ""

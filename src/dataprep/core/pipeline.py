@@ -52,10 +52,10 @@ class Pipeline:
     def run(self, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False) -> Dataset:
         """Apply the stages to `docs`, save the result in the folder `out`, and return it as a Dataset.
 
-        A finished result of the same stages and input is only opened, and an unfinished one is continued. runner: the
-        Runner, which decides how many tasks run at once; None: `Serial()`. replace: if `out` was made by other stages
-        or from other input, True makes the result again, except for steps that did not change; False raises
-        StaleOutput. The result in `out` stays complete until the new one takes its place.
+        A finished result of the same stages and input is only opened, and an unfinished one is resumed. runner: the
+        Runner, which decides how many tasks run in parallel; None: `Serial()`. replace: if `out` was made by other
+        stages or from other input, True makes the result again, except for steps that did not change; False raises
+        StaleOutput. The old result in `out` is kept until the new one is complete.
         """
         guard()
         context = context_of(runner)

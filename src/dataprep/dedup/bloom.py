@@ -39,14 +39,14 @@ ALARM = 1.1  # times the stated rate
 
 @dataclass(frozen=True, kw_only=True)
 class Bloom(Deduplication):
-    r"""Remove documents or lines that a Bloom filter has seen before, whole or by their n-grams (an Estimator).
+    r"""Remove documents or lines that occurred before, as found by a Bloom filter (an Estimator).
 
-    unit: the unit that is looked up.
+    unit: the unit that is looked up in the filter.
         "document": a text that was seen before is dropped ("seen_before").
         "paragraph": a line that was seen before, in this document or an earlier one, is cut together with the white
         space on one side of it. Blank lines are never looked up (Dolma, Soldaini et al. 2024).
         "ngram": the n-grams (`ngram` words in a row) of each line with at least `ngram` words are looked up. A line is
-        cut if at least the share `threshold` of its n-grams occurred in *earlier documents*; the whole document is
+        cut if at least the fraction `threshold` of its n-grams occurred in *earlier documents*; the whole document is
         dropped if this is true of all its n-grams together (BFF in DataComp-LM, Li et al. 2024). Then the n-grams of
         the lines that are kept, and only these, are added to the filter. A line with fewer words is removed only
         together with its whole document; a document in which all lines are so short is kept.
@@ -59,7 +59,7 @@ class Bloom(Deduplication):
     `forms.py` ("space", "lower", "words", "c4", "ccnet", "ccnet_digits").
     word_split: how texts are split into words for n-grams: "unicode" (the default, see docs/words.md), or "regex" (runs
     of `\w`, as published). Words are compared in lower case.
-    min_remaining_chars: a document that lost lines is dropped if fewer characters other than white space are left.
+    min_remaining_chars: a document that lost lines is dropped if fewer non-space characters remain.
     against: folders of sealed Datasets (finished outputs) whose units count as seen. If you set `capacity`, and a Bloom
     with the same settings wrote such a folder, its saved filter is extended; then units of documents that were dropped
     later also count as seen. Otherwise the texts of the folder are read again.
@@ -127,7 +127,7 @@ class Bloom(Deduplication):
         url = files.join(out, "verdicts.parquet" if self.unit == "document" else "spans.parquet")
         facts = table_once(url, made_by, lambda: self._look_up(docs, runner, out, url, made_by), [SaveKeys])
         if facts["measured_rate"] > ALARM * self.error_rate:
-            log.warning("Bloom: the filter is too full: its rate of false positives is %.2g, not %.2g",
+            log.warning("Bloom: the filter is too full: its false-positive rate is %.2g, above error_rate=%.2g",
                         facts["measured_rate"], self.error_rate)  # fmt: skip
         given: dict[str, Any] = {"key": made_by, "estimator": self.name, "facts": facts}
         if self.unit == "document":
@@ -137,7 +137,7 @@ class Bloom(Deduplication):
     def recipe(self) -> Any:
         """Return the values that identify this stage: all parameters, and the content of the Datasets in `against=`.
 
-        Their paths have no influence; the filters that are extended have.
+        It does not depend on their paths, but on the saved filters that are extended.
         """
         return (super().recipe(), [saved["key"] for old in self.older if (saved := self._saved(old))])
 

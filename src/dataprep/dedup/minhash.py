@@ -43,7 +43,7 @@ class MinHash(Deduplication):
 
     threshold: a document is dropped if its similarity, computed exactly, is at least this; 0 < threshold <= 1. Default:
     0.8, or the preset's value. measure: "jaccard", the number of shared shingles divided by the number in either
-    document; or "containment", the share of the dropped document's shingles that the kept one has.
+    document; or "containment", the fraction of the dropped document's shingles that the kept one contains.
     bands, rows: of the MinHash signature; by default chosen so that 99 % of the pairs at the threshold are compared: 26
     x 8 for a Jaccard similarity of 0.8, and 132 x 1 for a containment of 0.8 in a text up to 20 times as long.
     preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
@@ -193,13 +193,13 @@ class MinHash(Deduplication):
 
     @property
     def sketch_key(self) -> str:
-        """Hash of all settings that decide the stored signatures: shingles, bands, rows and seed, not the threshold."""
+        """Hash of the settings that determine stored signatures: shingles, bands, rows and seed, not the threshold."""
         return key((self.VERSION, replace(self.sketch, threshold=1.0)))
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all settings, and content hashes of the Datasets in `against=`.
 
-        The paths of these Datasets have no influence. Raises PlanError if their signatures were stored with other
+        It does not depend on the paths of these Datasets. Raises PlanError if their signatures were stored with other
         settings.
         """
         older = self.older

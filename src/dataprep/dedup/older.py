@@ -31,8 +31,8 @@ MAX_FILES = 1 << (64 - B.POSITION_BITS)
 class Older:
     """One Dataset that `against=` names: its documents come first, and are kept.
 
-    given: its folder, as the user wrote it. docs: its documents. content: hash of its ids, texts and columns; the
-    folder has no influence.
+    given: its folder, as the user wrote it. docs: its documents. content: hash of its ids, texts and columns; it
+    does not depend on the folder.
     """
 
     given: str  # as the user wrote it, which is how verdicts name it
@@ -125,7 +125,7 @@ class Deduplication(Estimator):
     def recipe(self) -> Any:
         """Return the values that identify this stage: all parameters, and content hashes of the Datasets in `against=`.
 
-        The paths of these Datasets have no influence.
+        It does not depend on the paths of these Datasets.
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         return values | {"against": [old.content for old in self.older]}

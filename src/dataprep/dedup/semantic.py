@@ -155,7 +155,7 @@ class SemDeDup(Deduplication):
 
     @property
     def embed_key(self) -> str:
-        """Hash of the user's function, by which its vectors are found again; "" for default vectors."""
+        """Hash of the user's function, which identifies its stored vectors; "" for default vectors."""
         return "" if self.embed is None else key(("SemDeDup vectors", self.version or self.embed))
 
     def warm(self) -> None:

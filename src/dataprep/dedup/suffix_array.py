@@ -33,7 +33,7 @@ PASSES = (
 
 @dataclass(frozen=True, kw_only=True)
 class SuffixArray(Deduplication):
-    r"""Cut out text that occurred earlier in the corpus, if it is long enough (an Estimator).
+    r"""Cut long text that occurred earlier in the corpus (an Estimator).
 
     min_words: a window is this many consecutive words, from the first byte of the first word to the last byte of the
     last word; default 50. min_bytes: if given instead of `min_words`, a window is this many bytes, starting at any
@@ -45,7 +45,7 @@ class SuffixArray(Deduplication):
     after them. A repeat without a whole word or line is kept.
     engine: "windows" ("auto" is the same) works in bounded memory; "suffix_array" holds a suffix array in memory (12
     bytes per byte of text; needs the extra `dedup`). Both cut the same bytes.
-    min_remaining_chars: a document that lost text is dropped if fewer characters other than white space are left.
+    min_remaining_chars: a document that lost text is dropped if fewer non-space characters remain.
     against: folders of sealed Datasets (finished outputs) whose texts come before all new ones and are not cut.
     annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
     likewise, with this prefix in the names of the columns.

@@ -99,7 +99,7 @@ class _Normal:
 
 @dataclass(frozen=True, kw_only=True)
 class UrlSketch(EqualTexts):
-    """Represents each document by the normalised URL in one of its columns, so that equal URLs are found.
+    """Compares documents by the normalised URL in one of their columns.
 
     column: name of the column of URLs. ignore, tracking: parameters of `normalize_url`.
     """

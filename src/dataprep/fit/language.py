@@ -75,12 +75,12 @@ def fit_language(
     code: the name of the language, such as "ary_Arab". reference: clean documents in it, at least 50; their texts are
     held in memory. crawl: a sample of the documents that will be filtered. other: documents in other languages, for the
     classifier; without it, these are the documents of the crawl with a perplexity above that of 99 % of the held-out
-    reference. word_split: the kind of words that Gopher and FineWeb count. quantile: the largest share of the reference
-    that one threshold may drop. vocab_size, order: sizes of the SentencePiece and the n-gram model. mixed_scripts:
-    accept a reference in more than one script. replace: replace a preset made from other samples or settings, which
-    stays as it is until the new one is complete; its models are deleted by the call after that.
+    reference. word_split: the kind of words that Gopher and FineWeb count. quantile: the maximum fraction of the
+    reference that one threshold may drop. vocab_size, order: sizes of the SentencePiece and the n-gram model.
+    mixed_scripts: accept a reference in more than one script. replace: replace a preset made from other samples or
+    settings, which is kept until the new one is complete; its models are deleted by the call after that.
 
-    A second call continues what was interrupted. Returns the LanguagePreset. Raises PlanError if a sample has too few
+    A second call resumes an interrupted one. Returns the LanguagePreset. Raises PlanError if a sample has too few
     documents or a parameter is invalid, and StaleOutput if `out` has another preset or files of others.
     """
     for docs in (reference, crawl, *([] if other is None else [other])):

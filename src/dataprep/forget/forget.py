@@ -66,7 +66,7 @@ def forget(
     missing_ok: bool = False,
     runner: Runner | None = None,
 ) -> Forgotten:
-    """Remove documents from everything in a folder, and from every rerun.
+    """Remove documents from all results in a folder, and from every rerun.
 
     Args:
         url: the folder of a run, of a Dataset, or of token shards.
@@ -79,7 +79,7 @@ def forget(
 
     The ids are added to the forget list of every folder; the documents on this list are dropped right after reading.
     Then the shards that contain the documents are written again without them; other shards are not changed. If the
-    process is killed, the same call continues the work. The conversation to which a forgotten message was joined is
+    process is killed, the same call resumes the work. The conversation that contains a forgotten message is
     removed too; a rerun makes it without the message.
 
     Raises:

@@ -65,7 +65,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class NoSurvivor:
-    """The clusters of a run of which no document is left, since the kept one was dropped later, for no other.
+    """The clusters of a run of which no document remains, since a later stage dropped the kept document.
 
     roots: the documents that were kept at first, ascending. removed: the number of duplicates dropped for each. of: the
     number of duplicates in all clusters. reasons: the number of `roots` by (stage, reason) of their drop. Messages that
@@ -79,7 +79,7 @@ class NoSurvivor:
 
     @property
     def n(self) -> int:
-        """The number of duplicates without a survivor."""
+        """The number of duplicates of which no copy remains."""
         return int(self.removed.sum())
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class Clusters:
         return size + 1, n
 
     def no_survivor(self) -> NoSurvivor:
-        """Return the clusters of which no document is left; reads the drop tables once more."""
+        """Return the clusters of which no document remains; reads the drop tables once more."""
         roots, counts = self._counts(HERE)
         ends = dict[int, tuple[str, str]]()
         for batch, _ in drop_batches(self.url, ["id", "stage", "reason", "duplicate_of"]) if len(roots) else ():
@@ -135,7 +135,7 @@ class Clusters:
         return NoSurvivor(roots[gone], counts[gone], self.removed, Counter(ends[i] for i in gone))
 
     def survivor(self, id_: int, lost: NoSurvivor) -> int | None:
-        """Return the document that is left of the cluster of a dropped document; None if none is."""
+        """Return the remaining document of the cluster of a dropped document; None if there is none."""
         at = np.searchsorted(self.ids, np.uint64(id_))
         is_lost = self.homes[at] == HERE and B.find_sorted(lost.roots, self.roots[at : at + 1])[1][0]
         return None if is_lost else int(self.roots[at])

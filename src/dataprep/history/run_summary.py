@@ -41,8 +41,8 @@ class TextPair:
     """A dropped document, and a word diff of its text and the text of the document kept in its place.
 
     drop: the drop. dropped, kept: the two texts, each as a list of passages of equal or changed words; None if the text
-    cannot be read. survivor: the document that is left in the end, which is another one if the kept document was
-    dropped later for it; None if none is left.
+    cannot be read. survivor: the document that remains in the end: the kept document, or the one for which
+    it was dropped later; None if none remains.
     """
 
     drop: Drop

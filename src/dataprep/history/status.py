@@ -30,7 +30,7 @@ class FolderStatus:
 
     name: the name of the folder. url: its URL. kind: dataset, tokens, model, tokenizer, persona, run, folder (of
     several) or other; None if the folder does not exist. state: DONE, UNFINISHED or NOT_BEGUN. documents, bytes (of
-    text), tokens: totals of a finished result, which stays until the unfinished one takes its place. done, of: units of
+    text), tokens: totals of a finished result, which is kept until the unfinished one replaces it. done, of: units of
     work that are finished, and of how many; parts of the input of a Dataset or of token shards, and steps of a model;
     None if this is not known. holder: process that writes
     into the folder. failure: the last failure, {"at", "error"} and for a run also "step".

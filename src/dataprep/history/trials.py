@@ -48,7 +48,7 @@ UNTRIED = ("train", "finetune", "report")  # steps of a pipeline file whose work
 
 @dataclass(frozen=True)
 class StepCost:
-    """The estimated cost of one step of a pipeline file, for the whole input.
+    """The estimated cost of one step of a pipeline file, for the complete input.
 
     n_passes: number of passes over documents. disk_bytes: size of the files that the step writes. seconds: duration.
     peak_bytes: peak of memory.
@@ -78,7 +78,7 @@ class Estimate:
 
     @property
     def peak_bytes(self) -> int:
-        """Peak memory of the whole run for one worker, in bytes."""
+        """Peak memory of one worker during the run, in bytes."""
         return max(cost.peak_bytes for cost in self.costs)
 
 

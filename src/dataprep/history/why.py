@@ -24,7 +24,7 @@ MOST_CUTS = 1_000  # spans of one document that are read
 
 @dataclass(frozen=True)
 class Fate:
-    """What the stages of a run did to one document.
+    """The decisions of the stages of a run about one document.
 
     id: the document's id. drops: its drop, the drop of the document that was kept in its place, and so on, as a chain.
     cuts: the cuts in the document itself. survivor_in: the last folder that contains the document at the end of this
@@ -48,7 +48,7 @@ class Fate:
 
 
 def follow(url: str, id_: int) -> Fate:
-    """Return what the stages of a run did to the document `id_`: its drops, and the cuts in its text.
+    """Return the decisions of a run about the document `id_`: its drops, and the cuts in its text.
 
     url: the run's folder. Raises PlanError if no Dataset and no drop table of the run has the document.
     """

@@ -85,7 +85,9 @@ def add_adapter(model: GPT, folder: str | os.PathLike[str]) -> None:
         msg = f"{folder} has {', '.join(unlike)}; it must be a plain LoRA adapter (peft_type LORA)"
         raise PlanError(msg)
     if facts.get(BASE) not in (None, hash_of(model)):
-        msg = f"{folder} changes another base than this model; give the model that its run began with (--init-from)"
+        msg = (
+            f"{folder} is an adapter for a different base model; pass the model that its run started from (--init-from)"
+        )
         raise PlanError(msg)
     try:
         scale = float(config["lora_alpha"]) / int(config["r"])
@@ -118,6 +120,6 @@ def _parts(model: GPT, tensors: Mapping[str, Tensor], where: str) -> list[tuple[
                     raise PlanError(msg)
                 found.append((part, a, b))
     if left:
-        msg = f"{where} changes {min(left)}, which this model does not have; give the adapter's own base"
+        msg = f"{where} changes {min(left)}, which this model does not have; pass the adapter's base model"
         raise PlanError(msg)
     return found

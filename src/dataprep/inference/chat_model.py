@@ -42,8 +42,8 @@ class ChatModel:
     ) -> ChatModel:
         """Return the model in the folder of a run, in a checkpoint file, or in a Hugging Face folder.
 
-        template: the format of dialogues; None is the one that the model was trained with. Raises PlanError if there is
-        no model or no tokenizer, StaleOutput if the tokenizer is another one than the model's.
+        template: the chat template; None: the one that the model was trained with. Raises PlanError if there is
+        no model or no tokenizer, StaleOutput if the tokenizer is not the model's.
         """
         model, saved = open_model(path, device)
         tok = tokenizer_of(path, saved["tokenizer"])
@@ -57,7 +57,7 @@ class ChatModel:
 
     @property
     def context(self) -> int:
-        """The largest number of tokens that the model sees at once."""
+        """The maximum number of tokens in the model's context."""
         return self.model.config.context
 
     @property
@@ -89,8 +89,8 @@ class ChatModel:
         """
         if self.template is None:
             msg = (
-                "this model was trained without a chat template, so it cannot take turns; use `dataprep generate`, or "
-                "name the template with --template"
+                "this model was trained without a chat template, so it cannot hold a conversation; "
+                "use `dataprep generate`, or name the template with --template"
             )
             raise PlanError(msg)
         named = [{**m, "name": m.get("name") or self.speakers.get(m["role"])} for m in messages]

@@ -27,7 +27,7 @@ PROMPTS = ("prompt", "question")
 
 @dataclass(frozen=True)
 class Question:
-    """A question with several answers; answer: the index of the right one in `choices`. line: its line in a file."""
+    """A question with several answers; answer: the index of the correct one in `choices`. line: its line in a file."""
 
     prompt: str
     choices: tuple[str, ...]
@@ -58,20 +58,20 @@ class Answers:
 
     @property
     def accuracy(self) -> float:
-        """The share of questions whose right answer is the most probable one, 0 to 1."""
+        """The fraction of questions whose correct answer is the most probable choice, 0 to 1."""
         return self._right(self.picks)
 
     @property
     def accuracy_per_byte(self) -> float:
-        """The share of questions whose right answer has the highest log-likelihood per byte, 0 to 1.
+        """The fraction of questions whose correct answer has the highest log-likelihood per byte, 0 to 1.
 
-        A long answer is less probable than a short one because it is long; this measure divides by the length.
+        A longer answer has a lower likelihood; dividing by its length corrects for this.
         """
         return self._right(self.picks_per_byte)
 
     @property
     def chance(self) -> float:
-        """The share of questions that a random choice answers rightly on average, 0 to 1."""
+        """The expected accuracy of random guessing, 0 to 1."""
         return sum(1 / len(q.choices) for q in self.questions) / len(self.questions)
 
     def _right(self, picks: list[int]) -> float:
@@ -149,9 +149,9 @@ def answer_choices(
     all choices of a question. If a prompt is too long for the context, its beginning is removed.
 
     model: a `ChatModel`, or the folder of a model. questions: from `read_questions`, or the path of their file. join:
-    text between prompt and choice; it is left out where one of the two has white space there. chat: True to write the
-    prompt as a user's turn in the model's chat template, and the choice as the model's turn. batch: texts per pass.
-    device: "auto", "cpu", "cuda" ...
+    text between prompt and choice, omitted if the prompt ends or the choice begins with white space. chat: True to
+    write the prompt as a user's turn in the model's chat template, and the choice as the model's turn. batch: texts per
+    pass. device: "auto", "cpu", "cuda" ...
 
     Raises ReadError for a bad line of the file, PlanError if a choice is longer than the context, or with `chat` if the
     model has no template.

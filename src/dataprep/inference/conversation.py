@@ -15,7 +15,7 @@ Message = dict[str, str]
 
 @dataclass
 class Conversation:
-    """A conversation: `say` adds a turn of the user and streams the answer, which becomes a turn too.
+    """A conversation: `say` adds a user turn, streams the answer, and adds it as the next turn.
 
     voice: the model. how: the rule by which the next token id is drawn; answer number n is drawn with the seed how.seed
     + n. max_tokens: most tokens per answer. system: text of the system's turn, "" for none. history: turns of {role,
@@ -54,17 +54,17 @@ class Conversation:
     def again(self) -> Generator[str, None, None]:
         """Replace the last answer; return an iterator that yields the text of another answer to the user's last turn.
 
-        Raises PlanError if the user has said nothing.
+        Raises PlanError if there is no user turn yet.
         """
         if not self.history:
-            msg = "there is no answer to make again; say something first"
+            msg = "there is no answer to regenerate; send a message first"
             raise PlanError(msg)
         if self.history[-1]["role"] == "assistant":
             self.history.pop()
         return self._answer()
 
     def reset(self, system: str | None = None) -> None:
-        """Forget all turns; with `system`, set the text of the system's turn."""
+        """Clear all turns; with `system`, set the system prompt."""
         self.history.clear()
         self.system = self.system if system is None else _encodable(system)
 

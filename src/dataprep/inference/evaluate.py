@@ -66,8 +66,8 @@ def evaluate(
 ) -> Evaluation:  # fmt: skip
     """Return the losses of a trained model on one split of token shards, in groups of documents.
 
-    The rows are made as for the validation during training. So the loss of all documents equals the validation loss, if
-    that was measured on all rows (`eval_rows`). Only tokens that are learned in training count.
+    The rows are those of the validation during training. The loss of all documents equals the validation loss if
+    that was measured on all rows (`eval_rows`). Only training targets are counted.
 
     Args:
         model: the folder of a run, a checkpoint, or a Hugging Face folder.
@@ -78,7 +78,7 @@ def evaluate(
         device: "auto", "cpu", "cuda" ...
 
     Raises:
-        PlanError: the split is empty, the shards have another tokenizer than the model, or `docs` is needed, lacks the
+        PlanError: the split is empty, the tokenizers of shards and model differ, or `docs` is needed, lacks the
             column or lacks documents.
 
     >>> dp.evaluate("work/model", "work/shards", by="language", docs="work/clean").groups["fr"].bits_per_byte

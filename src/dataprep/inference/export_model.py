@@ -34,7 +34,7 @@ COURSE = (
 def export_model(
     model: str | os.PathLike[str], out: str | os.PathLike[str], *, adapter: str | os.PathLike[str] | None = None
 ) -> str:
-    """Write a trained model to the folder `out` in Hugging Face's form, and return the folder.
+    """Write a trained model to the folder `out` in Hugging Face's format, and return the folder.
 
     The folder has model.safetensors (float32), config.json of type llama, generation_config.json, the tokenizer's files
     and, for a model of dialogues, its chat template. model: the folder of a run, a checkpoint or a Hugging Face folder;

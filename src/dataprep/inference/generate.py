@@ -22,23 +22,23 @@ def generate(
     seed: int = 0,
     device: str = "auto",
 ) -> str:
-    """Return the text with which a trained model continues a prompt, up to the end of the document or of the turn.
+    """Return a trained model's continuation of a prompt, up to the end of the document or of the turn.
 
     Args:
-        model: the folder of a run, a checkpoint, or a Hugging Face folder; or a `ChatModel`, which is loaded already.
+        model: the folder of a run, a checkpoint, or a Hugging Face folder; or a loaded `ChatModel`.
         prompt: the beginning of a document, which the result does not repeat.
-        max_tokens: largest number of tokens in the result.
-        temperature: 0 always takes the most probable token; 1 draws with the probabilities of the model.
-        top_k: draw among the k most probable tokens; None: among all.
-        top_p: draw among the fewest tokens whose probabilities add up to p.
-        min_p: draw among tokens at least p times as probable as the best one.
+        max_tokens: maximum number of tokens in the result.
+        temperature: 0 always takes the most probable token; 1 samples from the model's own probabilities.
+        top_k: sample only from the k most probable tokens; None: from all.
+        top_p: sample only from the smallest set of tokens whose probabilities sum to at least p.
+        min_p: sample only from tokens at least p times as probable as the most probable one.
         repetition_penalty: from 0.01 to 100; above 1, tokens that occurred before become less probable.
-        seed: the same seed gives the same text.
+        seed: the same seed produces the same text.
         device: "auto", "cpu", "cuda" ...
 
     Raises:
         PlanError: torch is not installed, there is no model or tokenizer, or a parameter is out of range.
-        StaleOutput: the tokenizer is another one than the model's.
+        StaleOutput: the tokenizer is not the model's.
 
     >>> dp.generate("work/model", "The harbour was", temperature=0.7)                             # doctest: +SKIP
     """

@@ -84,7 +84,7 @@ def check_shape(config: ModelConfig, where: object) -> None:
     """Raise PlanError unless Llama has all parts of a model of this shape; `where` names the model in the message."""
     unlike = [f"{name}={value!r}" for name, (ours, _) in SHAPES.items() if (value := getattr(config, name)) != ours]
     if unlike:
-        msg = f"{where} has {', '.join(unlike)}, which Llama has not; export a model without these settings"
+        msg = f"{where} has {', '.join(unlike)}, which Llama does not have; export a model without these settings"
         raise PlanError(msg)
 
 

@@ -94,7 +94,7 @@ class ConversationLines(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageLines(ConversationLines):
-    """Adds the column `messages` to documents that are lines of JSON, and drops lines without a conversation to learn.
+    """Adds the column `messages` to JSON lines, and drops lines without a conversation to train on.
 
     The first of these reasons that applies is that of a dropped line: `not_json`; `no_messages`: not {"messages":
     [{"role", "content"}, ...]}, all texts of UTF-8, and weights 0 or 1; `no_answer`: no message of the role assistant
@@ -134,17 +134,17 @@ def encode_messages(
 ) -> Shards:  # fmt: skip
     """Write the conversations in JSON Lines as token shards for fine-tuning a model, into OUT/shards; return these.
 
-    Only answers, the messages of the role assistant without "weight": 0, are learned. What is a special token of the
-    template, but is written in a message, is encoded as text. The number of lines that are dropped is logged, with
+    Only answers, the messages of the role assistant without "weight": 0, are learned. Special tokens of the
+    template that occur in a message are encoded as text. The number of lines that are dropped is logged, with
     reasons; OUT/messages has the table.
 
     Args:
         lines: a file of lines {"messages": [{"role", "content"}, ...]}, perhaps compressed, or several.
-        model: the folder of a run, a checkpoint, a Hugging Face folder, or what `open_model` returned for it.
+        model: the folder of a run, a checkpoint, a Hugging Face folder, or the result of `open_model`.
         out: the folder for `messages` and `shards`; finished work in it is not repeated.
         template: "course", "chatml" or a Jinja chat template; None: that of the model. Marks of it that the tokenizer
             lacks are added at its end.
-        val: share of the conversations to hold out.
+        val: fraction of the conversations to hold out.
         replace: overwrite the shards of other lines in `out`.
 
     Raises:
@@ -263,7 +263,7 @@ def check_alone(how: str) -> None:
 
 
 def config_for(config: TrainConfig) -> TrainConfig:
-    """Return the config with rows of whole conversations, as many as fit, which attention does not connect."""
+    """Return the config with as many complete conversations per row as fit, without attention between them."""
     objective = "next" if config.objective == "span" else config.objective
     return replace_(config, layout="bestfit", mask_documents=None, objective=objective)
 

@@ -105,7 +105,7 @@ def tokenizer_of(path: str | os.PathLike[str], expected: str) -> Tokenizer:
 
 
 def tokenizer_file(path: str | os.PathLike[str]) -> Path:
-    """Return the tokenizer.json beside a model, or the tokenizer.model if only that is there.
+    """Return the path of the tokenizer.json next to a model, or of the tokenizer.model if only that exists.
 
     path: the folder of the model, or a checkpoint in it.
     """

@@ -44,19 +44,19 @@ def train(
             ...]}, which is encoded for the model of `init_from` into OUT/data; or several as {name: folder or file}, or
             as texts NAME=FOLDER. The shares of several are `weights` of the config.
         out: the folder of the run.
-        config: a preset by name, such as "tiny" or "42m", or a TrainConfig. None is "tiny", or with `init_from` the
+        config: a preset by name, such as "tiny" or "42m", or a TrainConfig. None: "tiny", or with `init_from` the
             config of that model.
         settings: changes of the config, as texts such as "steps=500" and "model.context=512".
-        init_from: a run, a checkpoint, a Hugging Face folder, or a loaded model, with whose weights training begins.
-        lora: the rank for LoRA: only low-rank changes of the weights of `init_from` are trained.
+        init_from: a run, a checkpoint, a Hugging Face folder, or a loaded model; training starts from its weights.
+        lora: the rank for LoRA: only low-rank updates of the weights of `init_from` are trained.
         dpo: train on preferences, {"prompt", "chosen", "rejected"}, with this strength (beta), such as
             0.1.
         template: the chat template for messages: "course", "chatml" or a Jinja template; None is that of the model.
-        val: the share of conversations in messages that is held out; None is 0.05.
+        val: the fraction of conversations that is held out; None: 0.05.
         resume: False replaces the run in `out` by a new one.
         stop_at: the step after which a checkpoint is written and the call returns.
         quiet: print no progress.
-        plot: draw the loss curve on the terminal.
+        plot: draw the loss curve in the terminal.
         tensorboard: also write the metrics for TensorBoard, which needs the extra `tensorboard`.
 
     Raises:

@@ -45,8 +45,8 @@ class Tuning:
     """The settings of `tune`.
 
     preset: a preset of the trainer for both models; None is "tiny", or with `init_from` that model's own settings.
-    init_from: the folder of a model with the same tokenizer, with whose weights the base begins.
-    replay: share of rows of plain conversations in fine-tuning, from 0 to below 1.
+    init_from: the folder of a model with the same tokenizer; the base starts from its weights.
+    replay: fraction of rows with plain conversations in fine-tuning, from 0 to below 1.
     settings: texts name=value that change the config of both models, such as "steps=500".
     """
 

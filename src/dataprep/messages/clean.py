@@ -48,7 +48,7 @@ class _Rule(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CleanMessages(Stage):
-    """Remove text that people did not write, replace links and numbers, and shorten laughter and repeated characters.
+    """Remove text that no person wrote, replace links and numbers, and shorten laughter and repeated characters.
 
     >>> CleanMessages()
     >>> CleanMessages(links="<link>", mentions=None, emoji="collapse", kinds=("text", "sticker"))

@@ -60,7 +60,7 @@ def emoji_spans(text: str) -> list[tuple[int, int]]:
 
 
 def emoji_counts(texts: pa.Array) -> Counter[str]:
-    """Return how often each emoji occurs in a column of texts.
+    """Return the number of occurrences of each emoji in a column of texts.
 
     For speed, texts whose bytes show that they have no emoji are not searched.
     """

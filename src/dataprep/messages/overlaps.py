@@ -52,13 +52,13 @@ ROWS = pa.schema([
 
 @dataclass(frozen=True, kw_only=True)
 class Overlaps(Estimator):
-    """Drop messages that an earlier export of the same chat has ("in_two_exports"); an Estimator.
+    """Drop messages that an earlier export of the same chat contains ("in_two_exports"); an Estimator.
 
-    Put it right after `read`, before texts are cleaned or people renamed. Each file is an export. Two exports are of
-    one chat if their values in the column `chat` are equal, or if they share messages (`match_exports.py`); others are
-    not compared. Messages are equal if author, time, kind and text are; two differences between exports are ignored,
-    and a message that one export has twice is kept twice (`messages/overlaps.py`). The table of dropped messages names
-    the kept one.
+    Put it directly after `read`, before texts are cleaned or people are renamed. Each file is an export. Two exports
+    are of one chat if their values in the column `chat` are equal, or if they share messages (`match_exports.py`);
+    others are not compared. Messages are equal if author, time, kind and text are; two differences between exports are
+    ignored, and a message that one export has twice is kept twice (`messages/overlaps.py`). The table of dropped
+    messages names the kept one.
 
     people: a people file (`dataprep people`): all names of a person are compared as one, as authors, in mentions and as
     names of chats. Without it, a message of a contact who was renamed between two exports is not recognised.

@@ -83,7 +83,7 @@ def read(
     check_unread(unread, docs.max_bad_files, sum(batch.num_rows for batch in batches))
     if dropped:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in dropped.most_common())
-        log.warning("%d records of %s are not messages and are left out: %s", dropped.total(), path, reasons)
+        log.warning("%d records of %s are not messages and are skipped: %s", dropped.total(), path, reasons)
     rows = pa.Table.from_batches([batch.select(READ.names) for batch in batches]).cast(READ)
     return shown_in_notebooks(_in_order(*_merged(_of_people(rows, known), known, merge=merge)))
 
@@ -93,7 +93,7 @@ def _chats_of(docs: Dataset) -> Dataset:
     texts = [part for part in docs.parts if isinstance(part.reader, TextBesideChats)]
     if texts:
         urls = [piece.url for part in texts for piece in part.slices]
-        log.warning("text files that are not chats and are left out: %d, the first is %s", len(urls), urls[0])
+        log.warning("text files that are not chats are skipped: %d, the first is %s", len(urls), urls[0])
     return docs.of(part for part in docs.parts if part not in texts)
 
 

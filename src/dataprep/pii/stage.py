@@ -82,7 +82,7 @@ class PII(Stage):
         unknown = [k for k in kinds if not isinstance(k, PIIKind) and k not in (*KINDS, *INCLUDED)]
         if unknown or not kinds:
             found = repr(unknown[0]) if unknown else "nothing"
-            msg = f"PII: kinds must be some of {', '.join((*KINDS, *INCLUDED))}, or PIIKind objects, not {found}"
+            msg = f"PII: kinds must be from {', '.join((*KINDS, *INCLUDED))}, or PIIKind objects, not {found}"
             raise PlanError(msg)
         more = [k for k in dict.fromkeys(kinds) if k not in KINDS]
         object.__setattr__(self, "kinds", (*(k for k in KINDS if k in kinds), *more))

@@ -27,7 +27,7 @@ def write(folder: str, url: str) -> str:
 
 
 def render(summary: RunSummary) -> str:
-    """Return the report as one HTML text, under 2 MB for any corpus; it loads nothing from elsewhere."""
+    """Return the report as one HTML text, under 2 MB for any corpus; it loads no other files."""
     style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     sections = [
         overview.funnel(summary),

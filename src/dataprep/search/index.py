@@ -92,7 +92,7 @@ class Shared:
 
 
 class SuffixIndex:
-    """Finds any text in a corpus, byte for byte, in milliseconds.
+    """An index that finds all occurrences of a text in a corpus, byte for byte.
 
     >>> index = SuffixIndex.build(docs, "work/index")             # doctest: +SKIP
     >>> index.count("all rights reserved")                        # doctest: +SKIP
@@ -118,9 +118,9 @@ class SuffixIndex:
 
         Disk: at most 5 bytes per byte of text (the text itself, and 4 bytes per character). Memory per worker: 5 bytes
         per byte of a shard (a share of the corpus of at most 64 MB), so 320 MB. A document of more than 64 MB is a
-        shard of its own, and needs more memory. If a build was stopped, the next call continues it. replace: if `out`
+        shard of its own, and needs more memory. If a build was stopped, the next call resumes it. replace: if `out`
         holds an index of other documents, replace it, once the new one is complete; not needed if only the content of
-        the same input files is another. Needs the extra `dedup`.
+        the same input files has changed. Needs the extra `dedup`.
 
         Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
         """
@@ -153,7 +153,7 @@ class SuffixIndex:
         raise replaced
 
     def count(self, text: str) -> int:
-        """Return how often a text occurs in the corpus. Raises PlanError if the text is empty."""
+        """Return the number of occurrences of a text in the corpus. Raises PlanError if the text is empty."""
         query = _query(text)
         return sum(last - first for first, last in (shard.span(query) for shard in self.shards))
 

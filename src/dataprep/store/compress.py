@@ -98,7 +98,7 @@ def _check_name(raw: BinaryIO, url: str) -> None:
         return
     is_now = KINDS[found] if found else "plain text"
     fix = f"rename it, so that its name ends with {found}" if found else f"rename it without {named}"
-    msg = f"its bytes are {is_now}, and its name says {KINDS.get(named, 'that they are not compressed')}; {fix}"
+    msg = f"its bytes are {is_now}, but its name says {KINDS.get(named, 'that they are not compressed')}; {fix}"
     raise ReadError(msg, url, 0)
 
 

@@ -53,7 +53,7 @@ def begin(
         msg = f"lora={config.lora} changes a trained model: name one with init_from= (--init-from), or leave lora out"
         raise PlanError(msg)
     if config.dpo and init_from is None and not (resume and begun and has_own_reference(config)):
-        msg = f"dpo={config.dpo} compares with the model before: name it with init_from= (--init-from)"
+        msg = f"dpo={config.dpo} needs a reference model: name it with init_from= (--init-from)"
         raise PlanError(msg)
     lora.check(config)
     sets = open_sets(shards)

@@ -252,7 +252,7 @@ def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> 
     try:
         model.load_state_dict(content.pop("model"))
     except RuntimeError as e:
-        msg = f"{path}: its weights are not those of its config ({str(e).splitlines()[-1].strip()}); train again"
+        msg = f"{path}: its weights do not match its config ({str(e).splitlines()[-1].strip()}); train again"
         raise CorruptShard(msg) from e
     if config.lora and merge:
         lora.merge(model)

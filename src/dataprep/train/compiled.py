@@ -83,9 +83,9 @@ def check(model: GPT, ids_BT: Tensor, mask: Mask | None) -> float:
     worst, allowed = float(apart.max()), TOLERANCE[model.compute_dtype]
     if not worst <= allowed:
         msg = (
-            f"torch {torch.__version__} compiles this model to other values on {ids_BT.device} (relative difference "
-            f"{worst:.2g}, at most {allowed:g} is rounding): set compile=False (--set compile=False), or use another "
-            "version of torch"
+            f"torch {torch.__version__} compiles this model to code with different results on {ids_BT.device} "
+            f"(relative difference {worst:.2g}, at most {allowed:g} is rounding): "
+            "set compile=False (--set compile=False), or use another version of torch"
         )
         raise DataprepError(msg)
     return worst

@@ -29,7 +29,7 @@ def pick_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     parts = re.fullmatch(rf"({'|'.join(_KINDS)})(?::(\d{{1,3}}))?", name) if isinstance(name, str) else None
     if parts is None:
-        msg = f"device={name!r} must be auto, {', '.join(_KINDS)}, or one of several cards, such as cuda:1"
+        msg = f"device={name!r} must be auto, {', '.join(_KINDS)}, or one of several GPUs, such as cuda:1"
         raise PlanError(msg)
     count = _count(parts[1])
     if int(parts[2] or 0) >= count:

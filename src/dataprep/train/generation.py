@@ -58,7 +58,7 @@ def generate_batch(
 def _checked(model: GPT, prompt: Sequence[int]) -> list[int]:
     ids = list(prompt)
     if not ids or min(ids) < 0 or max(ids) >= model.vocab_size:
-        msg = f"the prompt {ids[:8]} must have one id or more, all from 0 to {model.vocab_size - 1:,}"
+        msg = f"the prompt {ids[:8]} must have at least one id, and all ids must be from 0 to {model.vocab_size - 1:,}"
         raise PlanError(msg)
     return ids
 

@@ -19,7 +19,7 @@ def check_size(shape: ModelConfig, vocab_size: int, stored: int, where: object) 
     """
     weights = weights_of(shape, vocab_size)
     if weights > 2 * stored:  # if it is nearer, the error is that of the first matrix that differs
-        msg = f"{where} states {weights:,} weights or more, and has {stored:,}; copy it again, or train again"
+        msg = f"{where} states {weights:,} weights or more, but has {stored:,}; copy it again, or train again"
         raise CorruptShard(msg)
     needed, there = memory_of(shape), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:

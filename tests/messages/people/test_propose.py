@@ -280,7 +280,7 @@ def test_a_file_with_no_proposal_is_a_people_file(tmp_path, caplog):
     chat.write_text("\n".join(lines), encoding="utf-8")
     assert not propose_people(str(chat), str(file)).people
     assert not people_of(str(file))
-    assert f"{file} has no [[person]], so every name is a person of its own" in caplog.text
+    assert f"{file} has no [[person]], so every name is treated as a different person" in caplog.text
 
 
 BAD = {
@@ -320,7 +320,7 @@ def test_a_person_whom_nobody_knows(tmp_path):
     file = tmp_path / "people.toml"
     file.write_text('[[person]]\nnames = ["Karim Benai", "Kimo"]\n', encoding="utf-8")
     docs = dp.read(str(tmp_path / "exports"))
-    with pytest.raises(PlanError, match=r"line 1 of .*'Karim Benai' / 'Kimo' is nobody .* names are 'Karim Benali'"):
+    with pytest.raises(PlanError, match=r"line 1 of .*'Karim Benai' / 'Kimo' is not an author .* names are 'Karim Benali'"):
         dp.Pipeline(dp.chats.Pseudonyms(people=str(file))).run(docs, out=str(tmp_path / "out"))
 
 

@@ -29,7 +29,7 @@ def is_there(url: str) -> bool:
 
 
 def is_same(row: OriginFile, reader: Reader, known: Hashes) -> bool:
-    """Return whether an input file is there and has the content that was read; of a shard, only sizes are compared."""
+    """Return whether an input file exists and has the content that was read; of a shard, only sizes are compared."""
     if not is_there(row.url):
         return False
     if isinstance(reader, Sealed):

@@ -108,12 +108,12 @@ class Dataset(Documents):
 
     @property
     def is_only_decided(self) -> bool:
-        """True if all stages to apply are decisions of Estimators, so that nothing must be saved before the next."""
+        """True if all pending stages only apply decisions of Estimators, so nothing must be saved before the next."""
         return all(isinstance(stage, Verdict) for stage in self.stages)
 
     @property
     def hides(self) -> bool:
-        """True if a stage to apply hides the input, so that nothing may name its files and sources."""
+        """True if a pending stage hides the input, so that its files and sources must not be named."""
         return any(stage.hides for stage in self.stages)
 
     @property
@@ -228,8 +228,8 @@ class Dataset(Documents):
         duplicate_of: the id of the document that was kept instead; null if there is none. duplicate_of_dataset: the
         Dataset that contains this document; null if it is this Dataset. similarity: the similarity of the two
         documents, 0 to 1. source, bytes: the source of the dropped document, and the UTF-8 bytes of its text as the
-        stage read it. value: the number that the rule compared, such as a score. label: what a classifier said, such as
-        the language.
+        stage read it. value: the number that the filter compared, such as a score. label: the label of a classifier,
+        such as the language.
         """
         return self._tables(folder.DROPS)
 
@@ -336,7 +336,7 @@ def open_dataset(url: str) -> Dataset:
     for attempt in range(TRIES):
         home = Folder(url)
         if home.manifest is None and home.is_sealed:
-            msg = "manifest.json is not of a Dataset; open token shards with Shards.open"
+            msg = "manifest.json is not that of a Dataset; to open token shards, use Shards.open"
             raise ReadError(msg, url)
         with contextlib.suppress(*((Replaced,) if attempt < TRIES - 1 else ())):  # since the manifest was read
             return _opened(url, home.sealed)

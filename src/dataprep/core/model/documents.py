@@ -36,7 +36,7 @@ FIRST = 1 << 27  # bytes of the longest first line that is read
 
 
 class Documents:
-    """Base class of Dataset: what can be done with documents once they are read.
+    """Base class of Dataset: methods to convert, write and upload documents.
 
     parts, url, manifest: those of the Dataset.
     """
@@ -121,7 +121,7 @@ class Documents:
     def to_arrow(self, *, restore: bool = False) -> pa.Table:
         """Return the documents as an Arrow table, with sources as strings.
 
-        restore: give back the columns of the input, under their names and as far as possible with their types, instead
+        restore: return the columns of the input, under their names and if possible with their types, instead
         of id, source and meta. They have the texts as they are now, and columns that stages added follow. Values of
         `meta` are as in JSON, so bytes are text, and NaN is null. Raises PlanError if the input files had their texts
         in fields of different names.
@@ -155,7 +155,7 @@ class Documents:
     def push(
         self, repository: str, *, restore: bool = False, license: str | None = None, **options: Any,  # noqa: A002
     ) -> Any:  # fmt: skip
-        """Upload the documents to the Hugging Face hub with a card; return the commit of the documents.
+        """Upload the documents to the Hugging Face Hub with a dataset card; return the commit of the documents.
 
         The README.md of the repository gets features, splits and sizes, by which the hub shows the data, and a section
         with the size and the documents that each stage dropped, which replaces that of an earlier push. Other text in

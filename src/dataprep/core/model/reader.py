@@ -61,12 +61,13 @@ class Reader:
     - Give each document the id `doc_id(piece.file, position)`. A position is an integer below 2**40 that follows from
       the file alone, such as a byte offset or the number of a record; positions ascend.
     - Yield the documents with positions in [piece.start, piece.stop), and no others.
-    - Drop records that cannot be documents with `stats.drop(ids, reasons)`. Raise ReadError if the file cannot be read.
+    - Drop records that cannot be converted to documents with `stats.drop(ids, reasons)`. Raise ReadError if the file
+      cannot be read.
 
-    VERSION: an integer; increase it when the same file yields other documents. `companions` returns other files that
-    are read with a file, so that work is done again if they change. splits: True if a slice of a plain (not compressed)
-    file may begin at any byte, as with lines; False if reading must begin at the start of the file. picks: True if
-    `pick` reads some documents faster than `__call__` reads all.
+    VERSION: an integer; increase it when the same file yields different documents. `companions` returns other files
+    that are read with a file, so that work is done again if they change. splits: True if a slice of a plain (not
+    compressed) file may begin at any byte, as with lines; False if reading must begin at the start of the file. picks:
+    True if `pick` reads some documents faster than `__call__` reads all.
     """
 
     VERSION: ClassVar[int] = 1

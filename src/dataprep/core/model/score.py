@@ -29,10 +29,10 @@ MEASURE_KEY = b"dataprep.scored_by"  # in the metadata of a field: the key of it
 
 
 class ScoredFilter(Stage):
-    """A filter in two halves: `score` measures each document, `decide` uses the scores alone to choose what to drop.
+    """A filter with two methods: `score` computes scores of each document, `decide` chooses from them what to drop.
 
     Subclasses define `scores`, `score` and `decide`. Score columns made before with the same settings are reused, so a
-    threshold can change without measuring again.
+    threshold can change without computing them again.
     """
 
     only_drops: ClassVar[bool] = True

@@ -47,12 +47,13 @@ class Stage(Declared):
     - `needs`: columns that it reads in addition to id, text, source and meta; PlanError if one is missing.
     - `adds`: columns that it adds, with their types.
     - `only_drops`: True if it only drops whole documents or adds columns, and never changes a text.
-    - `loses`: what later stages cannot see all of, such as "authors", because of this stage; to each, the way out
-      ("": put the later stage first). `sees`: what this stage must see all of. PlanError if an earlier stage loses it.
+    - `loses`: data that later stages can see only in part because of this stage, such as "authors", each with a fix
+      ("": put the later stage first). `sees`: data that this stage must see completely. PlanError if an earlier stage
+      loses it.
     - `hides`: True if everything before it is private. Then statistics of earlier stages name no source and show no
       text, and a Dataset sealed after it keeps neither the names of its input files nor the steps saved before it.
     - `compiled`: True if it runs kernels, which `warm` compiles.
-    - `VERSION`: an integer; increase it when the same parameters lead to another result.
+    - `VERSION`: an integer; increase it when the same parameters produce a different result.
     """
 
     compiled: ClassVar[bool] = False

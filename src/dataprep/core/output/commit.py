@@ -183,7 +183,9 @@ class Output(Generic[T]):
                 owned.remove(self.url, [UNFINISHED])
             found = Folder(self.url).stated
             if found is not None and not wanted.recipe.is_same(found) and self._private(wanted, found):
-                log.warning("%s still holds the result before, with what the new one would hide or leave out", self.url)
+                log.warning(
+                    "%s still contains the previous result, with data that the new one hides or leaves out", self.url
+                )
             raise
 
     def _private(self, wanted: Wanted, found: Recipe | None) -> bool:
@@ -212,7 +214,7 @@ class Output(Generic[T]):
             log.warning("%s", f"{e}; making what is missing again")
             return None
         if whole and not receipts.all_whole(folder.receipts()):
-            log.warning("%s has files with other bytes than were written; making them again", self.url)
+            log.warning("%s has files whose bytes were changed; making them again", self.url)
             return None
         return found
 

@@ -58,7 +58,7 @@ def wanted(homes: Iterable[tuple[str, int]], out: str) -> Ids:
 
 
 def write_if_new(folder: str, ids: Ids) -> None:
-    """Write the forget list of a folder, unless it has these ids already."""
+    """Write the forget list of a folder, unless it already contains these ids."""
     if len(ids) and digest(listed(folder)) != digest(ids):
         write_list(folder, ids)
 

@@ -301,7 +301,7 @@ def at_hand(url: str) -> str:
 
 
 def replaced(url: str) -> Replaced:
-    """Return the error that another result took the place of the one in the folder `url` that was opened."""
+    """Return the error that the opened result in the folder `url` was replaced by another one."""
     return Replaced(f"the result in {url} was replaced since it was opened; open it again")
 
 

@@ -39,7 +39,7 @@ def without_deadly_files(execute: Callable[..., None]) -> Callable[..., None]:
         try:
             return execute(left, *given)
         except Quarantined as e:
-            log.warning("%s: %s, %d times; the file is left out", e.piece.url, e.why, MAX_CRASHES)
+            log.warning("%s: %s, %d times; the file is skipped", e.piece.url, e.why, MAX_CRASHES)
             decided = {**_decided(plan.out), _name(left.docs, e.piece): e.why}
             Quarantine(slices=decided).save(files.join(plan.out, NAME))
         return repeated(left, *given)

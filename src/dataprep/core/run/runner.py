@@ -156,8 +156,8 @@ class Local:
     """Runs tasks in processes of this machine.
 
     workers: number of processes. memory: bytes that all of them may take together, or text like "4GB"; None: 90 % of
-    the machine's. If they take more, the largest process is ended. timeout: seconds that a task may take for a file;
-    None: no limit. The work of a process that ended is tried again. Processes are spawned, since fork is unsafe with
+    the machine's. If they use more, the largest process is killed. timeout: seconds that a task may take for a file;
+    None: no limit. The work of a killed process is retried. Processes are spawned, since fork is unsafe with
     Arrow's threads. They belong to this object, so pass the same one to several pipelines: a process takes a second to
     start. They end when the object is freed, or the program ends.
     """

@@ -120,7 +120,7 @@ def resolve(**given: Any) -> BandSettings:
         least = least_jaccard(threshold, measure)
         found = choose(least, RECALL if measure == "jaccard" else CONTAINED_RECALL)
         if found is None:
-            enough = f"{MAX_HASHES} hashes do not find {pairs}; give a higher threshold, or bands and rows"
+            enough = f"{MAX_HASHES} hashes do not find {pairs}; set a higher threshold, or bands and rows"
             raise PlanError(enough)
         chosen["bands"], chosen["rows"] = found
     made = BandSettings(

@@ -93,7 +93,7 @@ class DuplicateSearch:
             owned.discard(files.join(self.out, name))
         if found["skipped"]:
             log.warning(
-                "%s: %s candidates were not compared: at most %d per document are, counted once per shared key",
+                "%s: %s candidates were not compared (limit: %d per document, counted once per shared key)",
                 *(self.name, f"{found['skipped']:,}", MOST),
             )
         facts = {**{name: found[name] for name in FACTS}, **self.keep.warn(self.name, found), **facts}
@@ -167,7 +167,7 @@ class DuplicateSearch:
         for old in self.older:
             own = items[at : at + len(old.docs.parts)]
             if any(item.found is None and not item.lent for item in own):
-                log.warning("%s has no keys of its own that could be used; its documents are hashed now", old.given)
+                log.warning("%s has no stored keys that can be reused; its documents are hashed now", old.given)
             at += len(own)
 
     def _in_order(self, partitions: int, groups: int) -> Iterator[pa.RecordBatch]:

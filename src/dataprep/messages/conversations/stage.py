@@ -28,7 +28,7 @@ class Conversations(Stage):
 
     The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
     the other messages are dropped as `joined`, and the column `kept` of the table of dropped documents has the id of
-    the first. A message without a time is a conversation of its own. Media and system lines are joined too, unless
+    the first. A message without a time forms its own conversation. Media and system lines are joined too, unless
     `CleanMessages` or a Filter on `kind` comes before.
 
     Chats may be interleaved, as in the export of an account: each chat has its own conversations. A chat is identified
@@ -41,11 +41,11 @@ class Conversations(Stage):
         reopens an older conversation.
     line: template of a message, with {author} and {text}; a message without an author is its text alone.
     separator: text between messages.
-    cuts: ids of messages with which a conversation begins in any case.
+    cuts: ids of messages that always begin a new conversation.
     max_bytes: a conversation is split between two messages if it, together with the messages of other chats since its
     first one, would become larger than this; this limits the memory.
 
-    Raises PlanError for values that are not valid.
+    Raises PlanError for invalid values.
 
     >>> dp.Pipeline(dp.chats.Conversations(gap="1h")).run(dp.read("chat.txt"), out="conversations")    # doctest: +SKIP
     """

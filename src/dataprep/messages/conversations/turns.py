@@ -83,7 +83,7 @@ class Turns(Stage):
     token_counter: counts tokens (`dataprep.tokens.dialogue.ChatTokenCounter`); None: each conversation is one window.
     gap, replies, reply_gap, cuts: decide where a conversation ends, as in `Conversations`.
     merge: text between messages of one turn.
-    context: the number of turns that a window repeats from the end of the window before.
+    context: the number of turns that a window repeats from the end of the previous window.
     openings: what happens to the first messages of a conversation if the person wrote them. "empty": they answer an
         empty user turn; True: the window begins with them, which some templates reject; False: they are dropped.
 
@@ -93,7 +93,7 @@ class Turns(Stage):
     `no_text`, `without_the_person`, `unanswered` or `opening`. A question that does not fit into a window loses its
     beginning, and an answer that does not fit loses its end; both cases are counted.
 
-    Raises PlanError for values that are not valid.
+    Raises PlanError for invalid values.
     """
 
     person: str | None = None

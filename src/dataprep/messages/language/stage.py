@@ -75,7 +75,7 @@ class MessageLanguage(Stage):
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield the messages with the columns `language` and `language_score`.
 
-        Each message is labelled by itself; then those that are not sure get the label of a message before them
+        Each message is labelled separately; a message with an uncertain label then gets that of an earlier message
         (`context`).
         """
         before = _Before()

@@ -39,7 +39,7 @@ class Consent(Estimator):
     Give one of the two: the names, or the path of a file with one per line. The platform's own lines (no author) are
     kept. Names are compared without case, accents, emoji, invisible signs and a leading ~; phone numbers by their
     digits, in national or international form: a listed +7 912 345 67 89 is not +91 2345 6789. A handle or id that an
-    export states stands for the person of that account.
+    export states identifies the person of that account.
     strict: True: a listed name that no author has stops the run; False: it is only logged, as when one list serves
     several corpora.
     people: a people file (`dataprep people`): a listed name stands for all names of its person.

@@ -147,7 +147,7 @@ class Pseudonyms(Estimator):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the secret key, by which keys can be compared, but not found out; "random" without a key."""
+        """A hash of the secret key, to compare keys without revealing them; "random" without a key."""
         return "random" if self.secret is None else digest(self.secret, "fingerprint", "")[:16]
 
     def __repr__(self) -> str:

@@ -96,7 +96,7 @@ def people_of(given: Any, parameter: str = "people") -> Identities:
         raise PlanError(msg)
     found = read_people_file(given)
     if not found.persons and not found.sames and re.search(r"^\[proposed\]", found.text, re.MULTILINE):
-        log.warning("%s has no [[person]], so every name is a person of its own", given)
+        log.warning("%s has no [[person]], so every name is treated as a different person", given)
     elif not found.persons and not found.sames:
         msg = f"{given} has no [[person]], so it would change nothing; add one, or leave {parameter} out"
         raise PlanError(msg)

@@ -43,8 +43,9 @@ Sources = Mapping[str, "Shards | str | os.PathLike[str]"]
 class Share:
     """One source in the plan of a mixture.
 
-    tokens: the tokens of the source. got: its tokens in the mixture, repeats included. asked, share: its wanted and its
-    actual share of the mixture, 0 to 1. epochs: how often a document of the source occurs in the mixture on average.
+    tokens: the tokens of the source. got: its tokens in the mixture, repeats included. asked, share: its requested and
+    its actual share of the mixture, 0 to 1. epochs: how often a document of the source occurs in the mixture on
+    average.
     """
 
     source: str
@@ -96,7 +97,7 @@ class Mix:
     validation and test splits.
     temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions of
     the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
-    max_epochs: largest number of times to repeat a source. seed: chooses the documents of the last, partial epoch.
+    max_epochs: maximum number of epochs of a source. seed: selects the documents of the last, partial epoch.
 
     >>> mix = dp.Mix({"web": 0.6, "chat": 0.1, "books": 0.3}, max_epochs=4)
     >>> print(mix.plan({"web": "work/web", "chat": "work/chat", "books": "work/books"}))
@@ -128,7 +129,7 @@ class Mix:
                 raise PlanError(msg)
 
     def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> MixPlan:
-        """Return how many tokens and epochs of each source a mixture of `tokens` tokens has; nothing is written.
+        """Return the plan of a mixture of `tokens` tokens: tokens and epochs of each source; nothing is written.
 
         sources: {name: folder of token shards}, or one such folder, whose documents name their sources. tokens: None:
         as many as the sources have.
@@ -148,7 +149,7 @@ class Mix:
         """Write the mixture to the folder `out` as shards that any trainer reads, and its plan as `mixture.lock.json`.
 
         sources, tokens: as in `plan`. Every epoch of a source is spread evenly over the mixture: any range of the
-        shards has the shares of the plan. Documents are kept whole; the last epoch of a source has those with the
+        shards has the shares of the plan. Documents are never divided; a partial last epoch has those with the
         smallest hash(seed, id). Validation and test splits of all sources are written once, one after the other.
         Documents on the forget list of `out` are left out. Needs about 60 bytes of memory per document.
 

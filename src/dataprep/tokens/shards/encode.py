@@ -74,14 +74,14 @@ def encode(
     shard_tokens: int = SHARD_TOKENS,
     replace: bool = False,
 ) -> Shards:
-    """Write the ids of every document, followed by `<|endoftext|>`, to train, validation and test shards.
+    """Encode all documents, each followed by `<|endoftext|>`, into training, validation and test shards.
 
     Args:
         docs: the corpus; documents are written in the order of their ids.
         tokenizer: a Tokenizer, the path of one (`Tokenizer.load`), or an object of the libraries `tokenizers`,
             `tiktoken`, `sentencepiece` or `transformers`.
         out: a local folder (shards are memory-mapped); interrupted work in it is resumed. It needs twice the disk
-            space of the shards while it runs, beside the shards that it replaces, if there are any.
+            space of the shards while it runs, in addition to the shards that it replaces.
         val: share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to `train_bpe`.
         split_seed: as in `train_bpe`.
         runner: a Runner; the default is `dp.Serial()`.
@@ -89,10 +89,10 @@ def encode(
         template: encode the column `messages` (role, content) of `dp.chats.Turns` or of a chat data set instead of the
             text, by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
         dtype: "uint32" for a vocabulary over 65,536.
-        shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
+        shard_tokens: maximum number of tokens per shard; a longer document gets a shard of its own.
         replace: replace shards in `out` that were made from other documents or with other settings; they stay
-            complete until the new ones are. If only the content of the same input files, or of the same Dataset, is
-            another, this is not needed.
+            complete until the new ones are. This is not needed if only the content of
+            the same input files, or of the same Dataset, has changed.
 
     An empty document is kept as its separator only, so that documents and rows of the Dataset agree one to one.
 

@@ -41,7 +41,7 @@ def local_folder(out: str | os.PathLike[str]) -> str:
     """Return the path of the local folder `out`. Raises PlanError for a URL that is not local."""
     url = folder_url(out)
     if not files.is_local(url):
-        msg = f"{url} is not a local folder; token shards are memory-mapped, so write to a disk and copy them after"
+        msg = f"{url} is not a local folder; token shards are memory-mapped: write to a local disk and copy them"
         raise PlanError(msg)
     return files.path_of(url)
 

@@ -52,8 +52,8 @@ def import_tokens(
         out: a local folder.
         eot: the id of the separator; `<|endoftext|>` of the tokenizer by default. Another separator is
             replaced by `<|endoftext|>`.
-        dtype: "uint32" if nanoGPT files hold four bytes per token; llm.c's headers state it.
-        shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
+        dtype: "uint32" if nanoGPT files have four bytes per token; for llm.c, the header states it.
+        shard_tokens: maximum number of tokens per shard; a longer document gets a shard of its own.
         replace: replace shards in `out` that were made from other files or with other settings.
 
     Documents on the forget list of `out` are left out.

@@ -107,7 +107,7 @@ class Shards:
 
     @property
     def root(self) -> str:
-        """One hash (SHA-256, in hex) of the whole folder: its vocabulary, and the tokens, ends and masks of all splits.
+        """One hash (SHA-256, in hex) of the folder: its vocabulary, and the tokens, ends and masks of all splits.
 
         The hash is computed from the hashes in the manifest. `dataprep verify` checks those, and prints this hash.
         """

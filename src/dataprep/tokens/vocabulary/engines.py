@@ -83,7 +83,7 @@ def check_pattern(pattern: str) -> None:
         ranks = {bytes([b]): b for b in range(256)}
         engine = tiktoken.Encoding("", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     except ValueError as e:
-        msg = f"pattern={pattern!r:.100} must be a regular expression that tiktoken takes: {' '.join(str(e).split())}"
+        msg = f"pattern={pattern!r:.100} must be a regular expression that tiktoken accepts: {' '.join(str(e).split())}"
         raise PlanError(msg) from e
     lost = [text for text in PROBES if engine.decode(engine.encode_ordinary(text)) != text]
     if lost:

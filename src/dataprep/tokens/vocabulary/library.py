@@ -116,7 +116,7 @@ class LibraryTokenizer(Tokenizer):
     def engine(self) -> tokenizers.Tokenizer:
         """The `tokenizers.Tokenizer`. Raises PlanError for a model of SentencePiece."""
         if self._pieces is not None:
-            msg = "a model of SentencePiece has no form for the library `tokenizers`; save(DIR) writes tokenizer.model"
+            msg = "a SentencePiece model cannot be converted for `tokenizers`; save(DIR) writes tokenizer.model"
             raise PlanError(msg)
         return self._engine
 
@@ -127,7 +127,7 @@ class LibraryTokenizer(Tokenizer):
 
     def tiktoken(self) -> NoReturn:
         """Raise PlanError: `tiktoken` cannot represent this vocabulary."""
-        msg = "tiktoken needs a byte-level BPE, and this vocabulary is of another kind; use .engine or save(DIR)"
+        msg = "tiktoken needs a byte-level BPE, and this vocabulary is not one; use .engine or save(DIR)"
         raise PlanError(msg)
 
     @property

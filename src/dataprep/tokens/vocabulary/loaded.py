@@ -21,7 +21,7 @@ def load_once(url: str, expected: str) -> Tokenizer:
     if (url, expected) not in _LOADED:
         tok = Tokenizer.load(url)
         if tok.hash != expected:
-            msg = f"{url} is not the tokenizer with which this run began; give each run its own folder"
+            msg = f"{url} is not the tokenizer that this run started with; give each run its own folder"
             raise CorruptShard(msg)
         keep_loaded(url, tok)
     return _LOADED[url, expected]

@@ -133,7 +133,7 @@ def _samples(
 ) -> list[SampleCost]:  # fmt: skip
     """Return the bytes per token, on the same text, of vocabularies of the same size learned from other samples."""
     if shares and not tok.merges:
-        msg = "shares= compares BPE vocabularies, and this tokenizer is not one; leave shares= out"
+        msg = "shares= compares BPE vocabularies, but this tokenizer is not a BPE; leave shares= out"
         raise PlanError(msg)
     weighed, costs = None if weights is None else tuple(sorted(weights.items())), []
     for share in sorted(shares):
