@@ -83,7 +83,7 @@ def test_notebooks(tmp_path) -> None:
     assert rows == [(0, "# Title\nText.\n\n```julia\nx = 1\n```",
                      {"path": "a.ipynb", "language": "julia", "cells": 3})]  # fmt: skip
     for bad in (json.dumps(book)[:-9], "[]", '{"cells": [1]}', "{}"):
-        with pytest.raises(ReadError, match=r"a\.ipynb: it is not a whole Jupyter notebook"):
+        with pytest.raises(ReadError, match=r"a\.ipynb: it is not a complete Jupyter notebook"):
             read(tmp_path, "a.ipynb", bad)
 
 

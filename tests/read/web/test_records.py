@@ -260,11 +260,11 @@ def test_segments_that_cannot_be_joined(tmp_path, case) -> None:
 @pytest.mark.parametrize(
     ("name", "kinds", "says"),
     [
-        ("a.warc", "pg", "a gzip member stands here"),
-        ("a.warc", "pz", "a zstd frame stands here"),
-        ("a.warc.gz", "gp", "an uncompressed record stands here"),
-        ("a.warc.gz", "gz", "a zstd frame stands here"),
-        ("a.warc.zst", "zg", "a gzip member stands here"),
+        ("a.warc", "pg", "a gzip member was found here"),
+        ("a.warc", "pz", "a zstd frame was found here"),
+        ("a.warc.gz", "gp", "an uncompressed record was found here"),
+        ("a.warc.gz", "gz", "a zstd frame was found here"),
+        ("a.warc.zst", "zg", "a gzip member was found here"),
     ],
 )
 def test_archives_of_mixed_compressions(tmp_path, caplog, name, kinds, says):
