@@ -302,7 +302,7 @@ def test_a_file_that_is_no_model_is_one_sentence(small, tmp_path):
     for number, data in enumerate(broken):
         path = tmp_path / f"{number}.bin"
         path.write_bytes(bytes(data))
-        with pytest.raises(PlanError, match="is not a fastText model|cut off or damaged|word vectors"):
+        with pytest.raises(PlanError, match="is not a fastText model|truncated or damaged|word vectors"):
             Language("en", model=str(path))
 
 
