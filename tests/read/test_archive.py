@@ -83,7 +83,7 @@ def test_a_truncated_archive_is_one_sentence(tmp_path, name) -> None:
 
 def test_an_archive_without_texts(tmp_path) -> None:
     """A tar of pictures is one sentence; a zip of them is of unknown type, as before."""
-    with pytest.raises(ReadError, match=r"no file in the archive is of a kind that is read; it has a\.png"):
+    with pytest.raises(ReadError, match=r"the archive has no file in a supported format, only a\.png"):
         dp.read(packed(tmp_path / "a.tar", {"a.png": b"x"})).table()
     with pytest.raises(ReadError, match="holds no exported chat"):
         dp.read(packed(tmp_path / "b.zip", {"a.png": b"x"}))

@@ -228,7 +228,7 @@ def test_a_series_is_a_column_of_texts(kind):
     """One document per value; numbers are an error of one sentence."""
     library = pytest.importorskip(kind)
     assert [row["text"] for row in dp.read(library.Series(["a", "b"]))] == ["a", "b"]
-    with pytest.raises(ReadError, match="values of type int64; it must have texts"):
+    with pytest.raises(ReadError, match="values of type int64; it must contain texts"):
         dp.read(library.Series([1, 2]))
 
 
@@ -247,7 +247,7 @@ def test_equal_column_names_are_one_sentence(kind):
 def test_a_frame_that_arrow_cannot_hold_is_one_sentence():
     """A column of several types is an error that names it, as a list of such rows is."""
     frame = pytest.importorskip("pandas").DataFrame({"text": ["x", 1]})
-    with pytest.raises(ReadError, match="cannot become one of Arrow .*column text"):
+    with pytest.raises(ReadError, match="cannot be converted to Arrow .*column text"):
         dp.read(frame)
 
 

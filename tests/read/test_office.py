@@ -72,5 +72,5 @@ def test_pdf(tmp_path) -> None:
     docs = dp.Pipeline().run(dp.read(str(tmp_path / "*.pdf"), on_bad_file="skip"), out=str(tmp_path / "two"))
     assert docs.unread()["reason"].to_pylist() == ["unreadable"]
     (tmp_path / "cut.pdf").write_bytes(b"%PDF-1.4\n%cut")
-    with pytest.raises(ReadError, match="it is not a whole PDF"):
+    with pytest.raises(ReadError, match="it is not a complete PDF"):
         rows(tmp_path / "cut.pdf")

@@ -89,7 +89,7 @@ def test_bad_rows(tmp_path) -> None:
     [
         ({"body": ["a"], "n": [1]}, r"'text' is not there; the columns are body \(string\), n \(int64\); .* text="),
         ({"text": [1]}, r"'text' has the type int64, not string"),
-        ({"text": pa.array([], pa.string())}, "holds no rows"),
+        ({"text": pa.array([], pa.string())}, "has no rows"),
     ],
 )
 def test_wrong_schema(tmp_path, table, says) -> None:
@@ -117,11 +117,11 @@ def test_damaged_file(tmp_path) -> None:
     data = path.read_bytes()
     for bad in (data[:-10], b"PAR1 not really", data[:8]):
         path.write_bytes(bad)
-        with pytest.raises(ReadError, match=r"a\.parquet.*not a whole Parquet file"):
+        with pytest.raises(ReadError, match=r"a\.parquet.*not a complete Parquet file"):
             dp.read(str(path))
     noise = np.random.default_rng(1).bytes(len(data) // 2)
     path.write_bytes(data[:4] + noise + data[4 + len(noise) :])
-    with pytest.raises(ReadError, match=r"a\.parquet.*not a whole Parquet file"):
+    with pytest.raises(ReadError, match=r"a\.parquet.*not a complete Parquet file"):
         dp.read(str(path)).table()
 
 

@@ -20,10 +20,11 @@ MARKS = {mark: plain for plain, marks in PLAIN.items() for mark in marks}
 
 
 def ccnet_normal(text: str) -> str:
-    """Return a line as CCNet normalises it: lower case, no accents or control characters, digits as 0, plain marks.
+    """Return a line normalised as in CCNet: lower case, no accents, digits as 0, ASCII punctuation.
 
-    Line feeds are control characters, so pass one line at a time. (`cc_net` passes whole documents, which joins the
-    last word of each line to the first of the next; see `Perplexity`'s preset "ccnet2020".)
+    Control characters are removed, including line feeds, so pass one line at a time. (`cc_net` passes
+    complete documents, which joins the last word of each line to the first of the next; see `Perplexity`'s preset
+    "ccnet2020".)
 
     >>> ccnet_normal(" Été 2020… «Oui» ")
     'ete 0000... "oui"'

@@ -52,10 +52,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class FineWeb(ScoredFilter):
-    """Drop documents that are lists, menus or repeated lines (Penedo et al. 2024, 3.6).
+    """Drop documents that consist of lists, menus or repeated lines (Penedo et al. 2024, 3.6).
 
     >>> FineWeb()
-    >>> FineWeb(preset="code")                           # as in the authors' code
+    >>> FineWeb(preset="code")                           # as in the published code
     >>> FineWeb(word_split="unicode")                         # for scripts without spaces between words
     >>> FineWeb(min_punctuated_lines=None)                 # poems, chats
 
@@ -67,18 +67,18 @@ class FineWeb(ScoredFilter):
     | max_newline_ratio | it has more line breaks per word than this | | 0.3 | line_breaks |
 
     Texts are split into lines as by `str.splitlines`; lines are stripped, and blank lines are not counted. The length
-    of a line is its number of code points, including white space inside. In `max_dup_line_chars` only characters of
-    words count, as in `Gopher`. `word_split` has the values of `Gopher(word_split=...)`. None switches a rule off.
-    `max_newline_ratio` is only in the code. The default end marks are those of all scripts
+    of a line is its number of code points, including white space inside. `max_dup_line_chars` counts only characters of
+    words, as `Gopher` does. `word_split` has the values of `Gopher(word_split=...)`. None switches a rule off.
+    `max_newline_ratio` is only in the code. The default terminal punctuation is that of all scripts
     (`word_lists.TERMINAL_PUNCTUATION`).
 
-    preset: "paper", or "code" for these rules of the authors' code: a document exactly at a limit is kept; lines end at
-    line feeds and are not stripped; all characters but line feeds are counted; punctuation marks are words; and the end
-    marks are those of the code since 2024, which include other scripts and no quotation marks. The code splits words
-    with spaCy; `word_split="punctuation"` replaces it. A folder that `dataprep fit-language` made has the thresholds of
-    one language, for the rules of "paper".
+    preset: "paper", or "code" for these rules of the published code: a document exactly at a limit is kept; lines end
+    at line feeds and are not stripped; all characters except line feeds are counted; punctuation marks are words; and
+    the terminal punctuation is that of the code since 2024, which includes other scripts but no quotation marks. The
+    code splits words with spaCy; `word_split="punctuation"` approximates it. A folder written by `dataprep
+    fit-language` has the thresholds of one language, for the rules of "paper".
 
-    Raises PlanError for an unknown preset, a threshold below 0, or end marks that contain white space.
+    Raises PlanError for an unknown preset, a threshold below 0, or terminal punctuation that contains white space.
     """
 
     compiled: ClassVar[bool] = True

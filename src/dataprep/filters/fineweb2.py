@@ -55,11 +55,11 @@ class FineWeb2(ScoredFilter):
     """Drop documents by the rules of FineWeb-2, with its thresholds for a language (Penedo et al. 2025).
 
     >>> FineWeb2(language="ary_Arab", configs="fineweb-2/configs")                  # Darija in Arabic script
-    >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs", min_words=20)    # published, except for this
+    >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs", min_words=20)    # one value overridden
 
     language: code of language and script, as in FineWeb-2; `ary-Arab` means `ary_Arab`, and `fr_Latn` means `fra_Latn`.
-    configs: the folder `configs` of a copy of the repository huggingface/fineweb-2, which has a file of thresholds and
-        stop words for each of 1,929 languages. Reading it needs the extra `hf`.
+    configs: the folder `configs` of a clone of the repository huggingface/fineweb-2, which has a file of thresholds and
+    stop words for each of 1,929 languages. Reading it needs the extra `hf`.
 
     The rules are those of `Gopher(preset="datatrove")` and `FineWeb(preset="code")`, in the order of the published
     pipeline; docs/filters.md states what each counts:
@@ -75,13 +75,13 @@ class FineWeb2(ScoredFilter):
     | max_hash_signs, max_ellipses | 0.1 | hashes, ellipses |
     | max_bullet_lines, max_ellipsis_lines | 0.9, 0.3 | bullet_lines, ellipsis_lines |
     | min_alphabetic | of the language | not_alphabetic |
-    | min_stop_words, stop_words | 2 different ones of the language's | few_stop_words |
+    | min_stop_words, stop_words | 2 distinct stop words of the language | few_stop_words |
 
-    None switches a rule off; a published 0, or a share of lines below 0, does so too. A stop word that contains white
-    space is left out. The published code splits words with the tokenizer of a library for each language; here they are
-    those of `word_split="punctuation"`, which have no spaces between Chinese, Thai or Khmer words. The property
-    `language_score` is the score of GlotLID that FineWeb-2 required; this filter does not apply it. FineWeb-2 removes
-    near-duplicates before these rules, and then repairs texts and hides personal data.
+    None switches a rule off; so does a published value of 0, or a published share of lines below 0. Stop words that
+    contain white space are ignored. The published code splits words with a tokenizer for each language; this filter
+    uses `word_split="punctuation"`, which does not separate Chinese, Thai or Khmer words. The property `language_score`
+    is the score of GlotLID that FineWeb-2 required; this filter does not apply it. The FineWeb-2 pipeline removes
+    near-duplicates before these rules, and repairs texts and masks personal data after them.
 
     Raises PlanError for an unknown language, an unreadable file, or a threshold below 0.
     """

@@ -31,11 +31,11 @@ class MC4(ScoredFilter):
     >>> MC4(min_paragraphs=1, min_paragraph_chars=100)
 
     min_paragraphs: a document with fewer paragraphs than this is dropped (`few_paragraphs`); 3 as published.
-    min_paragraph_chars: a line with so many code points or more is a paragraph; 200 as published. Lines end at `\n`,
-        and all their characters count. None: no minimum; every line is a paragraph, also an empty one.
+    min_paragraph_chars: a line with at least this many code points is a paragraph; 200 as published. Lines end at `\n`,
+    and all their characters count. None: no minimum; every line is a paragraph, even an empty one.
 
-    Texts are not changed. Multilingual C4 has no other rules for text, but drops pages with bad words, except for one
-    in a thousand: `BadWords(..., keep_fraction=0.001)`.
+    Texts are not changed. Multilingual C4 has no other text rules, but drops pages with bad words, except for one in a
+    thousand: `BadWords(..., keep_fraction=0.001)`.
 
     Raises PlanError for a number below 0.
     """

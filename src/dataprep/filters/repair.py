@@ -21,17 +21,19 @@ _ODD = re.compile(r"[^\t\n\x20-\x7e]")  # characters that a repair can change
 
 @dataclass(frozen=True, kw_only=True)
 class RepairText(Stage):
-    r"""Repair encoding errors, control characters and composition with `ftfy` (the extra `repair`), and nothing else.
+    r"""Repair mojibake, control characters and Unicode normalisation with `ftfy` (the extra `repair`).
 
     >>> RepairText()                                    # "schÃ¶n" becomes "schön"
     >>> RepairText(encoding=False, normalization="NFKC")
 
-    encoding: decode text again that is UTF-8 but was read as Windows-1252, Latin-1 or similar, if ftfy is sure of this.
-    controls: remove control characters, terminal colours and byte order marks; \r\n, \r, U+0085, U+2028 become \n.
-    normalization: compose characters: "NFC", "NFKC" (also makes ligatures and full-width letters plain), or None.
+    encoding: undo mojibake (UTF-8 decoded as Windows-1252, Latin-1 or similar), if ftfy is certain of it. controls:
+    remove control characters, ANSI escape sequences and byte order marks; \r\n, \r, U+0085, U+2028 become \n.
+    normalization: "NFC", which composes characters, "NFKC", which also replaces ligatures and full-width letters, or
+    None.
 
-    Quotes, full-width letters and HTML entities are kept. Changed documents are counted as `repaired`. If the version
-    of ftfy changes, a run repeats the work. Raises PlanError if ftfy is missing or the normalization is unknown.
+    Other repairs of ftfy, of quotes and HTML entities, are switched off. Changed documents are counted as `repaired`.
+    The key of the stage depends on the version of ftfy. Raises PlanError if ftfy is missing or the normalization is
+    unknown.
     """
 
     encoding: bool = True

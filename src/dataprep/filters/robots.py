@@ -44,24 +44,24 @@ UNREADABLE = -1
 
 @dataclass(frozen=True)
 class Robots(Stage):
-    """Drop a document if the robots.txt of its host forbids one of the named agents to fetch its URL (RFC 9309).
+    """Drop documents whose URL is disallowed for one of the given agents by the robots.txt of its host (RFC 9309).
 
     >>> Robots("crawl/robotstxt/*.warc.gz", agents=("CCBot",))
 
-    source: a folder, a glob, or a tuple of several, of files HOST.txt or HOST/robots.txt, or of WARC archives of
-    robots.txt, as Common Crawl publishes them (extra `warc`). The latest answer of a host counts; a file in a folder
-    has precedence over archives. Scheme and port are ignored.
+    source: a folder or glob pattern, or a tuple of these, of files HOST.txt or HOST/robots.txt, or of WARC archives of
+    robots.txt, as Common Crawl publishes them (extra `warc`). The latest response of a host is used; files in a folder
+    take precedence over archives. Scheme and port are ignored.
     agents: names of crawlers (product tokens); the group `*` applies to an agent without its own group.
-    unreadable: whether to "keep" or "drop" documents of hosts whose robots.txt is not text or was answered with a
-    server error; by the standard, such a host forbids everything.
+    unreadable: whether to "keep" or "drop" documents of hosts whose robots.txt is not text, or whose response was a
+    server error; by the standard, everything is disallowed on such a host.
     column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
 
     Protego (Scrapy's parser, extra `robots`) applies the rules: the longest matching rule decides; of two equally long
-    rules, the one that allows does. `*` and `$` are understood. In addition, a group is also found after a byte order
-    mark or with a version or words after its name (CCBot/2.0, CCBot crawler), and is not ended by other lines. Hosts
-    without robots.txt, or that answered 4xx, allow all. Reasons: `robots`, `robots_unreadable`. Documents are counted
-    as `forbidden.AGENT`, `unreadable`, `without_robots_txt` and `without_url`. The source is read when the stage is
-    made. If rules change, a run repeats the work; if only paths change, it does not.
+    rules, the one that allows. The wildcards `*` and `$` are supported. In addition, a group is recognised after a byte
+    order mark, or with a version or words after its name (CCBot/2.0, CCBot crawler), and unknown lines do not end it.
+    If a host has no robots.txt, or the response was 4xx, everything is allowed. Reasons: `robots`, `robots_unreadable`.
+    Documents are counted as `forbidden.AGENT`, `unreadable`, `without_robots_txt` and `without_url`. The source is read
+    when the stage is created. The key of the stage depends on the rules, not on paths.
 
     Raises PlanError if a source has no robots.txt or an archive is damaged.
     """

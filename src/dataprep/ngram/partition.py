@@ -42,15 +42,16 @@ def n_bytes(order: int) -> int:
 def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int16], int]:
     """Divide n-grams into parts of at most `memory` bytes; return (part of each word, int16[words]; number of parts).
 
-    An n-gram belongs to the part of its last but one word. frequency: int64[words], the number of n-grams with each
-    word as the last but one. Raises PlanError if the n-grams of one word do not fit.
+    An n-gram belongs to the part of its second-to-last word. frequency: int64[words], the number of n-grams with each
+    word as the second-to-last. Raises PlanError if the n-grams of one word do not fit.
     """
     room = memory // n_bytes(order)
     most = int(frequency.max(initial=0))
     if most > room:
         msg = (
-            f"the {most:,} n-grams after the most frequent word take {most * n_bytes(order) >> 20:,} MiB, "
-            f"but only {memory >> 20:,} MiB are allowed; raise memory, or lower the order"
+            f"the {most:,} n-grams whose second-to-last word is the most frequent one take "
+            f"{most * n_bytes(order) >> 20:,} MiB, but only {memory >> 20:,} MiB are allowed; "
+            "raise memory, or lower the order"
         )
         raise PlanError(msg)
     n_parts = max(1, -(-int(frequency.sum() * 1.05) // room))

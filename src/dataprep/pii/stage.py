@@ -38,20 +38,19 @@ class _Span(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PII(Stage):
-    r"""Replace personal data in texts, or drop the documents with it.
+    r"""Replace personal data in texts, or drop documents that contain it.
 
     >>> PII()                                           # "mail me at <email>"
     >>> PII(kinds=("email", "phone"), replace="")
     >>> PII(action="drop", max_found=3)
     >>> PII(kinds=("email", "phone", "mac", PIIKind("badge", r"EMP-[0-9]{6}")))
 
-    kinds: the kinds of data to find; by default these: email; ip (public IPv4 and IPv6 addresses, not private and local
-    ones); phone (international
-        with + or 00, or after @, wa.me/ or phone= as in WhatsApp; national with a leading 0; North American with
-        separators; decimal digits of any script); card (prefixes and lengths as issued, Luhn's check digit); iban (the
-        country's length, MOD 97). Further ones: rib (French and Moroccan bank accounts, with their key), cin (Moroccan
-        identity cards, after a label), ssn (United States), mac (network cards), api_key (of AWS, GitHub, GitLab,
-        Google, Hugging Face, Slack, and sk-...); and `PIIKind` objects, kinds of your own.
+    kinds: the kinds of data to find. By default: email; ip (public IPv4 and IPv6 addresses); phone (international with
+        + or 00, or after @, wa.me/ or phone= as in WhatsApp; national with a leading 0; North American with separators;
+        decimal digits of any script); card (issued prefixes and lengths, Luhn check digit); iban (the country's length,
+        MOD 97). Additional: rib (French and Moroccan bank accounts, with their key), cin (Moroccan identity cards,
+        after a label), ssn (United States), mac (MAC addresses), api_key (AWS, GitHub, GitLab, Google, Hugging Face,
+        Slack, and sk-...), and `PIIKind` objects for kinds of your own.
     replace: the text that replaces a match; `{kind}` in it becomes the kind. None: texts are not changed, and matches
     are only counted. action: "replace", or "drop", which drops documents (`pii`) and leaves the others unchanged.
     max_found: documents with more matches than this are dropped. None: action="replace" drops no document, and
@@ -59,11 +58,12 @@ class PII(Stage):
 
     Matches are counted in the statistics as pii.email, pii.phone and so on, including those in dropped documents. No
     match crosses a line break (\n).
-    A number is always replaced whole, even if letters, digits or other numbers are next to it: groups of digits that
-    are separated by single signs are replaced all together or not at all. Version numbers, dates, prices, ISBNs,
+    A number is always replaced completely, even if letters, digits or other numbers are next to it: groups of digits
+    that are separated by single signs are replaced together or not at all. Version numbers, dates, prices, ISBNs,
     numbers in table rows, and company, order or invoice numbers after a label are not treated as phone numbers. A
-    national number without its leading 0 is found only after a label ("tel.") or if it is a Chinese mobile number
-    (13912345678). Names and postal addresses are not detected.
+    national number without its leading 0 is found only if its grouping, a word near it ("tel.", "call"), or its
+    position as the only number of a sentence indicates a phone number; docs/pii.md lists the rules. Names and postal
+    addresses are not detected.
 
     Raises PlanError for an unknown kind or action, or a negative max_found.
     """

@@ -46,8 +46,8 @@ def has_texts(head: bytes, url: str) -> bool:
 class TextArchive(LimitedReader):
     """Reads the texts in a tar or zip: JSON Lines, JSON, CSV, text, HTML, mail and notebooks, also compressed.
 
-    text, meta and source are as in these formats. max_doc_bytes: longer documents are dropped. max_bad: the largest
-    share of bad records of a member.
+    text, meta and source: the options of these formats. max_doc_bytes: longer documents are dropped. max_bad: the
+    maximum share of bad records of a member.
     """
 
     text: str = "text"
@@ -80,11 +80,11 @@ class TextArchive(LimitedReader):
                 yield from self._documents(reader, part, member.name, expanded.before, stats)
             expanded.before += max(expanded.here, member.size) + 1
             if expanded.before >> POSITION_BITS:
-                msg = "its members have over 1 TiB, which ids cannot number; unpack it and read the folder"
+                msg = "its members have more than 1 TiB, the limit of ids; unpack it and read the folder"
                 raise ReadError(msg, piece.url)
         if not found:
             shown = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "") or "nothing"
-            msg = f"no file in the archive is of a kind that is read; it has {shown}"
+            msg = f"the archive has no file in a supported format, only {shown}"
             raise ReadError(msg, piece.url, reason=EMPTY)
 
     def _reader(self, member: PackedFile, part: MemberSlice) -> tuple[Reader | None, str]:

@@ -34,7 +34,7 @@ OF_SUFFIX = {f".{end}": name for name, ends in LANGUAGES.items() for end in ends
 
 @dataclass(frozen=True, kw_only=True)
 class Code(Text):
-    """Reads source code: one document per file, whose `meta` has the path, and the language that its suffix states."""
+    """Reads source code: one document per file; `meta` has the path, and the programming language of the suffix."""
 
     def about(self, url: str) -> Mapping[str, Any]:
         """Return the programming language of a file, by its name."""
@@ -44,7 +44,7 @@ class Code(Text):
 
 @dataclass(frozen=True, kw_only=True)
 class Notebook(Sections):
-    """Reads Jupyter notebooks: one document per file, with its cells of text and code; outputs are left out.
+    """Reads Jupyter notebooks: one document per file, with its Markdown and code cells, without outputs.
 
     Cells of code are between lines of three backticks, with the language of the notebook.
     """

@@ -37,9 +37,9 @@ SHOWN = 400  # characters of names in an error
 class Csv(JsonRecords):
     """Reads CSV and TSV: one document per row.
 
-    text, columns, meta and source name columns of the file, as they name fields of JSON Lines; values in `meta` are
-    text. delimiter: the character between fields; "": a tab in .tsv and .tab, and otherwise the one among comma, tab,
-    semicolon and bar that the first rows have. names: the names of the columns of a file without a row of names.
+    text, columns, meta and source refer to columns of the file, as they refer to fields of JSON Lines; values in `meta`
+    are text. delimiter: the character between fields; "": a tab in .tsv and .tab; otherwise it is detected from the
+    first rows (comma, tab, semicolon or vertical bar). names: the column names of a file without a header row.
     """
 
     delimiter: str = ""
@@ -98,7 +98,7 @@ def _names(row: list[bytes], url: str) -> list[str]:
             msg = f"the names of its columns are not UTF-8 ({field[:40]!r}); convert it to UTF-8 (iconv)"
             raise ReadError(msg, url, 0) from e
         if "\0" in name:
-            msg = f"its first row has zeros ({field[:40]!r}); it must be a text file with names of columns"
+            msg = f"its first row contains NUL bytes ({field[:40]!r}); it must be a text file with column names"
             raise ReadError(msg, url, 0)
         found.append(name if name not in found else f"{name}_{number}")
     return found

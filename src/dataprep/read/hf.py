@@ -50,7 +50,7 @@ def hub_rows(
         return _rows(rows, source, key_of(["hf", key]))
     if isinstance(rows, datasets.IterableDataset):
         msg = (
-            "nothing in an IterableDataset identifies its rows; set key= to a name of its own, "
+            "nothing in an IterableDataset identifies its rows; set key= to a unique name, "
             'for example key="OWNER/NAME train 2024-05-01", or give the repository by name'
         )
         raise PlanError(msg)

@@ -33,7 +33,7 @@ HTML = "text/html"
 
 @dataclass(frozen=True, kw_only=True)
 class Mail(LimitedReader):
-    """Reads mail: one document per message, whose `meta` has the sender, recipients, subject, date and message ids.
+    """Reads mail: one document per message; `meta` has the sender, recipients, subject, date and message ids.
 
     max_doc_bytes: longer messages, with their attachments, are dropped.
     """

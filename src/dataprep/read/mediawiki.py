@@ -49,9 +49,9 @@ class _Page:
 
 @dataclass(frozen=True, kw_only=True)
 class MediaWiki(Text):
-    """Reads dumps of MediaWiki: one document per page; its `meta` has title, ns, page id and the revision's timestamp.
+    """Reads MediaWiki dumps: one document per page; `meta` has title, ns, page id and the revision's timestamp.
 
-    namespaces: those whose pages are read; 0 are articles. max_doc_bytes: pages with more markup are dropped.
+    namespaces: the namespaces to read; 0 contains the articles. max_doc_bytes: pages with more markup are dropped.
     """
 
     VERSION: ClassVar[int] = 1

@@ -94,11 +94,11 @@ def _batches(data: Any, source: str) -> Iterator[pa.RecordBatch]:
         batches = pa.RecordBatchReader.from_stream(data)
     except NOT_ARROW as e:
         if "non-struct" not in str(e):
-            msg = f"a column cannot become one of Arrow ({e}); give all its values one type that Arrow has, such as str"
+            msg = f"a column cannot be converted to Arrow ({e}); give all its values one type, such as str"
             raise ReadError(msg, source) from e
         column = pa.chunked_array(data)
         if column.type not in (pa.string(), pa.large_string(), pa.string_view()):
-            msg = f"the series has values of type {column.type}; it must have texts, or be a column of a data frame"
+            msg = f"the series has values of type {column.type}; it must contain texts, or be a column of a data frame"
             raise ReadError(msg, source) from e
         yield from pa.table({"text": column}).to_batches()
         return

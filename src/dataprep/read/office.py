@@ -52,18 +52,18 @@ def _opened(data: bytes, url: str) -> zipfile.ZipFile:
 def _parsed(data: bytes, url: str, name: str) -> ET.Element:
     """Return XML without entities of its own. Raises ReadError for other XML."""
     if ENTITY.search(data):
-        msg = f"'{name}' in it is not the XML that it must be (it defines entities); save it again"
+        msg = f"'{name}' in it is not valid XML (it defines entities); save it again"
         raise ReadError(msg, url)
     try:
         return ET.fromstring(data)  # noqa: S314 - without entities, nothing expands
     except (ET.ParseError, ValueError) as e:
-        msg = f"'{name}' in it is not the XML that it must be ({e}); save it again"
+        msg = f"'{name}' in it is not valid XML ({e}); save it again"
         raise ReadError(msg, url) from e
 
 
 @dataclass(frozen=True, kw_only=True)
 class Docx(Sections):
-    """Reads DOCX: one document per file, its paragraphs and tables; cells are divided by tabs."""
+    """Reads DOCX: one document per file, with its paragraphs and tables; cells are separated by tabs."""
 
     MAX_FILE: ClassVar[int] = 256 << 20  # with pictures
 
@@ -99,7 +99,7 @@ def _of_paragraph(paragraph: ET.Element) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Epub(Html):
-    """Reads EPUB: one document per chapter, a file of the book in its order; options as of HTML.
+    """Reads EPUB: one document per chapter (one file in the book), in reading order; the options are those of HTML.
 
     `meta` has the title of the book and the number of the chapter, `section`, from 1.
     """
@@ -131,7 +131,7 @@ class Epub(Html):
 
 @dataclass(frozen=True, kw_only=True)
 class Pdf(Sections):
-    """Reads the text layer of PDF: one document per page; `meta` has the number of the page, from 1, and of pages.
+    """Reads the text layer of PDF: one document per page; `meta` has the page number, from 1, and the number of pages.
 
     Pages without text are dropped as `no_text`; a PDF without any raises ReadError.
     """
@@ -149,13 +149,13 @@ class Pdf(Sections):
             pdf = pdfium.PdfDocument(data)
         except pdfium.PdfiumError as e:
             state = "it has a password; remove it (qpdf --decrypt)" if "assword" in str(e) else "fetch it again"
-            msg = f"it is not a whole PDF, or cannot be opened ({e}); {state}"
+            msg = f"it is not a complete PDF, or cannot be opened ({e}); {state}"
             raise ReadError(msg, piece.url) from e
         try:
             n = len(pdf)
             texts = any(_page_text(pdf, k, pdfium) for k in range(n))
             if not texts:
-                msg = f"none of its {n:,} pages has text, as in scans; recognise it first (ocrmypdf IN.pdf OUT.pdf)"
+                msg = f"none of its {n:,} pages has text, as in scans; add it by OCR (ocrmypdf IN.pdf OUT.pdf)"
                 raise ReadError(msg, piece.url)
             for k in range(n):
                 yield Section(_page_text(pdf, k, pdfium), {"page": k + 1, "pages": n})

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class ReadOptions(TypedDict, total=False):
-    """Further options of `dp.read`; each format takes some of them, which its reader describes.
+    """Additional options of `dp.read`; each format accepts some of them, which its reader describes.
 
     max_doc_bytes: all formats. max_bad: all but those of whole files and parquet. meta, source: jsonl, json, zip,
     tar, parquet and csv. delimiter, names: csv. records_in: json. namespaces: mediawiki. table, query: sqlite.

@@ -39,8 +39,8 @@ from .trust import MAX_DOC_BYTES
 class Parquet(Reader):
     """Reads Parquet files, one document per row.
 
-    text: the column that holds the text, or "OUTER.INNER", a field of a struct. columns: pairs (name, Arrow type) of
-    further columns to keep as columns. meta: whether to keep the rest as JSON. max_doc_bytes: rows with longer texts
+    text: the column that contains the text, or "OUTER.INNER" for a field of a struct. columns: pairs (name, Arrow type)
+    of further columns to keep as columns. meta: whether to keep the rest as JSON. max_doc_bytes: rows with longer texts
     are dropped. source: "field:NAME" or "field:OUTER.INNER" (in a struct, or in a string with JSON), the column that
     names the source of a document.
     """
@@ -93,7 +93,7 @@ class Parquet(Reader):
                     start, size = row, 0
                 row, size = row + group.num_rows, size + group.total_byte_size
             if row == 0:
-                msg = "the file holds no rows; leave it out"
+                msg = "the file has no rows; leave it out"
                 raise ReadError(msg, url, reason="empty")
             return [*found, (start, row, size)]
 
@@ -228,7 +228,7 @@ def _open(url: str) -> Iterator[pq.ParquetFile]:
                 yield file
         except (pa.ArrowException, OSError, UnicodeDecodeError) as e:  # the last: a damaged name of a column
             raise_if_short(e)
-            msg = f"this is not a whole Parquet file ({str(e).splitlines()[0]}); fetch it again"
+            msg = f"this is not a complete Parquet file ({str(e).splitlines()[0]}); fetch it again"
             raise ReadError(msg, url) from e
 
 

@@ -92,7 +92,7 @@ def number(
     """
     part_bytes = part_bytes or PART_BYTES
     if len(found) > MAX_FILES:
-        msg = f"{len(found):,} files are more than ids can number ({MAX_FILES:,}); read them in several Datasets"
+        msg = f"{len(found):,} files are more than one Dataset can have ({MAX_FILES:,}); read them in several Datasets"
         raise PlanError(msg)
     parts: list[Part] = []
     held: list[Slice] = []

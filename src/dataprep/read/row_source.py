@@ -79,7 +79,7 @@ def _write(rows: RowSource, url: str, text: str) -> dict[str, Any]:
     with files.atomic(url) as f:
         n = _write_groups(f, rows, text)
         if not n:
-            msg = "there are no rows; pass data that has some, and check a dataset's name and split="
+            msg = "there are no rows; pass data with rows, and check the name and split= of a dataset"
             raise ReadError(msg, rows.source)
     return {"files": [url], "rows": n, "source": rows.source}
 

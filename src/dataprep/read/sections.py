@@ -31,7 +31,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Sections(Text):
-    """Base class of readers of files that are read whole. max_doc_bytes: longer texts, and longer files, are dropped.
+    """Base class of readers that load a complete file. max_doc_bytes: longer texts, and longer files, are dropped.
 
     MAX_FILE: bytes of a file that has many documents, which may be longer than one; 0: max_doc_bytes.
     """

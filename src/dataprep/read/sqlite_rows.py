@@ -34,10 +34,11 @@ def is_sqlite(head: bytes, url: str) -> bool:  # noqa: ARG001 - a sniffer
 
 @dataclass(frozen=True, kw_only=True)
 class Sqlite(JsonRecords):
-    """Reads a table of a database of SQLite on this machine: one document per row.
+    """Reads a table of a local SQLite database: one document per row.
 
-    text, columns, meta and source name columns, as they name fields of JSON Lines. table: the name of the table; "":
-    the only one that has the column of the text. query: a SELECT whose rows are read instead; it must state an order.
+    text, columns, meta and source refer to columns, as they refer to fields of JSON Lines. table: the name of the
+    table; "": the only table with the text column. query: a SELECT statement whose rows are read instead; use ORDER BY,
+    since ids are row numbers.
     """
 
     table: str = ""
@@ -61,7 +62,7 @@ class Sqlite(JsonRecords):
         for kind in ("wal", "journal"):
             if files.exists(beside := f"{piece.url}-{kind}") and files.size(beside):
                 msg = (f"{files.name_of(beside)} has changes that are not in the database; close the program that uses "
-                       "it, or make a whole copy by VACUUM INTO")  # fmt: skip
+                       "it, or make a complete copy with VACUUM INTO")  # fmt: skip
                 raise ReadError(msg, piece.url)
         uri = f"file:{quote(files.path_of(piece.url))}?mode=ro&immutable=1"
         try:

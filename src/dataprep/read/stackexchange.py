@@ -33,7 +33,7 @@ def is_stackexchange(head: bytes, url: str) -> bool:  # noqa: ARG001 - a sniffer
 
 @dataclass(frozen=True, kw_only=True)
 class StackExchange(Html):
-    """Reads posts and comments of Stack Exchange: one document per row; options as of HTML.
+    """Reads posts and comments of Stack Exchange: one document per row; the options are those of HTML.
 
     Rows without text are dropped as `no_text`.
     """

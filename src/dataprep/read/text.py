@@ -178,7 +178,7 @@ class Lines(LimitedReader):
 
 @dataclass(frozen=True, kw_only=True)
 class Paragraphs(Lines):
-    """Reads one document per paragraph: neighbouring lines that are not blank, joined by line feeds."""
+    """Reads one document per paragraph: consecutive lines that are not blank, joined by line feeds."""
 
     splits: ClassVar[bool] = False
 

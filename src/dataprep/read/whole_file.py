@@ -32,7 +32,7 @@ HEAD = 4_096  # bytes in which UTF-16 shows itself by zeros
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Reader):
-    """Reads one document per file; a file over `max_doc_bytes`, an empty one, and one that is not text are dropped."""
+    """Reads one document per file; files larger than `max_doc_bytes`, empty files and binary files are dropped."""
 
     VERSION: ClassVar[int] = 4
     max_doc_bytes: int = MAX_DOC_BYTES
@@ -74,7 +74,7 @@ class Text(Reader):
 
 @dataclass(frozen=True, kw_only=True)
 class TextBesideChats(Text):
-    """Reads one document per file, from a folder that has chats too; the columns of messages are null."""
+    """Reads one document per file, from a folder that also contains chats; the message columns are null."""
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:

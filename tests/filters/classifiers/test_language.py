@@ -268,7 +268,7 @@ def test_laws(small, tmp_path):
         (lambda: Language("eno"), "lacks the code 'eno' .140 codes.; similar codes are no, eo, en"),
         (lambda: Language("☃"), "use codes such as ace, af"),
         (lambda: Language("en", model="no/such.bin"), "there is no model at 'no/such.bin'"),
-        (lambda: Language("en", model="glotlid"), "there is no model 'glotlid' here"),
+        (lambda: Language("en", model="glotlid"), "there is no model 'glotlid' in"),
         (lambda: Language("en", unit="word"), "unit='word' must be one of document, paragraph, line"),
         (lambda: Language("en", min_score=2), "from 0 to 1"),
         (lambda: Language("en", mixed=True), "mixed=True must be a number"),
@@ -302,7 +302,7 @@ def test_a_file_that_is_no_model_is_one_sentence(small, tmp_path):
     for number, data in enumerate(broken):
         path = tmp_path / f"{number}.bin"
         path.write_bytes(bytes(data))
-        with pytest.raises(PlanError, match="is not a fastText model|cut off or damaged|word vectors"):
+        with pytest.raises(PlanError, match="is not a fastText model|truncated or damaged|word vectors"):
             Language("en", model=str(path))
 
 

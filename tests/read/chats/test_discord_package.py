@@ -140,8 +140,8 @@ def test_hostile_files(tmp_path, monkeypatch) -> None:
     assert [(r["text"], r["time"] is None) for r in rows] == [("a\0b", False), ("again", False), ("late", True)]
     assert sorted(d["reason"] for d in drops) == ["not_an_object", "too_few_fields", "too_long"]
     whole = json.dumps(TEA)
-    refused(whole[:-9], "damaged or cut")
-    refused(as_csv(TEA)[: as_csv(TEA).index("quoted")], "damaged or cut", "messages.csv")
+    refused(whole[:-9], "damaged or truncated")
+    refused(as_csv(TEA)[: as_csv(TEA).index("quoted")], "damaged or truncated", "messages.csv")
     path.with_name("messages.csv").write_text(as_csv(TEA)[:-9])
     assert [d["reason"] for d in read_file(path.with_name("messages.csv"))[1]] == ["too_few_fields"]
     refused(as_csv([]), "no records", "messages.csv")

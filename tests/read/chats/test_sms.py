@@ -145,10 +145,10 @@ BOMB = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10 if n else "x" * 10}">' for n
         ("<!DOCTYPE smses [" + BOMB + "]>" + sms('"&a8;"'), "DOCTYPE"),
         ('<!DOCTYPE smses [<!ENTITY x SYSTEM "file:///etc/passwd">]><smses>&x;</smses>', "DOCTYPE"),
         ('<!DOCTYPE smses SYSTEM "http://example.org/x.dtd"><smses/>', "DOCTYPE"),
-        ("<smses>" + sms('"&nbsp;"') + "</smses>", "cut or damaged"),
+        ("<smses>" + sms('"&nbsp;"') + "</smses>", "truncated or damaged"),
         ("<html><body/></html>", "not a backup"),
-        ("no xml", "cut or damaged"),
-        ("", "cut or damaged"),
+        ("no xml", "truncated or damaged"),
+        ("", "truncated or damaged"),
         ("<smses></smses>", "no records"),
         ('<smses><sms address="1" type="1" type="2" body="x"/></smses>', "duplicate attribute"),
         ("\ufeff<smses count='1'><sms type='8'/></smses>", "unknown_type"),
@@ -180,7 +180,7 @@ def test_a_cut_file(tmp_path) -> None:
     path.parent.mkdir()
     path.write_text(backup(*[sms(f'"m{n}"') for n in range(50)])[:-200])
     (path.parent / "b.xml").write_text(backup(sms('"whole"')))
-    with pytest.raises(ReadError, match="cut or damaged"):
+    with pytest.raises(ReadError, match="truncated or damaged"):
         dp.read(str(path)).table()
     docs = dp.read(str(path.parent), on_bad_file="skip")
     assert 40 < len([t for t in docs.table()["text"].to_pylist() if t.startswith("m")]) < 50

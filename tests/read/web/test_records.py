@@ -260,11 +260,11 @@ def test_segments_that_cannot_be_joined(tmp_path, case) -> None:
 @pytest.mark.parametrize(
     ("name", "kinds", "says"),
     [
-        ("a.warc", "pg", "a gzip member stands here"),
-        ("a.warc", "pz", "a zstd frame stands here"),
-        ("a.warc.gz", "gp", "an uncompressed record stands here"),
-        ("a.warc.gz", "gz", "a zstd frame stands here"),
-        ("a.warc.zst", "zg", "a gzip member stands here"),
+        ("a.warc", "pg", "a gzip member was found here"),
+        ("a.warc", "pz", "a zstd frame was found here"),
+        ("a.warc.gz", "gp", "an uncompressed record was found here"),
+        ("a.warc.gz", "gz", "a zstd frame was found here"),
+        ("a.warc.zst", "zg", "a gzip member was found here"),
     ],
 )
 def test_archives_of_mixed_compressions(tmp_path, caplog, name, kinds, says):
@@ -274,4 +274,4 @@ def test_archives_of_mixed_compressions(tmp_path, caplog, name, kinds, says):
     (tmp_path / name).write_bytes(b"".join(packed[kind](record(http(), i=k)) for k, kind in order))
     docs = Pipeline().run(dp.read(str(tmp_path / name), max_bad=1.0), str(tmp_path / "out"))
     assert docs.count == 3
-    assert f"{says}, in an archive of another compression; write the archive again in one" in caplog.text
+    assert f"{says}, in an archive of another compression; compress the archive again in one format" in caplog.text

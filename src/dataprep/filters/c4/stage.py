@@ -43,7 +43,7 @@ PRESETS = {"tfds": _PUBLISHED, "paper": _PUBLISHED | {"min_words": 3, "min_sente
 
 @dataclass(frozen=True, kw_only=True)
 class C4(Stage):
-    """Keep the lines that read like sentences, and the pages that have enough of them (Raffel et al. 2020, 2.2).
+    """Keep lines that look like sentences, and drop pages with too few of them (Raffel et al. 2020, 2.2).
 
     >>> C4()                                             # the published code: 5 words per line, 3 sentences per page
     >>> C4(preset="paper")                               # 3 words per line, 5 sentences per page
@@ -51,39 +51,41 @@ class C4(Stage):
     # not only English
     >>> C4(terminal_punctuation=C4.WORLD_TERMINAL_PUNCTUATION, sentence_terminals=C4.WORLD_SENTENCE_TERMINALS)
 
-    A page is split into lines as by `str.splitlines`. Lines are stripped, and checked by these rules in this order,
-    which is that of the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`. A
-    rule that is marked *page* drops the whole page for its reason, and the page's later lines are not examined.
+    A page is split into lines as by `str.splitlines`. Lines are stripped and checked by these rules, in the order of
+    the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`. A rule marked *page*
+    drops the complete page with its reason, and the remaining lines are not checked.
 
-    | parameter | a line is dropped, or its page, if | reason |
+    | parameter | a line, or its page, is dropped if | reason |
     |---|---|---|
     | max_word_chars | a word (`str.split`) has more code points | word_too_long |
     | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are removed; see below) | |
-    | terminal_punctuation, not_... | it lacks the first, or has the second | no_terminal_punctuation |
+    | terminal_punctuation, not_... | it lacks the first, or has the second, at its end | no_terminal_punctuation |
     | min_words | it has fewer words (see `word_split`) | too_few_words |
     | lorem_ipsum | *page*: it contains "lorem ipsum" | lorem_ipsum |
     | javascript | it contains "javascript" | javascript |
     | curly_bracket | *page*: it contains `{` | curly_bracket |
     | policy | it contains one of these phrases | policy |
-    | min_sentences | *page*: its lines have fewer sentences together | too_few_sentences |
+    | min_sentences | *page*: its kept lines have fewer sentences in total | too_few_sentences |
 
     word_split: "blanks": words are runs without white space, as published. "unicode", "punctuation": as in `Gopher`; in
     scripts without spaces between words, a line is one or few words of the first kind.
 
-    White space next to a citation is kept, so a line that ends in `. [1]` has no end mark, as in the published code.
-    Case is ignored in phrases (`str.lower`; the two small sigmas are equal). Kept lines are joined with line feeds and
-    stripped; an empty page, which is possible only if rules are switched off, is dropped as `empty`. None, False or ()
-    switches a rule off. To remove bad words, or sentences that are repeated across pages, use other stages.
+    White space next to a citation is kept, so a line that ends with `. [1]` has no terminal punctuation, as in the
+    published code. Case is ignored in phrases (`str.lower`; the two small sigmas are equal). Kept lines are joined with
+    line feeds and stripped; an empty page, which is possible only if rules are switched off, is dropped as `empty`.
+    None, False or () switches a rule off. To remove bad words, or sentences that are repeated across pages, use other
+    stages.
 
-    **Sentences.** The published code uses NLTK's English Punkt model. Here a line has one sentence, and one more for
-    each run of `sentence_terminals` that is followed by white space and more text; `" ' ) ] }` and closing quotation
-    marks may come between the run and the white space. Marks beyond ASCII need no white space after them. A run of full
-    stops ends no sentence if a small letter follows ("approx. five", "and so on ... but"), nor does one full stop after
-    a single letter ("J. Doe", "the U.S. Navy"). With Punkt and with this rule, a sentence ends at the end of its line.
-    Punkt differs after abbreviations that it learned ("Dr. Smith": one sentence in Punkt, two here), before a small
-    letter after other words ("He left. then": two in Punkt, one here), and in most numbers ("4. The": one in Punkt, two
-    here). C4 with this rule and C4 with a Punkt model trained on the same texts make the same decision for 99.5 % of
-    2,000 pages of documentation, and for 97.9 % of 2,000 newswire items, each written as one line.
+    **Sentences.** The published code uses NLTK's English Punkt model. This filter counts one sentence per line, plus
+    one for each run of `sentence_terminals` that is followed by white space and more text; `" ' ) ] }` and closing
+    quotation marks may come between the run and the white space. Non-ASCII terminals need no white space after them. A
+    run of full stops does not end a sentence if a lower-case letter follows ("approx. five", "and so on ... but"), and
+    neither does a single full stop after a single letter ("J. Doe", "the U.S. Navy"). With Punkt and with this rule, a
+    sentence ends at the end of its line. Punkt differs after abbreviations that it learned ("Dr. Smith": one sentence
+    in Punkt, two here), before a lower-case letter after other words ("He left. then": two in Punkt, one here), and in
+    most numbers ("4. The": one in Punkt, two here). C4 with this rule and C4 with a Punkt model trained on the same
+    texts make the same decision for 99.5 % of 2,000 pages of documentation, and for 97.9 % of 2,000 newswire items,
+    each written as one line.
 
     Raises PlanError for an unknown preset or kind of words, a negative number, or a phrase that cannot occur in a line.
     """

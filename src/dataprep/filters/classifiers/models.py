@@ -133,7 +133,7 @@ def find(model: str) -> str:
                 return path
     if model not in DOWNLOADS:
         msg = (
-            f"there is no model {model!r} here, in {' or '.join(folders)}; give a path, put the model there, or use "
+            f"there is no model {model!r} in {' or '.join(folders)}; give a path, put the model there, or use "
             f"{' or '.join(map(repr, [BUILTIN, *DOWNLOADS]))}"
         )
         raise PlanError(msg)

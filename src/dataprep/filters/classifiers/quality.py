@@ -24,20 +24,21 @@ DCLM = "hq"  # positive label of the published DCLM model
 
 @dataclass(frozen=True, kw_only=True)
 class Quality(ScoredFilter):
-    """Keep documents with a high score of a classifier (Li et al., "DataComp-LM", 2024).
+    """Keep documents to which a quality classifier assigns a high score (Li et al., "DataComp-LM", 2024).
 
     >>> Quality(model="quality.bin", score_range=0.018)    # scores of at least this
     >>> Quality(model="quality.bin", score_range=(0.5, 0.999))
-    >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus: DCLM's choice
+    >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus, as in DCLM
 
     model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep train-quality`).
     score_range: the lowest score (the model's probability of `label`) at which a document is kept; or (low, high), to
-    keep documents with low <= score < high; None is no limit. Give it, unless `Percentiles` sets it. top: leave it
-    unset; it is a parameter of `Percentiles`. Scores are rounded to 1e-4. Drop reasons: "quality_low", "quality_high".
+    keep documents with low <= score < high; None is no limit. Required, unless `Percentiles` sets the range. top: leave
+    it unset; it is a parameter of `Percentiles`. Scores are rounded to 1e-4. Drop reasons: "quality_low",
+    "quality_high".
     label: the positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's). max_bytes:
-    only this many bytes from the start of a text are read; None: all, as in DCLM.
+    the model reads only this many bytes from the start of a text; None: all, as in DCLM.
 
-    To add the scores as the column `quality_score`, use `dp.Score`. Line feeds are replaced by blanks, as in DCLM.
+    To add the scores as the column `quality_score`, use `dp.Score`. Line feeds are replaced by spaces, as in DCLM.
     Needs the extra `langid`. Raises PlanError if the model or a parameter is invalid.
     """
 

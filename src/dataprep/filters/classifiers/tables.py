@@ -42,13 +42,13 @@ def check(path: str) -> None:
         _, version, dim, *settings = HEADER.unpack(start)
         kind, n_labels = settings[6], settings[-3]
         if kind != SUPERVISED or version > NEWEST or n_labels < 1 or dim < 1:
-            msg = f"{path} must be a classifier, but holds word vectors; give a model of fastText's train_supervised"
+            msg = f"{path} must be a classifier, but contains word vectors; give a model of fastText's train_supervised"
             raise PlanError(msg)
         tail = MATRIX.size + 4 * dim * n_labels
         size = f.seek(0, os.SEEK_END)
         f.seek(max(0, size - tail))
         if MATRIX.unpack(f.read(MATRIX.size)) != (False, n_labels, dim):
-            msg = f"{path} is cut off or damaged: its {size:,} bytes do not end like a fastText model; fetch it again"
+            msg = f"{path} is truncated or damaged: its {size:,} bytes do not end like a fastText model; fetch it again"
             raise PlanError(msg)
 
 

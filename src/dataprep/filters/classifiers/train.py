@@ -50,8 +50,8 @@ class Settings:
     words in the longest n-grams. bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
     min_count: the least number of occurrences of a word in the vocabulary. lr: learning rate. epochs: number of passes
     over the texts. max_bytes: number of bytes from the start of each text that are used. held_out: share of the texts
-    to test on, chosen by hash, so that all copies of a text are in one split. max_texts: largest number of texts per
-    label, chosen by hash. seed: decides the order of texts, and fastText's random numbers.
+    that are held out for testing, selected by hash, so that all copies of a text are in one split. max_texts: maximum
+    number of texts per label, selected by hash. seed: seed of the order of texts and of fastText's random numbers.
     """
 
     dim: int = 16
@@ -112,15 +112,15 @@ def train_classifier(
     """Train a fastText classifier of the labels in `texts`, and write it to `out`, a local .bin file.
 
     texts: the texts of each label, or a Dataset of them; of each distinct text, the first `max_bytes` bytes are held in
-    memory. settings: the settings of training. test: texts to test on, in place of a share of `texts`; pass it if the
+    memory. settings: the settings of training. test: texts to test on, instead of a share of `texts`; pass it if some
     texts are variants of each other. positive: the label that `Quality` uses. Labels, settings, data and accuracy are
     written to `out` with .json appended. Returns the classifier's path, labels and test results.
 
-    fastText trains in one thread, in a new process whose memory is zero: with one thread, version 0.9.3 initialises
-    only a tenth of its matrix, so in memory that was used before, each run would train another model.
+    fastText trains in one thread, in a new process whose memory is set to zero: with one thread, version 0.9.3
+    initialises only a tenth of its matrix, so with reused memory, each run would produce a different model.
 
     Raises PlanError if there are fewer than two labels, a label has white space or fewer than two texts, or `out` is an
-    input file, and StaleOutput if `out` is another model, or another file.
+    input file, and StaleOutput if `out` is a different model or another file.
     """
     need("fasttext", extra="langid")
     _check_place(out, [*texts.values(), *(test or {}).values()])

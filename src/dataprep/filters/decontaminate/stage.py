@@ -31,29 +31,29 @@ QUESTIONS = pa.list_(pa.int64())
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Decontaminate(ScoredFilter):
-    r"""Drop or count documents that share 13 words in a row with an evaluation set (Brown et al. 2020, appendix C).
+    r"""Drop or count documents that share 13 consecutive words with an evaluation set (Brown et al. 2020, appendix C).
 
     >>> Decontaminate(sets={"gsm8k": "eval/gsm8k.jsonl", "mine": ["What is the capital of Morocco called in Darija?"]})
 
-    sets: a mapping of names to questions, which are the URL of a file, a Dataset, or the texts. A file named .jsonl or
-    .ndjson is JSON lines with one question per row (the first of `fields` that the row has); other files are UTF-8 text
-    with one question per line; .gz, .zst, .xz and .bz2 are decompressed. Rows are numbered from 1, empty ones too.
+    sets: {name: questions}, where questions are the URL of a file, a Dataset, or a list of texts. Files named .jsonl or
+    .ndjson are JSON Lines with one question per record (the first of `fields` that the record has); other files are
+    UTF-8 text with one question per line. Files may be compressed (.gz, .zst, .xz, .bz2). Questions are numbered by
+    row, from 1, including empty rows.
     ngram: the number of consecutive words (a run) that must be shared; case, and punctuation between words, are
     ignored. word_split: how words are split: "unicode" (docs/words.md), where composed and decomposed characters are
     equal, and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı` is `i`; or
     "regex", runs of `\w`, as published.
-    min_words: a question of fewer than `ngram` words is one run of all its words if it has at least `min_words` words.
-    Shorter questions are not searched, since they occur by chance (8 and 13 are the published bounds). `repr` of the
-    stage shows how many questions are searched.
-    min_ngrams: a document with this many occurrences of one set's runs is dropped (`contaminated_NAME`).
-    action: "drop", or "report", with which documents are counted in the same way, but every document is kept.
+    min_words: a question of fewer than `ngram` words is searched as a single run if it has at least `min_words` words.
+    Shorter questions are not searched, since they occur by chance (8 and 13 are the published bounds). The `repr` of
+    the stage states how many questions are searched.
+    min_ngrams: a document with at least this many occurrences of runs of one set is dropped (`contaminated_NAME`).
+    action: "drop", or "report", which counts documents in the same way but keeps all of them.
 
     Counted for each set, over documents with at least `min_ngrams`: "NAME.documents", "NAME.ngrams", and
-    "NAME.question.17", the number of documents with a run of question 17 (see `questions`). A run that several
-    questions of a set share counts for the first of them. Scores: decontaminate_NAME (occurrences) and
-    decontaminate_NAME_questions. A run is found by hash and confirmed by its bytes. If questions change, a run repeats
-    the work; if only paths change, it does not. Raises PlanError for a file that is missing or malformed, or a set
-    without a run.
+    "NAME.question.17", the number of documents with a run of question 17 (see `questions`). A run that is in several
+    questions of a set is counted for the first of them. Scores: decontaminate_NAME (occurrences) and
+    decontaminate_NAME_questions. Runs are found by hash and compared byte by byte. The key of the stage depends on the
+    questions, not on paths. Raises PlanError for a file that is missing or malformed, or a set without a run.
     """
 
     compiled: ClassVar[bool] = True

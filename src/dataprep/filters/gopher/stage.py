@@ -99,52 +99,53 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Gopher(ScoredFilter):
-    """Drop documents that do not read like prose, or repeat themselves (Rae et al. 2021, A.1.1 and table A1).
+    """Drop documents that do not look like prose, or that contain many repetitions (Rae et al. 2021, A.1.1, table A1).
 
     >>> Gopher()                                               # English, as published
     >>> Gopher(languages=("ar", "ary", "ary-Latn", "fr"))      # two stop words of any one of these
-    >>> Gopher(min_words=None, stop_words=("wach", "dyal"))    # chats: any length, own stop words
+    >>> Gopher(min_words=None, stop_words=("wach", "dyal"))    # chats: any length, additional stop words
     # scripts without spaces between words
     >>> Gopher(word_split="unicode", languages=(), stop_words=("の", "に", "は"))
     >>> Gopher(preset="dclm")                                  # as in the code of DCLM
     >>> Gopher(preset="presets/ary")                           # doctest: +SKIP
 
-    A *word* is a run without white space (`str.split`). With `word_split="unicode"` it is a word of docs/words.md,
-    without punctuation. With `word_split="punctuation"` each run of one punctuation mark is a word too; this replaces
-    the tokenizers of published code. *Characters* are code points of words, so white space does not count. *Lines* are
-    those of `str.splitlines`, and blank lines are not counted. *Paragraphs* are lines without a blank line between
-    them. Two lines, or two paragraphs, are equal if their words between white space are equal.
+    A *word* is a run of characters without white space (`str.split`). With `word_split="unicode"`, words have the
+    boundaries of docs/words.md, and punctuation is not a word. With `word_split="punctuation"`, each run of one
+    punctuation mark is a word, too; this approximates the tokenizers of published code. *Characters* are the code
+    points of words; white space is not counted. *Lines* are those of `str.splitlines`, and blank lines are not counted.
+    *Paragraphs* are lines without a blank line between them. Two lines, or two paragraphs, are equal if their words
+    between white space are equal.
 
     | parameter | a document is dropped if (numbers as published) | reason |
     |---|---|---|
     | min_words, max_words | it has fewer words than 50, or more than 100,000 | too_few_words, too_many_words |
-    | min_, max_mean_word_chars | its words have on average under 3 or over 10 characters | short_words, long_words |
-    | max_hash_signs, max_ellipses | it has more than 0.1 `#`, or `...` and `…`, per word | hashes, ellipses |
-    | max_bullet_lines | more than 0.9 of the lines begin with one of `bullets` | bullet_lines |
+    | min_, max_mean_word_chars | the mean word length is below 3 or above 10 characters | short_words, long_words |
+    | max_hash_signs, max_ellipses | it has more than 0.1 `#`, or ellipses (`...`, `…`), per word | hashes, ellipses |
+    | max_bullet_lines | more than 0.9 of the lines start with one of `bullets` | bullet_lines |
     | max_ellipsis_lines | more than 0.3 of the lines end with `...` or `…` | ellipsis_lines |
-    | min_alphabetic | fewer than 0.8 of the words have a letter | not_alphabetic |
-    | min_stop_words | it has fewer than 2 different stop words | few_stop_words |
-    | max_dup_lines, max_dup_paragraphs | more than 0.3 of them occurred before | duplicate_lines, ..._paragraphs |
-    | max_dup_line_chars, max_dup_paragraph_chars | these repeats have more than 0.2 of the characters | ..._chars |
+    | min_alphabetic | fewer than 0.8 of the words contain a letter | not_alphabetic |
+    | min_stop_words | it has fewer than 2 distinct stop words | few_stop_words |
+    | max_dup_lines, max_dup_paragraphs | more than 0.3 of them repeat earlier ones | duplicate_lines, ..._paragraphs |
+    | max_dup_line_chars, max_dup_paragraph_chars | over 0.2 of the characters are in these repeats | ..._chars |
     | max_top_2gram ... 4gram | over 0.20, 0.18, 0.16 of the characters are in the most frequent one | top_2gram ... |
     | max_dup_5gram ... 10gram | over 0.15 ... 0.10 of the characters are in repeated n-grams | duplicate_5gram ... |
 
-    The mean length of words leaves out words with a letter of a script without spaces; if no word is left, it is null,
-    and the rule drops nothing. Accents, vowel signs of Arabic or Hebrew, and the tatweel are not counted as characters
-    of it. None switches a rule off.
+    The mean word length excludes words with letters of scripts without spaces; if no word is left, it is null, and the
+    rule drops nothing. Accents, vowel signs of Arabic or Hebrew, and the tatweel are not counted as characters of it.
+    None switches a rule off.
 
-    preset: "paper", or the code that is published as "datatrove", "dolma" or "dclm", with its words, denominators,
-    thresholds and way to count repeats (docs/filters.md lists the differences); or a folder of `dataprep fit-language`
-    with thresholds and stop words of one language, counted as in "paper". The scores are the columns gopher_*,
-    one per rule, in the unit of its threshold.
+    preset: "paper"; or "datatrove", "dolma" or "dclm", for the word definitions, denominators, thresholds and
+    repetition counts of the code of this project (docs/filters.md lists the differences); or a folder written by
+    `dataprep fit-language`, with the thresholds and stop words of one language and the definitions of "paper". The
+    scores are the columns gopher_*, one per rule, in the unit of its threshold.
 
-    Some rules are not defined in the paper. Here, the most frequent n-gram (the first of equally frequent ones) counts
-    once per occurrence, also if occurrences overlap, and must occur at least twice. A character inside several repeated
-    n-grams counts once, and the first occurrence of an n-gram is not a repeat. The bullets are not from the paper.
-    **Stop words** are compared by their letters in lower case ("The," is "the"). `languages` names lists of stop words:
-    ar, ary, ary-Latn, de, en (as published), es and fr. Only the list with most matches counts, so with a further list
-    no more documents are dropped. `stop_words` is one more list, of your own; with languages=() it is the only one.
-    Repetition is decided by 64-bit hashes; the texts are not compared (see kernel.py).
+    The paper leaves some details open. Here, the most frequent n-gram (the first of equally frequent ones) is counted
+    once per occurrence, even if occurrences overlap, and must occur at least twice. A character inside several repeated
+    n-grams is counted once, and the first occurrence of an n-gram is not a repetition. The default bullets are not from
+    the paper. **Stop words** are compared by their letters in lower case ("The," is "the"). `languages` names lists of
+    stop words: ar, ary, ary-Latn, de, en (as published), es and fr. Only the list with the most matches counts, so an
+    additional list never drops additional documents. `stop_words` is a list of your own; with languages=(), it is the
+    only one. Repetition is decided by 64-bit hashes; the texts are not compared (see kernel.py).
 
     Raises PlanError for an unknown preset or kind of words, a language without a list, a threshold below 0, or a stop
     word without a letter.

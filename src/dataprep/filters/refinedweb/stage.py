@@ -28,12 +28,12 @@ PHRASES = ("counters", "prefixes", "suffixes", "anywhere")
 
 @dataclass(frozen=True, kw_only=True)
 class RefinedWeb(Stage):
-    """Correct lines, and drop documents that lose too much (Penedo et al. 2023, G.2; numbers and phrases from DCLM).
+    """Remove boilerplate lines, and drop documents that lose too many words (Penedo et al. 2023, G.2; DCLM).
 
     >>> RefinedWeb()
     >>> RefinedWeb(suffixes=("read more...", "lire la suite", "اقرأ المزيد"))
     >>> RefinedWeb(preset="dclm")                       # lines, words and counters of DCLM's code
-    >>> RefinedWeb(max_removed_words=None)              # corrects, and drops only pages that are then empty
+    >>> RefinedWeb(max_removed_words=None)              # removes lines, and drops only pages that are then empty
 
     | parameter | rule | counted as |
     |---|---|---|
@@ -41,17 +41,17 @@ class RefinedWeb(Stage):
     | max_numeric | it is dropped if more than 0.999999 of them are numeric ("only", DCLM's number) | numbers |
     | counters | it is dropped if it consists of a number and one of these words ("3 likes", "1.2K views") | counter |
     | min_line_words | it is dropped if it has fewer words than 2 | few_words |
-    | max_edit_words, prefixes, suffixes, anywhere | a line of 10 words or fewer loses these phrases | edited |
+    | max_edit_words, prefixes, suffixes, anywhere | these phrases are removed from lines of at most 10 words | edited |
     | max_removed_words | the document is dropped if it lost more than 0.05 of its words | (reason) removed_words |
 
     The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Texts are
-    split into lines as by `str.splitlines`. Blank lines are kept and not counted; a line is dropped with its line
-    break. Characters are code points other than white space. `word_split` has the values of `Gopher(word_split=...)`;
-    with "blanks", words are runs of characters. A phrase is found in any case, also inside words; if several phrases
-    begin at one offset, the longest one is found. An edited line is stripped, and dropped if no word is left. A
-    document without words is dropped as `empty`. None or () switches a rule off. The paper describes kinds of phrases
-    with one example each; these examples are the defaults. The default `counters` are English, French and Arabic words.
-    To filter for quality and repetition as both papers do, use `Gopher`.
+    split into lines as by `str.splitlines`. Blank lines are kept and not counted; a line is dropped together with its
+    line break. Characters are code points other than white space. `word_split` has the values of
+    `Gopher(word_split=...)`; with "blanks", words are runs of characters. Phrases are found in any case, also inside
+    words; if several phrases start at the same offset, the longest one is removed. An edited line is stripped, and
+    dropped if no word is left. A document without words is dropped as `empty`. None or () switches a rule off. The
+    paper describes types of phrases with one example each; these examples are the defaults. The default `counters` are
+    English, French and Arabic words. To filter for quality and repetition as both papers do, use `Gopher`.
 
     preset: "paper", or "dclm" for these rules of DCLM's code: lines end at line feeds only, their white space counts
     among their characters, lines of white space are dropped, texts are stripped after nearly every rule, words count in

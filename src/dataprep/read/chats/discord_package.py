@@ -117,7 +117,7 @@ def _records(stream: BinaryIO, url: str) -> list[Any]:
                 raise ReadError(msg, url, 0)
             found = [dict(zip(FIELDS, row, strict=False)) for row in rows if row]
     except (csv.Error, *DAMAGED_ZIP) as e:
-        msg = f"the file is damaged or cut ({e}); fetch the package again"
+        msg = f"the file is damaged or truncated ({e}); fetch the package again"
         raise ReadError(msg, url) from e
     return sorted(found, key=lambda one: (number(one.get("ID")) or 0) if isinstance(one, dict) else 0)
 

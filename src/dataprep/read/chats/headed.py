@@ -76,7 +76,7 @@ class MessageContent(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Headed(ChatReader, Lines):
-    """Base class of readers of chats in which a first line with a time begins each message.
+    """Base class of readers of chats in which each message starts with a timestamped header line.
 
     A subclass recognises first lines (`begin`), states their form (`expected`) and classifies messages (`row`).
     """

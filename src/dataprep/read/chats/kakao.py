@@ -63,7 +63,7 @@ class _Day(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class KakaoTalk(Headed):
-    """Reads KakaoTalk's text exports, of phones, desktops and Macs."""
+    """Reads KakaoTalk's text exports from phones, Windows and Macs."""
 
     def expected(self) -> str:
         """Return the forms of a message in words, for the error about a file without messages."""

@@ -85,7 +85,7 @@ REACTED = re.compile(r"Reacted .{1,20} to your message ?")
 
 @dataclass(frozen=True, kw_only=True)
 class Messenger(ChatReader):
-    """Reads message_N.json of Facebook Messenger; a chat's name is its title, or its folder's name if it has none."""
+    """Reads message_N.json of Facebook Messenger; a chat without a title is named after its folder."""
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of a file as batches, oldest first, one row per message."""
@@ -136,7 +136,7 @@ class Messenger(ChatReader):
 
 @dataclass(frozen=True, kw_only=True)
 class Instagram(Messenger):
-    """Reads message_N.json of Instagram, whose form is that of Messenger."""
+    """Reads message_N.json of Instagram, which has the same structure as that of Messenger."""
 
 
 def _survey(data: bytes, url: str) -> tuple[I64, str]:

@@ -45,7 +45,7 @@ EXAMPLE = "{time:%Y-%m-%d %H:%M} - {author}: {text}"
 
 @dataclass(frozen=True, kw_only=True)
 class Chat(Headed):
-    """Reads a chat in a text file in which each message begins with a line of a given form.
+    """Reads a chat in a text file in which each message starts with a line of a given format.
 
     line: format string of such a line, such as "[{time:%d.%m.%Y %H:%M}] <{author}> {text}".
     """

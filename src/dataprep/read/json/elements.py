@@ -32,7 +32,7 @@ def is_json(head: bytes, url: str) -> bool:  # noqa: ARG001 - a sniffer
 class Json(JsonRecords):
     """Reads JSON arrays, and JSON objects of several lines: one document per element, or per object.
 
-    records_in: the name of the field whose array has the records, if these are inside an object, such as "data".
+    records_in: the name of the field that contains the array of records, if it is inside an object, such as "data".
     """
 
     records_in: str = ""
@@ -115,7 +115,7 @@ class ArrayStream(JsonStream):
                 return False
         self.i = self.n - len(self.raw[self.i : self.n].lstrip(SPACE))
         if self.raw[self.i] != ord("["):
-            msg = f"after an array, the file has {bytes(self.raw[self.i : self.n][:40])!r}; it must have arrays alone"
+            msg = f"after an array, the file contains {bytes(self.raw[self.i : self.n][:40])!r}; only arrays may follow"
             raise ReadError(msg, self.url, self.base + self.i)
         self.i += 1
         return True

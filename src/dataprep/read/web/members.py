@@ -43,7 +43,8 @@ def mixed(head: bytes, magic: bytes = b"WARC/") -> str:
     """Return a sentence if `head` begins a record in another compression than that of the archive, `magic`; else ""."""
     kinds = {b"WARC/": "an uncompressed record", GZIP: "a gzip member", ZSTD: "a zstd frame"}
     found = next((kind for begin, kind in kinds.items() if begin != magic and head.startswith(begin)), "")
-    return f"{found} stands here, in an archive of another compression; write the archive again in one" if found else ""
+    cure = "in an archive of another compression; compress the archive again in one format"
+    return f"{found} was found here, {cure}" if found else ""
 
 
 class ArchiveMembers(io.RawIOBase):

@@ -29,7 +29,7 @@ MAX_HTTP_HEADERS = 1 << 20  # a block may be so much longer than a page
 
 @dataclass(frozen=True, kw_only=True)
 class Warc(Crawl):
-    """Reads WARC and ARC files: every page of a web crawl becomes a document with the text of the page.
+    """Reads WARC and ARC files: one document per page of a web crawl, with the extracted text.
 
     columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share, among the HTTP
     header, the XML declaration or tag `meta`, and the detector, of those that name this charset; null if all do),
@@ -38,7 +38,7 @@ class Warc(Crawl):
     max_doc_bytes: largest size of a page in bytes, decompressed. status, types: the accepted HTTP statuses and content
     types; a page without a type is HTML if it begins with "<". extract: the extractor of a page's text: "resiliparse",
     "trafilatura" (extra `trafilatura`, with the settings of FineWeb), or "plain", all text of the page. main_content:
-    leave out navigation, footers and the like. `main_content` and the fields after it are options of Resiliparse
+    exclude navigation, footers and other boilerplate. `main_content` and the fields after it are options of Resiliparse
     (`resiliparse.extract.html2text.extract_plain_text`); the defaults are the values of DCLM (Li et al. 2024).
     """
 

@@ -32,7 +32,7 @@ TITLE_LINES = 5  # lines before the first date that are LINE's title
 class LineChat(Headed):
     """Reads LINE's text exports.
 
-    date_order: "dmy" or "mdy", the order of day and month in dates that do not begin with the year; None: found from
+    date_order: "dmy" or "mdy", the order of day and month in dates that do not start with the year; None: inferred from
     the dates.
     """
 

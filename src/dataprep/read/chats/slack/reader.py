@@ -55,7 +55,7 @@ MARKS = (re.compile(rb'"type"\s*:\s*"message"'), re.compile(rb'"ts"\s*:\s*"\d{9,
 
 @dataclass(frozen=True, kw_only=True)
 class Slack(ChatReader):
-    """Reads Slack's exports. author: what people are called: "display" (name), "real" (name), "name" or "id"."""
+    """Reads Slack exports. author: the field that becomes the author: "display" (name), "real" (name), "id", "name"."""
 
     author: str = "display"
 

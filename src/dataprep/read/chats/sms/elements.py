@@ -74,7 +74,7 @@ def elements(stream: BinaryIO, url: str, backup: Backup) -> Iterator[list[Elemen
             parser.Parse(fixed, not data)
         except (expat.ExpatError, LookupError, ValueError) as e:  # the last two: an encoding that is not known
             yield found
-            msg = f"the XML is cut or damaged ({e}); copy the file again, or make the backup again"
+            msg = f"the XML is truncated or damaged ({e}); copy the file again, or make the backup again"
             raise ReadError(msg, url, parser.ErrorByteIndex) from e
         except ReadError:
             yield found
