@@ -195,5 +195,5 @@ VARYING = ("checksum", "generation", "private", "origin")
 def _files(folder) -> Iterator[str]:
     for root, _, names in os.walk(folder):
         for name in names:
-            if name not in ("origin.json", ".dataprep-journal"):  # paths of the input; the order of writing
+            if name not in ("origin.json", ".dataprep-journal", ".dataprep-lease"):  # paths; the order of writing
                 yield os.path.relpath(os.path.join(root, name), folder)

@@ -27,7 +27,8 @@ DROPPED = f"0:{sum(len(json.dumps({'text': text})) + 1 for text in TEXTS[:7])}" 
 STATE = [
     "run.json", "clean/manifest.json", "clean/recipe.json", "clean/origin.json", "clean/.dataprep-quarantine",
     "clean/steps/*/input/manifest.json", "clean/steps/*/input/recipe.json", "clean/index/manifest.json",
-    "clean/index/recipe.json", "shards/manifest.json", "shards/recipe.json", "shards/origin.json",
+    "clean/index/recipe.json", "clean/receipts/part-00000.json", "clean/steps/*/input/receipts/part-00000.json",
+    "clean/steps/*/verdicts.json", "shards/manifest.json", "shards/recipe.json", "shards/origin.json",
 ]  # fmt: skip
 SAYS = "has format 2, and this dataprep reads 1; install a newer dataprep"
 

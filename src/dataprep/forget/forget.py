@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import NO_IDS, Ids
-from dataprep.core.output import forget_list
+from dataprep.core.output import forget_list, owned
 from dataprep.core.output.state import TOKENS
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
@@ -94,6 +94,8 @@ def forget(
         plan = Removal.of(family, given, of, with_copies=with_copies, missing_ok=missing_ok)
         removed, cleared = _apply(plan, runner)
         files.sweep(url)  # half-written files of killed attempts may hold texts
+        for member in family.members:
+            owned.settle(member.folder.url)
         elsewhere = remaining_files(family, plan.lists)
     return Forgotten(given, removed, plan.unknown, plan.copies, tuple(cleared), tuple(elsewhere))
 

@@ -51,12 +51,13 @@ def _reports(folder: Folder) -> Iterator[str]:
 
 
 def _indexes(family: Family, changed: list[Folder]) -> Iterator[str]:
-    """Remove the search indexes of the Datasets `changed`, wherever they are in the run."""
+    """Remove the search indexes of the Datasets `changed`, and what a killed removal of one left, in the whole run."""
     yield from (f"{one.path(INDEX)} (an index of the texts)" for one in changed if owned.remove(one.url, [INDEX]))
     places = {files.real(one.url) for one in changed}
     for index in family.indexes:
         read = [home if at is None else at.folder for home, _, at in family.read_by(index)]
-        if places & {files.real(home.url) for home in read} and remove_index(index.url):
+        is_left = not read and not index.is_sealed
+        if (is_left or places & {files.real(home.url) for home in read}) and remove_index(index.url):
             yield f"{index.url} (an index of the texts)"
 
 

@@ -243,9 +243,9 @@ def index_manifest(url: str) -> IndexManifest:
 
 
 def remove_index(url: str) -> int:
-    """Remove the files of an index, finished or not; return the bytes freed."""
+    """Remove the files of an index, finished or not, and last its recipe, which states its kind; return bytes freed."""
     shards = [name for name in files.listdir(url) if INDEX_FILE.fullmatch(name)]
-    return owned.remove(url, [MANIFEST, *shards, RECIPE, UNFINISHED, REPLACED])
+    return owned.remove(url, [MANIFEST, *shards, UNFINISHED, REPLACED, RECIPE])
 
 
 def _manifest(work: Work[SuffixIndex], shards: list[IndexShard]) -> IndexManifest:

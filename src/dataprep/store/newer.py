@@ -18,6 +18,11 @@ from dataprep.errors import NewerFormat
 FORMAT = 1
 STATE = re.compile(r"(manifest|recipe|draft|run|mixture\.lock|origin(\.g\d+)?)\.json|\.dataprep-quarantine")
 PLACES = ("", "_unfinished", "index", "index/_unfinished", "steps/*", "steps/*/input", "steps/*/input/_unfinished")
+RECEIPT = re.compile(r"[^.].*\.json")
+RECEIPTS = (  # places in which all JSON with a checksum is receipts
+    "receipts", "receipts/*", "_unfinished/*", "_unfinished/*/*", "index/_unfinished/*", "steps/*", "steps/*/*",
+    "steps/*/input/receipts", "steps/*/input/_unfinished/receipts",
+)  # fmt: skip
 _OTHER = re.compile(rb'"format"\s*:\s*(?!%d\b)\d' % FORMAT)  # so that records of this format are not parsed
 
 
@@ -30,23 +35,24 @@ def check_format(found: Any, url: str) -> None:
 
 
 def refuse(folder: str) -> None:
-    """Raise NewerFormat if a state file of a local folder, or of the results inside it, is of a newer format.
+    """Raise NewerFormat if a state file or a receipt of a local folder, or of the results in it, is of a newer format.
 
     Files that cannot be read are left to those who need them.
     """
     if "://" in folder and not folder.startswith("file://"):
         return  # where each file is checked when it is read
     home = folder.removeprefix("file://")
-    for place in PLACES:
-        for inside in glob.glob(os.path.join(glob.escape(home), place)):
+    for places, names, is_receipt in ((PLACES, STATE, False), (RECEIPTS, RECEIPT, True)):
+        for inside in (found for place in places for found in glob.glob(os.path.join(glob.escape(home), place))):
             for name in sorted(os.listdir(inside) if os.path.isdir(inside) else ()):
-                if STATE.fullmatch(name):
-                    _check(os.path.join(inside, name))
+                if names.fullmatch(name):
+                    _check(os.path.join(inside, name), is_receipt=is_receipt)
 
 
-def _check(path: str) -> None:
+def _check(path: str, *, is_receipt: bool) -> None:
     if not os.path.isfile(path):  # a pipe, say, which would wait for its writer
         return
     with contextlib.suppress(OSError, ValueError), open(path, "rb") as f:
-        if _OTHER.search(data := f.read()):
-            check_format(json.loads(data), path)
+        found = json.loads(data) if _OTHER.search(data := f.read()) else {}
+        if "checksum" in found or not is_receipt:
+            check_format(found, path)

@@ -352,7 +352,10 @@ def _settle(out: str) -> None:
 
 
 def _stale(folder: Folder, manifest: AnyManifest | None) -> list[str]:
-    """Return the paths of the files of results that `manifest` does not name, and of what was made from one."""
+    """Return the paths of what was made from results that `manifest` does not name, and then those of their files.
+
+    In this order, what is left by a killed call that removes them says what to remove.
+    """
     if manifest is None:
         return []
     there = [f"{kind}/{name}" for kind in TABLES for name in files.listdir(folder.path(kind))]
@@ -361,7 +364,7 @@ def _stale(folder: Folder, manifest: AnyManifest | None) -> list[str]:
     stale = sorted(set(there) - named - {name.partition("/")[0] for name in named})
     made = [LOCK] if isinstance(manifest, TokenManifest) and manifest.mixture is None else []
     made += [REPORT, INDEX] if stale else []
-    return stale + [name for name in made if files.exists(folder.path(name))]
+    return [name for name in made if files.exists(folder.path(name))] + stale
 
 
 def _steps_but(folder: Folder, keeps: list[str] | None) -> list[str]:

@@ -253,7 +253,10 @@ def homes(url: str) -> list[str]:
 
 
 def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the files under `names` that are ours, unfinished ones included, and those that are not."""
+    """Return the files under `names` that are ours, unfinished ones included, and those that are not.
+
+    Journals come last, since a call after a killed one finds in them what is ours.
+    """
     local = files.is_local(out)
     out = os.path.abspath(files.path_of(out)) if local else out
     found = [url for name in names for url in _files(files.join(out, name))]
@@ -264,7 +267,7 @@ def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
         named = _named_by_receipts(out)
         mine += [url for url in others if url in named]
         others = [url for url in others if url not in named]
-    return mine, others
+    return sorted(mine, key=lambda url: files.name_of(url) == JOURNAL), others
 
 
 def _is_copied(out: str, ours: set[str]) -> bool:
