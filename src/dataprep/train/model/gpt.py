@@ -23,6 +23,7 @@ from .cache import Cache, KeyValues, Slots
 from .feed_forward import GELU, SwiGLU
 from .linear import STD, Embedding, Linear
 from .masks import Mask
+from .nf4 import NF4
 from .norms import norm_of
 from .positions import Positions, rope_table
 from .rules import Rule
@@ -131,7 +132,12 @@ class GPT(nn.Module):
     @property
     def n_params(self) -> int:
         """The number of the model's parameters; the matrix that embeds and scores tokens is counted once."""
-        return sum(p.numel() for p in self.parameters())
+        return sum(p.numel() for p in self.parameters()) + self._n_packed
+
+    @property
+    def _n_packed(self) -> int:
+        """The number of frozen weights that are stored in NF4, which are no parameters."""
+        return sum(m.numel for m in self.modules() if isinstance(m, NF4))
 
     @property
     def flops_per_token(self) -> int:
@@ -144,4 +150,5 @@ class GPT(nn.Module):
         multiplied = {"matrix", "embedding"} if self.config.tied else {"matrix"}
         matrices = [p for n, p in self.named_parameters() if role_of[n] in multiplied and not n.startswith("positions")]
         products = sum((6 if p.requires_grad else 4) * p.numel() for p in matrices)
+        products += 4 * self._n_packed
         return products + 12 * self.config.n_layers * self.config.d_model * self.config.context
