@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,15 @@ class CheckpointWriter:
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of nested dicts, lists and tuples whose tensors are in the CPU's memory and are not shared."""
+    """Return a copy of nested dicts, lists and tuples whose tensors are in the CPU's memory and are not shared.
+
+    Equal texts are one object, as pickle writes an object that it has written before as a reference: equal contents are
+    equal files, also after a run was resumed.
+    """
     if isinstance(value, Tensor):
         return value.detach().to("cpu", copy=True)
     if isinstance(value, dict):
-        return {name: copied(entry) for name, entry in value.items()}
+        return {copied(name): copied(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(map(copied, value))
-    return value
+    return sys.intern(value) if type(value) is str else value
