@@ -90,6 +90,7 @@ def begin(
         config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world, spikes=spikes,
         pairs=pairs, scaler=Scaler.begin(world.device) if model.compute_dtype == torch.float16 else None,
     )  # fmt: skip
+    optimizer.register_step_pre_hook(run.writer.protect)
     run.restore_newest(partial(_settle, run, resume=resume))
     if run.step and world.is_first:  # a run that was killed after it wrote a checkpoint has one too many
         newest, besides = (checkpoint.path_of(run.out, step) for step in (run.step, run.flat_until))
