@@ -110,7 +110,7 @@ class Copies:
     def _from_cuda(self, tensor: Tensor) -> Tensor:
         """Begin to copy a tensor, in the order of the calls the same ones each time, into its pinned buffer."""
         if self._stream is None:
-            self._stream = torch.cuda.Stream(tensor.device)
+            self._stream = torch.cuda.Stream(tensor.device)  # type: ignore[no-untyped-call]
         if not self._n:  # what was computed before this moment is copied
             self._stream.wait_stream(torch.cuda.current_stream(tensor.device))
         buffer = self._buffers.get(self._n)
