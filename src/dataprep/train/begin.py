@@ -18,7 +18,7 @@ from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
-from .compiled import compiled, is_wanted
+from .compiled import is_wanted, stream_of
 from .config import TrainConfig
 from .data.intact import check_intact
 from .data.pairs import pairs_of
@@ -83,7 +83,7 @@ def begin(
     if is_wanted(config, world.device):
         for each in (model, pairs.reference if pairs else None):
             if each is not None:
-                each.stream = compiled(each.stream)  # type: ignore[method-assign]
+                each.stream = stream_of(each, world.ranks)  # type: ignore[method-assign]
     optimizer, val = adamw(model, config, world), {} if config.dpo else validation_rows(sets, config)
     spikes = Spikes.begin(math.log(2 if config.dpo else model.vocab_size), world.device)
     run = Run(

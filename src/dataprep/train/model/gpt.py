@@ -8,6 +8,7 @@ Instead of these, a `ModelConfig` may choose learned positions, LayerNorm and GE
 # ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -49,6 +50,11 @@ class Block(nn.Module):
         return x_BTD + self.feed_forward(self.norm_2(x_BTD))
 
 
+def call_block(block: nn.Module, *args: Any) -> Tensor:
+    """Return the output of a block for these arguments."""
+    return block(*args)
+
+
 class GPT(nn.Module):
     """The language model, a decoder-only GPT; if `config.tied`, one matrix both embeds tokens and scores the next one.
 
@@ -81,12 +87,16 @@ class GPT(nn.Module):
         """
         return self.logits(self.hidden(ids_BT, mask))
 
-    def hidden(self, ids_BT: Tensor, mask: Mask | None = None, slots: Slots | None = None) -> Tensor:
+    def hidden(
+        self, ids_BT: Tensor, mask: Mask | None = None, slots: Slots | None = None,
+        call: Callable[..., Tensor] | None = None,
+    ) -> Tensor:  # fmt: skip
         """Return the normalised residual stream after the last block, (B rows, T tokens, D channels).
 
         mask: as in `forward`. slots: slots of a cache, in which these tokens are stored; they attend to the tokens
-        stored before too. Without both, attention is causal.
+        stored before too. Without both, attention is causal. call: `call_block`, or a compiled version of it.
         """
+        call = call or call_block
         how = slots if mask is None else mask
         allowed = None if how is None else how.allowed
         x_BTD, rope = self.embedding(ids_BT), None
@@ -97,9 +107,9 @@ class GPT(nn.Module):
         x_BTD = x_BTD.to(self.compute_dtype)
         for i, block in enumerate(self.blocks):
             if self.recompute and slots is None and torch.is_grad_enabled():
-                x_BTD = checkpoint(block, x_BTD, rope, allowed, None, use_reentrant=False)
+                x_BTD = checkpoint(call, block, x_BTD, rope, allowed, None, use_reentrant=False)
             else:
-                x_BTD = block(x_BTD, rope, allowed, None if slots is None else (slots.layers[i], slots))
+                x_BTD = call(block, x_BTD, rope, allowed, None if slots is None else (slots.layers[i], slots))
         return self.norm(x_BTD)
 
     def stream(self, ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
