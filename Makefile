@@ -91,7 +91,7 @@ mutate: setup  ## list small changes of FILE= that its TESTS= do not notice
 bench: setup  ## measure speed and memory into benchmarks/RESULTS.md
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-bench-gpu: setup  ## measure the trainer on a GPU: MFU, waiting for data, document masks, micro-batch
+bench-gpu: setup  ## measure the trainer on a GPU, in about 8 minutes: MFU, data, masks, checkpoints, QLoRA (--out DIR)
 	@$(BIN)/python benchmarks/bench_gpu.py $(ARGS)
 
 compare: setup  ## nine ways to deduplicate one corpus, side by side (pipelines/compare_dedup.py)

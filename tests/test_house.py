@@ -29,8 +29,8 @@ TIERS = [
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
 TRAINER_MAY = (
     "core.output.kinds", "core.output.records", "core.output.state", "errors", "store.atomic", "store.beside",
-    "store.hashes", "store.lease", "store.stopping", "store.splitmix", "tokens.shard_format", "tokens.shards.shard",
-    "train",
+    "store.hashes", "store.lease", "store.newer", "store.stopping", "store.splitmix", "tokens.shard_format",
+    "tokens.shards.shard", "train",
 )  # fmt: skip
 LOCAL_PATHS = {
     "store.atomic", "store.beside", "store.failure", "store.files", "store.lease", "store.newer", "tokens.shards.shard",

@@ -117,10 +117,32 @@ def test_nothing_to_learn(trained, tmp_path):
     place = written(tmp_path / "chats.jsonl", line("a"), "x")
     with pytest.raises(PlanError, match=r'no conversation to learn from \(no.* 1, no.* 1\); a line must be \{"mess'):
         encode_messages(place, trained["chatml"], tmp_path / "data")
+    assert not (tmp_path / "data").exists()
     with pytest.raises(PlanError, match="trained without a chat template: name the one .*--template chatml"):
         encode_messages(place, trained[None], tmp_path / "data")
     with pytest.raises(PlanError, match=r"template='none' must be course, chatml"):
         encode_messages(place, trained["chatml"], tmp_path / "data", template="none")
+    right = written(tmp_path / "right.jsonl", *[line("a", "b")] * 3)
+    assert len(encode_messages(right, trained["chatml"], tmp_path / "data", val=0.0)) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "sentence"),
+    [
+        ([], {"dpo": -1}, "dpo=-1 must be a number from 0.0001 to 100"),
+        (["batch=3"], {"dpo": 0.1}, "dpo reads pairs: batch=3 and micro_batch=None must be even"),
+        ([], {"lora": 10**6}, "lora=1000000 must be at most"),
+        (["lora_base=nf4"], {}, "lora_base='nf4' holds the frozen weights of LoRA"),
+        (["device=cuda:99"], {}, "device='cuda:99': torch"),
+    ],
+    ids=str,
+)
+def test_settings_are_checked_before_messages_are_encoded(trained, tmp_path, settings, more, sentence):
+    """A wrong one leaves nothing behind, and the file is not read."""
+    place = written(tmp_path / "chats.jsonl", line("a", "b"))
+    with pytest.raises(PlanError, match=sentence):
+        dp.train(place, out=tmp_path / "out", init_from=trained["chatml"], settings=settings, **more)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("lora", [(), ("--lora", 2)], ids=["full", "lora"])

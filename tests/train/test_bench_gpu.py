@@ -18,20 +18,26 @@ def run(root, *words):
 
 
 def test_the_table_of_a_tiny_model(root, tmp_path):
-    """Every kind of rows has its figures, and masks have a cost."""
-    words = ("--sizes", "tiny", "--steps", "6", "--batch", "2", "--tokens", "20000", "--json", tmp_path / "found.json")
+    """Every kind of run has its figures, in a table and as JSON; masks and checkpoints have a cost."""
+    words = ("--sizes", "tiny", "--steps", "6", "--batch", "2", "--tokens", "20000", "--out", tmp_path / "found")
     done = run(root, *words)
     assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert [(r["model"], r["rows"]) for r in found] == [("tiny", case) for case in ("stream", "masks", "no masks")]
-    for row in found:
+    written = json.loads((tmp_path / "found" / "bench-gpu.json").read_text())
+    found = {row["rows"]: row for row in written["rows"]}
+    assert list(found) == ["stream", "masks", "no masks", "saving", "lora", "qlora"]
+    for row in found.values():
         assert row["tokens_per_s"] > 0
         assert 0 <= row["loader_wait"] < 1
         assert (row["batch"], row["micro_batch"]) == (2, 2)
         assert row["peak_memory"] > 1e7
+    assert found["qlora"]["checkpoint_bytes"] < found["lora"]["checkpoint_bytes"]
+    assert written["two_processes"] == "gloo on the CPU works"
+    assert (tmp_path / "found" / "bench-gpu.md").read_text() == done.stdout
     assert "CPU threads, not a card" in done.stdout
-    assert done.stdout.count("| tiny |") == 3
+    assert done.stdout.count("| tiny |") == 6
     assert "Time that document masks cost: tiny " in done.stdout
+    assert "Time in which training stops for the copy of a checkpoint: tiny 0." in done.stdout
+    assert "Checkpoints of QLoRA: tiny " in done.stdout
 
 
 def test_a_run_that_fails_is_a_row(root, monkeypatch, capsys):
@@ -40,20 +46,27 @@ def test_a_run_that_fails_is_a_row(root, monkeypatch, capsys):
     bench = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(bench)
     fine = {"batch": 8, "micro_batch": 4, "mfu": 0.4512, "loader_wait": 0.001, "peak_memory": 7e10, "attention": "flex"}
+    fine |= {"checkpoint_bytes": 10**6, "copy_seconds": [0.5, 0.01]}
 
     def measure(size, case, *_):
         if case == "stream":
             msg = "out of memory"
             raise DataprepError(msg)
-        return {"model": size, "rows": case, "tokens_per_s": {"masks": 900, "no masks": 1000}[case], **fine}
+        return {"model": size, "rows": case, "tokens_per_s": {"masks": 900, "no masks": 1000}.get(case, 500), **fine}
 
     monkeypatch.setattr(bench, "measure", measure)
+    monkeypatch.setattr(bench, "two_processes", lambda **_: "NCCL on one card is refused: Duplicate GPU")
     monkeypatch.setattr(sys, "argv", ["bench_gpu.py", "--sizes", "tiny", "--tokens", "1000"])
     bench.main()
     said = capsys.readouterr().out
     assert "| tiny | stream | out of memory |" in said
     assert "| tiny | masks | 4 of 8 | 900 | 45.1% | 0.10% | 70.0 GB | flex |" in said
     assert "Time that document masks cost: tiny +10.0%." in said
+    assert "stops for the copy of a checkpoint: tiny 0.500 s the first time, then 0.010 s." in said
+    assert "Two processes: NCCL on one card is refused: Duplicate GPU." in said
+    monkeypatch.setattr(sys, "argv", ["bench_gpu.py", "--sizes", "tiny", "--tokens", "1000", "--limit", "0"])
+    bench.main()
+    assert capsys.readouterr().out.count("not begun after 0 s (--limit)") == 6
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dataprep.errors import CorruptShard, DataprepError, PlanError  # noqa: E402
+from dataprep.errors import CorruptShard, DataprepError, NewerFormat, PlanError  # noqa: E402
 from dataprep.train import checkpoint, load_model, train  # noqa: E402
 
 
@@ -157,6 +157,28 @@ def test_a_checkpoint_whose_numbers_are_wrong_is_one_sentence(run, tmp_path, wro
     torch.save(given, tmp_path / "step-00000001.pt")
     with pytest.raises(CorruptShard, match=r"step-00000001.pt: not a checkpoint of this version"):
         load_model(tmp_path / "step-00000001.pt")
+
+
+@pytest.mark.parametrize(
+    ("newer", "sentence"),
+    [
+        ("format", r"has format 2, and this dataprep reads 1; install a newer dataprep"),
+        ("config", r"has the setting twist, which this dataprep does not know; install a newer dataprep"),
+        ("model", r"has the setting model\.twist, which this dataprep does not know; install a newer dataprep"),
+    ],
+)
+def test_a_checkpoint_of_a_newer_dataprep_is_said(shards, config, run, newer, sentence):
+    """It is neither called damaged, nor is an older one used in its place, which would lose its steps."""
+    path = checkpoint.found(run)[-1]
+    content = checkpoint.load(path)
+    place = {"format": content, "config": content["config"], "model": content["config"]["model"]}[newer]
+    place |= {"format": 2} if newer == "format" else {"twist": 1}
+    torch.save(content, path)
+    before = path.read_bytes()
+    for call in (lambda: load_model(run), lambda: train(shards, out=run, config=config, quiet=True)):
+        with pytest.raises(NewerFormat, match=sentence):
+            call()
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(

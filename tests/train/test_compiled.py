@@ -3,15 +3,18 @@
 # ruff: noqa: N806 - the shape letters are capitals
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from functorch.compile import make_boxed_func  # noqa: E402
+
 from dataprep.errors import DataprepError  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
-from dataprep.train import GPT, ModelConfig, compiled, loss, micro_batch, train  # noqa: E402
+from dataprep.train import GPT, ModelConfig, compiled, gradients, loss, micro_batch, train  # noqa: E402
 from dataprep.train.config import PROJECTIONS  # noqa: E402
 from dataprep.train.model import masks  # noqa: E402
 
@@ -110,6 +113,51 @@ def test_wrong_values_stop_a_run_before_its_first_step(shards, config, tmp_path,
         train(shards, out=tmp_path / "wrong", config=config, quiet=True, **begin)
     assert not list((tmp_path / "wrong").glob("step-*"))
     train(shards, out=tmp_path / "wrong", config=replace(config, compile=False), quiet=True, **begin)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler itself
+@pytest.mark.parametrize("recompute", [False, True])
+def test_sums_of_gradients_begin_between_compiled_blocks(monkeypatch, recompute):
+    """With several processes, a model is compiled once for all its blocks; the first sums begin before the last block.
+
+    The values are those of the model itself.
+    """
+    from torch._dynamo.backends.common import aot_autograd
+
+    order, graphs = [], []
+
+    def noted(graph, _inputs):
+        graphs.append(graph)
+
+        def run(*args):
+            order.append("block")
+            return graph(*args)
+
+        return make_boxed_func(run)
+
+    backend = aot_autograd(fw_compiler=lambda graph, _: make_boxed_func(graph.forward), bw_compiler=noted)
+    real = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda function, **how: real(function, backend=backend, **how))
+    monkeypatch.setattr(gradients, "LARGE", 1)
+    torch.manual_seed(0)
+    shape = ModelConfig(n_layers=4, n_heads=4, d_model=32, context=24)
+    model, ids_BT = GPT(shape, 97), torch.randint(97, (2, 24))
+    model.recompute = recompute
+    loss.token_nats(model, ids_BT, ids_BT).sum().backward()
+    expected = {name: p.grad for name, p in model.named_parameters()}
+    model.zero_grad(set_to_none=True)
+    world = SimpleNamespace(ranks=2, begin_sum=lambda _: order.append("sum"), wait=lambda _: None)
+    model.stream = compiled.stream_of(model, 2)
+    sums, total = gradients.GradientSums(model.parameters(), world), loss.token_nats(model, ids_BT, ids_BT).sum()
+    with sums.begun_early():
+        total.backward()
+    sums.finish(total.detach())
+    assert order.count("block") == 4
+    assert len(graphs) == 1
+    assert order.index("sum") < order.index("block", order.index("block") + 1), "before the second block from the end"
+    for name, p in model.named_parameters():
+        torch.testing.assert_close(p.grad, expected[name], atol=1e-5, rtol=1e-4)
+    torch.compiler.reset()
 
 
 @pytest.mark.filterwarnings("ignore")  # of the compiler itself

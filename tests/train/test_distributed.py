@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from dataprep.train import checkpoint, train  # noqa: E402
 from dataprep.train.data.sets import training_rows, validation_rows  # noqa: E402
 from dataprep.train.distributed import World, joined  # noqa: E402
 from dataprep.train.ranks import Launch, is_first, is_first_here, launched  # noqa: E402
+from processes import together  # noqa: E402
 from runs import assert_same_run, curve, weights  # noqa: E402
 
 PAIR = """
@@ -103,13 +103,6 @@ run("killed")
 """
 
 
-def free_port():
-    """A port of this machine that nobody uses."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def masked(make_shards, tmp_path_factory):
     """Shards of which every third document is learned, so that rows have different numbers of targets."""
@@ -126,18 +119,8 @@ def packed(config):
 def pair(masked, packed, tmp_path_factory):
     """Runs of two processes (PAIR): the folder, and what each process returned, by name of the run."""
     home = tmp_path_factory.mktemp("pair")
-    command = [sys.executable, "-c", PAIR, str(home), str(masked.path), json.dumps(packed.to_dict())]
-    given = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    both = [
-        subprocess.Popen(command, env={**given, "RANK": rank, "LOCAL_RANK": rank}, stderr=subprocess.PIPE, text=True)
-        for rank in "01"
-    ]
-    try:
-        said = [process.communicate(timeout=300)[1] for process in both]
-    finally:
-        for process in both:
-            process.kill()
-    assert [process.returncode for process in both] == [0, 1], said
+    ended = together(PAIR, [str(home), str(masked.path), json.dumps(packed.to_dict())])
+    assert [code for code, _ in ended] == [0, 1], ended
     return home, [json.loads((home / f"done-{rank}.json").read_text()) for rank in (0, 1)]
 
 

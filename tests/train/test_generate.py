@@ -1,6 +1,7 @@
 """Generation follows the rule of attention that the model was trained with, alone and in batches."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
 
-from dataprep.errors import DataprepError  # noqa: E402
+from dataprep.errors import DataprepError, PlanError  # noqa: E402
 from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import (  # noqa: E402
@@ -18,6 +19,7 @@ from dataprep.train import (  # noqa: E402
     TrainConfig,
     generate,
     generate_batch,
+    generation,
     load_model,
     sample_text,
     train,
@@ -149,6 +151,48 @@ def test_ids_are_read_from_the_device_once_per_step(model, monkeypatch):
     monkeypatch.setattr(torch.Tensor, "__bool__", lambda _: pytest.fail("a draw waited for the device"))
     found = [how._draw(torch.arange(4.0), generator, [1]) for how in hows]
     assert all(isinstance(t, torch.Tensor) and t.ndim == 0 for t in found)
+
+
+@pytest.mark.parametrize("how", [Sampling(temperature=0), Sampling(seed=3, top_k=20)], ids=["greedy", "drawn"])
+def test_ids_that_are_drawn_ahead_are_those_drawn_one_by_one(model, monkeypatch, how):
+    """As on a GPU: in groups of five, with stops inside a group, beyond the context; a transfer per group."""
+    prompts = [[3], [1, 4, EOT, 5, 9, 2, 6], list(range(40)), [8, 8]]
+    stop = generate_batch(model, prompts, how, max_tokens=7)[0][-1:]
+    expected = generate_batch(model, prompts, how, max_tokens=43, stop=stop)
+    assert len(expected[0]) < 7
+    monkeypatch.setattr(generation, "n_ahead", lambda *_: 5)
+    assert generate_batch(model, prompts, how, max_tokens=43, stop=stop) == expected
+    calls, real = [], Sampling.read
+    monkeypatch.setattr(Sampling, "read", staticmethod(lambda drawn: calls.append(len(drawn)) or real(drawn)))
+    assert len(list(generate(model, [3], how, max_tokens=12))) == 12
+    assert calls == [5, 5, 2]
+
+
+def test_ids_are_drawn_ahead_where_nothing_depends_on_them(model):
+    """Not on the CPU, nor with a repetition penalty or separators that begin documents."""
+    plain = SimpleNamespace(device=torch.device("cuda"), rule=Rule())
+    assert generation.n_ahead(plain, Sampling()) == generation.AHEAD > 1
+    assert generation.n_ahead(plain, Sampling(repetition_penalty=1.1)) == 1
+    assert generation.n_ahead(SimpleNamespace(device=plain.device, rule=Rule(begins=EOT)), Sampling()) == 1
+    assert generation.n_ahead(model, Sampling()) == 1
+
+
+def test_draws_are_those_of_torch(model):
+    """The same ids from the same random numbers as by torch.multinomial, which waits for the device."""
+    how, logits = Sampling(top_k=30), torch.randn(97, generator=torch.Generator().manual_seed(1))
+    scores, ids = logits.sort(descending=True, stable=True)
+    ours, theirs = (torch.Generator().manual_seed(5) for _ in range(2))
+    for _ in range(200):
+        expected = ids[torch.multinomial(scores[:30].softmax(-1), 1, generator=theirs)[0]]
+        assert how.pick([logits], [ours], [[]]) == [int(expected)]
+
+
+@pytest.mark.parametrize("n", [0, -3, 1.5, True])
+def test_no_tokens_are_a_mistake(model, n):
+    """A text without a token is not generated in silence."""
+    for call in (lambda: generate(model, [1], max_tokens=n), lambda: generate_batch(model, [[1]], max_tokens=n)):
+        with pytest.raises(PlanError, match=r"max_tokens=.* must be a whole number, 1 or more"):
+            call()
 
 
 def test_scores_that_are_no_numbers_are_refused(model):

@@ -55,6 +55,50 @@ def test_the_copy_is_of_the_moment(gate, writer, tmp_path):
     assert content["groups"] == [{"params": [0, 1], "betas": (0.9, 0.95)}]
 
 
+def test_each_update_waits_for_the_copy_before_it(shards, config, tmp_path, monkeypatch):
+    """`protect` is called once per step, before the weights change, and before the next checkpoint is begun."""
+    order, real_write, real_protect = [], CheckpointWriter.write, CheckpointWriter.protect
+
+    def write(self, path, content, *more):
+        order.append(("write", weight := content["model"]["embedding.weight"], weight.clone()))
+        real_write(self, path, content, *more)
+
+    def protect(self, *more):
+        order.append("protect")
+        if isinstance(order[-2:][0], tuple):
+            _, weight, then = order[-2]
+            assert torch.equal(weight, then), "the copy may still be read"
+        real_protect(self, *more)
+
+    monkeypatch.setattr(CheckpointWriter, "write", write)
+    monkeypatch.setattr(CheckpointWriter, "protect", protect)
+    train(shards, out=tmp_path, config=config, quiet=True)
+    assert [kind if kind == "protect" else kind[0] for kind in order] == [
+        *["protect"] * 8, "write", *["protect"] * 8, "write", *["protect"] * 4, "write",
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no card")
+def test_a_copy_from_a_card_is_of_the_moment(gate, writer, tmp_path):
+    """On CUDA: the update that follows is not in the file, the memory is pinned, and the next checkpoint uses it."""
+    weights = [torch.zeros(1 << 24, device="cuda") for _ in range(4)]
+    buffers = []
+    for step in (1, 2):
+        gate.clear()
+        path = checkpoint.path_of(tmp_path, step)
+        writer.write(path, {"model": dict(enumerate(weights)), "step": step}, 2)
+        buffers.append([b.data_ptr() for b in writer._copies._buffers.values()])
+        assert all(b.is_pinned() for b in writer._copies._buffers.values())
+        writer.protect()
+        for weight in weights:
+            weight.add_(1)
+        gate.set()
+        writer.wait()
+        content = torch.load(path, weights_only=True)
+        assert all(bool((w == step - 1).all()) for w in content["model"].values())
+    assert buffers[0] == buffers[1]
+
+
 def test_one_is_written_at_a_time(writer, tmp_path, monkeypatch):
     """The next write begins after the one before has ended, so there is one copy at most."""
     running, most, order = [], [], []

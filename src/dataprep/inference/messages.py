@@ -25,11 +25,13 @@ from dataprep.core.model.batch import Batch
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage, drop_rows
+from dataprep.core.output import owned
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.messages.conversations.windows import MESSAGES
 from dataprep.read import read
 from dataprep.store import files
+from dataprep.store.atomic import remove_empty
 from dataprep.tokens.dialogue import COLUMN
 from dataprep.tokens.shards.encode import encode
 from dataprep.tokens.shards.shard import Shards
@@ -148,7 +150,8 @@ def encode_messages(
         replace: overwrite the shards of other lines in `out`.
 
     Raises:
-        PlanError: no line has a conversation to learn from, or the model has no template and none is given.
+        PlanError: no line has a conversation to learn from (nothing is left in `out` then), or the model has no
+            template and none is given.
         StaleOutput: `out` has shards of other lines or settings, and `replace` is False.
 
     >>> train(encode_messages("chats.jsonl", "out/base", "out/data"), init_from=open_model("out/base"), out="out/tuned")
@@ -179,6 +182,10 @@ def encode_lines(
     given = [os.fspath(one) for one in ([lines] if isinstance(lines, (str, os.PathLike)) else lines)]
     docs = read(given, format="lines")
     messages = Pipeline(stage_of(template=written)).run(docs, out=files.join(folder, "messages"), replace=replace)
+    if not messages.count:
+        owned.remove_all(files.join(folder, "messages"))  # so that the same folder takes the right file
+        if files.is_local(folder):
+            remove_empty(files.path_of(folder), above=os.path.dirname(os.path.abspath(files.path_of(folder))))
     _report(messages, given, form, quiet=quiet)
     shards = encode(
         messages, tok, files.join(folder, "shards"), template=written, split=split, replace=replace,

@@ -68,6 +68,7 @@ def train(
     """
     from dataprep.train import named, starting_config  # names the extra if torch is not installed
     from dataprep.train import train as train_on_shards
+    from dataprep.train.start import settled
 
     from . import messages, preferences
     from .open_model import beginning, open_model
@@ -82,6 +83,7 @@ def train(
         begin = init_from if isinstance(init_from, tuple) else open_model(init_from)
         start = starting_config(config, begin)
         chosen = (start if start is config else messages.config_for(start)).override(*settings)
+        settled(chosen, lora, dpo)  # before the messages are encoded
         share = {} if val is None else {"val": val}
         encoded: Any = messages.encoded_sets if dpo is None else preferences.encoded_pairs
         sets = encoded(given, begin, str(out), template=template, replace=not resume, **share)

@@ -18,7 +18,7 @@ from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
-from .compiled import compiled, is_wanted
+from .compiled import is_wanted, stream_of
 from .config import TrainConfig
 from .data.intact import check_intact
 from .data.pairs import pairs_of
@@ -55,7 +55,6 @@ def begin(
     if config.dpo and init_from is None and not (resume and begun and has_own_reference(config)):
         msg = f"dpo={config.dpo} needs a reference model: name it with init_from= (--init-from)"
         raise PlanError(msg)
-    lora.check(config)
     sets = open_sets(shards)
     same = next((s.path for s in sets.values() if os.path.realpath(s.path) == os.path.realpath(out)), None)
     if same is not None:
@@ -64,10 +63,6 @@ def begin(
     world.from_first(partial(kinds.refuse, str(out), kinds.TRAINED))
     world.from_first(partial(check_intact, sets, Path(out)))
     loader = training_rows(sets, config)
-    loader.samples(0, world.rank, world.ranks)  # raises if the batch cannot be divided
-    if config.dpo and config.batch // world.ranks % 2:
-        msg = f"batch={config.batch} must have an even number of rows for each of {world.ranks} processes; change it"
-        raise PlanError(msg)
     if config.steps is None:
         config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
     torch.manual_seed(config.seed)
@@ -81,20 +76,21 @@ def begin(
     model.rule = Rule.of(config, next(iter(sets.values())).eot)
     if config.micro_batch == "auto":
         share = replace(config, batch=config.batch // world.ranks)
-        config = replace(config, micro_batch=-world.most(-find_micro_batch(model, loader, share)))
+        config = replace(config, micro_batch=-world.most(-find_micro_batch(model, loader, share, world)))
     pairs = None
     if config.dpo:
         pairs = Preference.begin(model, config, pairs_of(sets, "val", config.model.context))
     if is_wanted(config, world.device):
         for each in (model, pairs.reference if pairs else None):
             if each is not None:
-                each.stream = compiled(each.stream)  # type: ignore[method-assign]
-    optimizer, val = adamw(model, config), {} if config.dpo else validation_rows(sets, config)
+                each.stream = stream_of(each, world.ranks)  # type: ignore[method-assign]
+    optimizer, val = adamw(model, config, world), {} if config.dpo else validation_rows(sets, config)
     spikes = Spikes.begin(math.log(2 if config.dpo else model.vocab_size), world.device)
     run = Run(
         config, sets, Path(out), model, optimizer, loader, val, start=start, before=before, world=world, spikes=spikes,
         pairs=pairs, scaler=Scaler.begin(world.device) if model.compute_dtype == torch.float16 else None,
     )  # fmt: skip
+    optimizer.register_step_pre_hook(run.writer.protect)
     run.restore_newest(partial(_settle, run, resume=resume))
     if run.step and world.is_first:  # a run that was killed after it wrote a checkpoint has one too many
         newest, besides = (checkpoint.path_of(run.out, step) for step in (run.step, run.flat_until))

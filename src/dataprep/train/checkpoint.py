@@ -13,14 +13,15 @@ import os
 import pickle
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import torch
 
-from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
-from dataprep.store import beside
+from dataprep.errors import CorruptShard, DataprepError, NewerFormat, PlanError, StaleOutput
+from dataprep.store import beside, newer
 from dataprep.store.atomic import journal_of, journaled, regular, whole
 from dataprep.tokens.shards.shard import Shards
 
@@ -31,6 +32,7 @@ from .model.gpt import GPT
 from .model.rules import Rule
 from .schedule import FIELDS as SCHEDULE
 from .schedule import flat_until, same_past
+from .shape import ModelConfig
 from .size import check_size
 
 log = logging.getLogger(__name__)
@@ -122,19 +124,37 @@ def drop_older(path: Path, keep: int, besides: Path | None = None) -> None:
 def load(path: Path) -> dict[str, Any]:
     """Read a checkpoint, check its checksums, and return its content.
 
-    Raises CorruptShard if it is damaged or is not a checkpoint.
+    Raises CorruptShard if it is damaged or is not a checkpoint, NewerFormat if a newer dataprep wrote it.
     """
+    content: Any = None
     try:
         with zipfile.ZipFile(regular(path)) as f:  # torch.load does not compare checksums
             damaged = f.testzip()
         content = None if damaged else torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as e:
         damaged = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'unreadable'}"
+    newer.check_format(content, str(path))
+    if unknown := _unknown_settings(content):
+        msg = f"{path} has the setting {unknown[0]}, which this dataprep does not know; install a newer dataprep"
+        raise NewerFormat(msg)
     if damaged or not _is_checkpoint(content):
         reason = f"damaged at {damaged}" if damaged else "not a checkpoint of this version"
         msg = f"{path}: {reason}; without an older checkpoint, train again (--start-over, or resume=False)"
         raise CorruptShard(msg)
     return cast("dict[str, Any]", content)
+
+
+def _unknown_settings(content: Any) -> list[str]:
+    """Return the names of settings in a checkpoint's config that `TrainConfig` does not have."""
+    config = content.get("config") if isinstance(content, dict) else None
+    model = config.get("model") if isinstance(config, dict) else None
+    known = {"": TrainConfig, "model.": ModelConfig}
+    return [
+        f"{place}{name}"
+        for (place, kind), found in zip(known.items(), (config, model), strict=True)
+        for name in (found if isinstance(found, dict) else {})
+        if name not in {field.name for field in fields(kind)}
+    ]
 
 
 def _is_checkpoint(content: Any) -> bool:
@@ -206,7 +226,8 @@ def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: M
 def load_newest(path: str | Path) -> dict[str, Any]:
     """Return the content of a checkpoint; if `path` is a folder, of the newest checkpoint in it that is not damaged.
 
-    Raises PlanError if there is no checkpoint, CorruptShard if none can be read.
+    Raises PlanError if there is no checkpoint, CorruptShard if none can be read, NewerFormat if a newer dataprep wrote
+    it.
     """
     path = Path(path)
     if path.is_dir():

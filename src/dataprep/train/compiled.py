@@ -19,7 +19,7 @@ from dataprep.errors import DataprepError
 
 from .config import TrainConfig
 from .device import HAS_TRITON
-from .model.gpt import GPT
+from .model.gpt import GPT, call_block
 from .model.masks import Mask
 
 SHAPES = 64
@@ -41,6 +41,22 @@ def is_wanted(config: TrainConfig, device: torch.device) -> bool:
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function compiled, once for each shape of its inputs."""
     return torch.compile(function, dynamic=False)
+
+
+def stream_of(model: GPT, ranks: int) -> Callable[..., Tensor]:
+    """Return the model's method `stream` compiled: as a whole, or block by block if several processes train together.
+
+    A function that is compiled returns all of its gradients at its end. Block by block, those of the last blocks are
+    sent to the other processes while those of the first are computed. All blocks have one compiled function.
+    """
+    if ranks == 1:
+        return compiled(model.stream)
+    call = compiled(call_block)
+
+    def stream(ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
+        return model.hidden(ids_BT, mask, call=call)
+
+    return stream
 
 
 @contextlib.contextmanager

@@ -38,6 +38,8 @@ RUN_ONLY = {
     "compile",
     "attention",
     "on_spike",
+    "shard_optimizer",
+    "reduce_dtype",
 }
 """Fields that may change when a run is resumed: without a spike, they do not change what is learned."""
 
@@ -67,14 +69,16 @@ class TrainConfig:
 
     Settings of LoRA. lora: rank of the low-rank updates; None means that all weights are trained. lora_alpha: updates
     are multiplied by lora_alpha / lora, or by 2 if it is None. lora_targets: matrices that have an update.
-    lora_dropout: fraction of an update's inputs that are set to 0.
+    lora_dropout: fraction of an update's inputs that are set to 0. lora_base: format of the frozen matrices, "plain" or
+    "nf4" (QLoRA).
 
     Settings of the run. eval_every: steps between validations. save_every: steps between checkpoints. log_every: steps
     between reports. eval_rows: maximum number of rows per validation. keep_checkpoints: number of the newest
     checkpoints to keep.
     device: "cpu", "cuda" ..., or "auto" for a GPU if there is one. dtype: number type of activations, or "auto" for
     bfloat16 if it is fast on the GPU, else float32. compile: whether to use torch.compile; None means only on
-    CUDA, if Triton is installed.
+    CUDA, if Triton is installed. shard_optimizer: whether each of several processes (torchrun) holds only a part of
+    AdamW's moments (ZeRO stage 1). reduce_dtype: the number type in which processes exchange gradients.
     """
 
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -125,6 +129,8 @@ class TrainConfig:
     """LoRA's changes are multiplied by `lora_alpha` / `lora`; None: twice the rank."""
     lora_targets: tuple[str, ...] = PROJECTIONS
     """Matrices that LoRA changes, of `PROJECTIONS`; and `EMBEDDING`, to learn new tokens."""
+    lora_base: str = "plain"
+    """"nf4" holds the frozen matrices of the blocks in 4 bits per weight (QLoRA); "plain": in the type of `dtype`."""
     lora_dropout: float = 0.0
     """Share of the inputs of LoRA's changes that are set to 0 in training."""
     seed: int = 0
@@ -143,6 +149,10 @@ class TrainConfig:
     """
     compile: bool | None = None
     """torch.compile; None is on for CUDA if Triton is installed."""
+    shard_optimizer: bool = False
+    """Divide AdamW's moments among the processes of torchrun (ZeRO stage 1); the result is the same."""
+    reduce_dtype: str = "float32"
+    """Type in which processes exchange gradients; "bfloat16" sends half the bytes, and rounds."""
     attention: str = "auto"
     """One of `BACK_ENDS`; auto: the fastest that the device has for the model."""
 
@@ -188,7 +198,8 @@ class TrainConfig:
         }
         choices |= {"layout": LAYOUTS, "objective": OBJECTIVES, "attention": BACK_ENDS, "on_spike": ON_SPIKE}
         choices |= dict.fromkeys(("mask_documents", "compile"), (None, True, False))
-        choices |= dict.fromkeys(("masks", "recompute"), (True, False))
+        choices |= dict.fromkeys(("masks", "recompute", "shard_optimizer"), (True, False))
+        choices |= {"reduce_dtype": ("float32", "bfloat16"), "lora_base": ("plain", "nf4")}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 msg = f"{name}={getattr(self, name)!r} must be one of {', '.join(map(str, allowed))}"

@@ -27,7 +27,6 @@ from .device import pick_device
 from .ranks import Launch, launched
 
 _T = TypeVar("_T")
-_LARGE = 1 << 20  # elements: smaller tensors are exchanged as one
 _FAILURE = "failure"  # key of the first error, for the processes that did not see it
 _runs = itertools.count()
 
@@ -70,17 +69,28 @@ class World:
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
         """Replace each of the tensors, which have one device and type, by its sum over all processes."""
-        if self.ranks == 1:
-            return
-        small = [t for t in tensors if t.numel() < _LARGE]
-        together = [torch.cat([t.flatten() for t in small])] if small else []
+        if self.ranks > 1:
+            self.wait([self.begin_sum(tensor) for tensor in tensors])
+
+    def begin_sum(self, tensor: Tensor) -> Any:
+        """Begin to replace a tensor by its sum over all processes; return the work to pass to `wait`."""
         with self._connected():
-            sums = [*(t for t in tensors if t.numel() >= _LARGE), *together]
-            for work in [dist.all_reduce(t, async_op=True) for t in sums]:
+            return dist.all_reduce(tensor, async_op=True)
+
+    def begin_gather(self, whole: Tensor, own: Tensor) -> Any:
+        """Begin to fill `whole` with the tensors `own` of all processes, in their order; return the work for `wait`.
+
+        own: 1-D, of the same size in all processes, such as this process's part of `whole`.
+        """
+        gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor  # its name since torch 2.13
+        with self._connected():
+            return gather(whole, own, async_op=True)
+
+    def wait(self, works: Sequence[Any]) -> None:
+        """Wait until exchanges have ended; on CUDA, the current stream waits for them, and this process does not."""
+        with self._connected():
+            for work in works:
                 work.wait()
-        for flat in together:
-            for t, part in zip(small, torch.split(flat, [t.numel() for t in small]), strict=True):
-                t.copy_(part.view_as(t))
 
     def copy_first(self, tensors: Sequence[Tensor]) -> None:
         """Replace each of the tensors by that of the first process."""

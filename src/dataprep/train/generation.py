@@ -16,6 +16,10 @@ from .device import model_memory_named
 from .model.cache import Cache
 from .model.gpt import GPT
 from .sampling import Sampling
+from .shape import is_a
+
+AHEAD = 8
+"""Ids per row that are drawn on a GPU before they are read: reading waits until the GPU has done all of its work."""
 
 
 def generate(
@@ -30,8 +34,9 @@ def generate(
 
     how: the rule to draw an id; None: `Sampling()`. If the model was trained with prefixes, all tokens of the prompt
     attend to each other. When the model's context is full, the older half is dropped. The same seed returns the same
-    ids.
+    ids. On a GPU, ids come in groups of up to `AHEAD`. Raises PlanError if max_tokens is below 1.
     """
+    check_max_tokens(max_tokens)
     steps = _generate(model, [_checked(model, prompt)], how or Sampling(), max_tokens, frozenset(stop))
     return (token for _, token in steps)
 
@@ -48,11 +53,19 @@ def generate_batch(
 
     Prompt i draws with the seed `how.seed` + i: its ids are those of `generate` with that seed, apart from rounding.
     """
+    check_max_tokens(max_tokens)
     rows = [_checked(model, prompt) for prompt in prompts]
     found: list[list[int]] = [[] for _ in rows]
     for row, token in _generate(model, rows, how or Sampling(), max_tokens, frozenset(stop)):
         found[row].append(token)
     return found
+
+
+def check_max_tokens(max_tokens: int) -> None:
+    """Raise PlanError unless the number of tokens to generate is a whole number, 1 or more."""
+    if not is_a(max_tokens, int) or max_tokens < 1:
+        msg = f"max_tokens={max_tokens!r} must be a whole number, 1 or more"
+        raise PlanError(msg)
 
 
 def _checked(model: GPT, prompt: Sequence[int]) -> list[int]:
@@ -72,25 +85,60 @@ def _generate(
     with model_memory_named(model.device, _remedy(len(texts))):
         cache = model.cache(len(texts))
     new = {row: rule.visible(ids)[-context:] for row, ids in enumerate(texts)}
-    for _ in range(max_tokens):
+    left = max_tokens
+    while left > 0:
         for row, ids in new.items():
             if cache.lengths[row] + len(ids) > context:
                 cache.clear(row)
                 new[row] = rule.visible(texts[row][-max(1, context // 2) :])
         with model_memory_named(model.device, _remedy(len(texts))):
             logits = next_logits(model, new, cache)
-        if not (rows := list(new)):
-            return
-        drawn = how.pick([logits[r] for r in rows], [generators[r] for r in rows], [texts[r] for r in rows])
-        for row, token in zip(rows, drawn, strict=True):
-            if token in stop:
-                del new[row]
-                continue
-            texts[row].append(token)
-            new[row] = [token]
-            if token == rule.begins:
-                cache.clear(row)
-            yield row, token
+            if not (rows := list(new)):
+                return
+            drawn = how.draw([logits[r] for r in rows], [generators[r] for r in rows], [texts[r] for r in rows])
+            ahead = min(left, n_ahead(model, how), context - max(cache.lengths[row] for row in rows) + 1)
+            every = _drawn_ahead(model, rows, cache, how, [generators[r] for r in rows], drawn, ahead)
+            read = how.read(every)
+        left -= len(read)
+        for ids in read:
+            for row, token in zip(rows, ids, strict=True):
+                if row not in new:
+                    continue
+                if token in stop:
+                    del new[row]
+                    continue
+                texts[row].append(token)
+                new[row] = [token]
+                if token == rule.begins:
+                    cache.clear(row)
+                yield row, token
+
+
+def n_ahead(model: GPT, how: Sampling) -> int:
+    """Return the number of ids to draw per row before they are read from the device: `AHEAD`, or 1.
+
+    On the CPU nothing waits for a device, so each id is returned at once. One at a time are also those on which the
+    next scores depend in another way: through the repetition penalty, or as a separator that begins a document.
+    """
+    may = model.device.type != "cpu" and how.repetition_penalty == 1 and model.rule.begins is None
+    return AHEAD if may else 1
+
+
+@torch.no_grad()
+def _drawn_ahead(
+    model: GPT, rows: list[int], cache: Cache, how: Sampling, generators: list[torch.Generator], drawn: Tensor, n: int
+) -> Tensor:  # fmt: skip
+    """Return the ids `drawn`, int64 (rows), and those of the steps after them, n steps in all, int64 (n, rows).
+
+    Nothing is read from the device: an id after the end of a text is drawn in vain, and its slot in the cache is
+    overwritten.
+    """
+    every = [drawn]
+    while len(every) < n:
+        slots = cache.take(rows, [1] * len(rows))
+        logits_BV = model.logits(model.hidden(every[-1].clamp(min=0)[:, None], slots=slots)[:, 0])
+        every.append(how.draw(list(logits_BV), generators, [[]] * len(rows)))
+    return torch.stack(every)
 
 
 def _remedy(n_prompts: int) -> str:

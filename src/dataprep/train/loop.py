@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,11 @@ from .evaluate import evaluate, evaluation
 from .metrics import Metrics, Progress, Watcher, can_print
 from .model import sdpa
 from .optim import counted, step_once
-from .preference import Preference, settings_for
+from .preference import Preference
 from .run import METRICS, Result, Run
 from .schedule import lr_at
 from .shape import positive
-from .start import Loaded, starting_config
+from .start import Loaded, settled, starting_config
 from .tensorboard import TensorBoard
 from .window import MetricsWindow
 
@@ -86,9 +86,7 @@ def train(
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
     positive("stop_at", stop_at)
-    config = starting_config(config, init_from)
-    config = config if lora is None else replace(config, lora=lora)
-    config = config if dpo is None else settings_for(config, dpo)
+    config = settled(starting_config(config, init_from), lora, dpo)
     with joined(config.device) as world, _alone_in(str(out), world), memory_named(config, world.ranks):
         watchers: list[Watcher] = [TensorBoard(Path(out) / "tensorboard")] if tensorboard and world.is_first else []
         with sdpa.chosen(config, world.device) as attention, every_shape(config, world.device):

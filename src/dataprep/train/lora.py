@@ -20,6 +20,7 @@ from dataprep.errors import PlanError
 from .config import EMBEDDING, TrainConfig
 from .model.gpt import GPT
 from .model.linear import Linear
+from .model.nf4 import NF4
 from .shape import ModelConfig
 
 
@@ -64,23 +65,30 @@ class LowRank(nn.Module):
 
 
 class Adapted(nn.Module):
-    """A linear layer with a frozen weight, and a trained `LowRank` update for each projection in `lora_targets`."""
+    """A linear layer with a frozen weight, and a trained `LowRank` update for each projection in `lora_targets`.
+
+    packed: the weight in NF4 if `lora_base` is "nf4"; `weight` is None then.
+    """
 
     role = "matrix"
+    weight: nn.Parameter
 
     def __init__(self, layer: Linear, rows: dict[str, slice], config: TrainConfig) -> None:
         super().__init__()
         assert config.lora is not None
+        assert isinstance(layer.weight, nn.Parameter)
         rank = config.lora
-        self.weight, self.rows, self.scale, self.dropout = layer.weight, rows, config.lora_scale, config.lora_dropout
-        self.is_off = False
+        self.rows, self.scale, self.dropout, self.is_off = rows, config.lora_scale, config.lora_dropout, False
+        is_packed = config.lora_base == "nf4"
+        self.register_parameter("weight", None if is_packed else layer.weight)
+        self.packed = NF4(layer.weight) if is_packed else None
         sizes = {name: where.stop - where.start for name, where in rows.items() if name in config.lora_targets}
         self.changes = nn.ModuleDict({name: LowRank(layer.in_features, n, rank) for name, n in sizes.items()})
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the layer's output, (..., n_out), for an input (..., n_in); in training mode, with dropout."""
-        y = F.linear(x, self.weight.to(x.dtype))
-        if self.is_off:
+        y = self.packed(x) if self.packed is not None else F.linear(x, self.weight.to(x.dtype))
+        if self.is_off or not self.changes:
             return y
         if self.dropout and self.training:
             x = F.dropout(x, self.dropout)
@@ -93,8 +101,9 @@ class Adapted(nn.Module):
     @torch.no_grad()
     def merged(self) -> Linear:
         """Return an ordinary layer with the same output; its weight is the frozen weight plus the updates."""
-        layer = Linear(*self.weight.shape[::-1])
-        layer.weight = nn.Parameter(self.weight.to(torch.float32, copy=True))
+        weight = self.weight.to(torch.float32, copy=True) if self.packed is None else self.packed.decoded()
+        layer = Linear(*weight.shape[::-1])
+        layer.weight = nn.Parameter(weight)
         for name, change in self.changes.items():
             assert isinstance(change, LowRank)
             layer.weight[self.rows[name]] += self.scale * change.b @ change.a
@@ -111,8 +120,14 @@ def seed_dropout(seed: int, step: int, rank: int) -> None:
 
 
 def check(config: TrainConfig) -> None:
-    """Raise PlanError if no matrix of the model is in `lora_targets`, or if the rank is above that of all of these."""
+    """Raise PlanError if no matrix of the model is in `lora_targets`, or if the rank is above that of all of these.
+
+    So does `lora_base` without a rank.
+    """
     shape, targets = config.model, set(config.lora_targets)
+    if config.lora_base == "nf4" and not config.lora:
+        msg = "lora_base='nf4' holds the frozen weights of LoRA: set lora=RANK (--lora RANK) too, or leave it out"
+        raise PlanError(msg)
     if not config.lora or targets == {EMBEDDING}:
         return
     inputs = {"feed_forward.down": shape.ff_width}
@@ -133,14 +148,17 @@ def check(config: TrainConfig) -> None:
 
 
 def add(model: GPT, config: TrainConfig) -> None:
-    """Freeze all weights of `model`, and add untrained LoRA updates of rank `config.lora`; its output is as before."""
+    """Freeze all weights of `model`, and add untrained LoRA updates of rank `config.lora`; its output is as before.
+
+    If `config.lora_base` is "nf4", all matrices of the blocks are rounded to NF4, and the output changes by that.
+    """
     model.requires_grad_(False)
     for matrix in (model.embedding, model.head):
         if matrix is not None:
             matrix.requires_grad_(EMBEDDING in config.lora_targets)
     for block in model.blocks:
         for path, rows in projections(model.config).items():
-            if rows.keys() & set(config.lora_targets):
+            if config.lora_base == "nf4" or rows.keys() & set(config.lora_targets):
                 home, name = path.split(".")
                 layer = block.get_submodule(path)
                 assert isinstance(layer, Linear)

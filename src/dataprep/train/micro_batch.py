@@ -13,6 +13,7 @@ from dataprep.errors import PlanError
 from .config import TrainConfig
 from .data.sets import Loader
 from .device import is_memory, memory_named
+from .distributed import ALONE, World
 from .model.gpt import GPT
 from .optim import adamw, step_once
 
@@ -22,11 +23,12 @@ REPORTING = ("cuda", "xpu", "mps")
 """Devices that raise an error when their memory is full."""
 
 
-def find_micro_batch(model: GPT, loader: Loader, config: TrainConfig) -> int:
+def find_micro_batch(model: GPT, loader: Loader, config: TrainConfig, world: World = ALONE) -> int:
     """Return the largest number of rows, a divisor of `config.batch`, with which a training step fits into memory.
 
     model: the model, on the device to train on and not compiled (a compiled model needs less memory). The weights of
-    the model and the state of the random generators are the same afterwards. The result depends only on the model, the
+    the model and the state of the random generators are the same afterwards. world: the processes among which moments
+    are divided; nothing is exchanged. The result depends only on the model, the
     config, and the memory that is free on the device.
 
     Raises PlanError if the device is the CPU, which does not report when its memory is full; DataprepError if not even
@@ -38,7 +40,7 @@ def find_micro_batch(model: GPT, loader: Loader, config: TrainConfig) -> int:
     weights = {name: tensor.to("cpu", copy=True) for name, tensor in model.state_dict().items()}
     cards = [model.device] if model.device.type == "cuda" else []
     with torch.random.fork_rng(cards):
-        found = largest(divisors(config.batch), lambda n: _fits(model, loader, replace(config, micro_batch=n)))
+        found = largest(divisors(config.batch), lambda n: _fits(model, loader, replace(config, micro_batch=n), world))
     model.load_state_dict(weights)
     return found
 
@@ -70,11 +72,11 @@ def largest(sizes: Sequence[int], fits: Callable[[int], bool]) -> int:
     return sizes[low]
 
 
-def _fits(model: GPT, loader: Loader, config: TrainConfig) -> bool:
+def _fits(model: GPT, loader: Loader, config: TrainConfig, world: World) -> bool:
     """Return whether two steps fit; raise DataprepError if micro-batches of one row do not."""
     with memory_named(config) if config.rows == 1 else nullcontext():
         try:
-            _two_steps(model, loader, config)
+            _two_steps(model, loader, config, world)
         except (MemoryError, RuntimeError) as e:
             if config.rows == 1 or not is_memory(e):
                 raise
@@ -87,10 +89,10 @@ def _fits(model: GPT, loader: Loader, config: TrainConfig) -> bool:
     return fits
 
 
-def _two_steps(model: GPT, loader: Loader, config: TrainConfig) -> None:
+def _two_steps(model: GPT, loader: Loader, config: TrainConfig, world: World) -> None:
     """Make two steps of two micro-batches: the second one has gradients and moments in memory from its beginning."""
     spare = _spare(model.device)
-    rows, optimizer = loader.rows(0).part(0, min(config.batch, 2 * config.rows)), adamw(model, config)
+    rows, optimizer = loader.rows(0).part(0, min(config.batch, 2 * config.rows)), adamw(model, config, world)
     for _ in range(2):
         step_once(model, optimizer, rows, 0.0, config)
     del spare

@@ -3,6 +3,8 @@
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 
+import contextlib
+
 import torch
 from torch import Tensor, nn
 
@@ -10,19 +12,23 @@ from .config import TrainConfig
 from .data.rows import Rows
 from .data.sets import to_device
 from .distributed import ALONE, World
+from .gradients import GradientSums
 from .loss import token_nats
 from .model.gpt import GPT
 from .preference import Preference
 from .roles import roles
 from .scaling import OVERFLOW, Scaler
+from .sharded import ShardedAdamW
 
 DECAYED = ("matrix", "embedding")
+REDUCED = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
+def adamw(model: nn.Module, config: TrainConfig, world: World = ALONE) -> torch.optim.AdamW:
     """Return the optimiser AdamW (Loshchilov and Hutter 2019) for the parameters of `model` that are not frozen.
 
-    Only parameters whose role (such as "matrix" or "norm") is in `DECAYED` have weight decay.
+    Only parameters whose role (such as "matrix" or "norm") is in `DECAYED` have weight decay. If
+    `config.shard_optimizer`, its moments are divided among the processes of `world`.
     """
     role_of, params = roles(model), {n: p for n, p in model.named_parameters() if p.requires_grad}
     groups = [
@@ -30,6 +36,8 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
         {"params": [p for n, p in params.items() if role_of[n] not in DECAYED], "weight_decay": 0.0},
     ]
     fused = next(iter(params.values())).device.type in {"cuda", "cpu"}  # one kernel; on the CPU a fifth of the time
+    if config.shard_optimizer and world.ranks > 1:
+        return ShardedAdamW(groups, world, lr=config.lr, betas=config.betas, fused=fused)
     return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
 
 
@@ -51,13 +59,15 @@ def step_once(
     device = model.device
     n_targets = max(1, counted(rows, pairs) if n_targets is None else n_targets)
     loss = torch.zeros((), device=device)
+    sums = GradientSums(model.parameters(), world, REDUCED[config.reduce_dtype])
     for i in range(0, len(rows.tokens), config.rows):
         x_BT, y_BT, mask = to_device(rows.part(i, i + config.rows), device)
         losses = token_nats if pairs is None else pairs.losses
         part = losses(model, x_BT, y_BT, mask).sum() / n_targets
-        (part if scaler is None else part * scaler.scale).backward()  # type: ignore[no-untyped-call]
         loss += part.detach()
-    world.add_up([loss, *(p.grad for p in model.parameters() if p.grad is not None)])
+        with sums.begun_early() if i + config.rows >= len(rows.tokens) else contextlib.nullcontext():
+            (part if scaler is None else part * scaler.scale).backward()  # type: ignore[no-untyped-call]
+    sums.finish(loss)
     if scaler is not None:
         scaler.unscale(model.parameters())
     norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip)
@@ -69,6 +79,8 @@ def step_once(
     world.copy_first([found])  # whatever the hardware rounds: all processes decide alike
     fine = torch.isfinite(found).all() & (found[1] != OVERFLOW)
     _update(optimizer, fine if limit is None else fine & (found[0] <= limit))
+    if isinstance(optimizer, ShardedAdamW) and world.ranks > 1:
+        optimizer.gather_weights()
     optimizer.zero_grad(set_to_none=True)
     return found
 

@@ -121,9 +121,11 @@ class Run:
     def save(self) -> None:
         """Begin to write the checkpoint of the current step; older ones are deleted when it is complete.
 
-        Only the first process writes it; the others, which have the same state, only count it.
+        Only the first process writes it; the others, which have the same state, count it, and send the first one their
+        parts of moments that are divided among processes.
         """
         self.guard.saved(self.step)
+        moments = self.optimizer.state_dict()
         if not self.world.is_first:
             return
         content = {
@@ -138,7 +140,7 @@ class Run:
             "data": checkpoint.data_key(self.sets),
             "tokenizer": checkpoint.tokenizer_key(self.sets),
             "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizer": moments,
             "guard": asdict(self.guard),
             "spikes": self.spikes.state(),
             **({} if self.scaler is None else {"scaler": self.scaler.state()}),

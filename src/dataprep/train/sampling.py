@@ -3,8 +3,10 @@
 # ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -55,15 +57,27 @@ class Sampling:
         raise PlanError(msg)
 
     def pick(self, logits: Sequence[Tensor], generators: Sequence[torch.Generator], texts: Sequence[Sequence[int]]
-             ) -> list[int]:  # fmt: skip
+             ) -> Any:  # fmt: skip
         """Return an id for each of several rows, drawn by this rule from the scores of its next id, float (V).
 
         generators: the random numbers of each row. texts: the ids of each row so far, for the repetition penalty. The
         ids of all rows are read from the device at once. Raises DataprepError if a score is not finite.
         """
-        drawn = [self._draw(*row) for row in zip(logits, generators, texts, strict=True)]
-        ids: list[int] = torch.stack(drawn).tolist()
-        if -1 in ids:
+        return self.read(self.draw(logits, generators, texts))
+
+    def draw(self, logits: Sequence[Tensor], generators: Sequence[torch.Generator], texts: Sequence[Sequence[int]]
+             ) -> Tensor:  # fmt: skip
+        """Return what `pick` returns as a tensor on the device, int64 (rows), for which nobody waits.
+
+        The id of a row whose scores are not finite is -1; `read` raises an error for it.
+        """
+        return torch.stack([self._draw(*row) for row in zip(logits, generators, texts, strict=True)])
+
+    @staticmethod
+    def read(drawn: Tensor) -> Any:
+        """Return drawn ids as nested lists. Raises DataprepError if a score was not finite."""
+        ids = drawn.tolist()
+        if -1 in (ids if drawn.ndim == 1 else itertools.chain.from_iterable(ids)):
             msg = "the model's scores are not finite: its weights are damaged or have diverged; use another checkpoint"
             raise DataprepError(msg)
         return ids
@@ -86,4 +100,6 @@ class Sampling:
         probability[(before >= self.top_p) | (probability < self.min_p * best)] = 0
         probability[0] = best
         probability = torch.where(fine, probability, 1.0)  # numbers that can be drawn from, in spite of NaN
-        return torch.where(fine, ids[torch.multinomial(probability, 1, generator=generator)[0]], -1)
+        # As torch.multinomial draws one id; that function waits for the device to check its numbers.
+        drawn = (probability / torch.empty_like(probability).exponential_(generator=generator)).argmax()
+        return torch.where(fine, ids[drawn], -1)

@@ -14,9 +14,13 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
 from .config import EMBEDDING, TrainConfig
+from .device import pick_device
 from .growth import copy_grown, difference
+from .lora import check as check_lora
 from .model.gpt import GPT
+from .preference import settings_for
 from .presets import preset
+from .ranks import launched
 from .shape import ModelConfig
 
 Loaded = tuple[GPT, dict[str, Any]]
@@ -40,6 +44,24 @@ def starting_config(config: TrainConfig | str | None, init_from: str | Path | Lo
     if config is None:
         return replace(earlier, steps=None, weights=None, masks=True, dpo=None, device="auto", micro_batch=None)
     return replace(preset(config), model=earlier.model)
+
+
+def settled(config: TrainConfig, lora: int | None, dpo: float | None) -> TrainConfig:
+    """Return the config with the arguments `lora` and `dpo` of `train`, None of which leave it as it is.
+
+    Raises PlanError, before any work, if the settings do not fit each other, the model or this machine.
+    """
+    config = config if lora is None else replace(config, lora=lora)
+    config = config if dpo is None else settings_for(config, dpo)
+    check_lora(config)
+    pick_device(config.device)
+    if config.batch % (ranks := launched().ranks):
+        msg = f"batch={config.batch} must be a multiple of the number of ranks, {ranks}; change one of them"
+        raise PlanError(msg)
+    if config.dpo and config.batch // ranks % 2:
+        msg = f"batch={config.batch} must have an even number of rows for each of {ranks} processes; change it"
+        raise PlanError(msg)
+    return config
 
 
 def take_weights(

@@ -1,11 +1,17 @@
-"""Write checkpoints in a thread, from a copy in the CPU's memory, so that training continues meanwhile."""
+"""Write checkpoints in a thread, from a copy in the CPU's memory, so that training continues meanwhile.
+
+On CUDA the copy itself is made while the next step computes: by a stream of its own, into pinned memory. Only the next
+change of the weights waits for it.
+"""
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from . import checkpoint
@@ -14,20 +20,35 @@ from . import checkpoint
 class CheckpointWriter:
     """Writes checkpoints in a thread, one at a time; an error of the thread is raised by the next call.
 
-    The memory of one copy of weights and moments is needed, in addition to those on the device.
+    The memory of one copy of weights and moments is needed, in addition to those on the device; it is kept for the next
+    checkpoint, since pinning memory takes longer than the copy.
     """
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._pending: Future[None] | None = None
+        self._copies = Copies()
 
     def write(self, path: Path, content: dict[str, Any], keep: int, besides: Path | None = None) -> None:
-        """Begin to write a checkpoint, as `checkpoint.save` does; later changes of tensors in `content` have no effect.
+        """Begin to write a checkpoint, as `checkpoint.save` does.
 
-        Waits until the previous checkpoint is written. Raises DataprepError if that write failed.
+        Later changes of tensors in `content` have no effect; of those on CUDA, changes after `protect`. Waits until the
+        previous checkpoint is written. Raises DataprepError if that write failed.
         """
         self.wait()
-        self._pending = self._pool.submit(checkpoint.save, path, copied(content), keep, besides)
+        copy = self._copies.begin(content)
+        self._pending = self._pool.submit(self._save, path, copy, keep, besides)
+
+    def _save(self, path: Path, content: dict[str, Any], keep: int, besides: Path | None) -> None:
+        self._copies.finish()
+        checkpoint.save(path, content, keep, besides)
+
+    def protect(self, *_: Any) -> None:
+        """Let what follows on the device wait for the copy of its tensors; call it before the weights change.
+
+        The arguments are those of a hook of torch's optimisers, and are not used.
+        """
+        self._copies.protect()
 
     def check(self) -> None:
         """Raise the DataprepError of a write that failed; do not wait for one that has not ended."""
@@ -45,12 +66,56 @@ class CheckpointWriter:
         self._pool.shutdown()
 
 
-def copied(value: Any) -> Any:
-    """Return a copy of nested dicts, lists and tuples whose tensors are in the CPU's memory and are not shared."""
-    if isinstance(value, Tensor):
-        return value.detach().to("cpu", copy=True)
-    if isinstance(value, dict):
-        return {name: copied(entry) for name, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(copied, value))
-    return value
+class Copies:
+    """Copies of tensors in the CPU's memory; `begin` may be called again when the copies before are no longer used."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[int, Tensor] = {}
+        self._n = 0
+        self._stream: Any = None
+        self._copied: Any = None
+
+    def begin(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Return a copy of nested dicts, lists and tuples whose tensors are in the CPU's memory and are not shared.
+
+        The tensors of CUDA are complete after `finish`. Equal texts are one object, as pickle writes an object that it
+        has written before as a reference: equal contents are equal files, also after a run was resumed.
+        """
+        self._n, self._copied = 0, None
+        copy: dict[str, Any] = self._copy(content)
+        if self._n:
+            self._copied = self._stream.record_event()
+        return copy
+
+    def finish(self) -> None:
+        """Wait until the copies are complete."""
+        if self._copied is not None:
+            self._copied.synchronize()
+
+    def protect(self) -> None:
+        """Let the current stream wait until the copies are complete."""
+        if self._copied is not None:
+            torch.cuda.current_stream(self._stream.device).wait_event(self._copied)
+
+    def _copy(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            value = value.detach()
+            return self._from_cuda(value) if value.device.type == "cuda" else value.to("cpu", copy=True)
+        if isinstance(value, dict):
+            return {self._copy(name): self._copy(entry) for name, entry in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self._copy, value))
+        return sys.intern(value) if type(value) is str else value
+
+    def _from_cuda(self, tensor: Tensor) -> Tensor:
+        """Begin to copy a tensor, in the order of the calls the same ones each time, into its pinned buffer."""
+        if self._stream is None:
+            self._stream = torch.cuda.Stream(tensor.device)  # type: ignore[no-untyped-call]
+        if not self._n:  # what was computed before this moment is copied
+            self._stream.wait_stream(torch.cuda.current_stream(tensor.device))
+        buffer = self._buffers.get(self._n)
+        if buffer is None or (buffer.shape, buffer.dtype) != (tensor.shape, tensor.dtype):
+            buffer = self._buffers[self._n] = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        self._n += 1
+        with torch.cuda.stream(self._stream):
+            return buffer.copy_(tensor, non_blocking=True)

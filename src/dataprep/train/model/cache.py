@@ -73,11 +73,14 @@ class Cache:
         allowed = None if plain else masks.continued(position, held + more if prefix else held * 0, stop)
         for row, count in zip(rows, counts, strict=True):
             self.lengths[row] += count
-        where = self.device
         return Slots(
-            self.layers, torch.tensor(list(rows), device=where), position.to(where), stop,
-            None if allowed is None else allowed.to(where),
+            self.layers, self._moved(torch.tensor(list(rows))), self._moved(position), stop,
+            None if allowed is None else self._moved(allowed),
         )  # fmt: skip
+
+    def _moved(self, tensor: Tensor) -> Tensor:
+        """Return a tensor of the CPU on the device; from pinned memory, nobody waits until CUDA has copied it."""
+        return (tensor.pin_memory() if self.device.type == "cuda" else tensor).to(self.device, non_blocking=True)
 
     def clear(self, row: int) -> None:
         """Set the length of a row to 0, so that its stored tokens are no longer used."""

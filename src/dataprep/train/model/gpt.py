@@ -8,6 +8,7 @@ Instead of these, a `ModelConfig` may choose learned positions, LayerNorm and GE
 # ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from .cache import Cache, KeyValues, Slots
 from .feed_forward import GELU, SwiGLU
 from .linear import STD, Embedding, Linear
 from .masks import Mask
+from .nf4 import NF4
 from .norms import norm_of
 from .positions import Positions, rope_table
 from .rules import Rule
@@ -46,6 +48,11 @@ class Block(nn.Module):
         """Return the residual stream after this block, (B, T, D); the arguments are those of `Attention.forward`."""
         x_BTD = x_BTD + self.attention(self.norm_1(x_BTD), rope, allowed, cache)
         return x_BTD + self.feed_forward(self.norm_2(x_BTD))
+
+
+def call_block(block: nn.Module, *args: Any) -> Tensor:
+    """Return the output of a block for these arguments."""
+    return block(*args)
 
 
 class GPT(nn.Module):
@@ -80,12 +87,16 @@ class GPT(nn.Module):
         """
         return self.logits(self.hidden(ids_BT, mask))
 
-    def hidden(self, ids_BT: Tensor, mask: Mask | None = None, slots: Slots | None = None) -> Tensor:
+    def hidden(
+        self, ids_BT: Tensor, mask: Mask | None = None, slots: Slots | None = None,
+        call: Callable[..., Tensor] | None = None,
+    ) -> Tensor:  # fmt: skip
         """Return the normalised residual stream after the last block, (B rows, T tokens, D channels).
 
         mask: as in `forward`. slots: slots of a cache, in which these tokens are stored; they attend to the tokens
-        stored before too. Without both, attention is causal.
+        stored before too. Without both, attention is causal. call: `call_block`, or a compiled version of it.
         """
+        call = call or call_block
         how = slots if mask is None else mask
         allowed = None if how is None else how.allowed
         x_BTD, rope = self.embedding(ids_BT), None
@@ -96,9 +107,9 @@ class GPT(nn.Module):
         x_BTD = x_BTD.to(self.compute_dtype)
         for i, block in enumerate(self.blocks):
             if self.recompute and slots is None and torch.is_grad_enabled():
-                x_BTD = checkpoint(block, x_BTD, rope, allowed, None, use_reentrant=False)
+                x_BTD = checkpoint(call, block, x_BTD, rope, allowed, None, use_reentrant=False)
             else:
-                x_BTD = block(x_BTD, rope, allowed, None if slots is None else (slots.layers[i], slots))
+                x_BTD = call(block, x_BTD, rope, allowed, None if slots is None else (slots.layers[i], slots))
         return self.norm(x_BTD)
 
     def stream(self, ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
@@ -131,7 +142,12 @@ class GPT(nn.Module):
     @property
     def n_params(self) -> int:
         """The number of the model's parameters; the matrix that embeds and scores tokens is counted once."""
-        return sum(p.numel() for p in self.parameters())
+        return sum(p.numel() for p in self.parameters()) + self._n_packed
+
+    @property
+    def _n_packed(self) -> int:
+        """The number of frozen weights that are stored in NF4, which are no parameters."""
+        return sum(m.numel for m in self.modules() if isinstance(m, NF4))
 
     @property
     def flops_per_token(self) -> int:
@@ -144,4 +160,5 @@ class GPT(nn.Module):
         multiplied = {"matrix", "embedding"} if self.config.tied else {"matrix"}
         matrices = [p for n, p in self.named_parameters() if role_of[n] in multiplied and not n.startswith("positions")]
         products = sum((6 if p.requires_grad else 4) * p.numel() for p in matrices)
+        products += 4 * self._n_packed
         return products + 12 * self.config.n_layers * self.config.d_model * self.config.context
