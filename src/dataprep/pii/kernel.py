@@ -17,6 +17,7 @@ from dataprep.unicode.text import DECIMAL, I64, U8, Int, classes, code_point
 from .signs import BETWEEN
 
 EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # candidates in a line; NUMBER: a phone or a card
+BREAK = 16  # the next line that is not blank may begin with a number
 MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
 
 # Kinds of bytes: those that begin a candidate, and those between the digits of one number.
@@ -92,13 +93,23 @@ def is_code(data: U8, i: Int, stop: Int) -> bool:
     return bool(97 <= b <= 122 and 97 <= a <= 122 and i + 1 < stop and 48 <= data[i + 1] <= 57)
 
 
+@kernel(inline="always")
+def may_go_on(data: U8, i: Int, stop: Int, kinds: U8) -> bool:
+    """Return whether white space from `i`, if any, ends before a digit, + or (."""
+    while i < stop and data[i] <= 32:
+        i += 1
+    if i >= stop or 57 < data[i] < 128:
+        return False
+    return bool(data[i] in (40, 43) or digit_bytes(data, i, kinds) > 0)
+
+
 @kernel
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain wanted personal data, int64[m, 4], in order.
 
     offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: classes, from `byte_kinds`.
-    wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card) and IBAN. A row of the result is (index of
-    the text, start and end of the line in `data`, a sum of those kinds of `wanted` that may be in the line).
+    wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card), IBAN and BREAK. A row of the result
+    is (index of the text, start and end of the line in `data`, a sum of those kinds of `wanted` that may be there).
     """
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):
@@ -112,6 +123,8 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
             if kind == PLAIN or kind >= SEPARATOR:
                 i += 1
             elif kind == NEWLINE:
+                if wanted & BREAK and may_go_on(data, i + 1, stop, kinds):
+                    can |= BREAK
                 if can & wanted:
                     out[m, 0], out[m, 1], out[m, 2], out[m, 3] = d, start, i, can & wanted
                     m += 1
