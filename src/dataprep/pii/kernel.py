@@ -17,7 +17,7 @@ from dataprep.unicode.text import DECIMAL, I64, U8, Int, classes, code_point
 from .signs import BETWEEN
 
 EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # candidates in a line; NUMBER: a phone or a card
-BREAK = 16  # the next line that is not blank may begin with a number
+BREAK = 16  # the next line, or the one after it if that is blank, begins with a number
 MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
 
 # Kinds of bytes: those that begin a candidate, and those between the digits of one number.
@@ -94,13 +94,25 @@ def is_code(data: U8, i: Int, stop: Int) -> bool:
 
 
 @kernel(inline="always")
-def may_go_on(data: U8, i: Int, stop: Int, kinds: U8) -> bool:
-    """Return whether white space from `i`, if any, ends before a digit, + or (."""
-    while i < stop and data[i] <= 32:
-        i += 1
-    if i >= stop or 57 < data[i] < 128:
-        return False
-    return bool(data[i] in (40, 43) or digit_bytes(data, i, kinds) > 0)
+def line_above(data: U8, i: Int, start: Int, first: Int) -> tuple[Int, Int]:
+    """Return start and end of the line, or of the second one, above the line from `start` that begins with a number.
+
+    i: the first digit of the number. first: the start of the text. Returns (-1, -1) if there is no such line, or if the
+    line does not begin with the number.
+    """
+    at = i - 1
+    while at >= start and (data[at] in (9, 13, 32) or 40 <= data[at] <= 47):
+        at -= 1
+    if at >= start or start == first:
+        return np.int64(-1), np.int64(-1)
+    at = start - 1
+    while at > first and data[at - 1] in (9, 13, 32):
+        at -= 1
+    stop = at if at > first and data[at - 1] == 10 else start
+    at = stop - 1
+    while at > first and data[at - 1] != 10:
+        at -= 1
+    return at, stop - 1
 
 
 @kernel
@@ -123,8 +135,6 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
             if kind == PLAIN or kind >= SEPARATOR:
                 i += 1
             elif kind == NEWLINE:
-                if wanted & BREAK and may_go_on(data, i + 1, stop, kinds):
-                    can |= BREAK
                 if can & wanted:
                     out[m, 0], out[m, 1], out[m, 2], out[m, 3] = d, start, i, can & wanted
                     m += 1
@@ -144,6 +154,13 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
                 if digit_bytes(data, i, kinds) == 0:
                     i += 1
                     continue
+                if wanted & BREAK:
+                    above, end = line_above(data, i, start, offsets[d])
+                    if above >= 0 and m and out[m - 1, 1] == above:
+                        out[m - 1, 3] |= BREAK
+                    elif above >= 0:
+                        out[m, 0], out[m, 1], out[m, 2], out[m, 3] = d, above, end, BREAK
+                        m += 1
                 if i - start >= 2 and is_code(data, i, stop):
                     can |= IBAN
                 digits, dots = 0, 0
