@@ -85,6 +85,15 @@ def is_hex(b: Int) -> bool:
 
 
 @kernel(inline="always")
+def is_before_colon(data: U8, i: Int, stop: Int) -> bool:
+    """Return whether a colon follows `i` after at most four hexadecimal digits."""
+    j = i
+    while j < stop and j < i + 4 and is_hex(data[j]):
+        j += 1
+    return bool(j < stop and data[j] == 58)
+
+
+@kernel(inline="always")
 def is_code(data: U8, i: Int, stop: Int) -> bool:
     """Return whether two capitals precede the digit at `i`, or two small letters, if another digit follows it."""
     a, b = data[i - 2], data[i - 1]
@@ -143,12 +152,8 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
             elif kind == AT:
                 can |= EMAIL
                 i += 1
-            elif kind == COLON:  # a second one after at most four hexadecimal digits
-                j = i + 1
-                while j < stop and j < i + 5 and is_hex(data[j]):
-                    j += 1
-                if j < stop and data[j] == 58:
-                    can |= IP
+            elif kind == COLON:
+                can |= IP if is_before_colon(data, i + 1, stop) else 0
                 i += 1
             else:
                 if digit_bytes(data, i, kinds) == 0:
