@@ -30,6 +30,7 @@ def hidden(*texts: str, stage=STAGE) -> list[str]:
         ("call me on 06 12\n34 56 78 please", "call me on <phone> please"),
         ("call 06 12 34 56\r\n  78 now", "call <phone> now"),
         ("+212 6 12\n34 56 78", "<phone>"),
+        ("call +1\n201-555-0123 or +212\n612345678", "call <phone> or <phone>"),
         ("my number is 0612-\n345-678", "my number is <phone>"),
         ("Call us at (506)\n234-5678.", "Call us at <phone>."),
         ("اتصل بي على ٠٦١٢\n٣٤٥٦٧٨ شكرا", "اتصل بي على <phone> شكرا"),

@@ -1,7 +1,8 @@
 """Phones that a line break divides, and phones on the line below their label; no other data crosses a line.
 
 A number is joined over one line break, with blanks around it, if its first part stands behind a word or begins with a
-+, and neither part is a phone alone. A label counts for the first number of the next line that is not blank.
++, and neither part is a phone alone; the code of a country with its + may stand before a whole national number. A
+label counts for the first number of the next line that is not blank.
 
 Slow reference for the tests: tests/twins/broken.py
 """
@@ -27,6 +28,7 @@ FEWEST_PART = 2  # digits in each line
 REACH = 120  # bytes of each line that are read
 SHORT = 30  # characters of a line that is nothing but a label
 _ENDS = ":：=;.☎📞📱\ufe0f"  # after a label that is not the whole line
+_CODE = re.compile(r"\+[0-9]{1,4}")  # that of a country
 _PAIRS = re.compile(r"0[0-9](?:[ .-][0-9]{2}){3}")  # the first eight of ten digits
 
 
@@ -62,7 +64,7 @@ def _divided(above: str, below: str) -> Iterator[tuple[int, int]]:
     for start, end in phones(f"{above}{between}{below}"):
         if start < len(above) and end > at:
             alone = any(b == len(above) for _, b in phones(above)) and not _PAIRS.fullmatch(above, start)
-            if not alone and not any(a == 0 for a, _ in phones(below)):
+            if _CODE.fullmatch(above, start) or (not alone and not any(a == 0 for a, _ in phones(below))):
                 yield start, end - at
 
 
@@ -83,8 +85,8 @@ def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
     lines: index of the text, start and end of each line, int64[n, 4].
 
     DIVIDED: the last group of digits before it and the first one after it have 8 to 15 digits together, at least two
-    each, and a letter or a + precedes them. BELOW: no digit is before it, and a run of at least eight digits after it,
-    or after one blank line.
+    each, or one after a +, and a letter or a + precedes them. BELOW: no digit is before it, and a run of at least eight
+    digits after it, or after one blank line.
     """
     out = np.empty((len(lines), 4), np.int64)
     m: Int = 0
@@ -108,7 +110,8 @@ def places(lines: I64, offsets: I64, data: U8, kinds: U8) -> I64:
                 m += 1
         elif not blank and after >= FEWEST_PART and data[i] != 43:
             before = _digits_before(data, last, start, kinds)
-            if before >= FEWEST_PART and MIN_DIGITS <= before + after <= MOST:
+            enough = before >= FEWEST_PART or (before == 1 and last > start and data[last - 1] == 43)
+            if enough and MIN_DIGITS <= before + after <= MOST:
                 out[m] = start, at, stop, DIVIDED
                 m += 1
     return out[:m]

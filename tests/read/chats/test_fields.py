@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
+from dataprep.read.chats.discord import FIELDS as DISCORD
 from dataprep.read.chats.discord import Discord
+from dataprep.read.chats.imessage.exporter import content
+from dataprep.read.chats.messenger import FIELDS as MESSENGER
 from dataprep.read.chats.messenger import Messenger
 from dataprep.read.chats.signal import Signal
+from dataprep.read.chats.slack.reader import KNOWN as SLACK
 from dataprep.read.chats.slack.reader import Slack
 
 BLOCKS = [
@@ -69,3 +75,26 @@ def test_files_that_signal_export_left_out(tmp_path, missing, kind) -> None:
     for name in ("chat.md", "data.json"):
         [batch] = Signal()(Slice(str(tmp_path / name), 0), Ledger("read", source="s"))
         assert [(row["text"], row["kind"], row["meta"]) for row in batch.to_pylist()] == [("देखो", kind, "{}")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "kind"),
+    [
+        ("Handwritten messages are not yet supported!", "", "image"),
+        ("Unable to format app message: no payload", "", "file"),
+        ("SharePlay Message\nEnded", "SharePlay Message\nEnded", "call"),
+        ("สวัสดี\nAttachment missing!", "สวัสดี", "file"),
+        ("drawing.png", "", "image"),
+    ],
+)
+def test_remarks_of_imessage_exporter(text, said, kind) -> None:
+    """What the program writes in place of things that it cannot write is a kind, no text."""
+    assert content("Ilse", text)[1:3] == (said, kind)
+
+
+def test_fields_that_writers_write_are_known() -> None:
+    """The fields of messages in the documented table are those that the readers know."""
+    page = (Path(__file__).parents[3] / "docs" / "conformance.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (Discord|Messenger, Instagram|Slack) \|[^|]*\|[^|]*\|([^|]*)\|$", page, re.MULTILINE))
+    stated = {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows.items()}
+    assert stated == {"Discord": DISCORD, "Messenger, Instagram": MESSENGER, "Slack": SLACK}
