@@ -12,7 +12,7 @@ import sys
 
 from .sdists import NotThereError
 
-SUITES = ("charsets", "phones")
+SUITES = ("charsets", "hosts", "phones")
 
 
 def main(names: list[str]) -> None:

@@ -161,6 +161,16 @@ def test_hosts_that_no_address_has():
     assert host_name("faß.de") != host_name("fass.de")
 
 
+@pytest.mark.parametrize("host", ["xn--pokxncvks.org", "xn--", "xn--abc-.org", "a.org%80", "\ufdd0a.org", "[::%31]"])
+def test_names_that_utf8_or_punycode_cannot_have(host):
+    """Names with bytes that are not UTF-8, or Punycode of no name, are no hosts; those of many scripts are."""
+    assert host_name(host) == ""
+    for name in ("مثال.إختبار", "例え.テスト", "उदाहरण.परीक्षा", "ตัวอย่าง.ไทย", "例子.测试", "bücher.org", "i❤.ws"):
+        written = host_name(name)
+        assert written.isascii()
+        assert host_name(written) == written
+
+
 def test_other_spellings_of_a_path():
     """Dots, repeated slashes, backslashes, escapes and line ends in a path are one path."""
     same = ["/./ads", "//ads", "/x/../ads/1", "/%2e/ads", "/x/%2E%2e/ads", "\\\\ads", "/a\tds", "/%61ds?x", "/./ads#"]

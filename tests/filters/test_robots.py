@@ -209,3 +209,12 @@ def test_the_name_ends_where_its_letters_end(tmp_path, line):
     """Words, versions and signs after the name of an agent are no part of it; letters are."""
     assert forbidden(tmp_path, f"User-agent: {line}\nDisallow: /a\n", ["/a", "/b"]) == ["/a"]
     assert forbidden(tmp_path, "User-agent: CCBot-News x\nDisallow: /a\n", ["/a"]) == []
+
+
+@pytest.mark.parametrize("agent", ["Foo Bar", "CCBot/2.0", " ", "", "Mozilla (CCBot)"])
+def test_names_that_no_group_has(tmp_path, agent):
+    """An agent with a version or a blank is an error, since a group `Foo Bar` is that of `Foo`."""
+    with pytest.raises(PlanError, match="must be a tuple of names"):
+        Robots(folder(tmp_path, a=RULES), agents=(agent,))
+    rules = "User-agent: CCBot Bar\nDisallow: /a\n\nUser-agent: *\nDisallow: /\n"
+    assert forbidden(tmp_path, rules, ["/a", "/b"]) == ["/a"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dataprep.core.model import batch as B
 from dataprep.pii import kernel as K
+from dataprep.pii.broken import across
 from dataprep.pii.kinds import KINDS
 from dataprep.pii.lines import lines
 from dataprep.pii.rules import find
@@ -44,7 +45,7 @@ def test_only_wanted_kinds_are_searched():
 
 
 def test_all_lines_at_once_are_each_line_by_itself():
-    """Matches in a batch are those of each line alone: neither a label nor a number reaches into the next line."""
+    """Matches in a batch are those of each line alone, apart from phones over two lines."""
     pieces = (
         "tel: ", "0612345678", "+212 612-345678", "\n", "\n", " ", "invoice ", "06 12 34 56 78", "a@b.org", "x@é.com",
         "8.8.8.8", "2606:4700::1111", "GB82WEST12345698765432", "4111 1111 1111 1111", "٠٦١٢٣٤٥٦٧٨", "\u200e", "\r",
@@ -55,8 +56,14 @@ def test_all_lines_at_once_are_each_line_by_itself():
     batch = B.make(range(len(texts)), texts, "s")
     found = [(s.row, s.start, s.end, s.kind) for s in PII()._spans(batch)]
     offsets, data = B.buffers(batch)
+    over = [(a, b) for a, b in across(K.suspects(offsets, data, K.byte_kinds(), K.BREAK), offsets, data)]
     wanted = []
     for line in lines(offsets, data, K.EMAIL | K.IP | K.NUMBER | K.IBAN):
-        wanted += [(line.row, *line.in_bytes(m.start, m.end), m.kind) for m in find(line.text, KINDS)]
+        for m in find(line.text, KINDS):
+            a, b = line.in_bytes(m.start, m.end)
+            if m.kind != "phone" or not any(a < stop and b > start for start, stop in over):
+                wanted.append((line.row, a, b, m.kind))
+    assert 0 < len(over) < len(wanted) / 10
+    found = [one for one in found if one[1:3] not in over]
     assert found == wanted
     assert {kind for *_, kind in found} == set(KINDS)

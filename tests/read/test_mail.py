@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import mailbox
@@ -52,6 +53,43 @@ def test_an_mbox_has_the_messages_that_the_standard_library_reads(tmp_path, char
     assert {data[at : at + 5] for at, _, _ in found} == {b"From "}
     (tmp_path / "a.mbox.gz").write_bytes(gzip.compress(data))
     assert rows(tmp_path / "a.mbox.gz") == found
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "stated"),
+    [
+        ("Здравствуйте, как дела? Всё хорошо, спасибо.", "koi8-r", ""),
+        ("今日はとても良い天気ですね。", "iso2022_jp", "iso-2022-jp"),
+        ("今日はとても良い天気ですね。", "cp932", "us-ascii"),
+        ("你好，今天天气很好，我们去公园。朱镕基", "gbk", "gb2312"),
+        ("สวัสดีครับ วันนี้อากาศดี", "cp874", "windows-874"),
+        ("مرحبا كيف حالك اليوم يا صديقي", "cp1256", "x-unknown"),
+        ("नमस्ते आप कैसे हैं", "utf-8", "iso-8859-1"),
+        ("l’été – ça va", "cp1252", "utf-8"),
+        ("l’été – ça va", "cp1252", "iso-8859-1"),
+    ],
+)
+def test_the_charset_is_decided_as_that_of_pages(tmp_path, text, codec, stated) -> None:
+    """The text, a header of plain bytes, and one of encoded words; the stated charset counts if the bytes agree."""
+    pytest.importorskip("resiliparse")
+    data, name = text.encode(codec), stated or "x"
+    word = base64.b64encode(data).decode()
+    head = f"Content-Type: text/plain; charset={name}\nFrom: =?{name}?B?{word}?= <a@example.org>\nSubject: "
+    (tmp_path / "a.eml").write_bytes(head.encode() + data + b"\n\n" + data + b"\n")
+    [(_, found, meta)] = rows(tmp_path / "a.eml")
+    assert found == f"{text}\n"
+    assert meta == {"from": f"{text} <a@example.org>", "subject": text}
+
+
+def test_bytes_that_are_no_text(tmp_path) -> None:
+    """A message of binary data has a reason, and bytes that no charset reads are counted."""
+    head = b"From a\nSubject: x\nContent-Type: text/plain; charset=utf-8\n\n"
+    picture, damaged = b"\x89PNG\0\1\xff\x80" * 99, "l’été…".encode("cp1252") + b" \x9d\n"
+    (tmp_path / "a.mbox").write_bytes(head + picture + b"\n\n" + head + damaged)
+    done = dp.Pipeline().run(dp.read(str(tmp_path / "a.mbox")), out=str(tmp_path / "out"))
+    assert [row["text"] for row in done] == ["l’été… \ufffd\n"]
+    assert done.stats[0].reasons == {"binary": 1}
+    assert done.stats[0].counts["unreadable_characters"] == 1
 
 
 def test_one_message(tmp_path) -> None:

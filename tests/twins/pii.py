@@ -7,6 +7,7 @@ import itertools
 from collections import Counter
 
 from dataprep.pii.addresses import is_host, is_version
+from twins.broken import across
 from twins.phone_labels import is_labelled
 from twins.phone_signs import plain
 from twins.phones import phones
@@ -35,7 +36,8 @@ def pii(text: str, stage) -> tuple[str, Counter]:
             read = plain(line) if kind in ("iban", "card") else line
             new += [(at + a, at + b, kind) for a, b in find(read)] if kind in stage.kinds else []
             at += len(line) + 1
-        for one in sorted(new):
+        more = [(a, b, kind) for a, b in across(text)] if kind == "phone" and kind in stage.kinds else []
+        for one in (*more, *sorted(new)):
             if all(one[1] <= a or one[0] >= b for a, b, _ in found):
                 found.append(one)
     out, at = "", 0

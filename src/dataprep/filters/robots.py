@@ -37,6 +37,7 @@ MAX_BLOCK_BYTES = 8 << 20  # of a response as stored
 MAX_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 GROUP_LINE = re.compile(r"\s*(?:user|allow|di)", re.IGNORECASE)  # no other line ends a group (RFC 9309, 2.2.4)
 TOKEN = re.compile(r"(\s*user[- ]?agent\s*:?\s*[\w\-]+)[^\w\-].*", re.IGNORECASE)  # CCBot/2.0, CCBot x
+AGENT = re.compile(r"[\w\-]+|\*")  # a name that TOKEN can leave
 FORBIDS = re.compile(r"^\s*di\w+\s*:?\s*[^\s#:]", re.IGNORECASE | re.MULTILINE)
 NEWEST = "~"  # sorts after every date
 UNREADABLE = -1
@@ -79,8 +80,11 @@ class Robots(Stage):
         for name in ("source", "agents"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
-        if not self.agents or not all(isinstance(a, str) and a.strip() for a in self.agents):
-            msg = f"Robots: agents={self.agents!r} must be a tuple of names such as ('CCBot', 'GPTBot')"
+        if not self.agents or not all(isinstance(a, str) and AGENT.fullmatch(a) for a in self.agents):
+            msg = (
+                f"Robots: agents={self.agents!r} must be a tuple of names such as ('CCBot', 'GPTBot'), without "
+                "versions and blanks, which no group of a robots.txt can name"
+            )
             raise PlanError(msg)
         if self.unreadable not in {"keep", "drop"}:
             msg = f"Robots: unreadable={self.unreadable!r} must be 'keep' or 'drop'"

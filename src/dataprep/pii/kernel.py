@@ -17,6 +17,7 @@ from dataprep.unicode.text import DECIMAL, I64, U8, Int, classes, code_point
 from .signs import BETWEEN
 
 EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # candidates in a line; NUMBER: a phone or a card
+BREAK = 16  # the next line, or the one after it if that is blank, begins with a number
 MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
 
 # Kinds of bytes: those that begin a candidate, and those between the digits of one number.
@@ -84,6 +85,15 @@ def is_hex(b: Int) -> bool:
 
 
 @kernel(inline="always")
+def is_before_colon(data: U8, i: Int, stop: Int) -> bool:
+    """Return whether a colon follows `i` after at most four hexadecimal digits."""
+    j = i
+    while j < stop and j < i + 4 and is_hex(data[j]):
+        j += 1
+    return bool(j < stop and data[j] == 58)
+
+
+@kernel(inline="always")
 def is_code(data: U8, i: Int, stop: Int) -> bool:
     """Return whether two capitals precede the digit at `i`, or two small letters, if another digit follows it."""
     a, b = data[i - 2], data[i - 1]
@@ -92,13 +102,35 @@ def is_code(data: U8, i: Int, stop: Int) -> bool:
     return bool(97 <= b <= 122 and 97 <= a <= 122 and i + 1 < stop and 48 <= data[i + 1] <= 57)
 
 
+@kernel(inline="always")
+def line_above(data: U8, i: Int, start: Int, first: Int) -> tuple[Int, Int]:
+    """Return start and end of the line, or of the second one, above the line from `start` that begins with a number.
+
+    i: the first digit of the number. first: the start of the text. Returns (-1, -1) if there is no such line, or if the
+    line does not begin with the number.
+    """
+    at = i - 1
+    while at >= start and (data[at] in (9, 13, 32) or 40 <= data[at] <= 47):
+        at -= 1
+    if at >= start or start == first:
+        return np.int64(-1), np.int64(-1)
+    at = start - 1
+    while at > first and data[at - 1] in (9, 13, 32):
+        at -= 1
+    stop = at if at > first and data[at - 1] == 10 else start
+    at = stop - 1
+    while at > first and data[at - 1] != 10:
+        at -= 1
+    return at, stop - 1
+
+
 @kernel
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain wanted personal data, int64[m, 4], in order.
 
     offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: classes, from `byte_kinds`.
-    wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card) and IBAN. A row of the result is (index of
-    the text, start and end of the line in `data`, a sum of those kinds of `wanted` that may be in the line).
+    wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card), IBAN and BREAK. A row of the result
+    is (index of the text, start and end of the line in `data`, a sum of those kinds of `wanted` that may be there).
     """
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):
@@ -120,17 +152,20 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
             elif kind == AT:
                 can |= EMAIL
                 i += 1
-            elif kind == COLON:  # a second one after at most four hexadecimal digits
-                j = i + 1
-                while j < stop and j < i + 5 and is_hex(data[j]):
-                    j += 1
-                if j < stop and data[j] == 58:
-                    can |= IP
+            elif kind == COLON:
+                can |= IP if is_before_colon(data, i + 1, stop) else 0
                 i += 1
             else:
                 if digit_bytes(data, i, kinds) == 0:
                     i += 1
                     continue
+                if wanted & BREAK:
+                    above, end = line_above(data, i, start, offsets[d])
+                    if above >= 0 and m and out[m - 1, 1] == above:
+                        out[m - 1, 3] |= BREAK
+                    elif above >= 0:
+                        out[m, 0], out[m, 1], out[m, 2], out[m, 3] = d, above, end, BREAK
+                        m += 1
                 if i - start >= 2 and is_code(data, i, stop):
                     can |= IBAN
                 digits, dots = 0, 0

@@ -20,6 +20,7 @@ from dataprep.errors import PlanError
 from dataprep.unicode.text import I64, U8
 
 from . import kernel as K
+from .broken import across
 from .kinds import INCLUDED, KINDS, PIIKind
 from .lines import every_line, find_joined
 from .rules import FINDERS, Match, find, with_kind
@@ -57,7 +58,7 @@ class PII(Stage):
     action="drop" drops every document with a match.
 
     Matches are counted in the statistics as pii.email, pii.phone and so on, including those in dropped documents. No
-    match crosses a line break (\n).
+    match crosses a line break (\n), except a phone number of which one line has only a part.
     A number is always replaced completely, even if letters, digits or other numbers are next to it: groups of digits
     that are separated by single signs are replaced together or not at all. Version numbers, dates, prices, ISBNs,
     numbers in table rows, and company, order or invoice numbers after a label are not treated as phone numbers. A
@@ -75,7 +76,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 12
+    VERSION: ClassVar[int] = 13
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, (str, PIIKind)) else tuple(self.kinds)
@@ -130,19 +131,34 @@ class PII(Stage):
         if not more:
             yield from _joined_spans(offsets, data, common, wanted)
             return
-        for line in every_line(offsets, data, wanted):
-            for a, b, kind in find(line.text, kinds[line.can], more):
-                yield _Span(*line.in_bytes(a, b), line.row, kind)
+        of_lines = [
+            Match(*line.in_bytes(a, b), kind)
+            for line in every_line(offsets, data, wanted)
+            for a, b, kind in find(line.text, kinds[line.can], more)
+        ]
+        others = [m for m in of_lines if m.kind != "phone"]
+        breaks = K.suspects(offsets, data, K.byte_kinds(), K.BREAK) if "phone" in common else np.empty((0, 4), np.int64)
+        found = with_kind(others, across(breaks, offsets, data), "phone")
+        found = with_kind(found, [m[:2] for m in of_lines if m.kind == "phone"], "phone")
+        yield from _in_texts(found, offsets)
 
 
 def _joined_spans(offsets: I64, data: U8, kinds: list[str], wanted: int) -> Iterator[_Span]:
     """Yield the matches of some of KINDS, in order; each kind is searched in all lines that may have it at once."""
+    wanted |= K.BREAK if "phone" in kinds else 0
     rows, found = K.suspects(offsets, data, K.byte_kinds(), wanted), list[Match]()
     for kind in kinds:
+        if kind == "phone":
+            found = with_kind(found, across(rows, offsets, data), kind)
         some = rows[rows[:, 3] & _CAN[kind] != 0]
         if len(some):
             spans = find_joined(data, some[:, 1], some[:, 2], FINDERS[kind])
             found = with_kind(found, map(tuple, spans.tolist()), kind)
+    yield from _in_texts(found, offsets)
+
+
+def _in_texts(found: list[Match], offsets: I64) -> Iterator[_Span]:
+    """Yield matches, in bytes of the buffer, with the index of their text."""
     texts = (np.searchsorted(offsets, [m.start for m in found], side="right") - 1).tolist()
     yield from (_Span(m.start, m.end, row, m.kind) for m, row in zip(found, texts, strict=True))
 

@@ -2,14 +2,20 @@
 
 The text is the plain text of the message or, if it has none, that of its HTML (extra `warc`). Attachments are left
 out. The position of a document is the byte offset of the message. An mbox is streamed: a message begins at a line
-"From ..." that follows a blank line. Messages are dropped as `no_text`, or as `too_long`.
+"From ..." that follows a blank line. Messages are dropped as `no_text`, `too_long`, `binary`, or `charset` if their
+bytes are no text in any charset.
+
+The charset of a text, and of headers that are not ASCII, is decided as that of files and pages: the one that the
+message states counts as long as its bytes agree.
 """
 
 from __future__ import annotations
 
-import contextlib
 import email
+import email.base64mime
 import email.policy
+import email.quoprimime
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.message import EmailMessage
@@ -20,13 +26,20 @@ import orjson
 from dataprep.core.model.batch import Batch, doc_id
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.errors import ReadError
+from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
+from dataprep.unicode.valid import is_utf8
 
+from .charsets.decide import characters
 from .text import Record, blocks, documents
 from .trust import LimitedReader, Trust
+from .web.page import page_of
+from .web.response import Refused
 
 BEGINS = b"From "
+ENCODED = re.compile(r"=\?([^?\s*]{1,40})(?:\*[^?\s]*)?\?([bBqQ])\?([^?\s]*)\?=")  # a word of a header (RFC 2047)
+_WRONG = re.compile("[\x80-\x9f\ud800-\udfff\ufffd]")
+BETWEEN = re.compile(r"(?<=\?=)\s+(?==\?)")
 HEADERS = ("From", "To", "Cc", "Subject", "Date", "Message-ID", "In-Reply-To", "List-Id")
 HTML = "text/html"
 
@@ -38,7 +51,7 @@ class Mail(LimitedReader):
     max_doc_bytes: longer messages, with their attachments, are dropped.
     """
 
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of a file as batches."""
@@ -51,10 +64,15 @@ class Mail(LimitedReader):
             if data is None:
                 yield Record(position, None, n_bytes)
                 continue
-            text, meta = _parsed(data)
-            if not text.strip():
-                stats.drop([doc_id(piece.file, position)], ["no_text"], n_bytes=[n_bytes])
+            try:
+                text, meta, reason = _parsed(data)
+            except PlanError as e:
+                msg = f"a message is not UTF-8 and states no charset, and to find its charset {e}"
+                raise ReadError(msg, piece.url, position) from e
+            if reason or not text.strip():
+                stats.drop([doc_id(piece.file, position)], [reason or "no_text"], n_bytes=[n_bytes])
                 continue
+            stats.count("unreadable_characters", meta.get("unreadable", 0))
             yield Record(position, text, n_bytes, orjson.dumps(meta).decode())
 
     def _messages(self, piece: Slice, *, is_one: bool) -> Iterator[tuple[int, bytes | None, int]]:
@@ -91,42 +109,71 @@ def _unquoted(line: bytes, *, is_one: bool) -> bytes:
     return (line[1:] if quoted else line) + b"\n"
 
 
-def _parsed(data: bytes) -> tuple[bytes, dict[str, Any]]:
-    """Return the text of a message in UTF-8, b"" if it has none, and its headers."""
+def _parsed(data: bytes) -> tuple[bytes, dict[str, Any], str]:
+    """Return the text of a message in UTF-8, b"" if it has none, its headers, and why it is dropped or ""."""
     message = email.message_from_bytes(data, policy=email.policy.default)
-    meta = {}
-    for name in HEADERS:
-        value = _header(message, name)
-        if value:
-            meta[name.lower().replace("-", "_")] = value
     try:
         part = message.get_body(("plain", "html"))
     except (AttributeError, KeyError, TypeError, ValueError):  # of messages that no standard allows
         part = None
+    charset = (part.get_content_charset() if part is not None else "") or ""
+    meta: dict[str, Any] = {}
+    for name in HEADERS:
+        value = _header(message, name, charset)
+        if value:
+            meta[name.lower().replace("-", "_")] = value
     if part is None:
-        return b"", meta
+        return b"", meta, ""
     payload = part.get_payload(decode=True)
     raw = payload if isinstance(payload, bytes) else b""
-    charset = part.get_content_charset() or ""
     if part.get_content_type() == HTML:
         from .html import Html
 
         page = Html().page(raw, charset)
-        return b"" if page.reason else page.text, meta
-    return _decoded(raw, charset), meta
-
-
-def _header(message: EmailMessage, name: str) -> str:
-    """Return a header as text; "" if there is none, or if it cannot be parsed."""
+        return page.text, meta, page.reason
     try:
-        return " ".join(str(message.get(name, "")).split()).encode("utf-8", "replace").decode()
+        found = page_of(raw, charset, is_html=False)
+    except Refused as e:
+        return b"", meta, e.reason
+    meta |= {"unreadable": found.n_lost} if found.n_lost else {}
+    return found.text.replace("\r\n", "\n").encode("utf-8", "replace"), meta, ""
+
+
+def _header(message: EmailMessage, name: str, charset: str) -> str:
+    """Return a header as text; "" if there is none, or if it cannot be parsed.
+
+    charset: that of the text, in which old programs write headers without naming it.
+    """
+    try:
+        text = str(message.get(name, ""))
+        if (not text.isascii() and _is_wrong(text)) or "\x1b" in text:
+            raw = next(value for key, value in message.raw_items() if key.lower() == name.lower())
+            text = _readable(str(raw), charset)
+        return " ".join(text.split()).encode("utf-8", "replace").decode()
     except (AttributeError, IndexError, LookupError, TypeError, ValueError):
         return ""
 
 
-def _decoded(raw: bytes, charset: str) -> bytes:
-    """Return plain text in UTF-8, with line feeds; of an unknown or wrong charset, as Windows-1252."""
-    for name in (charset, "utf-8", "cp1252"):
-        with contextlib.suppress(LookupError, ValueError):
-            return raw.decode(name).replace("\r\n", "\n").encode("utf-8", "replace")
-    return raw.decode("utf-8", "replace").replace("\r\n", "\n").encode()
+def _is_wrong(text: str) -> bool:
+    """Return whether a header has bytes that are not decoded, or characters of a wrong charset."""
+    if _WRONG.search(text):
+        return True
+    try:
+        return is_utf8(text.encode("latin-1"))
+    except UnicodeEncodeError:
+        return False
+
+
+def _readable(raw: str, charset: str) -> str:
+    """Return a header with its encoded words and its bytes decoded; charset: that of its bytes, if it is known."""
+    found = characters(raw.encode("utf-8", "surrogateescape"), charset, is_html=False)
+    text = BETWEEN.sub("", raw if found is None else found.text)
+    return ENCODED.sub(_word, " ".join(text.splitlines()))
+
+
+def _word(word: re.Match[str]) -> str:
+    """Return the text of an encoded word of a header; the word itself if no charset decodes it."""
+    is_base64 = word[2] in "bB"
+    data = email.base64mime.decode(word[3]) if is_base64 else email.quoprimime.header_decode(word[3]).encode("latin-1")
+    found = characters(data, word[1], is_html=False)
+    return word[0] if found is None else found.text

@@ -8,7 +8,8 @@ from urllib.parse import unquote
 
 from .assigned import normalized, over_assigned
 
-SPECIAL = re.compile(r"[\x00-\x20#/<>?@\[\]\\^|%:\x7f\ufffd]")  # not in host names, once escapes are decoded
+SPECIAL = re.compile(r"[\x00-\x20#/<>?@\[\]\\^|%:\x7f]")  # not in host names, once escapes are decoded
+NO_NAME = re.compile("[\ufdd0-\ufdef\ufffd\uffff]")  # bytes that are not UTF-8, and code points without a character
 PLAIN = re.compile(r"(?:[a-z0-9-]+\.)+[a-z][a-z0-9-]*")  # a host that is in its form
 HIDDEN = re.compile(r"[\x00-\x1f\x7f]")
 LABEL_ENDS = re.compile("[.\u3002\uff0e\uff61]")
@@ -27,15 +28,17 @@ def host_name(host: str) -> str:
     >>> host_name("WWW.Exämple.ORG."), host_name("0x7f.1"), host_name("[0:0::1]")
     ('www.xn--exmple-cua.org', '127.0.0.1', '[::1]')
     """
-    if PLAIN.fullmatch(host):
+    if PLAIN.fullmatch(host) and "xn--" not in host:
         return host
-    host = HIDDEN.sub("", unquote(host) if "%" in host else host)
     if host.startswith("["):
-        return _ipv6(host)
+        return _ipv6(HIDDEN.sub("", host))
+    host = HIDDEN.sub("", unquote(host) if "%" in host else host)
+    if NO_NAME.search(host):
+        return ""
     if not host.isascii():
         host = _in_ascii(host)
     host = over_assigned(str.lower, host).rstrip(".")
-    if SPECIAL.search(host):
+    if SPECIAL.search(host) or ("xn--" in host and not all(map(_may_be_label, host.split(".")))):
         return ""
     return _ipv4(host) if NUMBER.fullmatch(host.rpartition(".")[2]) else host
 
@@ -52,6 +55,12 @@ def _in_ascii(host: str) -> str:
 def in_unicode(host: str) -> str:
     """Return a host with the labels in Punycode decoded; a label that is no Punycode stays."""
     return ".".join(_label(label) for label in host.split("."))
+
+
+def _may_be_label(label: str) -> bool:
+    """Return whether a label is not Punycode, or that of a name as UTS 46 maps it."""
+    name = _label(label)
+    return not label.startswith("xn--") or (not name.isascii() and _in_ascii(name) == label)
 
 
 def _label(label: str) -> str:

@@ -116,3 +116,19 @@ def test_without_the_detector(tmp_path, monkeypatch) -> None:
     (tmp_path / "a.txt").write_bytes(form.format("Анна", "привет, как дела").encode("cp1251"))
     with pytest.raises(ReadError, match=r"the text is not UTF-8, .*pip install 'dataprep-lm\[warc\]'; or convert"):
         read(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("said", ["привет", "مرحبا كيف الحال", "नमस्ते आप कैसे हैं", "สวัสดีครับ", "今日は元気です", "你好"])
+@pytest.mark.parametrize("stray", [b"", b" \x9d", b" \x81 \x90"])
+def test_few_damaged_bytes_are_no_control_characters(tmp_path, said, stray) -> None:
+    """Lines of Windows-1252 in a chat in UTF-8, some with bytes that it does not define: no other byte is lost."""
+    old = "It’s a “good” day – ça va… Straße".encode("cp1252")
+    lines = [f"03/05/2024, 09:1{n} - Ilse: {said} {n}\n".encode() for n in range(5)]
+    lines += [b"03/05/2024, 09:20 - Zoe: " + old + stray + b"\n", b"03/05/2024, 09:21 - Zoe: " + old + b"\n"]
+    (tmp_path / "c.txt").write_bytes(b"".join(lines))
+    rows, drops, counts = read(tmp_path / "c.txt")
+    texts = [row["text"] for row in rows]
+    assert not drops
+    assert counts.get("unreadable_characters", 0) == len(stray.split())
+    assert texts[:5] == [f"{said} {n}" for n in range(5)]
+    assert texts[5:] == [old.decode("cp1252") + stray.decode("ascii", "replace"), old.decode("cp1252")]

@@ -15,7 +15,7 @@ from dataprep.errors import PlanError, need
 
 from .bare import high_bytes, without_tags
 from .labels import CODE_UNITS, SEVEN_BITS, codec_of, same
-from .ranked import ASCII, DEFAULT, ranked
+from .ranked import ASCII, DEFAULT, LATIN, WINDOWS, ranked
 from .stated import in_meta, in_xml, marked
 from .units import SAMPLE, seven_bits, wide_of
 
@@ -23,6 +23,9 @@ MAX_WRONG = 0.01  # of the characters of a document that may be unreadable, each
 FEW_WRONG = 3  # that may be unreadable in a short document, if half of it can be read
 NEARLY = 10  # characters beyond ASCII for each that is not UTF-8, in UTF-8 that was cut or patched
 C1 = bytes(range(0x80, 0xA0))  # the only bytes that Latin-1 and Windows-1252 read in two ways
+UNDEFINED = b"\x81\x8d\x8f\x90\x9d"  # in Windows-1252
+CONTROL = re.compile("[\x80-\x9f]")
+LETTER_LOST = re.compile(rb"[A-Za-z\xc0-\xff][\x81\x8d\x8f\x90\x9d]|[\x81\x8d\x8f\x90\x9d][A-Za-z\xc0-\xff]")
 UKRAINIAN = b"\xa4\xa6\xa7\xad\xb4\xb6\xb7\xbd"  # letters of KOI8-U, lines of tables in KOI8-R
 HANGUL = re.compile("[가-힣]")
 FEW_HANGUL, HANGUL_SHARE = 8, 0.8  # characters, and their share of those beyond ASCII
@@ -67,15 +70,29 @@ def characters(data: bytes, declared: str = "", *, is_html: bool) -> DecodedText
     nearly = _decoded(data, "utf-8", 1.0)
     if nearly.n_lost * NEARLY < len(nearly.text) - len(nearly.text.encode("ascii", "ignore")):
         return nearly._replace(agreed=_share("utf-8", [*named[:2], "utf-8"]))
-    detected = _detected(data, is_html=is_html, is_stated=any(named))
+    return _by_rank(data, named, is_html=is_html)
+
+
+def _by_rank(data: bytes, named: list[str], *, is_html: bool) -> DecodedText | None:
+    """Decode a document that is not UTF-8 in the most plausible charset that can be its own; None if none can.
+
+    named: the charset in the HTTP header, and those that the document states, each "" if there is none.
+    """
+    judged = data.translate(None, UNDEFINED) if _is_damaged(data) else data
+    detected = _detected(judged, is_html=is_html, is_stated=any(named))
     evidence = [*named[:2], detected]
-    names = ranked(data, named, detected)
+    names = ranked(judged, named, detected)
+    if judged is not data and next((one for one in names if one != "utf-8"), "") == DEFAULT:
+        return _decoded(data, DEFAULT, _share(DEFAULT, evidence))
+    controls = len(data) != len(data.translate(None, C1))
     for name in names:
+        if controls and name in WINDOWS and name in LATIN:
+            continue  # it reads these bytes as control characters, which no text has
         with contextlib.suppress(UnicodeDecodeError):
-            as_latin = name == DEFAULT and len(data) == len(data.translate(None, C1))  # decoded 20 times faster
+            as_latin = name == DEFAULT and not controls  # decoded 20 times faster
             return DecodedText(data.decode("latin-1" if as_latin else name), name, _share(name, evidence))
     lossy = [_decoded(data, name, _share(name, evidence)) for name in dict.fromkeys([*names, "utf-8", DEFAULT])]
-    best = min(lossy, key=lambda one: one.n_lost)
+    best = min(lossy, key=lambda one: one.n_lost + len(CONTROL.findall(one.text)))
     few = min(FEW_WRONG, len(best.text) // 2)
     return best if best.n_lost <= max(few, MAX_WRONG * len(best.text)) else None
 
@@ -87,6 +104,12 @@ def _decoded(data: bytes, name: str, agreed: float) -> DecodedText:
     if n_lost and name.startswith(("utf-8", "gb18030", *CODE_UNITS)):  # these can write U+FFFD itself
         n_lost -= data.decode(name, "ignore").count("\ufffd")
     return DecodedText(text, name, agreed, n_lost)
+
+
+def _is_damaged(data: bytes) -> bool:
+    """Return whether bytes are Windows-1252 with up to three bytes that it does not define, and none is in a word."""
+    n_high, n_lost = (len(data) - len(data.translate(None, some)) for some in (bytes(range(128, 256)), UNDEFINED))
+    return 0 < n_lost <= min(FEW_WRONG, n_high // 2) and not LETTER_LOST.search(data)
 
 
 def _may_be_units(data: bytes, declared: str, *, is_html: bool) -> bool:

@@ -13,12 +13,14 @@ import codecs
 import io
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.errors import PlanError, ReadError
+from dataprep.read.charsets.garbled import SINGLE
 from dataprep.read.charsets.labels import CODE_UNITS, SEVEN_BITS
 from dataprep.read.charsets.stated import marked
 from dataprep.read.charsets.units import SAMPLE as HEAD
@@ -40,12 +42,14 @@ PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")  # a
 class Charset:
     """The encoding of a file: name of Python's codec, and whether all lines are in it, or only those not in UTF-8.
 
-    n_lines: how many lines are not UTF-8.
+    n_lines: how many lines are not UTF-8. n_lost: how many bytes of them are no characters, each is then U+FFFD; 0 in
+    encodings with characters of several bytes, in which such a line stays as it is.
     """
 
     name: str
     whole: bool
     n_lines: int
+    n_lost: int = 0
 
     def as_utf8(self, line: bytes) -> bytes:
         """Return a line as UTF-8; unchanged if it is UTF-8 (unless the whole file is not) or cannot be decoded."""
@@ -54,13 +58,14 @@ class Charset:
         if line.isascii() or (not self.whole and (is_utf8(line) or _is_damaged(line))):
             return line
         try:
-            return line.decode(self.name).encode()
+            return line.decode(self.name, "replace" if self.n_lost else "strict").encode()
         except UnicodeDecodeError:
             return line
 
     def state(self, url: str, stats: Ledger) -> None:
         """Log that the file `url` was converted, and count its converted lines in `stats`."""
         stats.count(f"from_{self.name}", self.n_lines)
+        stats.count("unreadable_characters", self.n_lost)
         log.warning("%s: %d lines are %s, not UTF-8, and were converted", url, self.n_lines, self.name)
 
 
@@ -70,6 +75,7 @@ def charset_of(stream: Any, url: str) -> Charset | None:
     url: the file, for errors. Raises ReadError if the package of the detector is needed and not installed.
     """
     sample: list[bytes] = []
+    high = Counter[int]()  # bytes over 127 in lines that are not UTF-8
     size = n_old = n_utf8 = n_paired = 0
     stream = _Intact(stream)
     for number, (lines, last) in enumerate(_blocks(stream)):
@@ -89,6 +95,7 @@ def charset_of(stream: Any, url: str) -> Charset | None:
                 n_paired += 1
             elif not _is_damaged(line):
                 n_old += 1
+                high.update(line.translate(None, ASCII))
                 size += len(line)
                 sample += [line] if size <= SAMPLE else []
     if n_paired > n_old:
@@ -96,7 +103,8 @@ def charset_of(stream: Any, url: str) -> Charset | None:
     if not n_old:
         return None
     name = _detected(b"\n".join(sample), url)
-    found = Charset(name or "ascii", n_utf8 * UTF8_SHARE <= n_old, n_old)
+    n_lost = sum(high[byte] for byte in _undefined(name)) if name.startswith(SINGLE) else 0
+    found = Charset(name or "ascii", n_utf8 * UTF8_SHARE <= n_old, n_old, n_lost)
     n_changed = sum(found.as_utf8(line) != line for line in sample)
     return found if 2 * n_changed > len(sample) else None
 
@@ -157,6 +165,11 @@ def _is_damaged(line: bytes) -> bool:
     """Return whether at least half of the bytes over 127 in a line that is not UTF-8 are characters in UTF-8."""
     n_high = len(line.translate(None, ASCII))
     return 2 * sum(map(len, MULTIBYTE.findall(line))) >= n_high
+
+
+def _undefined(name: str) -> list[int]:
+    """Return the bytes over 127 that are no characters in an encoding of one byte per character."""
+    return [byte for byte in range(128, 256) if bytes([byte]).decode(name, "replace") == "\ufffd"]
 
 
 def _detected(sample: bytes, url: str) -> str:

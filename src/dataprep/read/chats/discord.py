@@ -4,7 +4,8 @@ The author is the nickname, which differs from server to server; `author="name"`
 number. Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned) the text
 is actor and action, the author null and the kind `system`; a call has its caller as author. The kind of a message with
 attachments or stickers is that of the first attachment or sticker, and its text is the caption; the text of a message
-with embeds only (by a bot) is the embeds' titles, texts and fields. Time is the clock as written, without its zone.
+with embeds only (by a bot) is the embeds' titles, texts and fields, and that of a forwarded message is what was
+forwarded. Time is the clock as written, without its zone.
 """
 
 from __future__ import annotations
@@ -22,11 +23,17 @@ from dataprep.store import files
 
 from .discord_csv import csv_messages, is_gif, platform_row
 from .discord_package import companions_of, is_package, package_messages
-from .json_export import JsonExport, MessageRow, number
+from .json_export import JsonExport, MessageRow, number, text_in
 from .messages import files_of, kind_of_file, names_of
 
 # Types that people write; all others are the platform's. Those that the exporter has no name for are numbers.
 WRITTEN = {"Default", "Reply", "ChatInputCommand", "ContextMenuCommand", "ThreadStarterMessage", "20", "21", "23"}
+_FIELDS = """
+id type timestamp timestampEdited callEndedTimestamp isPinned content author attachments embeds stickers reactions
+mentions reference forwardedMessage interaction inlineEmojis poll
+"""  # of a message, as DiscordChatExporter writes it
+FIELDS = frozenset(_FIELDS.split())
+CONTENT = ("attachments", "embeds", "stickers")
 NAMES = {"nickname": ("nickname", "name", "id"), "name": ("name", "id"), "id": ("id",)}
 
 
@@ -43,7 +50,8 @@ class Discord(JsonExport):
     date_order: str | None = None
     me: str | None = None
     PLATFORM: ClassVar[str] = "Discord"
-    VERSION: ClassVar[int] = 4
+    FIELDS: ClassVar[frozenset[str]] = FIELDS
+    VERSION: ClassVar[int] = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,6 +104,10 @@ class Discord(JsonExport):
         who = who if isinstance(who, dict) else {}
         author = next((str(who[name]) for name in NAMES[self.author] if who.get(name)), None)
         text, time = str(message.get("content") or ""), message.get("timestamp")
+        forwarded = message.get("forwardedMessage")
+        if isinstance(forwarded, dict) and not text and not any(listed(message.get(name)) for name in CONTENT):
+            message = {**message, **{name: forwarded.get(name) for name in ("content", *CONTENT)}}
+            text = str(message.get("content") or "")
         time = time if isinstance(time, str) else None
         sort = str(message.get("type", "Default"))
         if sort not in WRITTEN:
@@ -119,7 +131,14 @@ def _attached(message: Mapping[str, Any]) -> tuple[list[str], str | None]:
 def _embedded(message: Mapping[str, Any]) -> Iterator[str]:
     for embed in listed(message.get("embeds")):
         fields = [part for field in listed(embed.get("fields")) for part in (field.get("name"), field.get("value"))]
-        yield from (str(said) for said in (embed.get("title"), embed.get("description"), *fields) if said)
+        parts = [str(said) for said in (embed.get("title"), embed.get("description"), *fields) if said]
+        inner = (embed.get(name) for name in ("author", "footer"))  # read only if there is nothing else
+        yield from parts or [text for one in inner if isinstance(one, dict) and (text := text_in(_labels(one)))]
+
+
+def _labels(one: Mapping[str, Any]) -> list[Any]:
+    """Return the name and the text of an author or a footer, without its addresses."""
+    return [one.get("name"), one.get("text")]
 
 
 def _meta(message: Mapping[str, Any], names: list[str], who: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class JsonExport(ChatReader):
     """Base class of readers that stream a JSON export; a subclass has `names`, `row` and `answers` for its platform."""
 
     PLATFORM: ClassVar[str]
-    FIELDS: ClassVar[frozenset[str]] = frozenset()  # that are read or known to hold no text; none: not compared
+    FIELDS: ClassVar[frozenset[str]] = frozenset()  # of a message: those that are read, and those that have no text
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
         """Return the names of the chats in a file, as {k: name of the chat whose messages are the k-th array, from 0}.
@@ -126,21 +126,32 @@ class JsonExport(ChatReader):
         refuse(bad, piece, stats, trust, good)
         if not messages:
             return
-        rows = [self.row(message) for message in messages]
-        if self.FIELDS:
-            _count_unknown(messages, self.FIELDS, stats)
+        rows = with_unknown([self.row(message) for message in messages], messages, self.FIELDS, stats)
         known.add([number(m.get("id")) for m in messages], good)
         answered = known.find([self.answers(m) for m in messages], piece.file)
         yield batch_of(rows, chat, good, piece, answered)
 
 
-def _count_unknown(messages: list[Any], known: frozenset[str], stats: Ledger) -> None:
-    """Count in `stats` the messages with a field that is not known and has text: `unknown_field.NAME`."""
-    for message in messages:
+def with_unknown(
+    rows: list[MessageRow], messages: list[Any], known: frozenset[str], stats: Ledger
+) -> list[MessageRow]:
+    """Return the rows of messages; a row of kind `text` without a text gets that of its message's unknown fields.
+
+    known: the fields that the reader reads, and those that have no text. A message with another field that has text is
+    counted in `stats` as `unknown_field.NAME`, a message of kind `text` that stays without text as `empty_text`.
+    """
+    out = []
+    for row, message in zip(rows, messages, strict=True):
+        said = row.text
         if not message.keys() <= known:
-            for name in message.keys() - known:
-                if text_in(message[name]):
-                    stats.count(f"unknown_field.{name[:40]}")
+            more = {name: text for name, value in message.items() if name not in known and (text := text_in(value))}
+            for name in more:
+                stats.count(f"unknown_field.{name[:40]}")
+            said = said or ("\n".join(more.values()) if row.kind == "text" else "")
+        if not said and row.kind == "text":
+            stats.count("empty_text")
+        out.append(row if said is row.text else row._replace(text=said))
+    return out
 
 
 def text_in(value: Any) -> str:

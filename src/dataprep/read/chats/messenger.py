@@ -33,7 +33,7 @@ from dataprep.read.trust import Trust
 from dataprep.store import files
 from dataprep.unicode.text import I64
 
-from .json_export import MessageRow, batch_of, refuse, sort_out
+from .json_export import MessageRow, batch_of, refuse, sort_out, with_unknown
 from .messages import ChatReader, files_of, kind_of_file, names_of, utc_text
 
 MEDIA = {
@@ -43,6 +43,12 @@ MARKS = ("participants", "thread_path", "threadName", "title", "is_still_partici
 PLAIN = {
     "sender_name", "timestamp_ms", "content", "is_geoblocked_for_viewer", "is_unsent_image_by_messenger_kid_parent",
 }  # fmt: skip
+_FIELDS = """
+sender_name timestamp_ms content photos videos audio_files gifs files sticker share reactions type users call_duration
+missed ip is_unsent is_taken_down is_geoblocked_for_viewer is_unsent_image_by_messenger_kid_parent
+bumped_message_metadata magic_words joinable_mode senderName timestamp text media isUnsent
+"""  # of a message, as Meta writes it, in the older and the newer form
+FIELDS = frozenset(_FIELDS.split())
 EVENTS = {"Subscribe", "Unsubscribe"}
 DONE = {  # the platform's words after a name, or after You, up to the end of the message; other texts are a person's
     "call": (
@@ -110,7 +116,8 @@ class Messenger(ChatReader):
             good = ordinal(offsets)[::step]
             refuse([b._replace(position=int(ordinal(b.position))) for b in bad[::step]], piece, stats, trust, good)
             if messages:
-                yield batch_of([self.row(m) for m in messages[::step]], chat, good, piece)
+                rows = [self.row(m) for m in messages[::step]]
+                yield batch_of(with_unknown(rows, messages[::step], FIELDS, stats), chat, good, piece)
         trust.close()
 
     def warm(self) -> None:

@@ -45,6 +45,7 @@ QUOTE = re.compile(r"\n\n((?:> ?[^\n]*\n)+)\n*")
 REACTIONS = re.compile(r"(?: {2})?\n\(- (.+) -\)(?=\s|\[|!|\Z)")
 STICKER = re.compile(r"(?: {2})?\n\(\( (.*) \)\) *\Z|\[[^\]\n]*\]\(\.\./exported_stickers/[^)\n]*\) *\Z")
 LINK = re.compile(r"!?\[([^\]\n]*)\]\((?:\./)?media/([^)\n]*)\)")
+MISSING = re.compile(r"\(([a-z ]{1,20}) not exported\) {2}")  # in place of a file
 CALL = re.compile(r"(Incoming|Outgoing|Missed) (voice |video |group )*call( \([^()\n]*\))?\Z")
 DETAILS = re.compile(
     r"\[((?:reply to [^\n]{1,250}? on (?:[\d-]{10} [\d:]{5}|unknown)|edited|\d+ attachments?|, )+)\](?: |\Z)"
@@ -140,15 +141,22 @@ def _row(author: str | None, text: str, meta: dict[str, Any]) -> MessageContent:
         text = text[: reactions.start()] + text[reactions.end() :]
     sticker = STICKER.search(text)
     names = [name for name, _ in LINK.findall(text)]
+    missing = MISSING.findall(text)
+    text = MISSING.sub("", text) if not names else text
     text = text.removesuffix("  ")
     if names:
         meta |= files_of(names)
         return MessageContent(author, text.strip(), kind_of_file(names[0]), meta)
-    if sticker:
-        return MessageContent(author, text.strip(), "sticker", meta)
+    if sticker or missing:
+        return MessageContent(author, text.strip(), "sticker" if sticker else _kind_of(missing[0]), meta)
     if author is None:
         return MessageContent(None, text, "call" if CALL.match(text) else "system", meta)
     return MessageContent(author, text, "call" if CALL.match(text) else "text", meta)
+
+
+def _kind_of(missing: str) -> str:
+    """Return the kind of a file that signal-export left out and names by its kind: "image", "media" ..."""
+    return missing if missing in {"image", "video", "audio"} else "file"
 
 
 def _markdown(line: str) -> FirstLine | None:
@@ -211,12 +219,15 @@ def _record(record: Any) -> FirstLine:
     if record.get("reactions"):
         given = (r["emoji"] if isinstance(r, dict) else str(r[-1]) for r in record["reactions"])
         meta["reactions"] = dict(Counter(given))
-    names = [str(one.get("name")) for one in record.get("attachments") or () if isinstance(one, dict)]
+    attached = [one for one in record.get("attachments") or () if isinstance(one, dict)]
+    missing = [str(one["missing_kind"]) for one in attached if one.get("missing_kind")]
+    names = [str(one["name"]) for one in attached if one.get("name")]
     meta |= files_of(names)
     author = None if sender == "No-Sender" else sender
     kind = (
         ("deleted" if record.get("deleted") else "")
         or (kind_of_file(names[0]) if names else "")
+        or (_kind_of(missing[0]) if missing else "")
         or ("sticker" if record.get("sticker") else "")
         or ("call" if record.get("call") or CALL.match(body.rstrip(" ")) else "")
         or ("text" if author else "system")

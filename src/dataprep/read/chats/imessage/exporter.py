@@ -38,6 +38,10 @@ EFFECT = re.compile(r"Sent with [A-Z][A-Za-z ]{1,20}\Z")
 REPLY = "This message responded to an earlier message."
 DELETED = "This message was deleted from the conversation!"
 MISSING = "Attachment missing!"
+HANDWRITTEN = "Handwritten messages are not yet supported!"
+UNREADABLE = "Unable to format app message: "
+SHARED_PLAY = "SharePlay Message\nEnded"
+DRAWING = "drawing.png"  # names the kind of a handwritten message, which has no file
 HEADINGS = {"Tapbacks:", "Reactions:"}
 
 
@@ -88,18 +92,20 @@ def content(author: str | None, text: str) -> MessageContent:
         elif EDITED.match(line):
             meta["edited"] = True
             kept = [line[EDITED.match(line).end() :]]  # type: ignore[union-attr]
-        elif line in {DELETED, MISSING} or UNSENT.match(line):
-            deleted |= line != MISSING
-            names += [""] if line == MISSING else []
+        elif line in {MISSING, HANDWRITTEN} or line.startswith(UNREADABLE):
+            names.append(DRAWING if line == HANDWRITTEN else "")
+        elif line == DELETED or UNSENT.match(line):
+            deleted = True
         else:
             kept.append(line)
     if meta.get("edited") is None and kept and WRITTEN.match(kept[0]) and len(kept) == 1:
         kept[0] = kept[0][WRITTEN.match(kept[0]).end() :]  # type: ignore[union-attr] # an edit whose other texts are lost
-    meta |= files_of([name for name in names if name])
+    meta |= files_of([name for name in names if name and name != DRAWING])
     if reactions:
         meta["reactions"] = dict(reactions)
-    kind = "sticker" if sticker else kind_of_file(names[0]) if names else "text"
-    return MessageContent(author, "\n".join(kept).strip("\n"), "deleted" if deleted else kind, meta)
+    said = "\n".join(kept).strip("\n")
+    kind = "sticker" if sticker else kind_of_file(names[0]) if names else "call" if said == SHARED_PLAY else "text"
+    return MessageContent(author, said, "deleted" if deleted else kind, meta)
 
 
 def is_export(head: bytes) -> bool:

@@ -23,7 +23,7 @@ from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.discord import listed
-from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, number, refuse, sort_out
+from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, number, refuse, sort_out, with_unknown
 from dataprep.read.chats.messages import ChatReader, files_of, kind_of_file, utc_text
 from dataprep.read.chats.packs import (
     BEFORE,
@@ -42,8 +42,16 @@ from dataprep.store import files
 
 from .names import CHATS, FIELDS, USERS, SlackNames, cached_names, name_of
 from .names import names_in as slack_names
-from .text import plain
+from .text import in_blocks, plain
 
+_KNOWN = """
+type subtype text user ts client_msg_id team user_team source_team user_profile blocks attachments files file upload
+display_as_bot edited reactions thread_ts parent_user_id reply_count reply_users reply_users_count latest_reply
+replies is_locked subscribed last_read bot_id bot_profile bot_link app_id username icons inviter topic purpose name
+old_name hidden pinned_to pinned_info is_starred root room channel no_notifications permalink members item item_type
+comment language x_files trigger_id saved_for_later metadata assistant_app_thread
+"""  # fields of a message that are read, and those that have no text which people see
+KNOWN = frozenset(_KNOWN.split())
 DAY = re.compile(r"((?:[^/]+/)*?)([^/]+)/(\d{4}-\d\d-\d\d\.json)\Z")
 WRITTEN = {"", "me_message", "thread_broadcast", "reply_broadcast", "file_share", "file_comment", "bot_message"}
 BOTS = {"bot_message", "slackbot_response"}
@@ -126,7 +134,8 @@ class Slack(ChatReader):
             return MessageRow(f"{author} {text}" if who else text.removeprefix("@"), None, time, "system")
         attached = listed(message.get("files")) or ([message["file"]] if isinstance(message.get("file"), dict) else [])
         if not text and not attached:
-            text = "\n".join(_attachments(message, names))
+            said = in_blocks(message.get("blocks"), names.users, names.channels)
+            text = "\n".join([*([said] if said else []), *_attachments(message, names)])
         kind = kind_of_file(attached[0].get("name"), attached[0].get("mimetype")) if attached else "text"
         return MessageRow(text, author, time, kind, _meta(message, attached))
 
@@ -167,7 +176,7 @@ class _Reading:
                 if kept:
                     known.add([_stamp(m["ts"]) for m in kept], positions)
                     answered = known.find([_answers(m) for m in kept], self.piece.file)
-                    rows = [self.reader.row(m, names) for m in kept]
+                    rows = with_unknown([self.reader.row(m, names) for m in kept], kept, KNOWN, self.stats)
                     yield batch_of(rows, names.folders.get(folder, folder), positions, self.piece, answered)
             if walk.document() != {"messages": [0]}:
                 msg = "the file is not a list of messages, as Slack writes per day; name another reader with format="
@@ -182,8 +191,10 @@ def _subtype(message: Mapping[str, Any]) -> str:
 def _attachments(message: Mapping[str, Any], names: SlackNames) -> Iterator[str]:
     """Yield the texts that a program attached to its message."""
     for one in listed(message.get("attachments")):
-        parts = [one.get(name) for name in ("pretext", "title", "text")]
+        fields = [part for field in listed(one.get("fields")) for part in (field.get("title"), field.get("value"))]
+        parts = [*(one.get(name) for name in ("pretext", "title", "text")), *fields]
         said = [plain(str(part), names.users, names.channels) for part in parts if part]
+        said += filter(None, [in_blocks(one.get("blocks"), names.users, names.channels)])
         yield from said or ([str(one["fallback"])] if one.get("fallback") else [])
 
 

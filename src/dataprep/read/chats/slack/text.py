@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 MARKED = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 ESCAPED = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
 ENTITY = re.compile("|".join(ESCAPED))
+
+
+_INLINE = {"text", "link", "user", "channel", "usergroup", "broadcast", "emoji", "date", "color"}
 
 
 def plain(text: str, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
@@ -32,3 +36,24 @@ def _shown(sign: str, value: str, label: str | None, users: Mapping[str, str], c
     if not label or label == value:
         return value.removeprefix("mailto:")
     return label if label in value else f"{label} ({value})"
+
+
+def in_blocks(value: Any, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
+    """Return the text of the blocks of a message, in which programs write what they have to say; one line per block.
+
+    >>> in_blocks([{"type": "section", "text": {"type": "mrkdwn", "text": "Hi <@U1>"}}], {"U1": "Ilse"}, {})
+    'Hi @Ilse'
+    """
+    if isinstance(value, list):
+        joint = "" if any(isinstance(one, dict) and one.get("type") in _INLINE for one in value) else "\n"
+        return joint.join(filter(None, (in_blocks(one, users, channels) for one in value)))
+    if not isinstance(value, dict):
+        return ""
+    if value.get("type") == "user":
+        return plain(f"<@{value.get('user_id')}>", users, channels)
+    if value.get("type") == "channel":
+        return plain(f"<#{value.get('channel_id')}>", users, channels)
+    own = value.get("text") or value.get("url") if value.get("type") == "link" else value.get("text")
+    said = plain(own, users, channels) if isinstance(own, str) else in_blocks(own, users, channels)
+    inner = (in_blocks(value.get(name), users, channels) for name in ("title", "fields", "elements", "accessory"))
+    return "\n".join(filter(None, (said, *inner)))

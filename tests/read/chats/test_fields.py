@@ -1,0 +1,100 @@
+"""Fields of messages: those that writers write are known, and text in others is kept and counted."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.reader import Slice
+from dataprep.read.chats.discord import FIELDS as DISCORD
+from dataprep.read.chats.discord import Discord
+from dataprep.read.chats.imessage.exporter import content
+from dataprep.read.chats.messenger import FIELDS as MESSENGER
+from dataprep.read.chats.messenger import Messenger
+from dataprep.read.chats.signal import Signal
+from dataprep.read.chats.slack.reader import KNOWN as SLACK
+from dataprep.read.chats.slack.reader import Slack
+
+BLOCKS = [
+    {"type": "section", "text": {"type": "mrkdwn", "text": "शुभ प्रभात <@U1>"}, "block_id": "b1"},
+    {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [
+        {"type": "text", "text": "今日は "}, {"type": "user", "user_id": "U1"}, {"type": "link", "url": "https://a.org"}]}]},
+]  # fmt: skip
+FORWARDED = {"content": "مرحبا", "attachments": [{"fileName": "a.png"}], "embeds": [], "stickers": []}
+
+
+def discord(*messages):
+    """An export of Discord."""
+    some = [{"id": str(n), "type": "Default", "timestamp": "2024-05-03T09:00:00", **m} for n, m in enumerate(messages)]
+    return {"guild": {"id": "0", "name": "Direct Messages"}, "channel": {"id": "1", "name": "tea"}, "messages": some}
+
+
+@pytest.mark.parametrize(
+    ("reader", "name", "document", "texts", "counts"),
+    [
+        (Discord, "a.json", discord({"content": "", "forwardedMessage": FORWARDED}), ["مرحبا"], {}),
+        (Discord, "a.json", discord({"content": ""}, {"content": "x", "novelty": {"says": "สวัสดี"}}), ["", "x"],
+         {"empty_text": 1, "unknown_field.novelty": 1}),
+        (Discord, "a.json", discord({"content": "", "novelty": {"says": "你好", "n": "12"}}), ["你好"],
+         {"unknown_field.novelty": 1}),
+        (Discord, "a.json", discord({"content": "", "embeds": [{"title": "", "footer": {"text": "via app"}}]}),
+         ["via app"], {}),
+        (Messenger, "message_1.json", {"participants": [], "title": "t", "messages": [
+            {"sender_name": "A", "timestamp_ms": 2, "novelty": "नमस्ते"}, {"sender_name": "A", "timestamp_ms": 1}]},
+         ["", "नमस्ते"], {"empty_text": 1, "unknown_field.novelty": 1}),
+        (Slack, "tea/2024-05-03.json", [
+            {"type": "message", "user": "U1", "ts": "1714700000.000100", "text": "", "blocks": BLOCKS},
+            {"type": "message", "user": "U1", "ts": "1714700001.000100", "text": "", "attachments": [
+                {"fields": [{"title": "État", "value": "prêt"}]}, {"blocks": BLOCKS[:1]}]},
+            {"type": "message", "user": "U1", "ts": "1714700002.000100", "novelty": "hé"}],
+         ["शुभ प्रभात @U1\n今日は @U1https://a.org", "État\nprêt\nशुभ प्रभात @U1", "hé"], {"unknown_field.novelty": 1}),
+    ],
+)  # fmt: skip
+def test_no_text_is_lost_in_silence(tmp_path, reader, name, document, texts, counts) -> None:
+    """Forwarded texts, blocks and unknown fields are texts; unknown fields and messages without a text are counted."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(document), "utf-8")
+    ledger = Ledger("read", source="s")
+    rows = [row for batch in reader()(Slice(str(path), 0), ledger) for row in batch.to_pylist()]
+    assert [row["text"] for row in rows] == texts
+    assert {k: n for k, n in ledger.record.counts.items() if k == "empty_text" or k.startswith("unknown")} == counts
+
+@pytest.mark.parametrize(("missing", "kind"), [("image", "image"), ("video", "video"), ("media", "file")])
+def test_files_that_signal_export_left_out(tmp_path, missing, kind) -> None:
+    """Their place in the text is a kind, no text, in both of the program's files."""
+    record = {"date": "2024-05-03T09:12:05", "sender": "Ilse", "body": "देखो", "quote": "", "sticker": None,
+              "reactions": [], "attachments": [{"name": "", "path": "", "missing_kind": missing}], "deleted": False,
+              "call": False, "missed": False}  # fmt: skip
+    (tmp_path / "chat.md").write_text(f"[2024-05-03 09:12:05] Ilse: देखो  ({missing} not exported)  \n", "utf-8")
+    (tmp_path / "data.json").write_text(json.dumps(record) + "\n", "utf-8")
+    for name in ("chat.md", "data.json"):
+        [batch] = Signal()(Slice(str(tmp_path / name), 0), Ledger("read", source="s"))
+        assert [(row["text"], row["kind"], row["meta"]) for row in batch.to_pylist()] == [("देखो", kind, "{}")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "kind"),
+    [
+        ("Handwritten messages are not yet supported!", "", "image"),
+        ("Unable to format app message: no payload", "", "file"),
+        ("SharePlay Message\nEnded", "SharePlay Message\nEnded", "call"),
+        ("สวัสดี\nAttachment missing!", "สวัสดี", "file"),
+        ("drawing.png", "", "image"),
+    ],
+)
+def test_remarks_of_imessage_exporter(text, said, kind) -> None:
+    """What the program writes in place of things that it cannot write is a kind, no text."""
+    assert content("Ilse", text)[1:3] == (said, kind)
+
+
+def test_fields_that_writers_write_are_known() -> None:
+    """The fields of messages in the documented table are those that the readers know."""
+    page = (Path(__file__).parents[3] / "docs" / "conformance.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (Discord|Messenger, Instagram|Slack) \|[^|]*\|[^|]*\|([^|]*)\|$", page, re.MULTILINE))
+    stated = {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows.items()}
+    assert stated == {"Discord": DISCORD, "Messenger, Instagram": MESSENGER, "Slack": SLACK}
