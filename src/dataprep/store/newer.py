@@ -16,7 +16,7 @@ from typing import Any
 from dataprep.errors import NewerFormat
 
 FORMAT = 1
-STATE = re.compile(r"(manifest|recipe|draft|run|mixture\.lock|origin(\.g\d+)?)\.json|\.dataprep-quarantine")
+STATE = re.compile(r"(manifest|recipe|draft|run|receipt|mixture\.lock|origin(\.g\d+)?)\.json|\.dataprep-quarantine")
 PLACES = ("", "_unfinished", "index", "index/_unfinished", "steps/*", "steps/*/input", "steps/*/input/_unfinished")
 _OTHER = re.compile(rb'"format"\s*:\s*(?!%d\b)\d' % FORMAT)  # so that records of this format are not parsed
 
