@@ -33,6 +33,7 @@ import cloudpickle
 from dataprep.errors import DataprepError, FunctionFailed, InUse, PlanError, StaleOutput
 from dataprep.store import failure, files, lease, newer
 from dataprep.store.atomic import JOURNAL
+from dataprep.store.place import Stays
 from dataprep.store.stopping import is_stop
 
 from .core.model.blame import raised
@@ -160,7 +161,8 @@ def execute(
         given = {"out": files.join(out, step.name), "runner": run, **results}
         began, there = time.perf_counter(), _stamps(given["out"])
         try:
-            with _noted(out, step.name), _calling(step.fn.__code__.co_filename, step.name):
+            called = _calling(step.fn.__code__.co_filename, step.name)
+            with _noted(out, step.name), called, Stays(f"step {step.name}"):
                 results[step.name] = step.fn(**{name: given[name] for name in step.takes})
         except PlanError:  # such as that `out` is in a folder of input, where nothing of ours may remain
             if is_new and not results:

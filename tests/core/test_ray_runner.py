@@ -47,11 +47,11 @@ def ray(monkeypatch):
         module.retries.append(max_retries)
 
         def decorated(work):
-            def start(path, task, item, apart):
+            def start(path, folder, task, item, apart):
                 module.apart.append(apart)
                 module.running += 1
                 module.most = max(module.most, module.running)
-                return lambda: work(path, task, item, None)
+                return lambda: work(path, folder, task, item, None)
 
             return types.SimpleNamespace(remote=start)
 
@@ -167,7 +167,7 @@ def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
     """The search path comes with it, without repeats; a process of its own gets the task as it was sent."""
     task, item = cloudpickle.dumps(number), cloudpickle.dumps(Item(7))
     monkeypatch.setattr(sys, "path", ["/a", "/b"])
-    assert cloudpickle.loads(ray_runner._work_elsewhere(["/b", "/c"], task, item, None)) == 7
+    assert cloudpickle.loads(ray_runner._work_elsewhere(["/b", "/c"], "/no such folder", task, item, None)) == 7
     assert sys.path == ["/a", "/b", "/c"]
 
     class Apart:
@@ -175,7 +175,7 @@ def test_a_task_there_finds_the_modules_of_the_driver(monkeypatch):
             assert given is task
             return iter([number(items[0]) + 1])
 
-    assert cloudpickle.loads(ray_runner._work_elsewhere([], task, item, Apart())) == 8
+    assert cloudpickle.loads(ray_runner._work_elsewhere([], "", task, item, Apart())) == 8
 
 
 def test_workers_of_other_nodes_get_absolute_folders(ray, tmp_path, monkeypatch) -> None:

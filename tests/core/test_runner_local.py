@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from types import SimpleNamespace
@@ -39,7 +40,8 @@ def pool(monkeypatch):
     """A pool of no process: `fates` lists for each item the errors of its first tries, `log` what happened."""
     found = SimpleNamespace(log=[], fates={}, limits=[], removed=[], within=[])
 
-    def submit(work, task, item, timeout):
+    def submit(work, task, item, timeout, folder):
+        assert folder == os.getcwd()
         assert work is run.work
         found.limits.append(timeout)
         item = cloudpickle.loads(item)

@@ -84,6 +84,17 @@ def test_a_pipeline_is_the_same_byte_for_byte(tmp_path):
     laws.same_bytes(tmp_path / "serial", tmp_path / "ray")
 
 
+def folder_of(_):
+    return str(Path.cwd())
+
+
+def test_tasks_run_in_the_folder_of_the_caller(tmp_path, monkeypatch):
+    """Also those of a cluster that was started in another one."""
+    assert len(list(dp.Ray().map(square, range(3)))) == 3
+    monkeypatch.chdir(tmp_path)
+    assert set(dp.Ray().map(folder_of, range(3))) == {str(tmp_path)}
+
+
 def test_the_spine_is_the_same_for_every_runner(tmp_path):
     """From text to token shards: Serial, Local and Ray write the same bytes."""
     texts = [f"{page} Number {i % 19} of this page is told here." for i, page in enumerate(test_laws.REAL * 6)]

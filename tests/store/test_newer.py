@@ -19,8 +19,11 @@ import dataprep as dp
 def clean(out, runner):
     return dp.Pipeline(dp.Map(str.lower, version="1"), dp.Exact()).run(dp.read({home!r}), out, runner, replace=True)
 
-def shards(clean, out, runner):
-    return dp.encode(clean, dp.train_bpe(clean, vocab_size=300), out=out, runner=runner, replace=True)
+def tokenizer(clean, out, runner):
+    return dp.train_bpe(clean, vocab_size=300, out=out, runner=runner)
+
+def shards(clean, tokenizer, out, runner):
+    return dp.encode(clean, tokenizer, out=out, runner=runner, replace=True)
 """
 PIPELINE = PIPELINE.replace('dp.Map(str.lower, version="1")', "dp.Map(lambda text: text.lower())")
 DROPPED = f"0:{sum(len(json.dumps({'text': text})) + 1 for text in TEXTS[:7])}"  # the first copy
@@ -29,6 +32,7 @@ STATE = [
     "clean/steps/*/input/manifest.json", "clean/steps/*/input/recipe.json", "clean/index/manifest.json",
     "clean/index/recipe.json", "clean/receipts/part-00000.json", "clean/steps/*/input/receipts/part-00000.json",
     "clean/steps/*/verdicts.json", "shards/manifest.json", "shards/recipe.json", "shards/origin.json",
+    "tokenizer/receipt.json",
 ]  # fmt: skip
 SAYS = "has format 2, and this dataprep reads 1; install a newer dataprep"
 
@@ -70,7 +74,7 @@ COMMANDS = {
     "export": ["export", "OUT/shards", "--to", "nanogpt", "--out", "EXPORT"],
     "search": ["search", "OUT/clean", "several words"],
 }
-WRITERS = {"run", "verify", "repair", "forget", "prune all"}  # which need all state of the folders
+WRITERS = {"run", "verify", "repair", "forget", "prune", "prune all", "report"}  # which need all state
 
 
 @pytest.mark.parametrize("name", STATE)
@@ -103,6 +107,7 @@ def test_every_command_stops_or_needs_it_not(dataprep, made, tmp_path, name):
             shutil.copytree(made / "out", out)
             path.write_bytes(before[str(path)])
     assert stopped >= WRITERS, stopped
+    assert "search" in stopped or folder in ("shards", "tokenizer")  # it writes an index into the Dataset's folder
     assert "why" in stopped or name not in ("run.json", "clean/manifest.json")
 
 

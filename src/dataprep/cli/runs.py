@@ -13,6 +13,7 @@ from dataprep import pipeline_file
 from dataprep.core.model.batch import show_id
 from dataprep.core.output import owned
 from dataprep.core.output.layout import REPLACED, STEPS, UNFINISHED, Folder
+from dataprep.core.output.run_folder import refuse_newer
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, counted
 from dataprep.store import files, lease
@@ -87,6 +88,7 @@ def prune(
             return
         msg = f"{folder} is not a folder; it must be the folder of a run"
         raise PlanError(msg)
+    refuse_newer(folder)
     if all_:
         freed, kept = owned.remove_all(folder)
         say(f"removed what dataprep wrote into {folder}, {decimal(freed)}")
@@ -117,6 +119,7 @@ def forget(
     missing_ok: Annotated[bool, typer.Option("--missing-ok", help="Continue if some ids are unknown.")] = False,
 ) -> None:
     """Remove documents from all results of a run, and from every rerun; without --ids, finish an interrupted call."""
+    refuse_newer(folder)
     from dataprep.forget.forget import forget as remove
 
     console = Screen(highlight=False, soft_wrap=True)

@@ -16,7 +16,7 @@ from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.output.layout import INDEX as INDEX_FOLDER
 from dataprep.core.output.layout import Folder
-from dataprep.core.output.run_folder import datasets
+from dataprep.core.output.run_folder import datasets, refuse_newer
 from dataprep.errors import PlanError
 from dataprep.search.index import DISK, Hit, SuffixIndex, is_index
 from dataprep.shown.terminal import table_of
@@ -62,6 +62,7 @@ def search(
 
 def _index(folder: str, url: str | None, workers: int) -> SuffixIndex:
     """Return the index in a folder, or that of its last Dataset, which is built if it does not exist."""
+    refuse_newer(folder)
     if is_index(folder):
         return SuffixIndex.open(folder)
     docs = open_dataset(datasets(folder, saved=False)[-1].url)

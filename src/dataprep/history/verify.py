@@ -31,14 +31,14 @@ from dataprep.core.output.layout import (
     inside,
 )  # fmt: skip
 from dataprep.core.output.layout import INDEX as OWN
-from dataprep.core.output.run_folder import token_folders, walk
+from dataprep.core.output.run_folder import refuse_newer, token_folders, walk
 from dataprep.core.output.state import DATASET, TOKENS, File, Manifest, Recipe
 from dataprep.core.run import quarantine
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError, counted, raise_if_short
 from dataprep.search.index import index_manifest, is_index
 from dataprep.search.shard import KINDS, SHARDS
-from dataprep.store import files, hashes, newer, receipts
+from dataprep.store import files, hashes, receipts
 from dataprep.store.atomic import JOURNAL, is_cut, is_journal, journaled, n_damaged
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import STOPPED, Problem, verify_shards
@@ -66,8 +66,7 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
     dataprep wrote one of its records.
     """
     url = url.rstrip("/")
-    for place in (url, *inside(url)):
-        newer.refuse(place)
+    refuse_newer(url)
     sets = _sets(url)
     found = {folder.url: folder for at in sets for folder in _sealed(at)}
     if not found:

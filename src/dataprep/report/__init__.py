@@ -7,6 +7,7 @@ from importlib import resources
 
 from dataprep import __version__
 from dataprep.core.output import owned
+from dataprep.core.output.run_folder import refuse_newer
 from dataprep.history.run_summary import RunSummary, summarize
 from dataprep.shown.notebook import text
 from dataprep.store import files
@@ -19,8 +20,10 @@ HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>([^<]+)</h2>')
 def write(folder: str, url: str) -> str:
     """Write the report of the run in `folder` to the file `url`, and return `url`.
 
-    Raises PlanError if the folder has no sealed (finished) Dataset, StaleOutput if `url` is another file.
+    Raises PlanError if the folder has no sealed (finished) Dataset, StaleOutput if `url` is another file, and
+    NewerFormat if a newer dataprep wrote into the folder.
     """
+    refuse_newer(folder)
     owned.check_file(url, "an HTML page", "<!doctypehtml")
     files.write_bytes(url, render(summarize(folder)).encode())
     return url

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from dataprep.errors import DataprepError, FunctionFailed, PlanError
+from dataprep.store.place import Stays
 from dataprep.store.servers import LOST
 from dataprep.store.stopping import is_stop
 
@@ -82,11 +83,14 @@ def wrong_value(what: str, batch: Batch, row: int) -> FunctionFailed:
 def called(name: str, work: Callable[[Batch], T], batch: Batch) -> T:
     """Return `work(batch)`, which calls a user's function; errors name the function by `name`, and the document."""
     try:
-        return work(batch)
+        with Stays(name):
+            return work(batch)
     except BaseException as e:
         if passes(e):
             raise
-        raise failed(name, e, batch, culprit(batch, work) or 0) from e
+        with Stays(name):
+            row = culprit(batch, work) or 0
+        raise failed(name, e, batch, row) from e
 
 
 def culprit(batch: Batch, work: Callable[[Batch], object]) -> int | None:
@@ -128,16 +132,20 @@ def applied(
         yield from flow
 
 
-def each(make: Callable[[], Iterable[T]], explain: Callable[[BaseException], None]) -> Iterator[T]:
+def each(
+    make: Callable[[], Iterable[T]], explain: Callable[[BaseException], None], stays: Stays | None = None
+) -> Iterator[T]:
     """Yield the items of what `make` returns; an error of it is passed to `explain`, which may raise another instead.
 
-    What is raised at the `yield`, such as GeneratorExit if no more items are read, is not an error of it.
+    What is raised at the `yield`, such as GeneratorExit if no more items are read, is not an error of it. stays: a
+    context manager in which each item is made; None: none.
     """
     flow: Iterator[T] | None = None
     while True:
         try:
-            flow = iter(make()) if flow is None else flow
-            item = next(flow, END)
+            with stays or contextlib.nullcontext():
+                flow = iter(make()) if flow is None else flow
+                item = next(flow, END)
         except BaseException as e:
             explain(e)
             raise
@@ -153,7 +161,7 @@ def read_by(reader: Any, url: str, read: Callable[[], Iterator[Batch]]) -> Itera
         if not passes(e):
             raise FunctionFailed(raised(type(reader).__name__, e), file=url) from e
 
-    return read() if is_ours(reader) else each(read, explain)
+    return read() if is_ours(reader) else each(read, explain, Stays(type(reader).__name__))
 
 
 def guarded(stage: Any) -> Callable[[Iterator[Batch], Ledger], Iterator[Batch]]:
@@ -165,11 +173,14 @@ def _guarded(stage: Any, batches: Iterator[Batch], ledger: Ledger) -> Iterator[B
     ledger.same_text = bool(stage.only_drops)
     given: list[Batch] = []
     before: list[BaseException] = []  # an error of an earlier stage
+    stays = Stays(stage.name)
 
     def fed() -> Iterator[Batch]:
+        stays.check()
         for batch in each(lambda: batches, before.append):
             given[:] = [batch]
             yield batch
+            stays.check()
 
     def alone(batch: Batch) -> None:
         for _ in stage(iter([batch]), Ledger(stage.name, quiet=True)):
@@ -179,11 +190,12 @@ def _guarded(stage: Any, batches: Iterator[Batch], ledger: Ledger) -> Iterator[B
         if passes(e) or any(e is one for one in before):
             return
         batch = given[0] if given else None
-        row = None if batch is None else culprit(batch, alone)
+        with stays:
+            row = None if batch is None else culprit(batch, alone)
         name = stage.name if row is not None or batch is None else f"{stage.name}, at or after its last batch,"
         raise failed(name, e, batch, row or 0) from e
 
-    for out in each(lambda: stage(fed(), ledger), explain):
+    for out in each(lambda: stage(fed(), ledger), explain, stays):
         if given:
             _check_columns(stage, given[0], out)
         yield out
@@ -281,7 +293,8 @@ def fitting(fit: Callable[..., Any]) -> Callable[..., Any]:
             return fit(estimator, docs, *given)
         seen = LastRead()
         try:
-            return fit(estimator, replace(docs, last=seen), *given)
+            with Stays(f"{estimator.name}.fit"):
+                return fit(estimator, replace(docs, last=seen), *given)
         except BaseException as e:
             if passes(e):
                 raise

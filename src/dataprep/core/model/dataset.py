@@ -20,6 +20,7 @@ from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
 from dataprep.store.hashes import Hashes, fingerprints
 from dataprep.store.key import key
+from dataprep.store.place import check_here, here
 
 from ..inputs import removed
 from ..output import layout as folder
@@ -52,7 +53,8 @@ class Dataset(Documents):
     the output folder if the Dataset is sealed, else None. manifest: the content of the folder's manifest. left_out:
     files that were listed but are not read. max_bad_files: ReadError is raised if more files than this are bad
     (damaged, or with too many bad records); None sets no limit. last: notes which batch was read last; None: nobody
-    asks. hashes: the content hashes of input files that are known, which are not computed again.
+    asks. hashes: the content hashes of input files that are known, which are not computed again. given_in: the working
+    folder in which `url` was given.
     """
 
     parts: tuple[Part, ...]
@@ -62,10 +64,19 @@ class Dataset(Documents):
     max_bad_files: int | None = 0  # None: no limit
     last: blame.LastRead | None = field(default=None, compare=False, repr=False)
     hashes: Hashes = field(default_factory=Hashes, compare=False, repr=False)
+    given_in: str = field(default_factory=here, compare=False, repr=False)
+
+    def check_here(self) -> None:
+        """Raise PlanError if a relative path was given, and the working folder is another one now."""
+        if self.url is not None:
+            check_here(self.given_in, [self.url])
+        for part in self.parts:
+            part.check_here()
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
         """The hash of each input file's content, as {URL: hash}; a word for a file that will be listed as unread."""
+        self.check_here()
         pieces = [(piece, part.skips_bad) for part in self.parts for piece in part.slices]
         known = {piece.url: piece.fingerprint for piece, _ in pieces}
         may_fail = {piece.url for piece, skips_bad in pieces if skips_bad or piece.unread is not None}
@@ -88,6 +99,7 @@ class Dataset(Documents):
     @property
     def tasks(self) -> list[Part]:
         """The parts, one per task, with `number` and `key` set, to be passed to a Runner's `map`."""
+        self.check_here()
         keyed = enumerate(zip(self.parts, self.part_keys, strict=True))
         return [replace(part, number=number, key=key_) for number, (part, key_) in keyed]
 
@@ -270,6 +282,7 @@ class Dataset(Documents):
     @property
     def _unchanged(self) -> Folder:
         """The folder of this Dataset, if it is sealed. Raises Replaced if another result took the place of this one."""
+        self.check_here()
         home = Folder(str(self.url))
         if (now := home.manifest) is None or not now.is_same(self.manifest) or now.generation != self.sealed.generation:
             raise folder.replaced(home.url)

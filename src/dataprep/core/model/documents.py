@@ -45,6 +45,10 @@ class Documents:
     url: str | None
     manifest: Manifest | None
 
+    def check_here(self) -> None:
+        """Raise PlanError if a relative path was given, and the working folder is another one now."""
+        raise NotImplementedError
+
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Yield all documents in batches; columns: names of the columns to read (None: all)."""
         raise NotImplementedError
@@ -114,6 +118,7 @@ class Documents:
         `jsonl.zst` if it names none. A file that this method wrote is replaced. Raises PlanError if `path` is one of
         the input files, or would be read as one the next time, StaleOutput if it is another file.
         """
+        self.check_here()
         check_file_apart(self.parts, str(path))
         _check_ours(str(path))
         _write(self.batches(), str(path), format)
@@ -147,6 +152,7 @@ class Documents:
         restore: as in `to_arrow`; the result is then in memory. Needs the extra `hf`.
         """
         datasets = need("datasets", extra="hf")
+        self.check_here()
         if self._is_counted and self.count and not restore and files.is_local(str(self.url)):
             return datasets.Dataset.from_parquet([piece.url for part in self.parts for piece in part.slices])
         table = self.to_arrow(restore=restore)

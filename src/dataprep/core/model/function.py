@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dataprep.errors import PlanError
 from dataprep.store.key import key, parameter_names
+from dataprep.store.place import Stays
 
 from . import batch as B
 from . import blame
@@ -52,8 +53,9 @@ class _Function(Stage):
         """Return what the function returns for each row. Raises FunctionFailed, which names the row's document."""
         answers: list[Any] = []
         try:
-            for row in _rows(batch, parameter_names(self.fn)):
-                answers.append(self.fn(*row))  # noqa: PERF401 - its length is the row that fails
+            with Stays(repr(self)):
+                for row in _rows(batch, parameter_names(self.fn)):
+                    answers.append(self.fn(*row))  # noqa: PERF401 - its length is the row that fails
         except BaseException as e:
             if blame.passes(e):
                 raise

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from dataprep.errors import ReadError
 from dataprep.store import compress, hashes
 from dataprep.store.key import key
+from dataprep.store.place import check_here, here
 
 from ..output.layout import open_at_hand
 from . import batch as B
@@ -104,8 +105,9 @@ class Part:
     and `key`. labels: the names of the stages in statistics, if these differ from the stages' own names. forgotten: the
     URL of a list of documents that are dropped right after reading; "" for none. skips_bad: whether reading continues
     after a bad file. max_window: the largest window of zstd files in bytes; 0: 128 MiB. files_before: a number that is
-    added to the file numbers in ids, after the stages, so that the ids of several Datasets stay unique. The key does
-    not depend on `forgotten`, `skips_bad` or `files_before`.
+    added to the file numbers in ids, after the stages, so that the ids of several Datasets stay unique. given_in: the
+    working folder in which relative paths of the slices were given. The key does not depend on `forgotten`,
+    `skips_bad`, `files_before` or `given_in`.
     """
 
     slices: tuple[Slice, ...]
@@ -118,6 +120,7 @@ class Part:
     number: int = field(default=0, compare=False)
     key: str = field(default="", compare=False)
     files_before: int = field(default=0, compare=False)
+    given_in: str = field(default_factory=here, compare=False, repr=False)
 
     @property
     def n_bytes(self) -> int:
@@ -134,6 +137,12 @@ class Part:
         """The stages to apply after reading: one that drops the documents of `forgotten`, if any, then `stages`."""
         forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
         return (*((forget,) if self.forgotten else ()), *self.stages)
+
+    def check_here(self) -> None:
+        """Raise PlanError if a relative path was given, and the working folder is another one now."""
+        check_here(self.given_in, (piece.url for piece in self.slices))
+        for stage in self.stages:
+            stage.check_here()
 
     def work_key(self, fingerprints: Mapping[str, str], hash_of: Callable[[str], str] = hashes.fingerprint) -> str:
         """Return a hash of the slices' content, the reader, and the stages.
@@ -176,6 +185,7 @@ class Part:
         columns: names of the columns to read; None: all. ledgers: from `ledgers()`, to record the drops and cuts of
         each stage.
         """
+        self.check_here()
         if isinstance(self.reader, Sealed):
             flow: Iterator[Batch] = itertools.chain.from_iterable(
                 self.reader.read(piece, self._wanted(columns)) for piece in self.slices
@@ -192,6 +202,7 @@ class Part:
 
         ids: uint64[n], ascending, of documents that `batches` yields. columns: names of the columns to read.
         """
+        self.check_here()
         if self.applied or not self.reader.picks:
             for batch in self.batches(list(dict.fromkeys(("id", *columns)))):
                 rows = np.flatnonzero(B.find_sorted(ids, B.ids(batch))[1])

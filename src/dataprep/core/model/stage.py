@@ -6,11 +6,13 @@ An Estimator (`estimator.py`) reads everything once and returns a Stage. Plain f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from dataprep.store.place import check_here, files_named, here
 
 from ..output.audit import Search
 from . import batch as B
@@ -28,6 +30,24 @@ class Declared:
     loses: ClassVar[Mapping[str, str]] = {}
     sees: ClassVar[tuple[str, ...]] = ()
     hides: ClassVar[bool] = False
+    given_in: str  # the working folder in which the object was made, which its relative paths mean
+
+    def __new__(cls, *_: Any, **__: Any) -> Any:
+        """Return a new object that notes the working folder; a copy for another process keeps that of its original."""
+        made = super().__new__(cls)
+        object.__setattr__(made, "given_in", here())
+        return made
+
+    def check_here(self) -> None:
+        """Raise PlanError if a parameter is the relative path of a file, and the working folder is another one now."""
+        if self.given_in != here():
+            known = fields(self) if is_dataclass(self) else tuple[Any, ...]()
+            values = [getattr(self, one.name) for one in known if one.init]
+            check_here(self.given_in, getattr(self, "reads_folders", ()))
+            check_here(self.given_in, files_named(values, self.given_in))
+            for value in values:
+                if callable(getattr(value, "check_here", None)):  # a stage in a stage, or a Dataset
+                    value.check_here()
 
     @property
     def name(self) -> str:

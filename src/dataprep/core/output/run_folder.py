@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataprep.errors import CorruptShard, PlanError
-from dataprep.store import files
+from dataprep.store import files, newer
 
 from . import owned
 from .layout import RUN, STEPS, Folder, inside
@@ -86,3 +86,11 @@ def _instead(url: str) -> str:
 def token_folders(url: str) -> list[Folder]:
     """Return the folders of token shards (tokenized text) among `url` and the folders directly inside it."""
     return [folder for folder in map(Folder, (url, *inside(url))) if folder.kind == TOKENS]
+
+
+def refuse_newer(url: str) -> None:
+    """Raise NewerFormat if a newer dataprep wrote into a folder, into one inside it, or into the run that it is in."""
+    url = url.rstrip("/")
+    run = url.rpartition("/")[0] or "."
+    for place in (url, *inside(url), *([run] if files.exists(files.join(run, RUN)) else ())):
+        newer.refuse(place)

@@ -91,6 +91,8 @@ class Plan:
         what an earlier stage has lost.
         """
         check_dataset(docs)
+        for given in (docs, *stages):
+            given.check_here()
         docs = docs if context.trial is None else context.trial.sample(docs)
         docs.hashes.load(out)
         check_apart(docs, out, [url for stage in stages for url in getattr(stage, "reads_folders", ())])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import itertools
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from typing import Any, TypeVar
 import cloudpickle
 
 from dataprep.errors import WorkerDied, need
+from dataprep.store.place import here
 from dataprep.store.progress import track
 
 from ..model.process import kept
@@ -67,7 +70,7 @@ class Ray:
         def start(item: T) -> tuple[T, Any]:
             alone = Local(1, memory=share, timeout=self.timeout)
             apart = alone if limited or getattr(item, "skips_bad", False) else None
-            return item, remote.remote(sys.path, sent, cloudpickle.dumps(item), apart)
+            return item, remote.remote(sys.path, here(), sent, cloudpickle.dumps(item), apart)
 
         running = collections.deque(map(start, itertools.islice(waiting, n + (self.memory is None))))
         try:
@@ -90,9 +93,14 @@ class Ray:
                 ray.wait(sent_before, num_returns=len(sent_before), fetch_local=False)
 
 
-def _work_elsewhere(path: list[str], task: bytes, item: bytes, apart: Local | None) -> bytes:
-    """Run a task in a Ray worker, with the module search path of the driver; in a process of `apart` if it is given."""
+def _work_elsewhere(path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None) -> bytes:
+    """Run a task in a Ray worker, with the module search path of the driver, and its working folder if there is one.
+
+    apart: the task runs in a process of this Runner.
+    """
     sys.path.extend(p for p in path if p not in sys.path)
+    with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)
+        os.chdir(folder)
     if apart is None:
         return work(task, item)
     own = kept(apart, lambda: apart)  # whose process later tasks use, too

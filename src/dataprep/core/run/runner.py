@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import cloudpickle
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, portable
+from dataprep.store.place import here
 from dataprep.store.progress import track
 from dataprep.store.servers import LOST
 from dataprep.store.stopping import is_stop, no_ctrl_c
@@ -241,7 +242,7 @@ def _submit(pool: Pool, task: bytes, item: Any, timeout: float | None) -> Future
     """Return the future of a task. Raises BrokenProcessPool if a worker died, also while another was being started."""
     try:
         with no_ctrl_c():  # submit starts the processes
-            return pool.executor.submit(work, task, cloudpickle.dumps(item), timeout)
+            return pool.executor.submit(work, task, cloudpickle.dumps(item), timeout, here())
     except OSError as e:
         if getattr(pool.executor, "_broken", False):  # the pool's other thread closed the pipes of the new process
             raise BrokenProcessPool(str(e)) from e
@@ -260,13 +261,17 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
     return _attempt(task, item, attempt + 1)
 
 
-def work(task: bytes, item: bytes, timeout: float | None = None) -> bytes:
-    """Run a task in a worker process; cloudpickle sends functions of the user's script by value.
+def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "") -> bytes:
+    """Run a task in a worker process, in the working folder of the program that sent it; "": in its own one.
+
+    cloudpickle sends functions of the user's script by value.
 
     An error that the parent could not load, which would look like a killed worker, arrives as a RuntimeError, and one
     that would end the parent, as FunctionFailed.
     """
     try:
+        if folder and folder != here():
+            os.chdir(folder)
         work, given = cloudpickle.loads(task), cloudpickle.loads(item)  # the first time this imports modules
         with timed(timeout):
             return bytes(cloudpickle.dumps(_attempt(work, given)))

@@ -32,6 +32,7 @@ from dataprep.errors import PlanError
 from dataprep.messages.people.identities import Identities
 from dataprep.messages.people.people_file import people_of
 from dataprep.store import files, receipts
+from dataprep.store.place import check_here
 
 from .consent import Consent, names_in
 from .handles import stated_in, with_accounts
@@ -237,6 +238,12 @@ class Pseudonyms(Estimator):
         wrote = {known.key_of(name) for kind, _, name in seen if kind == AUTHOR}
         chats = {chat for kind, chat, _ in seen if kind == CHAT}
         return {"files": [url], "common": common, "people": len(wrote), "chats": len(chats)}
+
+    def check_here(self) -> None:
+        """Raise PlanError if a relative path was given, also that of `mapping`, in another working folder."""
+        super().check_here()
+        if self.mapping is not None:
+            check_here(self.given_in, [str(self.mapping)])
 
     def _keep(self, url: str, out: str) -> None:
         """Copy the table at `url` to `mapping`. Raises PlanError if that is inside the run's folder."""

@@ -30,6 +30,7 @@ from dataprep.core.output.state import TOKENS, TokenManifest, TokenShard
 from dataprep.errors import CorruptShard, PlanError, Replaced, counted
 from dataprep.store.atomic import read_bytes
 from dataprep.store.checksum import checked
+from dataprep.store.place import here
 from dataprep.tokens.shard_format import (
     AGAIN,
     DTYPES,
@@ -61,8 +62,12 @@ class Shards:
     array([ 464, 2159,   13], dtype=uint16)
     """
 
-    def __init__(self, path: Path, manifest: TokenManifest, split: str | None = None) -> None:
+    def __init__(
+        self, path: Path, manifest: TokenManifest, split: str | None = None, given_in: str | None = None
+    ) -> None:
         self.path, self.manifest, self.split_name = path, manifest, split
+        #: the working folder in which `path` was given
+        self.given_in = here() if given_in is None else given_in
         #: the manifest's entries of this split, in order: name, split, tokens, documents, bytes, hash
         self.shards = tuple(s for s in manifest.shards if split is None or s.split == split)
         self.dtype = DTYPES[manifest.dtype]
@@ -93,7 +98,7 @@ class Shards:
 
     def split(self, name: str) -> Shards:
         """Return the shards of one split, "train", "val" or "test"; they may have no documents."""
-        return Shards(self.path, self.manifest, name)
+        return Shards(self.path, self.manifest, name, self.given_in)
 
     def __len__(self) -> int:
         return int(self._documents_before[-1])
@@ -103,7 +108,7 @@ class Shards:
         return f"<Shards {str(self.path)!r}{side}: {counted(len(self), 'document')}, {counted(self.n_tokens, 'token')}>"
 
     def __reduce__(self) -> tuple[Any, ...]:  # a memmap would travel as a copy of its bytes
-        return Shards, (self.path, self.manifest, self.split_name)
+        return Shards, (self.path, self.manifest, self.split_name, self.given_in)
 
     @property
     def root(self) -> str:
@@ -187,14 +192,15 @@ class Shards:
 
         Raises Replaced if a later run removed it.
         """
-        if (self.path / name).exists():
-            return self.path / name
-        if (self.path / REPLACED / name).exists():
-            return self.path / REPLACED / name
-        if name in self.manifest.names() and name not in _manifest(self.path).names():
+        folder = self.path if here() == self.given_in else Path(self.given_in, self.path)
+        if (folder / name).exists():
+            return folder / name
+        if (folder / REPLACED / name).exists():
+            return folder / REPLACED / name
+        if name in self.manifest.names() and name not in _manifest(folder).names():
             msg = f"the token shards in {self.path} were replaced since they were opened; open them again"
             raise Replaced(msg)
-        return self.path / name
+        return folder / name
 
     def read(self, name: str, opened: Callable[[Path], T]) -> T:
         """Return `opened(path)` of a file that the manifest names, which a later run may move meanwhile."""
