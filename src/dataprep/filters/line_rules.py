@@ -59,13 +59,18 @@ def log_edit(log: CutLog, rule: int, data: U8, a: int, b: int, out: U8, w: int, 
 
 @kernel(_nrt=False)
 def _log(log: CutLog, rule: int, start: int, end: int, n_bytes: int) -> None:
-    row, used = log.at
-    log.times[row, rule] += 1
-    log.n_bytes[row, rule] += n_bytes
-    if used < len(log.spans):
-        span = log.spans[used]
-        span[0], span[1], span[2], span[3] = row, start, end, rule
-        log.at[1] += 1
+    log.times[log.at[0], rule] += 1
+    log.n_bytes[log.at[0], rule] += n_bytes
+    if len(log.spans):
+        log_span(log, rule, start, end)
+
+
+@kernel(_nrt=False)
+def log_span(log: CutLog, rule: int, start: int, end: int) -> None:
+    """Write the span of a cut, without counting it."""
+    span = log.spans[log.at[1]]
+    span[0], span[1], span[2], span[3] = log.at[0], start, end, rule
+    log.at[1] += 1
 
 
 def rewritten(

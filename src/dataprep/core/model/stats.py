@@ -86,6 +86,11 @@ class RuleCuts:
         return cls(record["times"], record["bytes"], [_example(e) for e in record["examples"]])
 
 
+def by_bytes(cuts: dict[str, RuleCuts]) -> list[tuple[str, RuleCuts]]:
+    """Return the rules of a stage and what each cut, most bytes first."""
+    return sorted(cuts.items(), key=lambda item: (-item[1].bytes, item[0]))
+
+
 Sources = dict[str, Amount]
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dataprep.filters.line_rules import OTHER_CODE, CutLog, log_cut
+from dataprep.filters.line_rules import OTHER_CODE, CutLog, log_cut, log_span
 from dataprep.filters.packed_strings import Marks, Packed, ends_with_mark, ends_with_one, starts_with_one
 from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
@@ -94,6 +94,7 @@ def clean_page(
     lines per code, and records what is cut.
     """
     begin, holds, sentences, w, end = start, int(np.int64(0)), 0, first, first
+    n_unended = unended = int(np.int64(0))  # lines without end mark, and their bytes: most of the lines that are cut
     for at in range(start, stop + 1, BLOCK):
         lines, holds = line_ends(data, at, stop, rules.phrases, holds, room)
         for k in range(lines):
@@ -102,12 +103,14 @@ def clean_page(
                 break  # the page's last byte ended its last line
             begin = b + T.code_size(room.low[room.ends[k]])
             if no_terminal_punctuation(data, a, b, room.holds[k], rules.may_end, rules.max_word_chars):
-                log.counts[NO_END_MARK] += 1  # a shortcut of `judge`: a quarter faster
-                log_cut(log, NO_END_MARK, a, min(begin, stop))
-                continue
+                n_unended, unended = n_unended + 1, unended + min(begin, stop) - a
+                if len(log.spans):
+                    log_span(log, NO_END_MARK, a, min(begin, stop))
+                continue  # a shortcut of `judge`: a quarter faster
             whole = a
             what, line, a, b = judge(data, a, b, int(room.holds[k]), rules, room)
             if what >= PAGE:
+                log.counts[NO_END_MARK] += n_unended
                 return what, first
             log.counts[what] += 1
             if what != KEEP:
@@ -118,6 +121,9 @@ def clean_page(
                 if sentences < rules.min_sentences:
                     sentences += count_sentences(line, a, b, rules, rules.min_sentences - sentences)
                 w, end = append(line, a, b, rules.classes, out, first, w, end)
+    log.counts[NO_END_MARK] += n_unended
+    log.times[log.at[0], NO_END_MARK] += n_unended
+    log.n_bytes[log.at[0], NO_END_MARK] += unended
     if sentences < rules.min_sentences:
         return TOO_FEW_SENTENCES, first
     return KEEP if end > first else EMPTY, end
