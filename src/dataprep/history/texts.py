@@ -48,15 +48,25 @@ class DocumentsAsRead:
         that come before `stage`. folder: the Dataset that the stage belongs to. stage: the stage's label, as in
         statistics and tables. Returns None if the text is not available.
         """
-        before = self.folders[: self.folders.index(folder)] if folder in self.folders else []
-        if (row := self._last(before, id_)) is None:
+        if (row := self.before(folder, id_)) is None:
             return None
         data = str(row["text"]).encode()
         labels = self._stages(folder)
         for label in labels[: labels.index(stage)] if stage in labels else []:
-            spans = [(cut["start"], cut["end"]) for cut in self._cuts(folder).get(id_, ()) if cut["stage"] == label]
-            data = bytes_outside(data, spans)
+            data = bytes_outside(data, self.spans(folder, id_, label))
         return data
+
+    def before(self, folder: str, id_: int) -> Row | None:
+        """Return a document's columns as the first stage of a Dataset read it; None if they are not available."""
+        return self._last(self.folders[: self.folders.index(folder)] if folder in self.folders else [], id_)
+
+    def row_in(self, folder: str, id_: int) -> Row | None:
+        """Return a document's columns in one Dataset; None if it is not in it."""
+        return self._rows(folder).get(id_)
+
+    def spans(self, folder: str, id_: int, stage: str) -> list[tuple[int, int]]:
+        """Return the ranges that a stage cut out of a document, as the cut tables of the Dataset state them."""
+        return [(cut["start"], cut["end"]) for cut in self._cuts(folder).get(id_, ()) if cut["stage"] == stage]
 
     def as_read(self, id_: int, drop: Drop) -> Row | None:
         """Return a document's columns, with the text as the stage of a drop read it; None if it is not available."""
@@ -82,7 +92,7 @@ class DocumentsAsRead:
 
     def _last(self, folders: Sequence[str], id_: int) -> Row | None:
         found = (row for url in reversed(folders) if (row := self._rows(url).get(id_)) is not None)
-        return next(found, None) or self._input.get(id_)
+        return next(found, None) or (self._dropped_first if folders else self._input).get(id_)
 
     def _rows(self, url: str) -> dict[int, Row]:
         """Return the rows of the documents in a Dataset."""
@@ -110,16 +120,24 @@ class DocumentsAsRead:
 
     @cached_property
     def _input(self) -> dict[int, Row]:
-        """The documents as the input has them, read again, if its first pass of stages read them in this form."""
+        """The documents as the input has them, read again."""
         found: dict[int, Row] = {}
         for folder in datasets(self.url, saved=False):
-            first, ids = next(iter(folder.saved), folder), [id_ for id_ in self.ids if id_ not in found]
+            if left := [id_ for id_ in self.ids if id_ not in found]:
+                found |= look_up.documents(folder.url, left)
+        return found
+
+    @cached_property
+    def _dropped_first(self) -> dict[int, Row]:
+        """Those of the input of which no stage changed the text before a later step dropped them."""
+        found: dict[int, Row] = {}
+        for folder in datasets(self.url, saved=False):
+            first, ids = next(iter(folder.saved), folder), self.ids
             if first != folder:
                 tables = first.tables(DROPS) if first.is_dataset else []
                 dropped = {row["id"] for at in tables for row in rows_of_ids(at, ids, SCHEMAS[DROPS])}
                 ids = [id_ for id_ in ids if id_ in dropped]
-            if ids:
-                found |= look_up.documents(folder.url, ids)
+            found |= {id_: self._input[id_] for id_ in ids if id_ in self._input}
         return found
 
 
