@@ -12,7 +12,7 @@ from rich.table import Table
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import Drop
-from dataprep.errors import require
+from dataprep.errors import counted, require
 from dataprep.history.centroids import semantic_clusters
 from dataprep.history.clusters import Cluster, Clusters, find_clusters, least_similar
 from dataprep.history.cuts import RepeatedCut, most_repeated_cuts
@@ -160,7 +160,8 @@ def _print_centroids(console: Console, folder: str, n: int) -> None:
     if not found:
         console.print("no document has a vector", highlight=False)
     for cluster in found[:MOST_CENTROIDS]:
-        console.rule(f"centroid {cluster.number}: [bold]{cluster.size:,} documents[/]", align="left", style="dim")
+        size = counted(cluster.size, "document")
+        console.rule(f"centroid {cluster.number}: [bold]{size}[/]", align="left", style="dim")
         for name, members in (("nearest", cluster.representatives), ("farthest", cluster.outliers)):
             for cosine, id_ in members:
                 text = " ".join(docs.text_of(id_)[:TEXT_CHARS].split())
