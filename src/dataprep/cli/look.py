@@ -151,7 +151,7 @@ def _stage_table(stage: StageStats, only: str | None) -> Table:
                     table.add_row(f"  {escape(reason)}", "", "", f"{sources[name].docs:,}", style="dim")
     if only is None:
         if stage.cut:
-            table.add_row("  bytes cut", "", "", f"{stage.cut:,}", style="dim")
+            table.add_row("  . bytes cut", "", "", f"{stage.cut:,}", style="dim")
         for name, n in sorted(stage.counts.items()):
             table.add_row(f"  . {escape(name)}", "", "", f"{n:,}", style="dim")
     return table
