@@ -18,6 +18,7 @@ from dataprep.core.model.batch import show_id
 from dataprep.core.model.stats import Amount, StageStats, Stats
 from dataprep.history import clusters, why
 from dataprep.history.run_summary import summarize
+from dataprep.history.texts import bytes_outside
 from dataprep.report import render
 
 PAGE = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
@@ -223,7 +224,7 @@ def test_cuts_of_one_stage_count_in_what_the_one_before_left(tmp_path, line_cutt
     for id_, text in texts.items():
         last = why.text_as_read(str(tmp_path / "run"), id_, place, spans_)
         spans = [(row["start"], row["end"]) for row in cuts if row["id"] == id_ and row["stage"] == spans_]
-        assert why.bytes_outside(last, spans).decode() == text
+        assert bytes_outside(last, spans).decode() == text
         first = why.text_as_read(str(tmp_path / "run"), id_, place, whole)
         assert first == why.text_as_read(str(tmp_path / "run"), id_, place, "Lines")
         assert len(first) > len(last) or not [row for row in cuts if row["id"] == id_ and row["stage"] == "Lines"]
@@ -238,7 +239,7 @@ def test_what_a_stage_read_is_put_together_again(rich):
     for id_ in {row["id"] for row in cuts} & set(texts):
         data = why.text_as_read(str(rich), id_, place, "Lines")
         spans = [(row["start"], row["end"]) for row in cuts if row["id"] == id_]
-        assert why.bytes_outside(data, spans).decode() == texts[id_]
+        assert bytes_outside(data, spans).decode() == texts[id_]
 
 
 NASTY = "\x1b]0;owned\x07\x1b[31m\x9b\r"

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.ledger import Ledger, mix, watch
+from dataprep.core.model.ledger import Ledger, watch
 from dataprep.core.model.stats import Stats
 from dataprep.errors import PlanError
+from dataprep.store.ranks import mix
 from laws import batch_of, cuts
 
 

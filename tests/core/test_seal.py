@@ -18,11 +18,19 @@ import dataprep as dp
 import laws
 from dataprep.core.model import batch as B
 from dataprep.core.model import tables
+from dataprep.core.model.stage import Stage
 from dataprep.core.model.stats import HIDDEN, Amount, StageStats
 from dataprep.core.model.tables import FileWriter
 from dataprep.core.run import seal
 from dataprep.core.run.seal import Flow, published, write_shard
 from dataprep.errors import PlanError
+
+
+class Hides(Stage):
+    """A stage before which everything is private."""
+
+    hides = True
+
 
 ROW = {"id": 7, "text": "ab", "source": "web", "meta": "{}", "n": 1, "s": "x", "few": [1], "b": True}
 KINDS = {"n": pa.int64(), "s": pa.string(), "few": pa.list_(pa.int64()), "b": pa.bool_()}
@@ -106,7 +114,7 @@ def test_shards_have_at_least_a_size(tmp_path, monkeypatch, limit) -> None:
 @pytest.mark.parametrize("readers", [1, 2])
 def test_statistics_up_to_the_last_stage_that_hides(pattern, readers) -> None:
     """Are without names, those of the reader and of the forget list, too; later ones are as they were."""
-    stages = [SimpleNamespace(hides=c == "h") for c in pattern]
+    stages = [Hides() if c == "h" else Stage() for c in pattern]
     names = ["read", "forget"][:readers] + list(pattern)
     given = [StageStats(name, {"web": Amount(1, 2)}) for name in names]
     for i, (one, was) in enumerate(zip(published(given, stages), given, strict=True)):

@@ -18,7 +18,6 @@ import laws
 import twins.bloom
 import twins.hyperloglog
 from dataprep.core.model import batch as B
-from dataprep.core.model.ledger import mix
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.run.runner import Serial
 from dataprep.dedup.bloom import Bloom, bloom_hashes
@@ -26,6 +25,7 @@ from dataprep.dedup.membership import hyperloglog
 from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize, contains
 from dataprep.dedup.membership.keys import document_keys
 from dataprep.errors import DataprepError, PlanError
+from dataprep.store.ranks import mix
 
 SURE = 1e-9  # a filter that errs so seldom is a set
 WORDS = ["a b c", "A b  c", "a b c d", "b c d é", "!!!", "٣ x Σας", "c d e a b", "a, b. c\r"]

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import twins.exact
 from dataprep.core.model import batch as B
-from dataprep.core.model.ledger import mix
 from dataprep.core.model.tables import NOBODY, SPAN
 from dataprep.core.run.runner import Serial
 from dataprep.dedup.bloom import Bloom
@@ -31,6 +30,7 @@ from dataprep.dedup.suffix_array import SuffixArray
 from dataprep.dedup.url import URLDedup
 from dataprep.errors import PlanError
 from dataprep.store.key import key
+from dataprep.store.ranks import mix
 from dataprep.store.spill import write_spill
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.ledger import mix
 from dataprep.dedup.embeddings import kmeans, learn_words, stored, vectors, word_vectors
+from dataprep.store.ranks import mix
 from dataprep.store.spill import Spill, spill_to, write_spill
 from twins.words import words
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.ledger import mix
 from dataprep.dedup.substrings import minimizers as M
 from dataprep.dedup.substrings import records as R
 from dataprep.dedup.substrings import repeats, word_spans
@@ -20,6 +19,7 @@ from dataprep.dedup.substrings.compare import by_groups
 from dataprep.dedup.substrings.passes import Partitions, shared_bytes
 from dataprep.dedup.substrings.same_bytes import same_after, same_before
 from dataprep.dedup.substrings.window_table import table_for
+from dataprep.store.ranks import mix
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.words import word_table
 from twins.words import spans

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dataprep.core.model.batch import show_id
-from dataprep.core.model.stats import Amount, StageStats
+from dataprep.core.model.stats import Amount, Example, StageStats, by_bytes
 
 if TYPE_CHECKING:  # most commands need none of these, and the libraries of tokenizers take a tenth of a second to load
     from dataprep.core.model.dataset import Dataset
@@ -73,22 +73,34 @@ def _stage(stage: StageStats, examples: int, source: str | None) -> dict[str, An
     names = [name for name in sorted(stage.into) if source in (None, name)]
     reasons = sorted(stage.dropped.items())
     dropped = {reason: {name: _amount(of[name]) for name in names if name in of} for reason, of in reasons}
+
+    def some(found: Sequence[Example]) -> list[Example]:
+        return [e for e in found if source in (None, e.source)][:examples]
+
     shown = {
         reason: [
             {
                 "id": show_id(e.id), "source": e.source, "text": e.text, "similarity": e.similarity,
                 "duplicate_of": None if e.duplicate_of is None else show_id(e.duplicate_of),
             }
-            for e in [e for e in found if source in (None, e.source)][:examples]
+            for e in some(found)
         ]
         for reason, found in sorted(stage.examples.items())
+    }  # fmt: skip
+    cuts = {
+        rule: {
+            "cuts": found.times, "bytes": found.bytes,
+            "examples": [{"id": show_id(e.id), "source": e.source, "text": e.text} for e in some(found.examples)],
+        }
+        for rule, found in by_bytes(stage.cuts)
     }  # fmt: skip
     none = Amount()
     return {
         "stage": stage.name,
         "sources": {n: {"in": _amount(stage.into[n]), "out": _amount(stage.out.get(n, none))} for n in names},
         "dropped": {reason: of for reason, of in dropped.items() if of},
-        "cut_bytes": stage.cut, "added_bytes": stage.added, "counts": dict(sorted(stage.counts.items())),
+        "cut_bytes": stage.cut, "added_bytes": stage.added, "cuts": cuts,
+        "counts": dict(sorted(stage.counts.items())),
         "examples": {reason: found for reason, found in shown.items() if found},
     }  # fmt: skip
 

@@ -12,11 +12,11 @@ from rich.table import Table
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import Drop
-from dataprep.errors import require
-from dataprep.history import why
+from dataprep.errors import counted, require
 from dataprep.history.centroids import semantic_clusters
 from dataprep.history.clusters import Cluster, Clusters, find_clusters, least_similar
 from dataprep.history.cuts import RepeatedCut, most_repeated_cuts
+from dataprep.history.texts import DocumentsAsRead, pairs_of
 from dataprep.shown.terminal import table_of
 from dataprep.unicode.valid import printable
 
@@ -78,6 +78,7 @@ def _print_clusters(console: Console, folder: str, shown: list[Cluster], source:
     """Print clusters, each with a pair of texts; none: what to print if there are none."""
     if not shown:
         console.print(none, highlight=False)
+    documents = pairs_of(folder, [cluster.examples[0] for cluster in shown])
     for cluster in shown:
         home = f" of {cluster.duplicate_of_dataset}" if cluster.duplicate_of_dataset else ""
         dropped = f"{cluster.removed:,} document{'s' * (cluster.removed > 1)}"
@@ -90,7 +91,7 @@ def _print_clusters(console: Console, folder: str, shown: list[Cluster], source:
         if cluster.end is not None:
             by = f"{cluster.end.stage}: {cluster.end.reason}"
             console.print(f"  [bold red]the kept document was dropped later by {escape(by)}[/]", highlight=False)
-        console.print(_side_by_side(folder, cluster.examples[0]))
+        console.print(_side_by_side(documents, cluster.examples[0]))
         others = ", ".join(map(_named, cluster.examples[1:]))
         if others:
             console.print(f"[dim]the next least similar: {others}[/]", highlight=False)
@@ -114,16 +115,17 @@ def _print_least(console: Console, folder: str, n: int, source: str | None) -> N
     drops = least_similar(folder, n, source)
     if not drops:
         console.print("no dropped document has a similarity to the one kept for it", highlight=False)
+    documents = pairs_of(folder, drops)
     for drop in drops:
         console.rule(
             f"[bold]{drop.similarity:.3f}[/] {escape(drop.stage)}: {escape(drop.reason)}", align="left", style="dim"
         )
-        console.print(_side_by_side(folder, drop))
+        console.print(_side_by_side(documents, drop))
 
 
-def _side_by_side(folder: str, drop: Drop) -> Table:
+def _side_by_side(documents: DocumentsAsRead, drop: Drop) -> Table:
     """Return a dropped document next to the one that it was dropped for."""
-    rows = (why.dropped_document(folder, drop), why.survivor(folder, drop))
+    rows = (documents.dropped(drop), documents.survivor(drop))
     home = f" of {drop.duplicate_of_dataset}" if drop.duplicate_of_dataset else ""
     heads = (
         f"{_named(drop)} {rows[0]['source'] if rows[0] else ''}",
@@ -160,7 +162,8 @@ def _print_centroids(console: Console, folder: str, n: int) -> None:
     if not found:
         console.print("no document has a vector", highlight=False)
     for cluster in found[:MOST_CENTROIDS]:
-        console.rule(f"centroid {cluster.number}: [bold]{cluster.size:,} documents[/]", align="left", style="dim")
+        size = counted(cluster.size, "document")
+        console.rule(f"centroid {cluster.number}: [bold]{size}[/]", align="left", style="dim")
         for name, members in (("nearest", cluster.representatives), ("farthest", cluster.outliers)):
             for cosine, id_ in members:
                 text = " ".join(docs.text_of(id_)[:TEXT_CHARS].split())

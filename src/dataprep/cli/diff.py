@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dataprep.core.model.batch import show_id
+from dataprep.errors import counted
 from dataprep.history.comparison import Comparison, OneSided, TokenAmount, compare
 from dataprep.shown.terminal import table_of
 from dataprep.unicode.valid import printable
@@ -29,8 +30,8 @@ def diff(
     """Compare B with A: documents, bytes and tokens lost and gained by source, with drop reasons and examples."""
     console = Screen(highlight=False)
     found = compare(a, b, examples)
-    console.print(f"A: {found.a.count:,} documents in {escape(str(found.a.url))}", soft_wrap=True)
-    console.print(f"B: {found.b.count:,} documents in {escape(str(found.b.url))}", soft_wrap=True)
+    console.print(f"A: {counted(found.a.count, 'document')} in {escape(str(found.a.url))}", soft_wrap=True)
+    console.print(f"B: {counted(found.b.count, 'document')} in {escape(str(found.b.url))}", soft_wrap=True)
     for warning in found.warnings:
         console.print(f"[bold red]warning:[/] {escape(warning)}", soft_wrap=True)
     console.print(_table(found))

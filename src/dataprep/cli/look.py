@@ -14,7 +14,7 @@ from rich.table import Table
 
 from dataprep.core.model.batch import show_id
 from dataprep.core.model.dataset import open_dataset
-from dataprep.core.model.stats import Amount, StageStats
+from dataprep.core.model.stats import Amount, StageStats, by_bytes
 from dataprep.core.model.unread import by_kind, rows_of
 from dataprep.core.output.layout import REPORT
 from dataprep.core.output.run_folder import datasets
@@ -71,6 +71,7 @@ def inspect(
                 continue
             console.print(_stage_table(stage, source))
             _print_examples(console, stage, examples, source)
+            _print_cuts(console, stage, examples, source)
         _print_fits(console, manifest.fits)
         _print_unread(console, docs.unread(), examples)
         for alarm in docs.stats.alarms():
@@ -166,6 +167,18 @@ def _print_examples(console: Console, stage: StageStats, n: int, only: str | Non
                 f"  [cyan]{escape(reason)}[/] {show_id(example.id)}{like}{much} [dim]{escape(text)}[/]",
                 highlight=False, overflow="ellipsis", no_wrap=True,
             )  # fmt: skip
+
+
+def _print_cuts(console: Console, stage: StageStats, n: int, only: str | None) -> None:
+    """Print what each rule cut out of kept documents, most bytes first, each with `n` of the texts that it cut."""
+    for rule, cuts in by_bytes(stage.cuts):
+        if only is None:
+            size = f"{counted(cuts.times, 'cut')}, {decimal(cuts.bytes)}" if cuts.times else decimal(cuts.bytes)
+            console.print(f"  cut [cyan]{escape(rule)}[/] {size}", highlight=False)
+        for example in [e for e in cuts.examples if e.text and only in (None, e.source)][:n]:
+            text = printable(" ".join(example.text.split())[:160])
+            line = f"    {show_id(example.id)} [dim]{escape(text)}[/]"
+            console.print(line, highlight=False, overflow="ellipsis", no_wrap=True)
 
 
 def report(

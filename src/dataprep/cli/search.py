@@ -17,7 +17,7 @@ from dataprep.core.model.dataset import open_dataset
 from dataprep.core.output.layout import INDEX as INDEX_FOLDER
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.run_folder import datasets, refuse_newer
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, counted
 from dataprep.search.index import DISK, Hit, SuffixIndex, is_index
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
@@ -127,7 +127,7 @@ def _contamination(rows: pa.Table) -> Table:
 
 
 def _corpus(index: SuffixIndex) -> str:
-    return f"{index.manifest.docs:,} documents ({decimal(index.manifest.bytes)}) of {index.url}"
+    return f"{counted(index.manifest.docs, 'document')} ({decimal(index.manifest.bytes)}) of {index.url}"
 
 
 def _times(n: int) -> str:

@@ -82,7 +82,7 @@ def _print_problems(found: dict[str, Any]) -> None:
             tokens = "" if totals["tokens"] is None else f", {totals['tokens']:,} tokens"
             amounts = totals["kind"]  # a tokenizer or a preset
             if totals["documents"] is not None:
-                amounts = f"{totals['documents']:,} documents{tokens}, {totals['bytes']:,} bytes of text"
+                amounts = f"{counted(totals['documents'], 'document')}{tokens}, {totals['bytes']:,} bytes of text"
             root = "" if totals["root"] is None else f", shards {totals['root']}"
             console.print(f"[green]good[/] {escape(url)}: {amounts}{root}", soft_wrap=True)
     n = sum(map(len, found.values()))

@@ -14,8 +14,11 @@ from rich.text import Text
 
 from dataprep.core.model.batch import parse_id, show_id
 from dataprep.core.model.tables import Cut, Drop, united
+from dataprep.core.output.forget_list import REASON
+from dataprep.errors import counted
 from dataprep.history import why as fates
 from dataprep.history.cuts import context
+from dataprep.history.replay import rule_cuts
 from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide, word_diff
 from dataprep.unicode.valid import printable
 
@@ -24,6 +27,7 @@ from .options import RunFolder, Screen
 SHOWN_CHARS = 1_500  # of each text: a screen
 NO_TEXT = "(no text: it was forgotten, the step that held it was not saved, or `dataprep prune` removed that step)"
 MOST_SPANS = 5  # of one stage in one document
+MOST_RULE_CUTS, SHOWN_OF_CUT = 50, 160
 
 
 def why(
@@ -34,6 +38,8 @@ def why(
     console = Screen()
     fate = fates.follow(folder, parse_id(id_))
     _print_cuts(console, folder, fate)
+    if all(drop.reason != REASON for drop in fate.drops):
+        _print_rule_cuts(console, folder, fate)
     for drop in fate.drops:
         similarity = "" if drop.similarity is None else f", similarity {drop.similarity:.3f}"
         kept = "" if drop.duplicate_of is None else f" for {show_id(drop.duplicate_of)}"
@@ -85,6 +91,21 @@ def _print_cuts(console: Console, folder: str, fate: fates.Fate) -> None:
             _print_cut(console, folder, cut)
         if len(named) > MOST_SPANS:
             console.print(f"  [dim]and {len(named) - MOST_SPANS:,} more[/]", highlight=False)
+
+
+def _print_rule_cuts(console: Console, folder: str, fate: fates.Fate) -> None:
+    """Print what rules cut without stating spans: the stages are run on the document again."""
+    for (url, stage), group in groupby(rule_cuts(folder, fate.id), lambda cut: (cut.folder, cut.stage)):
+        cuts = list(group)
+        size = f"{sum(cut.end - cut.start for cut in cuts):,} bytes"
+        head = f"{escape(stage)} cut {counted(len(cuts), 'span')} out of [bold]{show_id(fate.id)}[/], {size}"
+        console.print(f"{head} [dim]({escape(url)})[/]", highlight=False, soft_wrap=True)
+        for cut in cuts[:MOST_RULE_CUTS]:
+            text = "(private)" if cut.text is None else printable(" ".join(cut.text.split())[:SHOWN_OF_CUT])
+            line = f"  [cyan]{escape(cut.rule)}[/] bytes {cut.start:,} to {cut.end:,}: [dim]{escape(text)}[/]"
+            console.print(line, highlight=False, soft_wrap=True)
+        if len(cuts) > MOST_RULE_CUTS:
+            console.print(f"  [dim]and {len(cuts) - MOST_RULE_CUTS:,} more[/]", highlight=False)
 
 
 def _print_cut(console: Console, folder: str, cut: Cut) -> None:

@@ -141,7 +141,12 @@ def _without_examples(stats: list[dict[str, Any]], ids: Ids) -> list[dict[str, A
     new = []
     for stage in stats:
         others = {why: [e for e in found if int(e["id"]) not in forgotten] for why, found in stage["examples"].items()}
-        new.append(stage | {"examples": {why: found for why, found in others.items() if found}})
+        cuts = {
+            rule: of | {"examples": [e for e in of["examples"] if int(e["id"]) not in forgotten]}
+            for rule, of in stage.get("cuts", {}).items()
+        }
+        without = {"examples": {why: found for why, found in others.items() if found}}
+        new.append(stage | without | ({"cuts": cuts} if "cuts" in stage else {}))
     return new
 
 

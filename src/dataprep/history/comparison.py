@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import Dataset, open_dataset
-from dataprep.core.model.ledger import mix
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.run_folder import datasets, token_folders
 from dataprep.errors import PlanError
 from dataprep.store import files
+from dataprep.store.ranks import mix
 from dataprep.tokens.shards.shard import Shards
 
 from .drop_reasons import DropReasons, Reason, different_inputs

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.model.ledger import mix
 from dataprep.core.model.tables import read_tables
 from dataprep.core.output.layout import CUTS
 from dataprep.core.output.run_folder import datasets
+from dataprep.store.ranks import mix
 
 from . import why
 

@@ -23,10 +23,11 @@ from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards
 
-from . import clusters, why
+from . import clusters
 from .clusters import Cluster, Clusters, NoSurvivor, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
 from .recall import ScriptRecall, recall_by_script
+from .texts import DocumentsAsRead, pairs_of
 from .word_diff import DiffSide, word_diff
 
 LEAST_SIMILAR = 8  # pairs of texts that are shown
@@ -108,6 +109,8 @@ def summarize(folder: str) -> RunSummary:
     lost = found.no_survivor()
     pairs = found.source_pairs()
     shards = token_shards(folder)
+    largest, least = found.largest(LARGEST), clusters.least_similar(folder, LEAST_SIMILAR)
+    texts = pairs_of(folder, [*least, *(drop for cluster in largest for drop in cluster.examples[:1])])
     return RunSummary(
         name=files.name_of(folder) or folder,
         manifests={url: docs.sealed for url, docs in finals.items()},
@@ -124,8 +127,8 @@ def summarize(folder: str) -> RunSummary:
         source_pairs=pairs,
         no_survivor=lost,
         lost=found.largest(LOST, among=lost.roots) if lost.n else [],
-        largest=[(c, [_pair(found, lost, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
-        least_similar=[_pair(found, lost, drop) for drop in clusters.least_similar(folder, LEAST_SIMILAR)],
+        largest=[(c, [_pair(found, lost, drop, texts) for drop in c.examples[:1]]) for c in largest],
+        least_similar=[_pair(found, lost, drop, texts) for drop in least],
         repeats=most_repeated_cuts(folder, REPEATS),
         languages=_languages(list(finals.values())[-1]),
         tokens=shards,
@@ -240,12 +243,12 @@ def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amoun
     return found
 
 
-def _pair(found: Clusters, lost: NoSurvivor, drop: Drop) -> TextPair:
+def _pair(found: Clusters, lost: NoSurvivor, drop: Drop, documents: DocumentsAsRead) -> TextPair:
     """Return a dropped document with the word diff of its text and the text of the document kept in its place.
 
     If a text cannot be read any more, it is None.
     """
-    rows = why.dropped_document(found.url, drop), why.survivor(found.url, drop)
+    rows = documents.dropped(drop), documents.survivor(drop)
     texts = [None if row is None else str(row["text"]) for row in rows]
     sides = word_diff(texts[0] or "", texts[1] or "")
     end = found.survivor(drop.id, lost)

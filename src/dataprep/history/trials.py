@@ -29,13 +29,14 @@ import pyarrow.compute as pc
 
 from dataprep import pipeline_file
 from dataprep.core.model.batch import Batch, ids
-from dataprep.core.model.ledger import Ledger, mix
+from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.part import Part
 from dataprep.core.model.stats import StageStats
 from dataprep.core.run.context import Context
 from dataprep.core.run.runner import Serial
 from dataprep.core.run.trial import Reserved, Trial
 from dataprep.store import files
+from dataprep.store.ranks import mix
 
 T = TypeVar("T")
 R = TypeVar("R")

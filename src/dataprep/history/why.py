@@ -6,18 +6,16 @@ The functions take the folder of a run, or of one sealed Dataset with its saved 
 from __future__ import annotations
 
 import itertools
-import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.core.inputs import look_up
-from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import SCHEMAS, AnyRow, Cut, Drop, row_object, rows_of_id
-from dataprep.core.output.forget_list import REASON
 from dataprep.core.output.layout import CUTS, DROPS, Folder
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import PlanError
+
+from .texts import DocumentsAsRead, pairs_of
 
 MOST_CUTS = 1_000  # spans of one document that are read
 
@@ -73,83 +71,23 @@ def follow(url: str, id_: int) -> Fate:
 
 
 def find_document(url: str, id_: int) -> dict[str, Any] | None:
-    """Return a document's columns from the last Dataset of a run that contains it or, if none does, from the input.
-
-    url: the run's folder. id_: the document's id. Returns None if no Dataset has the document, and the input cannot be
-    used: it is missing or has changed, or stages changed the document before a later step dropped it.
-    """
-    found = (row for folder in reversed(datasets(url)) if (row := _row(folder.url, id_)) is not None)
-    return next(found, None) or _from_input(url, id_)
+    """Return a document's columns from a run's folder `url`, or None, as `DocumentsAsRead.row` does."""
+    return DocumentsAsRead(url, [id_]).row(id_)
 
 
 def dropped_document(url: str, drop: Drop) -> dict[str, Any] | None:
-    """Return a dropped document's columns, with the text as the stage read it; None if no Dataset or input has it.
-
-    url: the run's folder. A forgotten document is never returned, even if its input still exists.
-    """
-    return None if drop.reason == REASON else _as_read(url, drop.id, drop)
+    """Return a dropped document's columns from a run's folder `url`, or None, as `DocumentsAsRead.dropped` does."""
+    return DocumentsAsRead(url, [drop.id]).dropped(drop)
 
 
 def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
-    """Return the columns of the document kept in place of a dropped one, with the text as the stage read it.
-
-    url: the run's folder. If the kept document is in another Dataset, it is read from that Dataset. Returns None if no
-    document was kept, or if it cannot be read.
-    """
-    if drop.duplicate_of is None:
-        return None
-    if drop.duplicate_of_dataset is None:
-        return _as_read(url, drop.duplicate_of, drop)
-    urls = (drop.duplicate_of_dataset, posixpath.normpath(Folder(drop.folder).path("..", drop.duplicate_of_dataset)))
-    home = next((url for url in urls if Folder(url).is_dataset), None)
-    return None if home is None else find_document(home, drop.duplicate_of)
+    """Return the document kept in place of a dropped one, or None, as `DocumentsAsRead.survivor` does."""
+    return pairs_of(url, [drop]).survivor(drop)
 
 
 def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
-    """Return the UTF-8 text of a document as one stage read it; offsets in cut tables refer to this text.
-
-    This is the text in the Dataset before `folder`, or in the input, without the cuts by those stages of `folder` that
-    come before `stage`. url: the run's folder. folder: the Dataset that the stage belongs to. stage: the stage's label,
-    as in statistics and tables. Returns None if the text is not available.
-    """
-    folders = [found.url for found in datasets(url)]
-    before = folders[: folders.index(folder)] if folder in folders else []
-    row = next((row for f in reversed(before) if (row := _row(f, id_)) is not None), None) or _from_input(url, id_)
-    if row is None:
-        return None
-    data = str(row["text"]).encode()
-    stages = list(open_dataset(folder).stats)
-    labels = [one.name for one in stages]
-    cuts = [row for url in Folder(folder).tables(CUTS) for row in rows_of_id(url, id_, SCHEMAS[CUTS])]
-    for one in stages[: labels.index(stage)] if stage in labels else []:
-        if one.counts["spans_cut"]:
-            data = bytes_outside(data, [(cut["start"], cut["end"]) for cut in cuts if cut["stage"] == one.name])
-    return data
-
-
-def bytes_outside(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
-    """Return the bytes of `data` that are in none of the ranges `spans`, pairs (start, end), which may overlap."""
-    outside, at = [], 0
-    for start, end in sorted(spans):
-        outside.append(data[at:start])
-        at = max(at, end)
-    return b"".join([*outside, data[at:]])
-
-
-def _from_input(url: str, id_: int) -> dict[str, Any] | None:
-    """Return a document of a Dataset's input, read again, if its first pass of stages read it in this form."""
-    for folder in datasets(url, saved=False):
-        first = next(iter(folder.saved), folder)
-        if first == folder or (first.is_dataset and _drop_of([first.url], id_) is not None):
-            row = look_up.document(folder.url, id_)
-            if row is not None:
-                return row
-    return None
-
-
-def _as_read(url: str, id_: int, drop: Drop) -> dict[str, Any] | None:
-    row, data = find_document(url, id_), text_as_read(url, id_, drop.folder, drop.stage)
-    return row if row is None or data is None else {**row, "text": data.decode()}
+    """Return the UTF-8 text of a document as one stage read it, or None, as `DocumentsAsRead.text` does."""
+    return DocumentsAsRead(url, [id_]).text(id_, folder, stage)
 
 
 def _drop_of(folders: Sequence[str], id_: int) -> Drop | None:

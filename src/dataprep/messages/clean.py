@@ -155,8 +155,11 @@ class CleanMessages(Stage):
         blank = (flags & S.BLANK) != 0
         rows = np.flatnonzero(flags & functools.reduce(operator.or_, (rule.flags for rule in rules), S.MARK))
         chosen = R.Texts(*B.buffers(batch.column("text").take(pa.array(rows))))
-        new, changed, flags = self._changed(chosen, flags[rows], rules, stats)
+        new, changed, flags, cuts = self._changed(chosen, flags[rows], rules, stats)
         blank[rows] = (flags & S.BLANK) != 0
+        for name, (times, n_bytes) in cuts.items():
+            is_kept = ~blank[rows]
+            stats.trim(name, B.ids(batch)[rows][is_kept], times[is_kept], n_bytes[is_kept], private=True)
         if changed.any():
             some = B.strings(*new).take(pa.array(np.flatnonzero(changed)))
             batch = B.with_column(batch, "text", texts.with_rows(rows[changed], some))
@@ -168,12 +171,13 @@ class CleanMessages(Stage):
 
     def _changed(
         self, texts: R.Texts, flags: U16, rules: list[_Rule], stats: Ledger
-    ) -> tuple[R.Texts, npt.NDArray[np.bool_], U16]:
-        """Return (the texts after all rules, bool[n]: whether a rule changed each, the flags of the results).
+    ) -> tuple[R.Texts, npt.NDArray[np.bool_], U16, dict[str, tuple[I64, I64]]]:
+        """Return (the texts after all rules, bool[n]: whether a rule changed each, the flags of the results, the cuts).
 
-        flags: those of each text.
+        flags: those of each text. The cuts are, by rule, int64[n], their number and their bytes in each text.
         """
         changed = np.zeros(len(flags), np.bool_)
+        cuts: dict[str, tuple[I64, I64]] = {}
 
         def become(new: R.Texts, spans: I64) -> None:
             nonlocal texts
@@ -196,9 +200,12 @@ class CleanMessages(Stage):
                 spans, news = rule.find(texts, rows), [rule.new]
             stats.count(rule.name, len(spans))
             if len(spans):
+                of, sizes = np.searchsorted(texts.offsets, spans[:, 0], side="right") - 1, spans[:, 1] - spans[:, 0]
+                counts = (np.bincount(of, minlength=len(flags)), np.bincount(of, sizes, len(flags)).astype(np.int64))
+                cuts[rule.name] = counts
                 removed = rule.find is not None and not rule.new and not rule.alone
                 become(texts.without(spans) if removed else texts.replaced(spans, news), spans)
         if kept:
             hidden = texts.bytes_in(R.HIDDEN)
             become(texts.replaced(hidden, kept), hidden)
-        return texts, changed, flags
+        return texts, changed, flags, cuts

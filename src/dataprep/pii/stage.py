@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -112,14 +112,33 @@ class PII(Stage):
             spans = list(self._spans(batch))
             for kind, n in Counter(s.kind for s in spans).items():
                 stats.count(f"pii.{kind}", n)
-            out = batch
-            if spans and self.action == "replace" and self.replace is not None:
-                out = B.with_column(batch, "text", _replaced(batch, spans, self.replace))
-            limit = 0 if self.max_found is None and self.action == "drop" else self.max_found
-            if spans and limit is not None:
-                many = np.bincount([s.row for s in spans], minlength=batch.num_rows) > limit
-                out = drop_rows(out, pa.array(["pii" if m else None for m in many.tolist()], pa.string()), stats)
-            yield out
+            out, is_kept = batch, np.ones(batch.num_rows, np.bool_)
+            if spans and self.max_dropped is not None:
+                is_kept = np.bincount([s.row for s in spans], minlength=batch.num_rows) <= self.max_dropped
+            if spans and self.is_replacing:
+                out = B.with_column(batch, "text", _replaced(batch, spans, str(self.replace)))
+                _record_cuts(batch, [s for s in spans if is_kept[s.row]], stats)
+            yield drop_rows(out, pa.array([None if kept else "pii" for kept in is_kept.tolist()], pa.string()), stats)
+
+    @property
+    def is_replacing(self) -> bool:
+        """Whether matches are replaced."""
+        return self.action == "replace" and self.replace is not None
+
+    @property
+    def max_dropped(self) -> int | None:
+        """The largest number of matches with which a document is kept; None if there is no limit."""
+        return 0 if self.max_found is None and self.action == "drop" else self.max_found
+
+    def masked(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts with matches replaced; "" for a text with more matches than documents may have."""
+        if not texts or not (self.is_replacing or self.max_dropped is not None):
+            return list(texts)
+        numbered = B.make(range(len(texts)), texts, "")
+        shown = dict.fromkeys(range(len(texts)), "")
+        for batch in self(iter([numbered]), Ledger(self.name, quiet=True)):
+            shown |= zip(B.ids(batch).tolist(), batch.column("text").to_pylist(), strict=True)
+        return list(shown.values())
 
     def _spans(self, batch: Batch) -> Iterator[_Span]:
         """Yield the matches of the patterns in the lines that the kernel selected, in order."""
@@ -161,6 +180,19 @@ def _in_texts(found: list[Match], offsets: I64) -> Iterator[_Span]:
     """Yield matches, in bytes of the buffer, with the index of their text."""
     texts = (np.searchsorted(offsets, [m.start for m in found], side="right") - 1).tolist()
     yield from (_Span(m.start, m.end, row, m.kind) for m, row in zip(found, texts, strict=True))
+
+
+def _record_cuts(batch: Batch, spans: Sequence[_Span], stats: Ledger) -> None:
+    """Record the matches that are replaced, by kind; no text of them is quoted."""
+    ids, offsets = B.ids(batch), B.buffers(batch)[0]
+    for kind in dict.fromkeys(s.kind for s in spans):
+        mine = [s for s in spans if s.kind == kind]
+        rows = np.array([s.row for s in mine])
+        start, end = (np.array([getattr(s, name) for s in mine]) for name in ("start", "end"))
+        if stats.is_replay:
+            stats.cut(ids[rows], start - offsets[rows], end - offsets[rows], reason=kind)
+        sizes = np.bincount(rows, end - start, batch.num_rows).astype(np.int64)
+        stats.trim(kind, ids, np.bincount(rows, minlength=batch.num_rows), sizes, private=True)
 
 
 def _name(kind: str | PIIKind) -> str:

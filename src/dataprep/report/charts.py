@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from dataprep.errors import counted
 from dataprep.history.message_figures import WEEKDAYS
 from dataprep.shown.notebook import text
 
@@ -74,7 +75,7 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
     for i, n in enumerate(counts):
         if n:
             tall = max(0.6, (BOTTOM - TOP) * n / ticks[-1])
-            title = f"{i / 100:.2f}: {n:,} documents"
+            title = f"{i / 100:.2f}: {counted(n, 'document')}"
             parts.append(_bar("removed", x_of(i / 100) + wide * 0.08, BOTTOM - tall, wide * 0.84, tall, title))
     steps = range(first, 101, 10 if first < 70 else 5)
     parts += [_label(x_of(s / 100), BOTTOM + 15, f"{s / 100:.2g}") for s in steps]

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dataprep.core.model.batch import show_id
+from dataprep.core.model.stats import RuleCuts, by_bytes
 from dataprep.core.model.tables import Drop
+from dataprep.errors import counted
 from dataprep.history.clusters import Cluster
 from dataprep.history.run_summary import RunSummary, TextPair
 from dataprep.shown.notebook import text
@@ -17,6 +19,7 @@ from .blocks import card, columns, diff_html, format_bytes, format_percent, plot
 
 MOST_DOTS = 300
 MOST_PAIRS = 20  # pairs of sources
+MOST_RULES = 12  # of one stage
 MOST_CHARTS = 7  # stages that measured similarities
 FIT_COUNTS = {  # counts of Estimators, in the order of a table
     "documents": "documents", "candidates": "candidates", "compared": "pairs compared",
@@ -49,7 +52,7 @@ def _similarity(summary: RunSummary, stage: str) -> str:
     title = f"Similarity of documents that {stage} dropped"
     chart = charts.similarity(found.hundredths.tolist(), threshold, bands, title)
     n = int(found.hundredths.sum())
-    note = f"{n:,} documents have a similarity under 1, and {found.same:,} have the same content."
+    note = f"Similarity under 1: {counted(n, 'document')}; same content: {counted(found.same, 'document')}."
     if bands:
         note += f" The line is the probability that a pair is compared, with {bands[0]} bands of {bands[1]} rows."
     return card(chart, f'<p class="note">{note}</p>', title=text(title))
@@ -62,7 +65,9 @@ def _sizes(summary: RunSummary) -> str:
     points = _thinned(list(zip(sizes, counts, strict=True)))
     clusters, removed = sum(counts), sum(n * (size - 1) for size, n in zip(sizes, counts, strict=True))
     chart = charts.loglog(points, "Documents in a cluster, the kept one included", "Clusters by size")
-    note = f"{removed:,} documents were dropped for {clusters:,} others; the largest cluster has {sizes[-1]:,}."
+    were = "was" if removed == 1 else "were"
+    dropped = f"{counted(removed, 'document')} {were} dropped for {clusters:,} others"
+    note = f"{dropped}; the largest cluster has {sizes[-1]:,}."
     return card(chart, f'<p class="note">{note}</p>', title="Clusters by size")
 
 
@@ -186,16 +191,17 @@ def _pair(pair: TextPair) -> str:
 def cuts(summary: RunSummary) -> str:
     """Return the report's section about text that was cut out of kept documents, as HTML; "" if no text was cut.
 
-    The section has the number of bytes cut per stage, and the texts that were cut most often.
+    The section has the number of bytes cut per stage and rule, with examples, and the texts that were cut most often.
     """
     rows = [
-        (text(stage.name), format_bytes(stage.cut), f"{spans:,}" if spans else "",
-         format_percent(stage.cut, stage.total(stage.into).bytes))
-        for stage in summary.stages if (spans := stage.counts["spans_cut"]) or stage.cut
+        (f"{text(stage.name)}: {text(rule)}", format_bytes(found.bytes), f"{found.times:,}" if found.times else "",
+         format_percent(found.bytes, stage.total(stage.into).bytes), _quotes(found))
+        for stage in summary.stages for rule, found in by_bytes(stage.cuts)[:MOST_RULES]
     ]  # fmt: skip
     if not rows:
         return ""
-    by_stage = card(table(["stage", "cut", "spans", "of its input"], rows, "Bytes cut by stage"), style="narrow")
+    heads = ["stage and rule", "cut", "times", "of its input", "examples"]
+    by_stage = card(table(heads, rows, "Bytes cut by stage and rule"), title="Cut by rule", style="repeats")
     repeats = [
         (
             f"{r.times:,} ×",
@@ -213,6 +219,15 @@ def cuts(summary: RunSummary) -> str:
     return section("cuts", "Cut out of texts", "Spans of text that were cut out of documents.", by_stage, often)
 
 
+def _quotes(cuts: RuleCuts) -> str:
+    """Return the examples of what a rule cut as HTML, each with the id of its document."""
+    quotes = (
+        f'<div class="text" dir="auto">{text(e.text, 200)}</div><p class="note">{show_id(e.id)}</p>'
+        for e in cuts.examples if e.text
+    )  # fmt: skip
+    return "".join(quotes)
+
+
 def examples(summary: RunSummary) -> str:
     """Return the report's section with examples of documents that filters dropped, by reason, as HTML.
 
@@ -228,7 +243,8 @@ def examples(summary: RunSummary) -> str:
                 for e in own
             )
             if texts:
-                head = f"<b>{text(reason)}</b> <span>{text(stage.name)}, {stage.reasons[reason]:,} documents</span>"
+                n = counted(stage.reasons[reason], "document")
+                head = f"<b>{text(reason)}</b> <span>{text(stage.name)}, {n}</span>"
                 shown.append(f'<details class="card"><summary>{head}</summary>{texts}</details>')
     if not shown:
         return ""

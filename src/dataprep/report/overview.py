@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dataprep.core.model.describe import READ
-from dataprep.core.model.stats import Amount, StageStats
+from dataprep.core.model.stats import Amount, StageStats, by_bytes
 from dataprep.core.model.unread import by_kind
 from dataprep.errors import counted
 from dataprep.history.run_summary import RunSummary, totals
@@ -18,6 +18,7 @@ from .blocks import card, format_bytes, format_number, format_percent, section, 
 MOST_REASONS = 8  # with a colour and a column of their own
 MOST_SOURCES = 40
 MOST_LINES = 6  # reasons under a stage
+MOST_CUT = 3  # rules that cut, under a stage
 
 
 def alarms(summary: RunSummary) -> str:
@@ -86,12 +87,18 @@ def _branches(summary: RunSummary) -> str:
 
 def _stage(stage: StageStats, read: Amount, summary: RunSummary) -> str:
     reasons = list(stage.reasons.items())
-    lines = [f'<span class="lost-text">−{n:,} {text(reason)}</span>' for reason, n in reasons[:MOST_LINES]]
+    lines = [
+        f'<span class="lost-text">−{n:,} {text(reason)}, {format_bytes(size)}</span>'
+        for reason, n in reasons[:MOST_LINES] for size in [stage.total(stage.dropped[reason]).bytes]
+    ]
     if len(reasons) > MOST_LINES:
         rest = sum(n for _, n in reasons[MOST_LINES:])
         lines.append(f'<span class="lost-text">−{rest:,} for {len(reasons) - MOST_LINES} other reasons</span>')
     if stage.cut:
-        lines.append(f'<span class="cut-text">−{format_bytes(stage.cut)} cut out of texts</span>')
+        largest = by_bytes(stage.cuts)[:MOST_CUT]
+        rules = ", ".join(f"{text(rule)} {format_bytes(found.bytes)}" for rule, found in largest)
+        of = f" ({rules})" if len(stage.cuts) > 1 else ""
+        lines.append(f'<span class="cut-text">−{format_bytes(stage.cut)} cut out of texts{of}</span>')
     return _step(stage.name, "".join(lines), stage.total(stage.into), stage.total(stage.out), read, summary)
 
 

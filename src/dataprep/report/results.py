@@ -10,6 +10,7 @@ from dataprep import __version__
 from dataprep.core.model.ledger import BYTES_DROPPED, BYTES_KEPT
 from dataprep.core.output.changes import spelled
 from dataprep.core.output.state import Manifest
+from dataprep.errors import counted
 from dataprep.history.run_summary import RunSummary
 from dataprep.shown.notebook import text
 from dataprep.store import files
@@ -82,8 +83,8 @@ def tokens(summary: RunSummary) -> str:
         return ""
     t = summary.tokens
     lead = (
-        f"{t.n_tokens:,} tokens of {len(t):,} documents, {t.n_bytes / max(1, t.n_tokens):.2f} bytes per token, "
-        f"a vocabulary of {t.vocab_size:,}."
+        f"{t.n_tokens:,} tokens of {counted(len(t), 'document')}, "
+        f"{t.n_bytes / max(1, t.n_tokens):.2f} bytes per token, a vocabulary of {t.vocab_size:,}."
     )
     rows = [(text(s.name), text(s.split), f"{s.documents:,}", f"{s.tokens:,}") for s in t.shards]
     more = f'<p class="note">and {len(rows) - MOST_SHARDS:,} more shards</p>' if len(rows) > MOST_SHARDS else ""
@@ -146,7 +147,7 @@ def recipe(summary: RunSummary) -> str:
         steps.append(
             f'<div class="step"><h3 dir="auto">{text(files.name_of(url))}</h3>'
             f"{f'<ol>{stages}</ol>' if stages else '<p>a copy of its input</p>'}"
-            f"<p class='note'>{manifest.docs:,} documents, {format_bytes(manifest.bytes)} "
+            f"<p class='note'>{counted(manifest.docs, 'document')}, {format_bytes(manifest.bytes)} "
             f"from {_inputs(manifest)}<br>"
             f"key <code>{text(manifest.key)}</code> content <code>{text(manifest.content)}</code></p></div>"
         )

@@ -15,9 +15,10 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch, Ids
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.model.ledger import Ledger, mix
+from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.stage import Stage
 from dataprep.errors import PlanError
+from dataprep.store.ranks import mix
 from dataprep.unicode.hashes import text_hashes
 
 SIDES = ("train", "val", "test")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import laws
 import twins.c4
 from dataprep.core.model import batch as B
-from dataprep.core.model.ledger import Ledger
+from dataprep.core.model.ledger import Ledger, watch
 from dataprep.errors import PlanError
 from dataprep.filters.c4 import lines as c4_marks
 from dataprep.filters.c4.stage import C4, PRESETS
@@ -39,6 +39,21 @@ def twin(stage, texts):
     left = {i: text for i, (reason, text, _) in enumerate(answers) if reason is None}
     drops = {i: reason for i, (reason, _, _) in enumerate(answers) if reason is not None}
     return left, drops, Counter({f"lines.{k}": n for k, n in sum((a[2] for a in answers), Counter()).items()})
+
+
+def twin_cuts(stage, texts):
+    """What each rule cuts out of the pages that are kept: {rule: [times, bytes]}, from the plain twin of each line."""
+    cuts = {}
+    by_line = dataclasses.replace(stage, min_sentences=0)
+    for text in (t for t in texts if twins.c4.c4(t, stage)[0] is None):
+        for line in text.splitlines(keepends=True):
+            (rule,) = twins.c4.c4(line, by_line)[2]
+            cited = twins.c4.CITATION.findall(line) if rule == "valid" and stage.citations else []
+            for name, piece in [("citations", c) for c in cited] or [(rule, line)]:
+                found = cuts.setdefault(name, [0, 0])
+                found[0], found[1] = found[0] + 1, found[1] + len(piece.encode())
+    cuts.pop("valid", None)
+    return cuts
 
 
 # Pieces that meet every rule at its edges, and every white space and line break there is.
@@ -76,6 +91,26 @@ some_rules = st.builds(
 def test_kernel_equals_the_twin(stage, texts):
     """Pages, reasons and counters are those of the plain Python twin, whatever the rules."""
     assert run(stage, texts) == twin(stage, texts)
+
+
+@settings(max_examples=100)
+@given(some_rules, st.lists(pages, max_size=6))
+def test_cuts_by_rule_equal_the_twin(stage, texts):
+    """Each rule's cuts of kept pages are counted as by the plain twin, and a replay finds the same spans."""
+    expected = twin_cuts(stage, texts)
+    _, _, book = laws.apply(stage, [laws.batch_of(texts)])
+    found = {rule: [cuts.times, cuts.bytes] for rule, cuts in book.cuts.items() if rule != "other"}
+    assert found == expected
+    assert sum(cuts.bytes for cuts in book.cuts.values()) == book.cut
+    replay = Ledger("C4", is_replay=True)
+    list(watch(stage, iter([laws.batch_of(texts)]), replay))
+    spans = {}
+    for row in replay.cut_table().to_pylist():
+        piece = texts[row["id"]].encode()[row["start"] : row["end"]]
+        piece.decode()
+        found = spans.setdefault(row["reason"], [0, 0])
+        found[0], found[1] = found[0] + 1, found[1] + len(piece)
+    assert spans == expected
 
 
 @settings(max_examples=50)
@@ -241,19 +276,10 @@ def test_other_columns_and_buffers_past_two_gigabytes():
     text = pa.LargeStringArray.from_buffers(2, reach, pa.py_buffer(huge))
     stage = C4(min_sentences=2)
     for batch, ids, n in ((rows, [6], [2]), (rows.slice(1), [6], [2])):
-        (out,) = stage(iter([batch]), _Deaf())
+        (out,) = stage(iter([batch]), Ledger("C4", quiet=True))
         assert (out["id"].to_pylist(), out["n"].to_pylist(), out["text"].to_pylist()) == (ids, n, [GOOD])
-    (out,) = stage(iter([B.make([1, 2], text, "s")]), _Deaf())
+    (out,) = stage(iter([B.make([1, 2], text, "s")]), Ledger("C4", quiet=True))
     assert out["text"].to_pylist() == [GOOD]
-
-
-class _Deaf:
-    """A ledger that does not listen."""
-
-    def drop(self, *args, **kwargs):
-        """Nothing."""
-
-    count = drop
 
 
 def test_scores_of_the_old_text_are_not_used():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
+import pyarrow as pa
 
 from dataprep.errors import DataprepError
 from dataprep.store import compress, files
@@ -17,6 +18,7 @@ from ..model.describe import READ
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed
 from ..model.reader import Reader, Slice, reader_of
+from ..model.tables import rows_of_ids
 from ..output.layout import Folder, home_of
 from ..output.state import OriginFile
 
@@ -42,47 +44,55 @@ def document(out: str, id_: int) -> dict[str, Any] | None:
 
     Returns None if the input file is missing, cannot be read, or has changed.
     """
-    origin = Folder(out).origin
+    return documents(out, [id_]).get(id_)
+
+
+def documents(out: str, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Read documents again from the input files of the Dataset in `out`, each file once; return {id: {column: value}}.
+
+    Those are left out whose input file is missing, cannot be read, or has changed.
+    """
+    origin, found = Folder(out).origin, dict[int, dict[str, Any]]()
     if origin is None:
-        return None
+        return found
     known = Hashes()
     known.load(out)
+    readers = [reader_of(reader) for reader in origin.readers]
     for row in origin.files:
-        try:
-            reader = reader_of(origin.readers[row.reader])
-            found = None if reader is None else _read(reader, row, id_, known)
-        except (DataprepError, OSError, ImportError):  # moved, changed or out of reach
-            continue
-        if found is not None:
-            return found
-    return None
+        reader, left = readers[row.reader], [id_ for id_ in ids if id_ not in found]
+        sealed = isinstance(reader, Sealed)  # the numbers of its files were shifted
+        number = [id_ >> B.POSITION_BITS for id_ in left]
+        mine = [id_ for id_, n in zip(left, number, strict=True) if n == row.file or (sealed and n > row.file)]
+        if mine and reader is not None:
+            with contextlib.suppress(DataprepError, OSError, ImportError):  # moved, changed or out of reach
+                if is_same(row, reader, known):
+                    found |= _stored(row, mine) if sealed else _scan(reader, row, mine)
+    return found
 
 
-def _read(reader: Reader, row: OriginFile, id_: int, known: Hashes) -> dict[str, Any] | None:
-    sealed = isinstance(reader, Sealed)  # the numbers of its files were shifted
-    number = id_ >> B.POSITION_BITS
-    if number < row.file or (number > row.file and not sealed) or not is_same(row, reader, known):
-        return None
-    if not sealed:
-        return _scan(reader, row, id_)
-    with files.open_arrow(row.url) as f:
-        rows = pq.read_table(f, filters=[("id", "=", id_ - (row.file << B.POSITION_BITS))]).to_pylist()
-    return {**rows[0], "id": id_} if rows else None
+def _stored(row: OriginFile, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return the documents of a shard of a sealed Dataset."""
+    shift = row.file << B.POSITION_BITS
+    rows = rows_of_ids(row.url, [id_ - shift for id_ in ids])
+    return {one["id"] + shift: {**one, "id": one["id"] + shift} for one in rows}
 
 
-def _scan(reader: Reader, row: OriginFile, id_: int) -> dict[str, Any] | None:
-    """Return a document, reading from its position, or from the file's beginning if that is not possible."""
-    enters = reader.enters(row.url)
+def _scan(reader: Reader, row: OriginFile, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return documents of a file, each read from its position, or all from its beginning if that is not possible."""
+    enters, found = reader.enters(row.url), dict[int, dict[str, Any]]()
     if not enters and files.size(row.url) > MAX_SCAN_BYTES:
-        return None
-    at = B.split_id(id_)[1]
-    piece = Slice(row.url, row.file, at if enters else 0, at + 1 if enters else None, row.source)
+        return found
+    places = [B.split_id(id_)[1] for id_ in ids]
+    spans = [(at, at + 1) for at in places] if enters else [(0, None)]
+    wanted = np.array(sorted(ids), np.uint64)
     with compress.windows(compress.MAX_WINDOW_BYTES):  # the run had read the file
-        for batch in reader(piece, Ledger(READ)):
-            hit = np.flatnonzero(B.ids(batch) == np.uint64(id_))
-            if len(hit):
-                return dict(batch.slice(int(hit[0]), 1).to_pylist()[0])
-    return None
+        for start, stop in spans:
+            for batch in reader(Slice(row.url, row.file, start, stop, row.source), Ledger(READ)):
+                hit = np.flatnonzero(B.find_sorted(wanted, B.ids(batch))[1])
+                found |= {one["id"]: one for one in batch.take(pa.array(hit)).to_pylist()} if len(hit) else {}
+                if len(found) == len(ids):
+                    return found
+    return found
 
 
 def first_inputs(parts: Iterable[Part]) -> Iterator[tuple[Reader, str]]:

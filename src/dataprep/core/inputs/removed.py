@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import PlanError, ReadError, require
 from dataprep.store import files
 from dataprep.store.hashes import Hashes
 
@@ -203,12 +203,15 @@ def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, t
     stage: the label; None: the only stage that cut texts. Raises PlanError if it cut nothing.
     """
     labels: dict[str, Folder] = {}
+    by_rule = {one["name"] for folder in folders for one in folder.sealed.stats if one.get("cuts")}
     for folder in folders:  # the statistics of a folder include those of the saved ones before it
         for one in folder.sealed.stats:
             if one.get("counts", {}).get("spans_cut"):
                 labels.setdefault(one["name"], folder)
     wanted = next(iter(labels)) if stage is None and len(labels) == 1 else stage
     if wanted not in labels:
+        require(stage not in by_rule, f"stage={stage!r} keeps no spans, only what each rule cut and examples "
+                "(`stats`, `dataprep inspect`); `dataprep why DIR ID` shows the cuts of one document")  # fmt: skip
         which = ", ".join(map(repr, labels)) or "there is none"
         msg = f"stage={stage!r} must be one of the stages that cut texts: {which}"
         raise PlanError(msg)

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.errors import FunctionFailed
-from dataprep.store import splitmix
+from dataprep.store.ranks import mix
 
 from . import batch as B
 from .batch import Batch, Ids, show_id
-from .stats import EXAMPLE_CHARS, EXAMPLES, Amount, Example, StageStats
+from .quotes import QUOTED_BYTES, QUOTED_CHARS, Quotes, first_missing
+from .stats import EXAMPLES, OTHER, Amount, Example, RuleCuts, StageStats
 from .tables import CUTS, DROPS, Unread, new_rows, united
 
 Rows: TypeAlias = npt.NDArray[np.intp]
@@ -58,7 +59,8 @@ class Ledger:
     unread: files that a reader could not read. source: for the ledger of a reader, the source name of its documents;
     None for a stage. quiet: if True, nothing is recorded, since an earlier pass over the same documents did. same_text:
     if True, FunctionFailed is raised if a returned text differs from the text that was received (a user's Stage that
-    promises `only_drops`).
+    promises `only_drops`). is_replay: True if a stage is run once more to find where its rules cut: it must then pass
+    each cut to `cut`, with its rule as `reason`, where it else calls `trim`.
     """
 
     stage: str
@@ -69,6 +71,10 @@ class Ledger:
     source: str | None = None
     quiet: bool = False
     same_text: bool = False
+    is_replay: bool = False
+    _quotes: Quotes = field(default_factory=lambda: Quotes(EXAMPLES))
+    _states_rules: bool = False  # whether the stage calls `trim` or `cut`
+    _new_cuts: list[pa.RecordBatch] = field(default_factory=list)  # of documents that are not returned yet
     _held: list[HeldBatch] = field(default_factory=list)  # the batches of which documents are not accounted for
     _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the id that was returned last, if any
 
@@ -153,7 +159,29 @@ class Ledger:
         further |= {"source": self._sources(id_array)}
         rows = new_rows(CUTS, id=id_array, stage=self.stage, start=start, end=end, **further)
         self.cuts.append(rows)
+        self._new_cuts.append(rows)
+        self._states_rules = True
         self.count("spans_cut", len(united(id_array, *(rows.column(name).to_numpy() for name in ("start", "end")))[0]))
+
+    def trim(self, rule: str, ids: Any, times: Any, n_bytes: Any, *, private: bool = False) -> None:
+        """Record how much a rule cut out of texts, for a stage that cuts so often that rows of `cut` would cost time.
+
+        rule: its name. ids: uint64[n], documents that are then returned. times, n_bytes: int64[n], the number of cuts
+        in each, and their UTF-8 bytes together. private: True if the texts that were cut must not be quoted.
+
+        A few of the documents are passed to the stage once more, with a ledger whose `is_replay` is True, so that the
+        statistics quote texts that the rule cut. What each document loses must not depend on other documents.
+        """
+        if self.quiet or self.is_replay:
+            return
+        self._states_rules = True
+        hit = np.flatnonzero(times)
+        if len(hit):
+            cuts = self.record.cuts.setdefault(rule, RuleCuts())
+            cuts += RuleCuts(int(np.asarray(times).sum()), int(np.asarray(n_bytes).sum()))
+            if not private:
+                for _ in self._quotes.choose(rule, np.asarray(ids, np.uint64)[hit], self._quotable):
+                    pass
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
         """Add `n` to the counter `name`; private: True if `name` names a person, which hides it if names are hidden."""
@@ -189,14 +217,64 @@ class Ledger:
             _tally(self.record.into, batch.column("source"), n_bytes)
             self._check_order(B.ids(batch))
             return batch
+        self._tally_cuts(batch)
         for held, rows, found in self._settle(B.ids(batch), "returned"):
             if self.same_text:
                 self._check_same(held.batch.take(pa.array(rows)), batch.filter(pa.array(found)))
             lost = held.n_bytes[rows] - n_bytes[found]
             self.record.cut += int(lost[lost > 0].sum())
             self.record.added -= int(lost[lost < 0].sum())
+            if not self._states_rules and (lost > 0).any():
+                self._tally_lost(held, rows, batch, np.flatnonzero(found), lost)
+        self._quotes.forget_others()
         self._check_order(B.ids(batch))
         return batch
+
+    def _tally_cuts(self, batch: Batch) -> None:
+        """Count the spans that `cut` recorded for the documents of a returned batch, by rule, and quote some."""
+        if not self._new_cuts or self.is_replay:
+            return
+        rows = pa.Table.from_batches(self._new_cuts)
+        self._new_cuts = []
+        rows = rows.filter(pa.array(B.find_sorted(B.ids(batch), rows.column("id").to_numpy())[1]))
+        rules = rows.column("reason").fill_null(self.stage).to_pylist() if len(rows) else []
+        for rule in dict.fromkeys(rules):
+            mine = rows.filter(pa.array([one == rule for one in rules]))
+            ids, start, end = united(*(mine.column(name).to_numpy() for name in ("id", "start", "end")))
+            cuts = self.record.cuts.setdefault(rule, RuleCuts())
+            cuts += RuleCuts(len(ids), int((end - start).sum()))
+            for id_ in self._quotes.choose(rule, np.unique(ids), self._quotable):
+                held, row = self._quotes.waiting[id_], np.flatnonzero(ids == id_)
+                data = B.buffers(held)[1]
+                texts = (bytes(data[start[i] : end[i]]).decode(errors="replace").strip("\r\n") for i in row.tolist())
+                self._quotes.keep(rule, id_, next((text for text in texts if text.strip()), ""))
+
+    def _tally_lost(self, held: HeldBatch, rows: Rows, batch: Batch, at: Rows, lost: npt.NDArray[np.int64]) -> None:
+        """Count the documents that a stage which states no rules made shorter, and quote some of what they lost.
+
+        rows: of the documents in `held`. at: their rows in the returned batch. lost: bytes by which each is shorter.
+        """
+        hit = lost > 0
+        cuts = self.record.cuts.setdefault(OTHER, RuleCuts())
+        cuts += RuleCuts(int(hit.sum()), int(lost[hit].sum()))
+        ids = B.ids(batch)[at[hit]]
+        places = dict(zip(ids.tolist(), zip(rows[hit].tolist(), at[hit].tolist(), strict=True), strict=True))
+
+        def place(id_: int) -> tuple[Batch, int] | None:
+            row = places[id_][0]
+            return (held.batch, row) if held.n_bytes[row] <= QUOTED_BYTES else None
+
+        for id_ in self._quotes.choose(OTHER, ids, place):
+            before, after = held.batch.column("text")[places[id_][0]], batch.column("text")[places[id_][1]]
+            self._quotes.keep(OTHER, id_, first_missing(before.as_py(), after.as_py()))
+
+    def _quotable(self, id_: int) -> tuple[Batch, int] | None:
+        """Return the batch and the row of a document that is not accounted for; None if it is too long to be quoted."""
+        for held in self._held:
+            rows, _ = held.rows(np.array([id_], np.uint64))
+            if len(rows):
+                return (held.batch, int(rows[0])) if held.n_bytes[rows[0]] <= QUOTED_BYTES else None
+        return None
 
     def _check_same(self, before: Batch, after: Batch) -> None:
         """Raise FunctionFailed if a text of `after` differs from that in the same row of `before`."""
@@ -226,6 +304,19 @@ class Ledger:
                 "return each document, or pass its id to stats.drop"
             )
             raise AssertionError(msg)
+        left = self.record.cut - sum(cuts.bytes for cuts in self.record.cuts.values())
+        if self._states_rules and left > 0 and not self.is_replay:
+            self.record.cuts.setdefault(OTHER, RuleCuts()).bytes += left
+        for rule, cuts in self.record.cuts.items():
+            cuts.examples = [Example(*quote) for quote in self._quotes.of(rule)]
+
+    def quote(self, stage: Callable[..., Iterator[Batch]]) -> None:
+        """Run a stage once more on the documents to be quoted, to find what each of its rules cut out of them."""
+        if waiting := self._quotes.replayed():
+            replay = Ledger(self.stage, is_replay=True)
+            for _ in stage((replay.received(batch) for batch in waiting), replay):
+                pass
+            self._quotes.keep_spans(replay.cut_table())
 
     def drop_table(self) -> pa.Table:
         """Return the recorded drops as a table, one row per dropped document, sorted by id."""
@@ -317,7 +408,7 @@ class Ledger:
             if where is not None:
                 source, text = (where[0].column(c)[int(where[1][i])].as_py() for c in ("source", "text"))
             row = {name: rows.column(name)[i].as_py() for name in ("id", "duplicate_of", "similarity")}
-            have.append(Example(int(ranks[i]), source=source, text=text[:EXAMPLE_CHARS], **row))
+            have.append(Example(int(ranks[i]), source=source, text=text[:QUOTED_CHARS], **row))
             have.sort()
             del have[EXAMPLES:]
 
@@ -329,13 +420,8 @@ def watch(stage: Callable[..., Iterator[Batch]], batches: Iterator[Batch], ledge
     """
     for out in stage((ledger.received(batch) for batch in batches), ledger):
         yield ledger.returned(out)
+    ledger.quote(stage)
     ledger.close()
-
-
-def mix(ids: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
-    """Return a hash of each id and the seed, uint64[n]; it is the same on every machine."""
-    with np.errstate(over="ignore"):
-        return splitmix.mix(ids + np.uint64((seed + 1) * splitmix.GOLDEN & (1 << 64) - 1))
 
 
 def _tally(into: dict[str, Amount], source: pa.DictionaryArray, n_bytes: npt.NDArray[np.int64]) -> None:

@@ -93,6 +93,13 @@ class Stage(Declared):
         """
         return None
 
+    def masked(self, texts: Sequence[str]) -> list[str]:
+        """Return texts as statistics may quote them, for this stage and those before it; they quote up to 300 letters.
+
+        A stage that replaces what is private returns the texts with it replaced, and "" for a text that it would drop.
+        """
+        return list(texts)
+
     def warm(self) -> None:
         """Compile the kernels, by passing two short documents through a `compiled` stage.
 
@@ -109,6 +116,11 @@ class Stage(Declared):
 def n_hidden(stages: Sequence[Any]) -> int:
     """Return the number of stages up to and including the last one with `hides` (private input); 0 if there is none."""
     return max((n for n, stage in enumerate(stages, 1) if stage.hides), default=0)
+
+
+def masks(stage: Stage) -> bool:
+    """Return whether a stage replaces what is private in quoted texts, so that `masked` must be called."""
+    return type(stage).masked is not Stage.masked
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,9 @@ bytes in + bytes added = bytes out + bytes dropped + bytes cut.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ REASONS_SHOWN = 3  # in a sentence
 HIDDEN = "hidden"  # the source if statistics may not name it
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
+OTHER = "other"  # the rule of what a stage cut without stating a rule
 LARGE = 100  # documents of a source whose losses may be an alarm
 DOCUMENTS_LEFT, TEXT_LEFT = 0.01, 0.1  # shares of a source; less is an alarm
 
@@ -41,11 +43,11 @@ class Amount:
 
 @dataclass(order=True)
 class Example:
-    """One dropped document, an example of the reason for which it was dropped.
+    """One dropped document, an example of the reason for which it was dropped; or one text that a rule cut.
 
-    rank: a hash of the id; the documents with the smallest hashes are the examples, so that every run has the same
-    examples. duplicate_of: the id of the document that was kept instead; None if there is none. similarity: the
-    similarity of the two documents.
+    text: the beginning of the document's text, or of the text that was cut out of it. rank: a hash of the id; the
+    documents with the smallest hashes are the examples, so that every run has the same examples. duplicate_of: the id
+    of the document that was kept instead; None if there is none. similarity: the similarity of the two documents.
     """
 
     rank: int
@@ -54,6 +56,39 @@ class Example:
     text: str = ""
     duplicate_of: int | None = field(default=None, compare=False)
     similarity: float | None = field(default=None, compare=False)
+
+
+@dataclass
+class RuleCuts:
+    """What one rule of a stage cut out of the documents that the stage kept.
+
+    times: the number of cuts; for a stage that does not state its rules, the number of documents that became shorter.
+    bytes: UTF-8 bytes cut. examples: texts that were cut, each of another document.
+    """
+
+    times: int = 0
+    bytes: int = 0
+    examples: list[Example] = field(default_factory=list)
+
+    def __iadd__(self, other: RuleCuts) -> RuleCuts:
+        self.times += other.times
+        self.bytes += other.bytes
+        self.examples = sorted([*self.examples, *other.examples])[:EXAMPLES]
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return these figures as plain values for JSON."""
+        return {"times": self.times, "bytes": self.bytes, "examples": _dump_examples(self.examples)}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> RuleCuts:
+        """Return the figures in a result of `to_json`."""
+        return cls(record["times"], record["bytes"], [_example(e) for e in record["examples"]])
+
+
+def by_bytes(cuts: dict[str, RuleCuts]) -> list[tuple[str, RuleCuts]]:
+    """Return the rules of a stage and what each cut, most bytes first."""
+    return sorted(cuts.items(), key=lambda item: (-item[1].bytes, item[0]))
 
 
 Sources = dict[str, Amount]
@@ -80,10 +115,11 @@ class StageStats:
     """The statistics of one stage.
 
     into: documents received, by source. out: documents returned, by source. dropped: dropped documents, by reason and
-    then by source. cut: bytes removed from documents that are kept. added: bytes added to these documents. counts:
-    other counters, by name. private: the counters whose names identify people. moved: drop reasons of documents whose
-    text became part of another document. histograms: for each name, the number of values by their number of binary
-    digits. examples: dropped documents by reason.
+    then by source. cut: bytes by which documents that are kept became shorter. added: bytes by which others became
+    longer. cuts: what was cut out of kept documents, by rule. counts: other counters, by name. private: the counters
+    whose names identify people. moved: drop reasons of documents whose text became part of another document.
+    histograms: for each name, the number of values by their number of binary digits. examples: dropped documents by
+    reason.
     """
 
     name: str
@@ -92,6 +128,7 @@ class StageStats:
     dropped: dict[str, Sources] = field(default_factory=dict)
     cut: int = 0
     added: int = 0
+    cuts: dict[str, RuleCuts] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     private: set[str] = field(default_factory=set)
     moved: set[str] = field(default_factory=set)
@@ -105,6 +142,8 @@ class StageStats:
             _add_sources(self.dropped.setdefault(reason, {}), sources)
         self.cut += other.cut
         self.added += other.added
+        for rule, cuts in other.cuts.items():
+            self.cuts.setdefault(rule, RuleCuts()).__iadd__(cuts)
         self.counts.update(other.counts)
         self.private |= other.private
         self.moved |= other.moved
@@ -171,9 +210,25 @@ class StageStats:
         """Return the same statistics without names of sources and people, and without texts."""
         counts = Counter({name: n for name, n in self.counts.items() if name not in self.private})
         examples = {why: [replace(e, source=HIDDEN, text="") for e in some] for why, some in self.examples.items()}
+        cuts = {
+            rule: replace(found, examples=[replace(e, source=HIDDEN, text="") for e in found.examples])
+            for rule, found in self.cuts.items()
+        }
         dropped = {why: {HIDDEN: self.total(sources)} for why, sources in self.dropped.items()}
         into, out = ({HIDDEN: self.total(sources)} for sources in (self.into, self.out))
-        return replace(self, into=into, out=out, dropped=dropped, counts=counts, private=set(), examples=examples)
+        shown = replace(self, into=into, out=out, dropped=dropped, cuts=cuts, examples=examples)
+        return replace(shown, counts=counts, private=set())
+
+    def quoted(self, shown: Callable[[list[str]], list[str]]) -> StageStats:
+        """Return the same statistics with other quotations; shown: returns what is to be quoted of each text."""
+        found = [*itertools.chain(*self.examples.values(), *(cuts.examples for cuts in self.cuts.values()))]
+        texts = iter([text[:EXAMPLE_CHARS] for text in shown([e.text for e in found])])
+        examples = {why: [replace(e, text=next(texts)) for e in some] for why, some in self.examples.items()}
+        cuts = {
+            rule: replace(cuts, examples=[replace(e, text=next(texts)) for e in cuts.examples])
+            for rule, cuts in self.cuts.items()
+        }
+        return replace(self, examples=examples, cuts=cuts)
 
     def to_json(self) -> dict[str, Any]:
         """Return the statistics as plain dicts with sorted keys; ids are strings, since they exceed 2^53."""
@@ -184,6 +239,7 @@ class StageStats:
             "dropped": {reason: _dump(self.dropped[reason]) for reason in sorted(self.dropped)},
             "cut_bytes": self.cut,
             "added_bytes": self.added,
+            "cuts": {rule: self.cuts[rule].to_json() for rule in sorted(self.cuts)},
             "counts": dict(sorted(self.counts.items())),
             "private": sorted(self.private),
             "moved": sorted(self.moved),
@@ -191,8 +247,7 @@ class StageStats:
                 name: {str(k): v for k, v in sorted(h.items())} for name, h in sorted(self.histograms.items())
             },
             "examples": {
-                reason: [_with_ids(dataclasses.asdict(e), str) for e in examples]
-                for reason, examples in sorted(self.examples.items())
+                reason: _dump_examples(examples) for reason, examples in sorted(self.examples.items())
             },
         }
 
@@ -206,6 +261,7 @@ class StageStats:
             dropped={reason: _load(sources) for reason, sources in record["dropped"].items()},
             cut=record["cut_bytes"],
             added=record["added_bytes"],
+            cuts={rule: RuleCuts.from_json(found) for rule, found in record.get("cuts", {}).items()},
             counts=Counter(record["counts"]),
             private=set(record["private"]),
             moved=set(record["moved"]),
@@ -220,6 +276,10 @@ def _dump(sources: Sources) -> dict[str, dict[str, int]]:
 
 def _load(sources: dict[str, dict[str, int]]) -> Sources:
     return {name: Amount(amount["docs"], amount["bytes"]) for name, amount in sources.items()}
+
+
+def _dump_examples(examples: list[Example]) -> list[dict[str, Any]]:
+    return [_with_ids(dataclasses.asdict(e), str) for e in examples]
 
 
 def _example(record: dict[str, Any]) -> Example:

@@ -390,3 +390,21 @@ def between(rows: pa.Table, first: int, last: int) -> pa.Table:
 def rows_of_id(url: str, id_: int, schema: pa.Schema | None = None) -> list[dict[str, Any]]:
     """Return the rows of a Parquet file with the id `id_`, as dicts; schema, errors: as in `rows_between`."""
     return list(rows_between(url, id_, id_, schema).to_pylist())
+
+
+def rows_of_ids(url: str, ids: Sequence[int], schema: pa.Schema | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a Parquet file with one of the ids, which ascend, as dicts; only row groups that may have some.
+
+    schema, errors: as in `rows_between`.
+    """
+    wanted = np.array(ids, np.uint64)
+    with opened(url, ID if schema is None else schema) as file:
+        names = None if schema is None else known_columns(file.schema_arrow, schema)
+        for group, (low, high) in enumerate(id_bounds(file.metadata)):
+            first, last = np.searchsorted(wanted, np.array([low, high], np.uint64))
+            if first < len(wanted) and (first < last or wanted[first] == high):
+                here = file.read_row_group(group, ["id"]).column("id")
+                hit = pc.is_in(here, pa.array(wanted))
+                if pc.any(hit).as_py():
+                    rows = file.read_row_group(group, names).filter(hit)
+                    yield from (rows if schema is None else conform(rows, schema)).to_pylist()

@@ -14,7 +14,7 @@ import xxhash
 from ..model import batch as B
 from ..model.dataset import Dataset
 from ..model.describe import READ, stated
-from ..model.stage import Stage
+from ..model.stage import Stage, masks
 from ..model.stats import Stats
 from ..model.tables import Unread
 from ..model.unread import UnreadFiles, without_names
@@ -60,12 +60,14 @@ class Account:
         self._enter(stage)
 
     def _enter(self, stage: Stage) -> None:
-        """Enter a stage; if everything before it is private, what names or quotes it is removed."""
+        """Enter a stage; if everything before it is private, what names or quotes it is removed, or else masked."""
         if (search := stage.secrets()) is not None:
             self.searches.append(search)
         if stage.hides:
             self.earlier, self.saved = [stats.hidden() for stats in self.earlier], []
             self.unread = without_names(self.unread)
+        elif masks(stage):
+            self.earlier = [Stats([one.quoted(stage.masked) for one in stats]) for stats in self.earlier]
 
     def close(self, work: Work[Dataset], records: Iterable[Mapping[str, Any]]) -> Manifest:
         """Return the manifest of the Dataset that the last pass writes; records: the receipt of each part.

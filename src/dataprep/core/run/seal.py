@@ -21,7 +21,7 @@ from ..model.dataset import Dataset
 from ..model.describe import FORGET
 from ..model.ledger import Ledger
 from ..model.part import Part, Sealed, ShardWriter
-from ..model.stage import n_hidden
+from ..model.stage import masks, n_hidden
 from ..model.stats import StageStats, Stats
 from ..model.tables import without_columns
 from ..model.unread import without_names
@@ -144,13 +144,18 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
     """Return the statistics to save: without examples of forgotten documents, which quote their texts.
 
-    Names and texts are removed from all stages up to the last that hides its input.
+    Names and texts are removed from all stages up to the last that hides its input. What a stage replaces as private is
+    replaced in quoted texts too, those of earlier stages included.
 
     stats: the statistics of the reader and of the forget list, if there are any, and then of each of `stages`.
     """
-    last = _n_unnamed(len(stats), stages)
-    quoted = (replace(one, examples={}) if one.name == FORGET else one for one in stats)
-    return Stats([one.hidden() if i < last else one for i, one in enumerate(quoted)])
+    last, first = _n_unnamed(len(stats), stages), len(stats) - len(stages)
+    quoted = [replace(one, examples={}) if one.name == FORGET else one for one in stats]
+    for n, stage in enumerate(stages, first + 1):
+        if masks(stage):
+            quoted[:n] = [one.quoted(stage.masked) for one in quoted[:n]]
+    shown = (one.quoted(list) for one in quoted)
+    return Stats([one.hidden() if i < last else one for i, one in enumerate(shown)])
 
 
 def _published_rows(tables: list[pa.Table], ledgers: Sequence[Ledger], stages: Sequence[Any]) -> list[pa.Table]:

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.ledger import mix
 from dataprep.core.run.passes import Pass
 from dataprep.store import files
+from dataprep.store.ranks import mix
 from dataprep.store.spill import all_sections, write_spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U64

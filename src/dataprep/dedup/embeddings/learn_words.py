@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core.model import batch as B
-from dataprep.core.model.ledger import mix
 from dataprep.core.model.part import Part
 from dataprep.core.run.passes import Pass
 from dataprep.errors import need
 from dataprep.store import files
+from dataprep.store.ranks import mix
 from dataprep.store.spill import Spill, write_spill
 from dataprep.unicode.word_texts import word_texts
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
-from dataprep.core.model.ledger import mix
 from dataprep.core.model.part import Part
 from dataprep.core.run.passes import Pass
 from dataprep.dedup.keep import Keep
+from dataprep.store.ranks import mix
 from dataprep.store.spill import Spill, spill_to
 from dataprep.unicode.text import U64
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dataprep.filters.line_rules import OTHER_CODE, CutLog, log_cut, log_span
 from dataprep.filters.packed_strings import Marks, Packed, ends_with_mark, ends_with_one, starts_with_one
 from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
@@ -62,19 +63,21 @@ class C4Rules(NamedTuple):
 
 
 @kernel
-def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, reasons: U8, counts: I64) -> int:
+def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, reasons: U8, log: CutLog) -> int:
     """Apply C4's rules to pages; return the number of pages kept.
 
     offsets: int64[n + 1] of the pages in `data`, UTF-8 bytes. Writes the texts of kept pages to `out`, the ends of
     these texts to `out_offsets[1:]`, and a code for each page to `reasons`, uint8[n]: 0 if it is kept, else the index
-    in NAMES of the reason to drop it. For each line examined, adds 1 to `counts` at the line's code.
+    in NAMES of the reason to drop it. Each line examined is counted in `log`, and the lines that are cut, with their
+    line breaks, and the citations (code 0) are recorded there.
     """
     longest = w = kept = int(np.int64(0))  # not a literal 0, for which Numba would compile the callees again
     for page in range(len(reasons)):
         longest = max(longest, offsets[page + 1] - offsets[page])
     room = make_room(longest, rules.phrases.longest)
     for page in range(len(reasons)):
-        reasons[page], end = clean_page(data, offsets[page], offsets[page + 1], rules, room, out, w, counts)
+        log.at[0] = page
+        reasons[page], end = clean_page(data, offsets[page], offsets[page + 1], rules, room, out, w, log)
         if reasons[page] == KEEP:
             w, kept = end, kept + 1
             out_offsets[kept] = w
@@ -83,14 +86,15 @@ def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, rea
 
 @kernel(_nrt=False)
 def clean_page(
-    data: U8, start: int, stop: int, rules: C4Rules, room: Room, out: U8, first: int, counts: I64
+    data: U8, start: int, stop: int, rules: C4Rules, room: Room, out: U8, first: int, log: CutLog
 ) -> tuple[int, int]:
     """Write the cleaned page data[start:stop] to `out` from `first` on; return (code, end of the text in `out`).
 
-    The page's code is KEEP (0) or the reason to drop the page. room: work buffers. counts: the number of lines per
-    code; the numbers of this page's lines are added.
+    The page's code is KEEP (0) or the reason to drop the page. room: work buffers. log: counts the
+    lines per code, and records what is cut.
     """
     begin, holds, sentences, w, end = start, int(np.int64(0)), 0, first, first
+    n_unended = unended = int(np.int64(0))  # lines without end mark, and their bytes: most of the lines that are cut
     for at in range(start, stop + 1, BLOCK):
         lines, holds = line_ends(data, at, stop, rules.phrases, holds, room)
         for k in range(lines):
@@ -99,16 +103,27 @@ def clean_page(
                 break  # the page's last byte ended its last line
             begin = b + T.code_size(room.low[room.ends[k]])
             if no_terminal_punctuation(data, a, b, room.holds[k], rules.may_end, rules.max_word_chars):
-                counts[NO_END_MARK] += 1  # a shortcut of `judge`: a quarter faster
-                continue
+                n_unended, unended = n_unended + 1, unended + min(begin, stop) - a
+                if len(log.spans):
+                    log_span(log, NO_END_MARK, a, min(begin, stop))
+                continue  # a shortcut of `judge`: a quarter faster
+            whole = a
             what, line, a, b = judge(data, a, b, int(room.holds[k]), rules, room)
             if what >= PAGE:
+                log.counts[NO_END_MARK] += n_unended
                 return what, first
-            counts[what] += 1
-            if what == KEEP:
+            log.counts[what] += 1
+            if what != KEEP:
+                log_cut(log, what, whole, min(begin, stop))
+            else:
+                if room.holds[k] & BRACKET and rules.citations:
+                    log_citations(data, whole, min(begin, stop), rules, log)
                 if sentences < rules.min_sentences:
                     sentences += count_sentences(line, a, b, rules, rules.min_sentences - sentences)
                 w, end = append(line, a, b, rules.classes, out, first, w, end)
+    log.counts[NO_END_MARK] += n_unended
+    log.times[log.at[0], NO_END_MARK] += n_unended
+    log.n_bytes[log.at[0], NO_END_MARK] += unended
     if sentences < rules.min_sentences:
         return TOO_FEW_SENTENCES, first
     return KEEP if end > first else EMPTY, end
@@ -225,6 +240,16 @@ def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, cl
         cited[w] = line[a]
         w, a = w + 1, a + 1
     return w
+
+
+@kernel(_nrt=False)
+def log_citations(data: U8, a: int, b: int, rules: C4Rules, log: CutLog) -> None:
+    """Record the citations of the line data[a:b] in `log`."""
+    while a < b:
+        size = citation(data, a, b, rules.bracketed, rules.classes) if data[a] == 0x5B else 0
+        if size:
+            log_cut(log, OTHER_CODE, a, a + size)
+        a += max(size, 1)
 
 
 @kernel(_nrt=False)

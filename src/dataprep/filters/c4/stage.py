@@ -124,7 +124,7 @@ class C4(Stage):
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches with cleaned pages, without the pages that a rule drops; count lines by rule."""
-        yield from rewritten(batches, stats, K.clean, self._rules(), K.NAMES, K.PAGE)
+        yield from rewritten(batches, stats, K.clean, self._rules(), K.NAMES, K.PAGE, "citations")
 
     def _rules(self) -> K.C4Rules:
         phrases = [("lorem ipsum", K.HAS_LOREM)] * bool(self.lorem_ipsum)

@@ -7,9 +7,10 @@ remove all lines before a line. Slow reference for the tests: tests/twins/refine
 
 from __future__ import annotations
 
+from dataprep.filters.line_rules import CutLog, log_cut, log_edit
 from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U16
+from dataprep.unicode.text import U8, U16
 
 from .dclm_lines import LineFigures, fasttext_words, is_blank, is_counter, line_at, points, splits_otherwise
 from .phrases import COUNTER, EDITED, FEW_WORDS, KEEP, NUMBERS, UPPER_CASE, PackedPhrases, RefinedWebRules, longest
@@ -20,9 +21,12 @@ UPPER_STEP, NUMBER_STEP, COUNTER_STEP, WORDS_STEP, PHRASE_STEP, SUFFIX_STEP, PRE
 
 @kernel(_nrt=False)
 def document(
-    data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, counts: I64
+    data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, log: CutLog
 ) -> tuple[int, int, int]:
-    """Write a corrected document to `out[w:]`; return its end, and its words before and after."""
+    """Write a corrected document to `out[w:]`; return its end, and its words before and after.
+
+    log: counts the lines per code, and records what is cut.
+    """
     before, after, a, begin, gone = 0, 0, start, w, 0
     while a < stop:
         line = line_at(data, a, stop, rules)
@@ -40,8 +44,12 @@ def document(
                 what = EDITED if edited else KEEP
                 if end < w + b - a:
                     left = fasttext_words(out, w, end, rules.classes)
-            counts[what] += 1
+            log.counts[what] += 1
             gone = max(gone, step)
+            if step != LEFT:
+                log_cut(log, what, a, after_line)
+            elif end < w + b - a:
+                log_edit(log, what, data, a, b, out, w, end)
             if step == LEFT and after_line > b:
                 out[end], end = 0x0A, end + 1
         elif a == b:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dataprep.filters.line_rules import CutLog, log_cut, log_edit
 from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.spaced import count_words
@@ -28,19 +29,21 @@ from .phrases import (
 
 
 @kernel
-def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, reasons: U8, counts: I64) -> int:
+def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, reasons: U8, log: CutLog) -> int:
     """Correct the lines of documents; return the number of documents kept.
 
     offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes. Writes the kept texts to `out`, the ends of these
     texts to `ends[1:]`, and a code for each document to `reasons`, uint8[n]: 0 if it is kept, else the index in NAMES
-    of the drop reason. For each line that is not blank, adds 1 to `counts` at the code of what was done with the line.
+    of the drop reason. `log` counts each line that is not blank by the code of what was done with it, and records what
+    is cut.
     """
     w = kept = int(np.int64(0))
     for d in range(len(reasons)):
+        log.at[0] = d
         if rules.as_dclm:
-            end, before, after = document(data, offsets[d], offsets[d + 1], rules, out, w, counts)
+            end, before, after = document(data, offsets[d], offsets[d + 1], rules, out, w, log)
         else:
-            end, before, after = _document(data, offsets[d], offsets[d + 1], rules, out, w, counts)
+            end, before, after = _document(data, offsets[d], offsets[d + 1], rules, out, w, log)
         if before - after > rules.max_removed * before:
             reasons[d] = REMOVED_WORDS
         elif before == 0 or after == 0:
@@ -53,9 +56,12 @@ def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, 
 
 @kernel(_nrt=False)
 def _document(
-    data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, counts: I64
+    data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, log: CutLog
 ) -> tuple[int, int, int]:
-    """Write a corrected document to `out[w:]`; return its end, and its words before and after."""
+    """Write a corrected document to `out[w:]`; return its end, and its words before and after.
+
+    log: counts the lines per code, and records what is cut.
+    """
     before, after, a = 0, 0, start
     while a < stop:
         b, words, chars, upper, numeric, shown = _count_line(data, a, stop, rules)
@@ -67,10 +73,15 @@ def _document(
                 edited, remain = _edit(data, a, b, rules, out, w)
                 if edited >= 0:
                     left = remain
+                    if remain:
+                        log_edit(log, EDITED, data, a, b, out, w, edited)
+                    else:
+                        log_cut(log, EDITED, a, after_line)
                     what, w, a = EDITED, edited if remain else w, b if remain else after_line
             elif what != KEEP:
+                log_cut(log, what, a, after_line)
                 left, a = 0, after_line
-            counts[what] += 1
+            log.counts[what] += 1
         for i in range(a, after_line):
             out[w + i - a] = data[i]
         w, a = w + after_line - a, after_line

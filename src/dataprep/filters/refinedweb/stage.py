@@ -89,7 +89,7 @@ class RefinedWeb(Stage):
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the batches with corrected texts, without the documents that a rule drops; count lines by rule."""
-        yield from rewritten(batches, stats, K.correct, self._rules(), P.NAMES, P.REMOVED_WORDS)
+        yield from rewritten(batches, stats, K.correct, self._rules(), P.NAMES, P.REMOVED_WORDS, "valid")
 
     def _rules(self) -> P.RefinedWebRules:
         def limit(value: float | None) -> float:

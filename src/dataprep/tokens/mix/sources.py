@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from dataprep.core.model.ledger import mix
 from dataprep.errors import PlanError
+from dataprep.store.ranks import mix
 from dataprep.tokens.shards.shard import Shards
 
 _PARTIAL = 0x4D495845  # second seed of the hashes that choose the documents of a partial epoch

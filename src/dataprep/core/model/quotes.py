@@ -1,0 +1,166 @@
+"""Choose the documents of which statistics quote what was cut out, and find the text to quote.
+
+The documents with the smallest hashes of their ids are chosen, for each rule, so that all runs quote the same. Stages
+that state their rules are run once more, on these documents only, to find where each rule cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dataprep.store.ranks import mix
+
+Batch: TypeAlias = pa.RecordBatch
+RowOf: TypeAlias = Callable[[int], tuple[Batch, int] | None]
+Quote: TypeAlias = tuple[int, int, str, str]  # as the first fields of an Example: rank, id, source, text
+
+QUOTED_BYTES = 1 << 20  # a longer document is not quoted, which would take time and memory
+QUOTED_CHARS = 500  # held, of which statistics show `EXAMPLE_CHARS`: what a later stage masks may begin before the end
+ANCHORS = 24, 8  # characters that are equal where two texts are the same again
+LINE = 1_000  # characters within which the beginning of a line is looked for
+
+
+@dataclass
+class Quotes:
+    """The texts to quote of one stage, by rule, and the documents that must be read once more for them.
+
+    most: quotes of a rule. chosen: {rule: [(hash of the id, id)]}, smallest first. found: {(rule, id): the text}.
+    waiting: {id: batch of one row}, the chosen documents.
+    """
+
+    most: int
+    chosen: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    found: dict[tuple[str, int], Quote] = field(default_factory=dict)
+    waiting: dict[int, Batch] = field(default_factory=dict)
+
+    def choose(self, rule: str, ids: npt.NDArray[np.uint64], row_of: RowOf) -> Iterator[int]:
+        """Choose documents that a rule cut, and copy them; yield the id of each that is new.
+
+        row_of: returns the batch and the row of a document, None if it must not be quoted.
+        """
+        have, ranks = self.chosen.setdefault(rule, []), mix(ids, 0)
+        few = np.flatnonzero(ranks <= np.uint64(have[-1][0])) if len(have) == self.most else np.arange(len(ids))
+        for i in few[np.argsort(ranks[few], kind="stable")].tolist():
+            one = (int(ranks[i]), int(ids[i]))
+            if len(have) == self.most and one >= have[-1]:
+                return
+            if one not in have and (place := row_of(one[1])) is not None:
+                have.append(one)
+                have.sort()
+                del have[self.most:]
+                self.waiting.setdefault(one[1], place[0].take(pa.array([place[1]])))
+                yield one[1]
+
+    def keep(self, rule: str, id_: int, text: str) -> None:
+        """Keep the text that a rule cut out of a chosen document."""
+        source = self.waiting[id_].column("source")[0].as_py()
+        self.found[rule, id_] = (int(mix(np.array([id_], np.uint64), 0)[0]), id_, source, text[:QUOTED_CHARS])
+
+    def forget_others(self) -> None:
+        """Free the documents that are no longer chosen."""
+        wanted = {id_ for have in self.chosen.values() for _, id_ in have}
+        self.waiting = {id_: row for id_, row in self.waiting.items() if id_ in wanted}
+
+    def replayed(self) -> list[Batch]:
+        """Return the chosen documents, in order of their ids, to be passed to the stage once more."""
+        wanted = {id_ for rule, have in self.chosen.items() for _, id_ in have if (rule, id_) not in self.found}
+        return [self.waiting[id_] for id_ in sorted(wanted)]
+
+    def keep_spans(self, cuts: pa.Table) -> None:
+        """Keep a text of each rule and document from the rows of cuts that a replay recorded."""
+        spans: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        for row in cuts.select(["id", "start", "end", "reason"]).to_pylist():
+            spans.setdefault((row["reason"] or "", row["id"]), []).append((row["start"], row["end"]))
+        for rule, have in self.chosen.items():
+            for rank, id_ in have:
+                if (mine := spans.get((rule, id_))) and (rule, id_) not in self.found:
+                    data = self.waiting[id_].column("text")[0].as_py().encode()
+                    shown = [text for a, b in mine if (text := _text(data, a, b)).strip()]
+                    if shown:
+                        self.keep(rule, id_, shown[rank % len(shown)])
+
+    def of(self, rule: str) -> list[Quote]:
+        """Return the quotes of a rule, in the order of the hashes of their ids; blank ones are left out."""
+        found = (self.found.get((rule, id_)) for _, id_ in self.chosen.get(rule, ()))
+        return [quote for quote in found if quote is not None and quote[3]]
+
+
+def _text(data: bytes, start: int, end: int) -> str:
+    return data[start:end].decode(errors="replace").strip("\r\n")
+
+
+def missing_pieces(before: str, after: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of `before`, in characters, that `after` does not have, in order.
+
+    The texts are compared once from the front: what is removed is skipped up to where both are the same again. A word
+    that was replaced is one range.
+    """
+    i = j = 0
+    while i < len(before):
+        same = _same(before, i, after, j)
+        i, j = i + same, j + same
+        if i == len(before):
+            return
+        if j == len(after):
+            yield _at_line(before, i, len(before))
+            return
+        at, new = _again(before, i, after[j : j + ANCHORS[0]]), _again(after, j, before[i : i + ANCHORS[0]])
+        if at >= 0 and not 0 <= new - j < at - i:
+            yield _at_line(before, i, at)
+            i = at
+        elif new >= 0:
+            j = new
+        else:  # replaced: up to the next blanks
+            end = _word_end(before, i)
+            yield i, end
+            i, j = end, _word_end(after, j)
+
+
+def _same(a: str, i: int, b: str, j: int) -> int:
+    """Return the number of equal characters of two texts from `i` and `j` on."""
+    low, high = 0, min(len(a) - i, len(b) - j)
+    step = 64
+    while low < high:  # steps double while they are equal, and are halved after
+        size = min(step, high - low)
+        if a[i + low : i + low + size] == b[j + low : j + low + size]:
+            low, step = low + size, step * 2
+        else:
+            high, step = low + size - 1 if size == 1 else low + size, max(1, size // 2)
+    return low
+
+
+def _again(text: str, start: int, anchor: str) -> int:
+    """Return the offset from `start` on at which a text goes on with `anchor`, or with its beginning; -1 if nowhere."""
+    if len(anchor) < ANCHORS[0] and text.endswith(anchor):  # the end of both texts
+        return max(start, len(text) - len(anchor))
+    found = (text.find(anchor[:size], start) for size in ANCHORS)
+    return next((at for at in found if at >= 0), -1)
+
+
+def _at_line(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return an equal range that begins with a line, if there is one: of `A|B A|` this is `|A B|A`."""
+    line = text.rfind("\n", max(0, start - LINE), start) + 1
+    back = start - line
+    if 0 < back < LINE and text[line:start] == text[end - back : end]:
+        return start - back, end - back
+    return start, end
+
+
+def _word_end(text: str, at: int) -> int:
+    """Return the end of the word at `at`, at least one character further."""
+    at += 1
+    while at < len(text) and not text[at].isspace():
+        at += 1
+    return at
+
+
+def first_missing(before: str, after: str) -> str:
+    """Return the first text of `before` that `after` does not have and that is not blank; "" if there is none."""
+    pieces: Iterable[str] = (before[a:b].strip("\r\n") for a, b in missing_pieces(before, after))
+    return next((piece for piece in pieces if piece.strip()), "")

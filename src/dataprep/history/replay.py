@@ -1,0 +1,163 @@
+"""Run the stages of a run once more on one document, to find what each rule cut out of its text.
+
+Stages that cut often state only how much each rule cut (`Ledger.trim`). They are made again from their description in
+the manifest, and read the text that they read in the run. Nothing is shown of a run that hides its input.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Batch
+from dataprep.core.model.describe import describe
+from dataprep.core.model.ledger import Ledger, watch
+from dataprep.core.model.quotes import missing_pieces
+from dataprep.core.model.stage import Stage, masks
+from dataprep.core.model.stats import HIDDEN, OTHER, Stats
+from dataprep.core.output.layout import Folder
+from dataprep.core.output.run_folder import datasets
+
+from .texts import DocumentsAsRead, bytes_outside
+
+
+@dataclass(frozen=True)
+class RuleCut:
+    """A range that a rule of a stage cut out of one document.
+
+    folder: the Dataset that the stage belongs to. stage: its label. rule: the rule; "other" if the stage states none.
+    start, end: UTF-8 bytes of the text that the stage read. text: what was cut, with what later stages mask replaced;
+    None if the stage itself removes private strings.
+    """
+
+    folder: str
+    stage: str
+    rule: str
+    start: int
+    end: int
+    text: str | None
+
+
+def rule_cuts(url: str, id_: int) -> list[RuleCut]:
+    """Return what the stages of a run that state no spans cut out of a document, found by running them on it again.
+
+    url: the run's folder. Stages that cannot be made again, such as functions, are left out, with those after them,
+    unless the text after such a stage is stored. Cuts that do not lead to the stored text are left out, too.
+    """
+    documents, found = DocumentsAsRead(url, [id_]), list[RuleCut]()
+    for final in datasets(url, saved=False):
+        described = {one["label"]: one for one in final.sealed.stages}
+        done = 0
+        masking = [stage for one in described.values() if (stage := stage_of(one)) is not None and masks(stage)]
+        for place in (*final.saved, final):
+            stats = Stats.from_json(place.sealed.stats)
+            if any(HIDDEN in stage.into for stage in stats):
+                break
+            labels = [stage.name for stage in stats][done:]
+            done += len(labels)
+            if place.is_dataset and place.url in documents.folders:
+                own = [described[name] for name in labels if name in described]
+                found += _masked(_of_pass(documents, id_, place, own), masking)
+    return found
+
+
+def _of_pass(
+    documents: DocumentsAsRead, id_: int, place: Folder, described: Sequence[Mapping[str, Any]]
+) -> list[RuleCut]:
+    """Return what the stages of one pass cut; described: these stages."""
+    row = documents.before(place.url, id_)
+    if row is None:
+        return []
+    after, cuts = documents.row_in(place.url, id_), list[RuleCut]()
+    batch: Batch | None = _batch(row)
+    stages = [(one, stage_of(one)) for one in described]
+    changing = [n for n, (one, _) in enumerate(stages) if not one["only_drops"]]
+    for n in changing:
+        one, stage = stages[n]
+        if batch is None:
+            break
+        text = batch.column("text")[0].as_py()
+        spans = documents.spans(place.url, id_, one["label"])
+        if spans:
+            batch = _with_text(batch, _outside(text, spans))
+        elif stage is not None:
+            hidden = masks(stage)
+            batch, ranges = _replayed(stage, one["label"], batch)
+            cuts += [RuleCut(place.url, one["label"], rule, a, b, None if hidden else _piece(text, a, b))
+                     for rule, a, b in ranges]  # fmt: skip
+        elif after is not None and n == changing[-1]:
+            ranges = [(OTHER, *at) for at in _in_bytes(text, missing_pieces(text, after["text"]))]
+            cuts += [RuleCut(place.url, one["label"], rule, a, b, _piece(text, a, b)) for rule, a, b in ranges]
+            batch = _with_text(batch, after["text"])
+        else:
+            break
+    else:
+        if after is not None and (batch is None or batch.column("text")[0].as_py() != after["text"]):
+            return []  # such as a function that changed since
+    return cuts
+
+
+def stage_of(described: Mapping[str, Any]) -> Stage | None:
+    """Return the stage that a manifest describes; None if it is not one of dataprep, or would not be the same."""
+    for module in ("dataprep", "dataprep.chats"):
+        kind = getattr(importlib.import_module(module), described["class"], None)
+        if isinstance(kind, type) and issubclass(kind, Stage):
+            fields = {name: tuple(v) if isinstance(v, list) else v for name, v in described["fields"].items()}
+            try:
+                stage = kind(**fields)
+            except Exception:  # noqa: BLE001 - such as a model that was moved: there is no replay
+                return None
+            return stage if describe(stage, described["label"]) == described else None
+    return None
+
+
+def _batch(row: Mapping[str, Any]) -> Batch:
+    further = {name: pa.array([value]) for name, value in row.items() if name not in B.FIXED}
+    return B.make([row["id"]], [row["text"]], row["source"], [row["meta"]], further)
+
+
+def _with_text(batch: Batch, text: str) -> Batch:
+    return B.with_column(batch, "text", pa.array([text], pa.large_string()))
+
+
+def _replayed(stage: Stage, label: str, batch: Batch) -> tuple[Batch | None, list[tuple[str, int, int]]]:
+    """Return a document after a stage, None if the stage drops it, and (rule, start, end) of each cut."""
+    ledger, text = Ledger(label, is_replay=True), batch.column("text")[0].as_py()
+    out = [one for one in watch(stage, iter([batch]), ledger) if one.num_rows]
+    if not out:
+        return None, []
+    rows = ledger.cut_table().select(["reason", "start", "end"]).to_pylist()
+    if rows:
+        return out[0], [(row["reason"] or OTHER, row["start"], row["end"]) for row in rows]
+    pieces = missing_pieces(text, out[0].column("text")[0].as_py())
+    return out[0], [(OTHER, a, b) for a, b in _in_bytes(text, pieces)]
+
+
+def _in_bytes(text: str, pieces: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of characters, which ascend, as ranges of UTF-8 bytes."""
+    at = n_bytes = 0
+    for start, end in pieces:
+        first = n_bytes + len(text[at:start].encode())
+        at, n_bytes = end, first + len(text[start:end].encode())
+        yield first, n_bytes
+
+
+def _piece(text: str, start: int, end: int) -> str:
+    return text.encode()[start:end].decode(errors="replace")
+
+
+def _outside(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    return bytes_outside(text.encode(), spans).decode(errors="replace")
+
+
+def _masked(cuts: list[RuleCut], masking: Sequence[Stage]) -> list[RuleCut]:
+    """Return the cuts with what stages replace as private replaced in their texts."""
+    texts = ["" if cut.text is None else cut.text for cut in cuts]
+    for stage in masking:
+        texts = stage.masked(texts)
+    return [replace(cut, text=None if cut.text is None else text) for cut, text in zip(cuts, texts, strict=True)]

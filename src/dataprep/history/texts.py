@@ -1,0 +1,161 @@
+"""Read many documents of a run again, as its stages read them, each file once: from its Datasets, or from the input."""
+
+from __future__ import annotations
+
+import itertools
+import posixpath
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from dataprep.core.inputs import look_up
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.tables import SCHEMAS, Drop, rows_of_ids
+from dataprep.core.output.forget_list import REASON
+from dataprep.core.output.layout import CUTS, DROPS, Folder
+from dataprep.core.output.run_folder import datasets
+
+Row = dict[str, Any]
+
+
+class DocumentsAsRead:
+    """Some documents of a run, as the stages read them.
+
+    url: the run's folder. ids: the documents that may be asked for. Files are read when they are needed first, for all
+    of these documents at once.
+    """
+
+    def __init__(self, url: str, ids: Iterable[int]) -> None:
+        self.url = url
+        self.ids = sorted(set(ids))
+        self.folders = [found.url for found in datasets(url)]
+        self._stored: dict[str, dict[int, Row]] = {}
+        self._cut: dict[str, dict[int, list[Row]]] = {}
+        self._labels: dict[str, list[str]] = {}
+
+    def row(self, id_: int) -> Row | None:
+        """Return a document's columns from the last Dataset that contains it or, if none does, from the input.
+
+        Returns None if no Dataset has it, and the input cannot be used: it is missing or has changed, or stages changed
+        the document before a later step dropped it.
+        """
+        return self._last(self.folders, id_)
+
+    def text(self, id_: int, folder: str, stage: str) -> bytes | None:
+        """Return the UTF-8 text of a document as one stage read it; offsets in cut tables refer to this text.
+
+        This is the text in the Dataset before `folder`, or in the input, without the cuts by those stages of `folder`
+        that come before `stage`. folder: the Dataset that the stage belongs to. stage: the stage's label, as in
+        statistics and tables. Returns None if the text is not available.
+        """
+        if (row := self.before(folder, id_)) is None:
+            return None
+        data = str(row["text"]).encode()
+        labels = self._stages(folder)
+        for label in labels[: labels.index(stage)] if stage in labels else []:
+            data = bytes_outside(data, self.spans(folder, id_, label))
+        return data
+
+    def before(self, folder: str, id_: int) -> Row | None:
+        """Return a document's columns as the first stage of a Dataset read it; None if they are not available."""
+        return self._last(self.folders[: self.folders.index(folder)] if folder in self.folders else [], id_)
+
+    def row_in(self, folder: str, id_: int) -> Row | None:
+        """Return a document's columns in one Dataset; None if it is not in it."""
+        return self._rows(folder).get(id_)
+
+    def spans(self, folder: str, id_: int, stage: str) -> list[tuple[int, int]]:
+        """Return the ranges that a stage cut out of a document, as the cut tables of the Dataset state them."""
+        return [(cut["start"], cut["end"]) for cut in self._cuts(folder).get(id_, ()) if cut["stage"] == stage]
+
+    def as_read(self, id_: int, drop: Drop) -> Row | None:
+        """Return a document's columns, with the text as the stage of a drop read it; None if it is not available."""
+        row, data = self.row(id_), self.text(id_, drop.folder, drop.stage)
+        return row if row is None or data is None else {**row, "text": data.decode()}
+
+    def dropped(self, drop: Drop) -> Row | None:
+        """Return a dropped document; None if no Dataset or input has it. A forgotten document is never returned."""
+        return None if drop.reason == REASON else self.as_read(drop.id, drop)
+
+    def survivor(self, drop: Drop) -> Row | None:
+        """Return the document kept in place of a dropped one; None if there is none, or if it cannot be read.
+
+        If the kept document is in another Dataset, it is read from that Dataset.
+        """
+        if drop.duplicate_of is None:
+            return None
+        if drop.duplicate_of_dataset is None:
+            return self.as_read(drop.duplicate_of, drop)
+        beside = posixpath.normpath(Folder(drop.folder).path("..", drop.duplicate_of_dataset))
+        home = next((url for url in (drop.duplicate_of_dataset, beside) if Folder(url).is_dataset), None)
+        return None if home is None else DocumentsAsRead(home, [drop.duplicate_of]).row(drop.duplicate_of)
+
+    def _last(self, folders: Sequence[str], id_: int) -> Row | None:
+        found = (row for url in reversed(folders) if (row := self._rows(url).get(id_)) is not None)
+        return next(found, None) or (self._dropped_first if folders else self._input).get(id_)
+
+    def _rows(self, url: str) -> dict[int, Row]:
+        """Return the rows of the documents in a Dataset."""
+        if url not in self._stored:
+            folder, rows = Folder(url), list[Row]()
+            for shard in folder.sealed.shards:
+                if self.ids and shard.last_id is not None and shard.last_id >= self.ids[0]:
+                    rows += rows_of_ids(folder.path(shard.name), self.ids)
+            self._stored[url] = {row["id"]: row for row in rows}
+        return self._stored[url]
+
+    def _cuts(self, url: str) -> dict[int, list[Row]]:
+        """Return the rows of the cut tables of a Dataset for the documents."""
+        if url not in self._cut:
+            rows = (row for at in Folder(url).tables(CUTS) for row in rows_of_ids(at, self.ids, SCHEMAS[CUTS]))
+            by_id = itertools.groupby(sorted(rows, key=_id), _id)
+            self._cut[url] = {id_: list(some) for id_, some in by_id}
+        return self._cut[url]
+
+    def _stages(self, url: str) -> list[str]:
+        """Return the labels of the stages of a Dataset, in their order."""
+        if url not in self._labels:
+            self._labels[url] = [stage.name for stage in open_dataset(url).stats]
+        return self._labels[url]
+
+    @cached_property
+    def _input(self) -> dict[int, Row]:
+        """The documents as the input has them, read again."""
+        found: dict[int, Row] = {}
+        for folder in datasets(self.url, saved=False):
+            if left := [id_ for id_ in self.ids if id_ not in found]:
+                found |= look_up.documents(folder.url, left)
+        return found
+
+    @cached_property
+    def _dropped_first(self) -> dict[int, Row]:
+        """Those of the input of which no stage changed the text before a later step dropped them."""
+        found: dict[int, Row] = {}
+        for folder in datasets(self.url, saved=False):
+            first, ids = next(iter(folder.saved), folder), self.ids
+            if first != folder:
+                tables = first.tables(DROPS) if first.is_dataset else []
+                dropped = {row["id"] for at in tables for row in rows_of_ids(at, ids, SCHEMAS[DROPS])}
+                ids = [id_ for id_ in ids if id_ in dropped]
+            found |= {id_: self._input[id_] for id_ in ids if id_ in self._input}
+        return found
+
+
+def pairs_of(url: str, drops: Iterable[Drop]) -> DocumentsAsRead:
+    """Return the documents of a run that some drops name: the dropped ones, and those kept in their place."""
+    drops = list(drops)
+    kept = (drop.duplicate_of for drop in drops if drop.duplicate_of is not None and drop.duplicate_of_dataset is None)
+    return DocumentsAsRead(url, [*(drop.id for drop in drops), *kept])
+
+
+def bytes_outside(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+    """Return the bytes of `data` that are in none of the ranges `spans`, pairs (start, end), which may overlap."""
+    outside, at = [], 0
+    for start, end in sorted(spans):
+        outside.append(data[at:start])
+        at = max(at, end)
+    return b"".join([*outside, data[at:]])
+
+
+def _id(row: Row) -> int:
+    return int(row["id"])

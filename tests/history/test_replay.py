@@ -1,0 +1,61 @@
+"""The cuts that `why` finds by running stages again are those that were counted, and show nothing private."""
+
+from __future__ import annotations
+
+import json
+
+import dataprep as dp
+from dataprep.history.replay import rule_cuts
+from dataprep.history.texts import bytes_outside
+
+GOOD = "The mill was built in 1860. It ground corn for the valley. Its wheel still turns."
+
+
+def page(n):
+    """A page with a menu."""
+    return f"قائمة Start {n}\n{GOOD} Number {n} is here.\nKontakt über uns {n}\n"
+
+
+def shout(text):
+    """Write a word in capitals, and leave one out."""
+    return text.replace("Number ", "").replace("mill", "MILL")
+
+
+def read(folder, texts):
+    """The texts as a Dataset of JSON Lines, in two files."""
+    for n in range(2):
+        (folder / f"{n}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts[n::2]))
+    return dp.read(str(folder / "*.jsonl"))
+
+
+def test_replayed_cuts_are_those_of_the_run(tmp_path):
+    """Over all documents, the bytes are those of the statistics; the cuts of a function are found by its text."""
+    texts = [page(n) for n in range(9)] + [page(3), "too short"]
+    docs = read(tmp_path, texts)
+    out = str(tmp_path / "out")
+    done = dp.Pipeline(dp.C4(), dp.Exact(), dp.Map(shout)).run(docs, out)
+    given = {row["id"]: row["text"] for row in docs.table(["id", "text"]).to_pylist()}
+    total = 0
+    for id_, text in given.items():
+        cuts = [cut for cut in rule_cuts(out, id_) if cut.stage == "C4"]
+        assert all(text.encode()[cut.start : cut.end].decode() == cut.text for cut in cuts)
+        assert {cut.rule for cut in cuts} <= {"no_terminal_punctuation"}
+        total += sum(cut.end - cut.start for cut in cuts)
+        left = bytes_outside(text.encode(), [(cut.start, cut.end) for cut in cuts]).decode().strip()
+        assert not cuts or left == text.split("\n")[1]
+    assert total == done.stats["C4"].cuts["no_terminal_punctuation"].bytes > 0
+    mapped = [cut for cut in rule_cuts(out, next(iter(given))) if cut.stage == "shout"]
+    assert [cut.text for cut in mapped] == ["mill", "Number "]
+
+
+def test_nothing_private_is_shown(tmp_path):
+    """What PII replaces is in no cut, neither of PII nor of a stage before it; forgotten documents have no cuts."""
+    mail = "zz.private@example.org"
+    docs = read(tmp_path, [f"Write to {mail} or call\n{GOOD} Ask {mail} about it."])
+    out = str(tmp_path / "out")
+    dp.Pipeline(dp.C4(), dp.PII()).run(docs, out)
+    (id_,) = docs.table(["id"])["id"].to_pylist()
+    cuts = {cut.stage: cut for cut in rule_cuts(out, id_)}
+    assert cuts["C4"].text.startswith("Write to <email> or call")
+    assert (cuts["PII"].rule, cuts["PII"].text) == ("email", None)
+    assert cuts["PII"].end - cuts["PII"].start == len(mail)
