@@ -60,7 +60,7 @@ try:
     exec(code, {"PLACE": place})
 except SystemExit as e:
     assert not e.code, e.code
-compiled = sum(sum(kernel.compiled.stats.cache_misses.values()) for kernel in kernels)
+compiled = sum(kernel.n_compiled for kernel in kernels)
 found = {
     "libraries": [name for name in heavy if name in sys.modules], "opened": opened, "kernels": len(kernels),
     "compiled": compiled, "ours": sorted(name for name in sys.modules if name.startswith("dataprep.cli.")),
@@ -84,7 +84,7 @@ class Cost(NamedTuple):
 
 ARROW = "numpy pyarrow"
 PARQUET = f"{ARROW} pyarrow.parquet"
-RUN = f"{PARQUET} numba llvmlite pandas"  # pyarrow imports pandas, if it is there, to convert the first Python object
+RUN = f"{PARQUET} llvmlite pandas"  # pyarrow imports pandas, if it is there, to convert the first Python object
 SHOWN = "as_json listed options wording"  # modules of `dataprep.cli`
 COMMAND = "from dataprep.cli import main; import sys; sys.argv = ['dataprep', {}]; main()"
 READ = "import dataprep as dp; docs = dp.read(PLACE + '/numbers.jsonl'); "
