@@ -1,11 +1,11 @@
-"""Compile the kernels of `kernels.txt` before anyone calls them, so that nothing compiles at run time.
+"""Compile the kernels of `kernels.txt`, those of the README's example and of the demo, before anyone calls them.
 
     python scripts/make_kernels.py            for this processor, into the user's cache (`make setup`)
     python scripts/make_kernels.py --wheel    for all processors of this kind, into the package (`make wheel`)
 
-Each line of `kernels.txt` is a module, a kernel, and the kinds of its arguments as `unicode/kinds.py` writes them. The
-tests fail if the package calls a kernel in a way that is not in the list; `make kernels-list` adds it. Code that exists
-already is not compiled again.
+Each line of `kernels.txt` is a module, a kernel, and the kinds of its arguments as `unicode/kinds.py` writes them.
+`tests/test_counts.py` fails if a command of its table needs a kernel that is not in the list, and names the line. Code
+that is stored already is not compiled again; kernels that are not in the list are compiled at their first call.
 """
 
 from __future__ import annotations

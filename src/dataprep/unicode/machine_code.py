@@ -31,7 +31,7 @@ _V3 = frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", 
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 # What processors of the higher levels have beyond the first ones of x86-64 (System V ABI), by LLVM's names.
 X86_64 = {"x86-64-v4": _V4, "x86-64-v3": _V3}
-SHIPPED = Path(__file__).parent / "compiled_kernels"  # made by `make wheel`
+SHIPPED = Path(__file__).parent / "compiled_kernels"  # in a wheel that `make wheel` built
 
 
 class Environment(NamedTuple):
