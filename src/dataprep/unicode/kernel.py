@@ -1,4 +1,4 @@
-"""`@kernel`: compile a function with Numba, with a cache on disk that never returns out-of-date code.
+"""`@kernel`: compile a function with Numba, and store its machine code, which is never loaded when it is out of date.
 
 Numba's own cache checks only the file of a function. If a function in *another* file, which the first one calls,
 changes, the cache still loads the old code (tested). Here the folder of a kernel's compiled code is named by a hash of
@@ -141,7 +141,8 @@ def kernel_hash(kernel: Any) -> str:
 
     The folder of the cached code has this name. Raises TypeError if the kernel reads a value that cannot be hashed.
     """
-    digest = hashlib.blake2b(importlib.metadata.version("numba").encode(), digest_size=8)
+    versions = f"{importlib.metadata.version('numba')} {sys.implementation.cache_tag}"
+    digest = hashlib.blake2b(versions.encode(), digest_size=8)
     seen, waiting = {kernel}, [kernel]
     while waiting:
         function = waiting.pop()
