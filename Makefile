@@ -17,11 +17,13 @@ comma    := ,
 # processes, and each would compile its imports anew, which doubles its start.
 export PYTHONDONTWRITEBYTECODE =
 STEPS    := ingest filter dedup-exact dedup-minhash dedup-suffix tokenizer encode train report
+KERNELS   = $(BIN)/python scripts/make_kernels.py
+SHIPPED  := src/dataprep/unicode/compiled_kernels
 COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-fast test-hard test-docs test-all test-suites check release mutate bench bench-gpu compare clean chat $(STEPS) $(COURSE) $(STAGES)
+.PHONY: help setup kernels wheel demo docs test test-fast test-hard test-docs test-all test-suites check release mutate bench bench-gpu compare clean chat $(STEPS) $(COURSE) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,11 +48,22 @@ endef
 $(STAMP): pyproject.toml constraints.txt
 	$(if $(CXX_THERE),,@echo "no C++ compiler found: fasttext and kenlm are left out, and their tests skip")
 	$(call install,$(EXTRAS)$(if $(CXX_THERE),$(comma)langid$(comma)perplexity)$(comma)dev)
+	@$(KERNELS) || echo "kernels will be compiled when they are first called"
 
 $(STAMP)-demo: pyproject.toml constraints.txt
 	$(call install,train)
 
 setup: $(STAMP)  ## create .venv and install everything, pinned by constraints.txt
+
+kernels: setup  ## compile the kernels of scripts/kernels.txt, as setup does, after their code changed
+	@$(KERNELS)
+
+# For this system, version of Python and of Numba, and all its processors; in any other, kernels compile at first use.
+wheel: setup  ## build a wheel with compiled kernels into out/wheels
+	@rm -rf $(SHIPPED) build/lib
+	@$(KERNELS) --wheel
+	@$(PIP) wheel --quiet --no-deps --wheel-dir out/wheels .
+	@rm -rf $(SHIPPED)
 
 demo: $(if $(wildcard $(STAMP)),setup,$(STAMP)-demo)  ## watch real text become a trained model (pipelines/demo.py)
 	@$(BIN)/dataprep demo --out out/demo $(ARGS)

@@ -34,7 +34,7 @@ TRAINER_MAY = (
 )  # fmt: skip
 LOCAL_PATHS = {
     "store.atomic", "store.beside", "store.failure", "store.files", "store.lease", "store.newer", "tokens.shards.shard",
-    "tokens.shards.writer", "unicode.compiled", "core.run.runner",
+    "tokens.shards.writer", "unicode.machine_code", "unicode.private_folder", "core.run.runner",
 }  # fmt: skip
 STATE = "core.model.process"  # the only module whose functions may change what the module has
 CONTEXT_VARS = {"store.compress", "store.progress"}  # windows of zstd, and --quiet; the list only shrinks

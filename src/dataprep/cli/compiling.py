@@ -15,7 +15,7 @@ import dataprep as dp
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.warm import warm
-from dataprep.unicode.compiled import cache_root
+from dataprep.unicode.private_folder import cache_root
 
 
 @contextlib.contextmanager

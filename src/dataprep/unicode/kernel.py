@@ -1,4 +1,4 @@
-"""`@kernel`: compile a function with Numba, with a cache on disk that never returns out-of-date code.
+"""`@kernel`: compile a function with Numba, and store its machine code, which is never loaded when it is out of date.
 
 Numba's own cache checks only the file of a function. If a function in *another* file, which the first one calls,
 changes, the cache still loads the old code (tested). Here the folder of a kernel's compiled code is named by a hash of
@@ -13,6 +13,8 @@ import dis
 import functools
 import hashlib
 import importlib.metadata
+import os
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -20,6 +22,8 @@ from enum import Enum
 from typing import Any, TypeVar, overload
 
 import numpy as np
+
+from .kinds import kind_of, text_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 BUILT_IN = ("builtins", "math", "cmath", "numpy", "numba")  # packages whose functions Numba itself knows
@@ -29,15 +33,21 @@ _BEING_MADE = threading.RLock()
 
 
 class Kernel:
-    """A function that Numba compiles, or loads from its cache, at the first call; before that, Numba is not imported.
+    """A function that is compiled, or loaded from where its machine code is stored, at the first call.
 
-    In a kernel that calls this one, Numba finds `_numba_type_`, and for inlining `targetoptions` and `py_func`.
+    Only to compile, Numba is imported. In a kernel that calls this one, Numba finds `_numba_type_`, and for inlining
+    `targetoptions` and `py_func`.
     """
 
     def __init__(self, fn: Callable[..., Any], *, is_cached: bool, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, fn)
         self.py_func, self.is_cached, self.options = fn, is_cached, options
         self.targetoptions = {"nopython": True, "boundscheck": None} | options  # as Numba completes them
+        self.n_compiled = 0  # how often it was compiled for a call in this process
+        self._codes: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "compiled"} | {"_codes": {}}
 
     @functools.cached_property
     def compiled(self) -> Any:
@@ -45,12 +55,38 @@ class Kernel:
         with _BEING_MADE:
             from .compiled import dispatcher_of
 
-            key = functools.partial(kernel_hash, self) if self.is_cached else None
-            return self.__dict__.get("compiled") or dispatcher_of(self.py_func, self.options, key)
+            return self.__dict__.get("compiled") or dispatcher_of(self.py_func, self.options)
 
     def __call__(self, *args: Any) -> Any:
         """Call the compiled function."""
-        return self.compiled(*args)
+        kinds = tuple(map(kind_of, args))
+        code = self._codes.get(kinds)
+        if code is None:
+            with _BEING_MADE:
+                code = self._codes.get(kinds) or self._made(kinds, args)
+            self._codes[kinds] = code
+        return code(*args)
+
+    def _made(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return the code for arguments: loaded, or compiled and stored; Numba's function if it has to choose."""
+        from . import machine_code
+
+        text = text_of(kinds) if self.is_cached and not os.environ.get("NUMBA_DISABLE_JIT") else None
+        folder = "" if text is None else kernel_hash(self)
+        if text is not None and (found := machine_code.stored(folder, text)) is not None:
+            module = sys.modules[self.py_func.__module__]
+            if (loaded := found.loaded(module, self.py_func.__name__)) is not None:
+                return loaded
+        self.n_compiled += 1
+        if text is None:
+            own: Callable[..., Any] = self.compiled
+            return own
+        from . import compiled
+
+        result = compiled.result_for(self.compiled, [self.compiled.typeof_pyval(arg) for arg in args])
+        machine_code.store(folder, compiled.machine_code(result, text))
+        entry: Callable[..., Any] = result.entry_point
+        return entry
 
     @property
     def _numba_type_(self) -> Any:
@@ -105,7 +141,8 @@ def kernel_hash(kernel: Any) -> str:
 
     The folder of the cached code has this name. Raises TypeError if the kernel reads a value that cannot be hashed.
     """
-    digest = hashlib.blake2b(importlib.metadata.version("numba").encode(), digest_size=8)
+    versions = f"{importlib.metadata.version('numba')} {sys.implementation.cache_tag}"
+    digest = hashlib.blake2b(versions.encode(), digest_size=8)
     seen, waiting = {kernel}, [kernel]
     while waiting:
         function = waiting.pop()

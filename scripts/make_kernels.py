@@ -1,0 +1,103 @@
+"""Compile the kernels of `kernels.txt`, those of the README's example and of the demo, before anyone calls them.
+
+    python scripts/make_kernels.py            for this processor, into the user's cache (`make setup`)
+    python scripts/make_kernels.py --wheel    for all processors of this kind, into the package (`make wheel`)
+
+Each line of `kernels.txt` is a module, a kernel, and the kinds of its arguments as `unicode/kinds.py` writes them.
+`tests/test_counts.py` fails if a command of its table needs a kernel that is not in the list, and names the line. Code
+that is stored already is not compiled again; kernels that are not in the list are compiled at their first call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+LIST = Path(__file__).parent / "kernels.txt"
+WORD = re.compile(r"[^\s()]*\(|\)|[^\s()]+")
+
+
+def main() -> None:
+    """Compile in as many processes as there are processors."""
+    parser = argparse.ArgumentParser(description="Compile the kernels of kernels.txt.")
+    parser.add_argument("--wheel", action="store_true", help="for all processors of this kind, into the package")
+    parser.add_argument("--level", help=argparse.SUPPRESS)  # of a process that compiles
+    parser.add_argument("--share", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.share is not None:
+        compile_share(given.share, given.level)
+        return
+    from dataprep.unicode.machine_code import levels
+
+    begun, jobs = time.monotonic(), os.cpu_count() or 1
+    for level in levels() if given.wheel else [None]:
+        as_level = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""} if level else {}
+        command = [sys.executable, __file__, *(["--level", level] if level else [])]
+        share = [[*command, "--share", f"{n}/{jobs}"] for n in range(jobs)]
+        children = [subprocess.Popen(one, env={**os.environ, **as_level}) for one in share]  # noqa: S603 - this file
+        if sum(child.wait() for child in children):
+            sys.exit("some kernels were not compiled; they will be when they are first called")
+    print(f"kernels compiled in {time.monotonic() - begun:.0f} s")
+
+
+def compile_share(share: str, level: str | None) -> None:
+    """Compile one share of the list, all kernels of a module in the same process, since they call the same others."""
+    from dataprep.unicode import machine_code
+    from dataprep.unicode.compiled import machine_code as code_of
+    from dataprep.unicode.compiled import result_for
+    from dataprep.unicode.kernel import kernel_hash
+
+    n, n_all = map(int, share.split("/"))
+    lines = sorted(set(LIST.read_text("utf-8").splitlines()))
+    modules = sorted({line.split()[0] for line in lines})
+    for line in lines:
+        module, name, text = line.split(" ", 2)
+        if modules.index(module) % n_all != n:
+            continue
+        kernel = getattr(importlib.import_module(module), name)
+        folder = kernel_hash(kernel)
+        if level is None and machine_code.stored(folder, text) is not None:
+            continue
+        code = code_of(result_for(kernel.compiled, types_of(text)), text)
+        if level is None:
+            machine_code.store(folder, code)
+        else:
+            machine_code.write(machine_code.shipped(level, folder, text), code)
+
+
+def types_of(text: str) -> list[Any]:
+    """Return the types of Numba for the kinds of arguments."""
+    return list(_read(iter(WORD.findall(text))))
+
+
+def _read(words: Iterator[str]) -> Iterator[Any]:
+    from numba import types
+    from numba.np.numpy_support import from_dtype
+
+    for word in words:
+        if word == ")":
+            return
+        if word.endswith("("):
+            module, _, rest = word[:-1].partition(":")
+            name = rest.partition(":")[0]
+            record = getattr(importlib.import_module(module), name) if module else tuple
+            yield types.BaseTuple.from_types(list(_read(words)), record)
+        elif "/" in word:
+            import numpy as np
+
+            dtype, _, form = word.rpartition("/")
+            yield types.Array(from_dtype(np.dtype(dtype)), int(form[:-2]), form[-2], readonly=form[-1] == "r")
+        else:
+            yield {"bool": types.boolean, "none": types.none}.get(word) or getattr(types, word)
+
+
+if __name__ == "__main__":
+    main()

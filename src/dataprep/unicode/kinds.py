@@ -1,0 +1,58 @@
+"""The kinds of arguments: what decides for which types a kernel is compiled, found without Numba.
+
+`kind_of` is called at each call of a kernel, and is quick; `text_of` names a kind in files. Values of one kind are of
+one type of Numba; values of one type may be of several kinds, such as the `int` 1 and `np.int64(1)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+CONTIGUOUS, FORTRAN, ALIGNED, WRITEABLE = 0x1, 0x2, 0x100, 0x400  # bits of `ndarray.flags.num`
+KEPT = CONTIGUOUS | FORTRAN | ALIGNED | WRITEABLE
+SCALARS = {bool: "bool", int: "int64", float: "float64", type(None): "none"}
+
+
+def kind_of(value: Any) -> Any:
+    """Return the kind of a value: its class; for arrays (dtype, dimensions, flags); for tuples (class, kinds...)."""
+    cls = type(value)
+    if cls is np.ndarray:
+        return value.dtype, value.ndim, value.flags.num & KEPT
+    if cls is int:
+        return int if value.bit_length() < 64 else np.uint64
+    if issubclass(cls, tuple):
+        return (cls, *map(kind_of, value))
+    return cls
+
+
+def text_of(kinds: Iterable[Any]) -> str | None:
+    """Return the kinds of all arguments as text; None if one has no text, such as the kind of a list.
+
+    An array is its dtype, dimensions, `C`, `F` or `A` (any order), and `r` (read-only) or `w`; a record is its class
+    and fields. For example `<i8/1Cr int64 (|u1/1Cw float64)`.
+    """
+    texts = [_one(kind) for kind in kinds]
+    return None if None in texts else " ".join(t for t in texts if t is not None)
+
+
+def _one(kind: Any) -> str | None:
+    if isinstance(kind, tuple):
+        first, *rest = kind
+        if isinstance(first, np.dtype):
+            return _array(first, *rest)
+        inner = text_of(rest)
+        name = "" if first is tuple else f"{first.__module__}:{first.__qualname__}:{','.join(first._fields)}"
+        return None if inner is None else f"{name}({inner})"
+    if kind in SCALARS:
+        return SCALARS[kind]
+    return np.dtype(kind).name if issubclass(kind, (np.number, np.bool_)) else None
+
+
+def _array(dtype: Any, dimensions: int, flags: int) -> str | None:
+    if dtype.names or dtype.subdtype or dtype.hasobject or not flags & ALIGNED:
+        return None
+    order = "C" if flags & CONTIGUOUS else "F" if flags & FORTRAN else "A"
+    return f"{dtype.str}/{dimensions}{order}{'w' if flags & WRITEABLE else 'r'}"
