@@ -201,6 +201,7 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), help="kinds of runs")
     parser.add_argument("--steps", type=int, default=8, help="steps of each run; the first half warms up")
     parser.add_argument("--batch", type=int, default=128, help="rows per step")
+    parser.add_argument("--micro-batch", type=int, help="its rows; by default the first run of a size finds it")
     parser.add_argument("--tokens", type=int, default=10_000_000, help="tokens of the random documents")
     parser.add_argument("--limit", type=float, default=420, help="seconds after which no other run is begun")
     parser.add_argument("--out", help="folder for bench-gpu.md and bench-gpu.json")
@@ -218,7 +219,8 @@ def main() -> None:
                 if (spent := time.perf_counter() - began) > args.limit:
                     found.append(failed(size, case, TimeoutError(f"not begun after {spent:.0f} s (--limit)")))
                     continue
-                fits = [row["micro_batch"] for row in found if row["model"] == size and "error" not in row]
+                fits = [args.micro_batch] if args.micro_batch else []
+                fits += [row["micro_batch"] for row in found if row["model"] == size and "error" not in row]
                 config = config_of(size, case, args.steps, args.batch, fits, on_card=on_card)
                 print(f"{size}, {case} ... {spent:.0f} s", file=sys.stderr, flush=True)
                 try:
