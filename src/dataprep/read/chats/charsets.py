@@ -35,6 +35,7 @@ SAMPLE = 1 << 17  # bytes of lines that are not UTF-8, by which the encoding is 
 UTF8_SHARE = 20  # a file with more than one line in UTF-8 to 20 others is not in one encoding
 MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 ASCII = bytes(range(128))
+LOST_SHARE = 0.25  # of bytes over 127 that may be no characters in the encoding; if it is more, the encoding is a guess
 PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")  # a character beyond U+FFFF in CESU-8
 
 
@@ -104,6 +105,7 @@ def charset_of(stream: Any, url: str) -> Charset | None:
         return None
     name = _detected(b"\n".join(sample), url)
     n_lost = sum(high[byte] for byte in _undefined(name)) if name.startswith(SINGLE) else 0
+    n_lost = 0 if n_lost > LOST_SHARE * high.total() else n_lost
     found = Charset(name or "ascii", n_utf8 * UTF8_SHARE <= n_old, n_old, n_lost)
     n_changed = sum(found.as_utf8(line) != line for line in sample)
     return found if 2 * n_changed > len(sample) else None
