@@ -8,7 +8,7 @@ from typing import Any
 
 
 def by_name(table: Mapping[str, str]) -> dict[str, str]:
-    """Return {name: module} of a table {module: names, separated by spaces}."""
+    """Invert a mapping from modules to space-separated names: return {name: module}."""
     return {name: home for home, names in table.items() for name in names.split()}
 
 

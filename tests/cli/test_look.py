@@ -206,7 +206,7 @@ def test_mistakes_are_one_sentence(dataprep, rich, tmp_path):
         for words in (("clusters", broken, *options), ("report", broken), ("why", broken, "2:7")):
             code, _, said = dataprep(*words)
             assert (code, said.count("\n")) == (1, 1)
-            assert f"{kind}/{table.name} is not the table that was written" in said
+            assert f"{kind}/{table.name} as the table that was written" in said
             assert "Traceback" not in said
 
 

@@ -79,10 +79,10 @@ def test_rows_are_counted_over_batches(tmp_path) -> None:
     assert "made by me" in schema.values[1]
     assert [s.first for s in found] == [0, BATCH, 2 * BATCH]
     assert sum(len(s.values) for s in found) == n
-    with pytest.raises(Leak, match=r"is left in a\.parquet, the schema, value 1: 'secret'; do not"):
+    with pytest.raises(Leak, match=r"is left in a\.parquet, the schema, value 1: 'secret'; hide or"):
         audit(str(tmp_path), Finds(), dp.Serial())
     pq.write_table(table.rename_columns(["c"]), tmp_path / "a.parquet")
-    with pytest.raises(Leak, match=rf"is left in a\.parquet, column c, value {n:,}: 'secret'; do not"):
+    with pytest.raises(Leak, match=rf"is left in a\.parquet, column c, value {n:,}: 'secret'; hide or"):
         audit(str(tmp_path), Finds(), dp.Serial())
 
 
@@ -117,7 +117,7 @@ def test_what_may_stay_is_counted(tmp_path) -> None:
     (tmp_path / ".dataprep-lease").write_text("secret")
     folder, search = str(tmp_path), Finds(stays=("mama", "Jo"))
     assert audit(folder, search, dp.Serial(), skip=["skipped.txt"]) == Counter({"mama": 4, "Jo": 2})
-    with pytest.raises(Leak, match=r"is left in skipped\.txt, the bytes, value 1: 'secret'; do not"):
+    with pytest.raises(Leak, match=r"is left in skipped\.txt, the bytes, value 1: 'secret'; hide or"):
         audit(folder, search, dp.Serial())
 
 
@@ -126,10 +126,10 @@ def test_the_first_leak_is_named_and_the_others_are_counted(tmp_path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("secret secret")
     folder = str(tmp_path)
-    with pytest.raises(Leak, match=r"left in a\.txt, the bytes, value 1: 'secret' \(and in 1 more files\); do not"):
+    with pytest.raises(Leak, match=r"left in a\.txt, the bytes, value 1: 'secret' \(and in 1 more files\); hide or"):
         audit(folder, Finds(), dp.Serial())
     (tmp_path / "secret.txt").write_text("")
-    with pytest.raises(Leak, match=r"left in the names of files, value \d: 'secret' \(and in 2 more files\); do not"):
+    with pytest.raises(Leak, match=r"left in the names of files, value \d: 'secret' \(and in 2 more files\); hide or"):
         audit(folder, Finds(), dp.Serial())
 
 
@@ -151,7 +151,7 @@ def test_a_format_may_have_its_own_scan(tmp_path) -> None:
     (tmp_path / "a.ids").write_text("secret")
     own = {".ids": lambda url: [Strings(f"tokens of {url.rpartition('/')[2]}", FRAGMENT, ["hidden"])]}
     assert audit(str(tmp_path), Finds(), dp.Serial(), scans=own) == Counter()
-    with pytest.raises(Leak, match=r"left in a\.ids, tokens of a\.ids, value 1: 'hidden'; do not"):
+    with pytest.raises(Leak, match=r"left in a\.ids, tokens of a\.ids, value 1: 'hidden'; hide or"):
         audit(str(tmp_path), Finds(("hidden",)), dp.Serial(), scans=own)
 
 

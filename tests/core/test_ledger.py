@@ -118,7 +118,7 @@ def empties(batches, stats):
         (holds_back, "returned document 0:0 after 0:2"),
         (empties, "a batch with nulls in the column 'text'"),
         (loses, "neither returned nor dropped 1 documents, the first is 0:0"),
-        (repeats, "returned document 0:0, which it did not receive, or has already returned"),
+        (repeats, "returned document 0:0, which it did not receive or has already returned"),
         (invents, "returned document 0:1000"),
         (drops_and_keeps, "returned a document twice"),
         (drops_twice, "cheat dropped a document twice"),

@@ -107,7 +107,7 @@ def test_spans_of_nobody_have_no_copy(tmp_path) -> None:
     found = span_rows(rows, reason=pa.array(["x", "y", "x"]))
     assert found["reason"].to_pylist() == ["x", "y", "x"]
     write_verdicts(str(tmp_path / "v.parquet"), [])
-    with pytest.raises(CorruptShard, match=r"is not the verdict table .* \(there is no column start, end\)"):
+    with pytest.raises(CorruptShard, match=r"as the verdict table .*: there is no column start, end; "):
         RangeReader(str(tmp_path / "v.parquet"), SPANS)
 
 
@@ -141,8 +141,8 @@ def test_a_damaged_file_is_one_sentence(tmp_path, error) -> None:
     for place, state in ((tmp_path, "cut"), (tmp_path / "none", "it is missing")):
         with pytest.raises(CorruptShard) as e, checked(str(place), "table", "run again"):
             raise error
-        assert str(e.value) == f"{place} is not the table ({state}); run again"
-    says = r"is not the table that was written \(cut\); `dataprep verify DIR --repair"
+        assert str(e.value) == f"cannot read {place} as the table: {state}; run again"
+    says = r"as the table that was written: cut; `dataprep verify DIR --repair"
     with pytest.raises(CorruptShard, match=says), checked(str(tmp_path)):
         raise error
 
@@ -161,7 +161,7 @@ def test_tables_of_a_dataset_are_read_by_columns(tmp_path) -> None:
     assert found == [{"id": 0, "reason": "r"}, {"id": 1, "reason": "r"}]
     assert [n for batch in tables.read_tables(str(tmp_path), "drops") for n in batch.schema.names] == DROPS.names * 2
     pq.write_table(rows.select(["id"]), tmp_path / "drops" / "part-00000.parquet")
-    with pytest.raises(CorruptShard, match=r"part-00000.parquet is not the table .* \(there is no column stage, r"):
+    with pytest.raises(CorruptShard, match=r"part-00000.parquet as the table .*: there is no column stage, r"):
         list(tables.read_tables(str(tmp_path), "drops"))
 
 
@@ -175,7 +175,7 @@ def test_a_changed_byte_of_a_table_is_an_error(tmp_path) -> None:
         table = pa.Table.from_pylist([{name: row[name] for name in schema.names}], schema=schema)
         pq.write_table(table, place, compression="none", write_page_checksum=True, write_statistics=["id"])
         place.write_bytes(place.read_bytes().replace(b"aaaa", b"aaab"))
-        with pytest.raises(CorruptShard, match="part-00000.parquet is not the "):
+        with pytest.raises(CorruptShard, match="part-00000.parquet as the "):
             if schema is DROPS:
                 list(tables.read_tables(str(tmp_path), "drops"))
             else:

@@ -140,7 +140,7 @@ def test_a_broken_table_says_so(tmp_path, broken):
     else:
         pq.write_table(pa.table({"id": pa.array([1], pa.uint64())}), url)
     stage = DropIds(verdicts=str(url), key="k", estimator="Twins")
-    with pytest.raises(CorruptShard, match="is not the verdict table that was written"):
+    with pytest.raises(CorruptShard, match="as the verdict table that was written: "):
         list(stage(iter([laws.batch_of(["a"])]), None))
 
 

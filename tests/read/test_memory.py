@@ -228,7 +228,7 @@ def test_a_series_is_a_column_of_texts(kind):
     """One document per value; numbers are an error of one sentence."""
     library = pytest.importorskip(kind)
     assert [row["text"] for row in dp.read(library.Series(["a", "b"]))] == ["a", "b"]
-    with pytest.raises(ReadError, match="values of type int64; it must contain texts"):
+    with pytest.raises(ReadError, match="values of type int64, but a series must contain strings"):
         dp.read(library.Series([1, 2]))
 
 

@@ -29,7 +29,7 @@ def evaluate(
         str | None, typer.Option(metavar="DIR", help="The Dataset that was encoded; needed if --by is not source.")
     ] = None,
     choices: Annotated[
-        str | None, typer.Option(metavar="JSONL", help="JSON Lines of questions: {prompt, choices, answer}.")
+        str | None, typer.Option(metavar="JSONL", help="JSON Lines file of questions: prompt, choices, answer.")
     ] = None,
     chat: Annotated[bool, typer.Option("--chat", help="With --choices: use the model's chat template.")] = False,
     as_json: Json = False,

@@ -47,8 +47,9 @@ class RepeatedCut:
 
 
 def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
-    """Return the `n` texts that were cut most often in the run at `url`; cuts with one first occurrence are one text.
+    """Return the `n` texts that were cut most often in the run at `url`.
 
+    Cuts that refer to the same first occurrence are counted as the same text.
     The cut tables are read twice. In the first pass, cuts are counted by buckets of hashes; in the second, the cuts in
     the largest buckets are counted exactly. Memory does not grow with the number of cuts.
     """

@@ -82,7 +82,7 @@ class _RowGroup:
 
 
 class DropReasons:
-    """Looks up which stage dropped a document, and why, on the way from the input to the Dataset `url`.
+    """Looks up which stage between the input and the Dataset `url` dropped a document, and why.
 
     The drop tables of all Datasets from the input to `url` are read once, one row group at a time; therefore, ids must
     be looked up in ascending order.

@@ -18,7 +18,7 @@ def ahead(
     """Yield the pieces of the text that `make` generates in a thread, which holds `lock` until the text is complete.
 
     Pieces that are not yet read are kept in memory; an answer has at most `max_tokens` of them. If this generator is
-    closed, the text ends after its next piece. An error of `make` is raised here.
+    closed, generation stops after the next piece. An error of `make` is raised here.
     """
     ready: SimpleQueue[str | Exception | None] = SimpleQueue()
     left = threading.Event()

@@ -43,9 +43,9 @@ def is_hugging_face(path: str | os.PathLike[str]) -> bool:
 def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
     """Return (model, other content) of a checkpoint, of a run's folder, or of a Hugging Face folder.
 
-    The result is that of `load_model`; the other content also has the key `path`. A Hugging Face folder must have
-    safetensors of a model of type llama; its weights become float32. The model's context is 2,048 tokens at most; a
-    longer one may be set for training.
+    The result is that of `load_model`; the other content also has the key `path`. A Hugging Face folder must contain
+    safetensors weights with model type llama; the weights are converted to float32. The model's context is 2,048 tokens
+    at most; a longer one may be set for training.
 
     Raises PlanError if the model has another architecture, ReadError if a file is missing or damaged.
 

@@ -49,7 +49,7 @@ def byte_kinds() -> U8:
 def digit_bytes(data: U8, i: Int, kinds: U8) -> Int:
     """Return the size in bytes of the decimal digit, of any script, that begins at `data[i]`; 0 if there is none.
 
-    kinds: classes, from `byte_kinds`.
+    kinds: the table of byte and character classes that `byte_kinds` returns.
     """
     kind = kinds[data[i]]
     if kind == DIGIT:
@@ -66,7 +66,8 @@ def between_bytes(data: U8, i: Int, kinds: U8) -> Int:
     """Return the size in bytes of the separator that begins at `data[i]`; 0 if there is none.
 
     Separators are the characters that may be between the digits of a number: white space, hyphens, parentheses, / + and
-    full stop, also in full width, and invisible characters. kinds: classes, from `byte_kinds`.
+    full stop, also in full width, and invisible characters. kinds: the table of byte and character classes that
+    `byte_kinds` returns.
     """
     kind = kinds[data[i]]
     if kind in (SEPARATOR, DOT):
@@ -128,7 +129,8 @@ def line_above(data: U8, i: Int, start: Int, first: Int) -> tuple[Int, Int]:
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain wanted personal data, int64[m, 4], in order.
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: classes, from `byte_kinds`.
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: the table of byte and character classes that
+    `byte_kinds` returns.
     wanted: the data to find, as a sum of EMAIL, IP, NUMBER (phone or card), IBAN and BREAK. A row of the result
     is (index of the text, start and end of the line in `data`, a sum of those kinds of `wanted` that may be there).
     """

@@ -54,7 +54,10 @@ def is_century(points: U32, i: Int) -> bool:
 
 @part
 def american(points: U32, groups: I64, at: Int) -> Int:
-    """Return the last group of (212) 555-0123, 212.555.0123 or 1-212-555-0123; -1 if none begins at group `at`."""
+    """Return the index of the last digit group of the United States phone number that begins at group `at`.
+
+    It is written like (212) 555-0123, 212.555.0123 or 1-212-555-0123. Returns -1 if there is none.
+    """
     one = groups[at, 1] - groups[at, 0] == 1 and points[groups[at, 0]] == 49
     k = at + one
     if k + 2 >= len(groups):

@@ -98,7 +98,8 @@ def _batches(data: Any, source: str) -> Iterator[pa.RecordBatch]:
             raise ReadError(msg, source) from e
         column = pa.chunked_array(data)
         if column.type not in (pa.string(), pa.large_string(), pa.string_view()):
-            msg = f"the series has values of type {column.type}; it must contain texts, or be a column of a data frame"
+            msg = f"the series has values of type {column.type}, but a series must contain strings; "
+            msg += "to read other types, pass a data frame"
             raise ReadError(msg, source) from e
         yield from pa.table({"text": column}).to_batches()
         return

@@ -35,7 +35,7 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
 
 
 def write(receipt: str, key: str, made: dict[str, Any]) -> dict[str, Any]:
-    """Write the receipt of work that was done, as `once` does, in place of one that is there; return its content.
+    """Write the receipt of finished work, as `once` does, replacing any existing receipt; return its content.
 
     An earlier receipt is replaced and never removed, so that other tasks, which may do the same work at the same time,
     always find one. made: {"files": [URLs of the files that were written], ...}.

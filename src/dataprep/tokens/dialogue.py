@@ -87,9 +87,9 @@ def encode_prompt(
 ) -> list[int]:
     """Return the token ids of a dialogue up to the offset at which the assistant's next turn begins.
 
-    messages: the turns so far, each {role, content} and perhaps a name. name: the name of the assistant, for templates
-    that write names. A model that learned dialogues in this template continues the ids with an answer. Raises PlanError
-    if the template rejects the order of the roles.
+    messages: the turns so far, each with `role`, `content` and, optionally, `name`. name: the name of the assistant,
+    for templates that write names. A model that learned dialogues in this template continues the ids with an answer.
+    Raises PlanError if the template rejects the order of the roles.
     """
     turns = [*_checked(messages), {"role": "assistant", "name": name, "content": ""}]
     plan: TurnPlan = []

@@ -33,7 +33,8 @@ from .model.masks import Mask
 class Preference:
     """The loss of preference tuning; reference: the frozen copy, or None for the model itself without LoRA's updates.
 
-    beta: how far the model may leave the reference: the smaller, the further. val: the pairs to validate on, if any.
+    beta: strength of the constraint to the reference; with smaller values, the model may deviate further. val: the
+    pairs to validate on, if any.
     """
 
     beta: float

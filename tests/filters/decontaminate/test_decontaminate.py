@@ -188,7 +188,7 @@ def test_bad_input(given, sentence):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("q.jsonl", b'{"question": "a"}\n{"q', "line 2, must be JSON"),
+        ("q.jsonl", b'{"question": "a"}\n{"q', "line 2, is not valid JSON"),
         ("q.jsonl", b'{"ask": "a"}', "it has ask; name"),
         ("q.jsonl", b"[1]", "it is a list; name"),
         ("q.txt", b"\xff\xfe", "must be UTF-8"),

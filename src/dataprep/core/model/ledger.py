@@ -100,9 +100,9 @@ class Ledger:
         similarity: float[n] or None, the similarity of the dropped and the kept documents. duplicate_of_dataset: the
         folder of the Dataset that contains `duplicate_of`, if it is another one. n_bytes: only for Readers, the size in
         bytes of records that never became documents. moved: True if the text is now part of the document
-        `duplicate_of`, so that it is not counted as lost.
-        further: further columns of the drop table, by name: `value`, float[n], the number that the rule compared, and
-        `label`, what a classifier said. The ledger fills `source` and `bytes`.
+        `duplicate_of`, so that it is not counted as lost. further: further columns of the drop table, by name: `value`,
+        float[n], the number that the rule compared, and `label`, what a classifier said. The ledger sets the columns
+        `source` and `bytes` itself.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
@@ -354,8 +354,8 @@ class Ledger:
         if open_ids.any():
             unknown = show_id(int(ids[open_ids][0]))
             msg = (
-                f"stage {self.stage} {verb} document {unknown}, which it did not receive, or has already returned; "
-                "return or drop each document once, with the id that it came with"
+                f"stage {self.stage} {verb} document {unknown}, which it did not receive or has already returned; "
+                "return or drop each document exactly once, and do not change its id"
             )
             raise AssertionError(msg)
 

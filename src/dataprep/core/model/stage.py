@@ -68,7 +68,7 @@ class Stage(Declared):
     - `adds`: columns that it adds, with their types.
     - `only_drops`: True if it only drops whole documents or adds columns, and never changes a text.
     - `loses`: data that later stages can see only in part because of this stage, such as "authors", each with a fix
-      ("": put the later stage first). `sees`: data that this stage must see completely. PlanError if an earlier stage
+      ("": put the later stage first). `sees`: data that this stage requires in full. PlanError if an earlier stage
       loses it.
     - `hides`: True if everything before it is private. Then statistics of earlier stages name no source and show no
       text, and a Dataset sealed after it keeps neither the names of its input files nor the steps saved before it.

@@ -292,9 +292,10 @@ def row_object(kind: type[AnyRow], row: Mapping[str, Any], **more: Any) -> AnyRo
 def checked(
     url: str, what: str = "table that was written", fix: str = "`dataprep verify DIR --repair PIPELINE` makes it again"
 ) -> Iterator[None]:
-    """Turn errors inside the `with` block into CorruptShard for the file `url`, except those of network and memory.
+    """Convert errors raised inside the `with` block to CorruptShard for the file `url`.
 
-    what: the kind of file that was expected, for the message. fix: the advice to the user, for the message.
+    Network and out-of-memory errors are raised unchanged. what: the kind of file that was expected, for the message.
+    fix: the advice to the user, for the message.
     """
     try:
         yield
@@ -303,7 +304,7 @@ def checked(
     except (pa.ArrowException, OSError, DataprepError) as e:
         raise_if_short(e)
         state = str(e).rstrip(".") if files.exists(url) else "it is missing"
-        msg = f"{url} is not the {what} ({state}); {fix}"
+        msg = f"cannot read {url} as the {what}: {state}; {fix}"
         raise CorruptShard(msg) from e
 
 

@@ -95,8 +95,8 @@ def audit(
     if leaks:
         leaks.sort(key=lambda leak: not leak.startswith("data/"))  # before the statistics, which quote them
         more = f" (and in {len(leaks) - 1} more files)" if len(leaks) > 1 else ""
-        msg = f"{folder}: a private name or number is left in {leaks[0]}{more}; do not share the folder, which was not "
-        msg += "completed; hide or drop that column or text"
+        msg = f"{folder} is incomplete and must not be shared: a private name or number is left in {leaks[0]}{more}; "
+        msg += "hide or drop that column or text"
         is_address = _ADDRESS.search(leaks[0])
         msg += ", or replace all addresses and numbers by pii=True" if is_address else ""
         msg += ", or list the word in common= if it is not private"

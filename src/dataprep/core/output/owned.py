@@ -116,8 +116,9 @@ def refuse(out: str, others: Sequence[str]) -> None:
 def check_file(url: str, what: str, *begins: str) -> None:
     """Raise StaleOutput if the file `url`, which will be written, is there and is not `what`, such as "an HTML page".
 
-    begins: how the files begin that may be replaced, without white space and in lower case. Empty files may be, too,
-    and JSON with a checksum and the fields that one of `begins` names: a later version may have put another one first.
+    begins: how the files begin that may be replaced, without white space and in lower case. Empty files may also be
+    replaced, and so may JSON files that have a checksum and the fields named by one of `begins`, in any order, since a
+    later version may write another field first.
     """
     if files.is_dir(url):
         msg = f"{url} is a folder; give a file"

@@ -33,7 +33,7 @@ class StateRecord:
 
     @classmethod
     def of(cls, found: Any, url: str) -> Self:
-        """Return the record that a JSON value states; url: its file, for messages.
+        """Parse a record from a JSON value. url: the file that it was read from, for error messages.
 
         Raises CorruptShard if a field that every such record has is missing or of another type, and NewerFormat if the
         format is newer than the one that this version reads.

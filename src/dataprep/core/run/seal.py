@@ -86,7 +86,10 @@ class Seal:
 
 
 def write_table(url: str, rows: pa.Table) -> None:
-    """Write the table of dropped documents or cut spans of a part; rows of one document stay in their order."""
+    """Write the table of dropped documents or cut spans of a part, sorted by document id.
+
+    The rows of one document keep their relative order.
+    """
     with files.atomic(url) as f:
         pq.write_table(rows.sort_by("id"), f, compression="zstd", row_group_size=1 << 16, write_page_checksum=True)
 

@@ -159,7 +159,8 @@ def _write_segment(spill: SpillWriter, found: dict[str, Any]) -> None:
 def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
     """Yield the arrays that `SaveKeys` stored for input part `number`, one batch at a time, as {name: array}.
 
-    The names are those of SECTIONS, such as "ids" and "keys". out: the folder of the files of SaveKeys.
+    The names are those of SECTIONS, such as "ids" and "keys". out: the folder that contains the files written by
+    SaveKeys.
     """
     with Spill(SaveKeys.url(out, number)) as spill:
         for segment in range(spill.segments - 1):
@@ -169,7 +170,7 @@ def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
 def count(out: str, n_parts: int) -> float:
     """Return the estimated number of distinct keys (64-bit hashes of text units) in all `n_parts` input parts.
 
-    out: the folder of the files of SaveKeys.
+    out: the folder that contains the files written by SaveKeys.
     """
     registers = hyperloglog.empty()
     for number in range(n_parts):
@@ -185,7 +186,8 @@ class LookUp:
     Works in one process, and also writes the Bloom filter. Each key is entered into the filter after it was looked up.
     If a run is killed, the next run starts with an empty filter and the stored keys; so no key is left out or entered
     twice.
-    out: the folder of the files of SaveKeys. url: the table to write. unit, threshold: as in `look_up`. size: the
+    out: the folder that contains the files written by SaveKeys. url: the table to write. unit, threshold: as in
+    `look_up`. size: the
     dimensions of the filter. joined: the documents; those of older Datasets are only entered. filters: files of
     filters of the same dimensions, whose keys count as entered.
     """

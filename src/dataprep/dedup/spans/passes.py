@@ -45,9 +45,10 @@ TOP = 20
 class HashUnits(Pass[Part]):
     """Hash the units (lines, paragraphs, spans) of an input part; write a record of each unit to a file.
 
-    A record has the hash and the location of a unit; a unit whose normal form is empty has none. unit, normalize: as in
-    Exact. partitions: number of sections of the file; each section is for a range of hashes. The receipt (the task's
-    record) states the number of documents and units, and the id of the first document of every segment of the file.
+    A record contains the hash and location of a unit. No record is written for a unit whose normal form is empty. unit,
+    normalize: as in Exact. partitions: number of sections of the file; each section is for a range of hashes. The
+    receipt (the task's record) states the number of documents and units, and the id of the first document of every
+    segment of the file.
     """
 
     folder = "hash"

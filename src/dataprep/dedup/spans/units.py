@@ -59,9 +59,9 @@ def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
 
     Unit k is data[start[k]:end[k]]; all arrays are int64. offsets, data: the texts, as in the module. unit: "line" and
     "paragraph": the text between `\n`. A blank line is a unit, but there is no empty unit after a last `\n`. A `\r`
-    before `\n` belongs to the line, as white space at its end. "span3": every three sentences in a row, also across
-    lines; a text of fewer than three sentences has no unit. Sentences end as `sentences.py` states, at any mark that
-    Unicode calls a sentence terminal, and at line breaks.
+    before `\n` belongs to the line, as white space at its end. "span3": every run of three consecutive sentences, which
+    may span lines; a text with fewer than three sentences has no units. Sentences end as `sentences.py` states, at any
+    mark that Unicode calls a sentence terminal, and at line breaks.
     """
     found = [(np.zeros(0, np.int64),) * 3, *_cut(offsets, data, unit, BLOCK_UNITS)]
     text, start, end = (np.concatenate(column) for column in zip(*found, strict=True))

@@ -244,8 +244,9 @@ def occurrences(texts: Words, runs: Runs, out: I64) -> int:
 
 
 def find(texts: pa.LargeStringArray, runs: Runs, word_split: str = "unicode") -> I64:
-    """Find all occurrences of the runs in texts, by hash and then by bytes; word_split: as in `words_of`.
+    """Find all occurrences of the runs in texts: candidates are found by hash and confirmed byte by byte.
 
+    word_split: see `words_of`.
     Returns int64[occurrences, 2] with rows (index of the text, number of the run), in the order of the texts.
     """
     given, folded = _same_form(texts, word_split)

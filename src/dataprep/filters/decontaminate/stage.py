@@ -250,7 +250,8 @@ def _field(url: str, n: int, line: str, fields: tuple[str, ...]) -> str:
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as e:
-        msg = f"{url}, line {n}, must be JSON ({e}); write one object per line, or name the file .txt"
+        msg = f"{url}, line {n}, is not valid JSON ({e}); write one JSON object per line, or use the "
+        msg += "suffix .txt for a plain-text file"
         raise PlanError(msg) from e
     found = [row[f] for f in fields if isinstance(row.get(f), str)] if isinstance(row, dict) else []
     if found:

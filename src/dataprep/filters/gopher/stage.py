@@ -253,8 +253,8 @@ class Gopher(ScoredFilter):
 def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:
     """Return lists of stop words in the form that the kernel reads, as four values.
 
-    They are the sorted hashes of all words, uint64[words]; for each word, the lists that have it (bit k: list k),
-    uint64[words]; the number of lists; and the number of letters of the longest word.
+    The values are: the sorted hashes of all words, uint64[words]; for each word, a bit mask of the lists that contain
+    it (bit k is list k), uint64[words]; the number of lists; and the length of the longest word in letters.
     """
     held: dict[int, int] = {}
     longest = 0

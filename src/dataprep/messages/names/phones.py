@@ -80,7 +80,7 @@ def same_number(a: str, b: str) -> bool:
 
 
 def is_abroad(number: str) -> bool:
-    """Return whether a phone number begins with + or 00, so that it is in international form."""
+    """Return whether a phone number is in international form, that is, begins with + or 00."""
     return _ABROAD.match(number) is not None
 
 

@@ -34,7 +34,7 @@ MOST_SIGNS = 0.6  # a page with more signs has no letters to judge by: `itâ€™s â
 
 
 def by_letters(high: bytes, charset: str, detected: str = "") -> str:
-    """Return the charset whose letters suit a page better than those of `charset`, or "" if none certainly does.
+    """Return the charset whose letters fit a page better than those of `charset`, or "" if none is clearly better.
 
     high: the bytes over 127 of the page's text. detected: the charset of the detector, the first of those that suit it
     equally.
@@ -53,7 +53,8 @@ def by_letters(high: bytes, charset: str, detected: str = "") -> str:
 def confirmed(high: bytes, detected: str, likely: str) -> bool:
     """Return whether few bytes over 127 are letters of one language in the detected charset, and not in the likely one.
 
-    The currency sign of `likely` at the place of the euro sign decides too.
+    Also returns True if `detected` is ISO-8859-15 and the byte A4 occurs, which is the euro sign there and the currency
+    sign in `likely`.
     """
     if detected == "iso8859-15" and b"\xa4" in high:
         return True

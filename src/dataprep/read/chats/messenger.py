@@ -182,7 +182,7 @@ def _stamp(data: bytes) -> int:
 
 
 def repaired(text: str) -> str:
-    """Return a text that was wrongly decoded as Latin-1 as the UTF-8 that it is; other texts are returned unchanged.
+    """Repair a text whose UTF-8 bytes were decoded as Latin-1; return other texts unchanged.
 
     >>> repaired("cafÃ©"), repaired("café"), repaired("€")
     ('café', 'café', '€')

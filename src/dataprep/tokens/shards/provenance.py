@@ -66,7 +66,7 @@ def read_docs(path: os.PathLike[str], columns: Sequence[str] = COLUMNS) -> pa.Ta
         raise
     except (pa.ArrowException, OSError) as e:
         raise_if_short(e)
-        msg = f"{os.fspath(path)} is not the table that was written ({str(e).splitlines()[0]}); {AGAIN}"
+        msg = f"cannot read {os.fspath(path)} as the table that was written: {str(e).splitlines()[0]}; {AGAIN}"
         raise CorruptShard(msg) from e
 
 

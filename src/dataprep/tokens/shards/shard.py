@@ -249,7 +249,7 @@ class Shards:
         try:
             return self.read(name, partial(read_docs, columns=columns))
         except FileNotFoundError as e:
-            msg = f"{self.path / name} is not the table that was written (it is missing); {AGAIN}"
+            msg = f"cannot read {self.path / name} as the table that was written: it is missing; {AGAIN}"
             raise CorruptShard(msg) from e
 
     def column(self, name: str) -> pa.ChunkedArray:

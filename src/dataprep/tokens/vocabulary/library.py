@@ -94,7 +94,10 @@ class LibraryTokenizer(Tokenizer):
 
     @cached_property
     def pieces(self) -> dict[int, bytes]:
-        """The bytes that each id represents, without special tokens; a word of WordPiece has a space before it."""
+        """The bytes that each id represents, excluding special tokens.
+
+        For WordPiece, a token that begins a word includes a leading space.
+        """
         kind = json.loads(self._stored)["model"]["type"]
         spelled = formats.BYTE_OF.keys() if kind == "BPE" and self._is_byte_level else set[str]()
         return {i: self._piece(token.decode(), kind, spelled) for token, i in self.vocab.items()}

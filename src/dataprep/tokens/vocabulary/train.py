@@ -80,8 +80,8 @@ def train_bpe(
         pattern: the way text is cut into words: "words", "gpt2", "gpt4", "llama3", "o200k", or a regular expression.
         split_digits: "groups" of three, "single" or "runs"; None: as in the pattern.
         min_count: a pair of tokens that occurs fewer times is not merged.
-        min_bytes: smallest size of the sample in UTF-8 bytes.
-        max_bytes: approximate largest size of the sample in UTF-8 bytes.
+        min_bytes: minimum size of the sample, in UTF-8 bytes.
+        max_bytes: approximate maximum size of the sample, in UTF-8 bytes.
         dtype: "uint32" allows a vocabulary over 65,536.
 
     If the sample has too few pairs of tokens to merge for `vocab_size` ids, the vocabulary is smaller, and a warning is

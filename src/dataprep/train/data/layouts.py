@@ -34,7 +34,7 @@ _SLICES = 500  # views held at once: from 700 on the garbage collector runs, whi
 
 
 class Stream:
-    """Several arrays, read as if joined to one; the indices -n_fill to -1 are padding with the value `fill`."""
+    """Several arrays, read as if they were concatenated. Indices -n_fill to -1 return the padding value `fill`."""
 
     def __init__(self, files: Sequence[NDArray[Any]], dtype: np.dtype[Any], fill: int, n_fill: int) -> None:
         self.dtype, self.n_fill = dtype, n_fill

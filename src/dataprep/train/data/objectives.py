@@ -151,7 +151,7 @@ def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> SequencePair:
 def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
     """Join each input and its target to one row of `context` + 1 tokens for a decoder; `fill` is the padding id.
 
-    The inputs are a prefix, whose tokens all attend to each other; only the targets are learned.
+    The input is a prefix with bidirectional attention; the loss is computed only on the targets.
     """
     n_rows, seen = example.inputs.shape
     used = seen + example.targets.shape[1]

@@ -41,7 +41,7 @@ def name_of(user: Mapping[str, Any], author: str) -> str | None:
 def names_in(pack: Pack, author: str) -> SlackNames:
     """Return the names that the files of an export state; author: "display", "real", "name" or "id".
 
-    A group of people without a name of its own is called by its members.
+    A group conversation without a name is named after its members.
     """
     users: dict[str, str] = {"USLACKBOT": "Slackbot"}
     for file in USERS:
