@@ -1,11 +1,12 @@
-"""Compile the kernels of `kernels.txt`, those of the README's example and of the demo, before anyone calls them.
+"""Compile listed kernels before anyone calls them.
 
     python scripts/make_kernels.py            for this processor, into the user's cache (`make setup`)
     python scripts/make_kernels.py --wheel    for all processors of this kind, into the package (`make wheel`)
 
-Each line of `kernels.txt` is a module, a kernel, and the kinds of its arguments as `unicode/kinds.py` writes them.
-`tests/test_counts.py` fails if a command of its table needs a kernel that is not in the list, and names the line. Code
-that is stored already is not compiled again; kernels that are not in the list are compiled at their first call.
+`kernels.txt` lists those of the README's example and of the demo; `more_kernels.txt` the others that Python calls, for
+wheels only. Each line is a module, a kernel, and the kinds of its arguments as `unicode/kinds.py` writes them.
+`tests/test_counts.py` and `tests/fixtures/kernels.py` name lines that are missing, `tests/unicode/test_listed.py` those
+that no longer fit. Code that is stored already is not compiled again; other kernels are compiled at their first call.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-LIST = Path(__file__).parent / "kernels.txt"
+OF_SETUP, MORE = (Path(__file__).with_name(name) for name in ("kernels.txt", "more_kernels.txt"))
 WORD = re.compile(r"[^\s()]*\(|\)|[^\s()]+")
 
 
 def main() -> None:
     """Compile in as many processes as there are processors."""
-    parser = argparse.ArgumentParser(description="Compile the kernels of kernels.txt.")
+    parser = argparse.ArgumentParser(description="Compile the kernels of the lists.")
     parser.add_argument("--wheel", action="store_true", help="for all processors of this kind, into the package")
     parser.add_argument("--level", help=argparse.SUPPRESS)  # of a process that compiles
     parser.add_argument("--share", help=argparse.SUPPRESS)
@@ -37,40 +38,66 @@ def main() -> None:
         return
     from dataprep.unicode.machine_code import levels
 
-    begun, jobs = time.monotonic(), os.cpu_count() or 1
+    begun, jobs, failed = time.monotonic(), os.cpu_count() or 1, set[str]()
     for level in levels() if given.wheel else [None]:
         as_level = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""} if level else {}
         command = [sys.executable, __file__, *(["--level", level] if level else [])]
         share = [[*command, "--share", f"{n}/{jobs}"] for n in range(jobs)]
-        children = [subprocess.Popen(one, env={**os.environ, **as_level}) for one in share]  # noqa: S603 - this file
-        if sum(child.wait() for child in children):
-            sys.exit("some kernels were not compiled; they will be when they are first called")
+        env = {**os.environ, **as_level}
+        children = [subprocess.Popen(one, env=env, stdout=subprocess.PIPE, text=True) for one in share]  # noqa: S603
+        for child in children:
+            failed.update(child.communicate()[0].splitlines())
+            if child.returncode:
+                failed.add(f"a process ended with {child.returncode}")
+    if failed:
+        sys.exit(f"not compiled; correct these lines or remove them: {', '.join(sorted(failed))}")
     print(f"kernels compiled in {time.monotonic() - begun:.0f} s")
 
 
 def compile_share(share: str, level: str | None) -> None:
-    """Compile one share of the list, all kernels of a module in the same process, since they call the same others."""
+    """Compile one share of the list, all kernels of a module in the same process, since they call the same others.
+
+    Prints a line for each kernel that cannot be compiled.
+    """
+    n, n_all = map(int, share.split("/"))
+    lines = listed(is_wheel=level is not None)
+    modules = sorted({line.split()[0] for line in lines})
+    for line, place in lines.items():
+        module, name, text = line.split(" ", 2)
+        if modules.index(module) % n_all != n:
+            continue
+        try:
+            compile_one(module, name, text, level)
+        except Exception as e:  # noqa: BLE001 - Numba's errors are of many classes; the others are compiled
+            print(f"{place} {module} {name} ({type(e).__name__})")
+
+
+def listed(*, is_wheel: bool) -> dict[str, str]:
+    """Return the lines of the list, or of both, with their places, `file:line`."""
+    files = [OF_SETUP, MORE] if is_wheel else [OF_SETUP]
+    return {
+        line: f"{file.name}:{n}"
+        for file in files
+        for n, line in enumerate(file.read_text("utf-8").splitlines(), start=1)
+    }
+
+
+def compile_one(module: str, name: str, text: str, level: str | None) -> None:
+    """Compile a kernel for the kinds of its arguments, and store it unless it is there."""
     from dataprep.unicode import machine_code
     from dataprep.unicode.compiled import machine_code as code_of
     from dataprep.unicode.compiled import result_for
     from dataprep.unicode.kernel import kernel_hash
 
-    n, n_all = map(int, share.split("/"))
-    lines = sorted(set(LIST.read_text("utf-8").splitlines()))
-    modules = sorted({line.split()[0] for line in lines})
-    for line in lines:
-        module, name, text = line.split(" ", 2)
-        if modules.index(module) % n_all != n:
-            continue
-        kernel = getattr(importlib.import_module(module), name)
-        folder = kernel_hash(kernel)
-        if level is None and machine_code.stored(folder, text) is not None:
-            continue
-        code = code_of(result_for(kernel.compiled, types_of(text)), text)
-        if level is None:
-            machine_code.store(folder, code)
-        else:
-            machine_code.write(machine_code.shipped(level, folder, text), code)
+    kernel = getattr(importlib.import_module(module), name)
+    folder = kernel_hash(kernel)
+    if level is None and machine_code.stored(folder, text) is not None:
+        return
+    code = code_of(result_for(kernel.compiled, types_of(text)), text)
+    if level is None:
+        machine_code.store(folder, code)
+    else:
+        machine_code.write(machine_code.shipped(level, folder, text), code)
 
 
 def types_of(text: str) -> list[Any]:

@@ -14,7 +14,7 @@ import pytest
 # which many would wait for each other while tests run beside others.
 os.environ["OMP_NUM_THREADS"] = "1"
 pytest.register_assert_rewrite("laws", "twins")
-pytest_plugins = [f"fixtures.{name}" for name in ("chats", "dedup", "demo", "runs", "tokens", "voices")]
+pytest_plugins = [f"fixtures.{name}" for name in ("chats", "dedup", "demo", "kernels", "runs", "tokens", "voices")]
 
 ROOT = Path(__file__).parent.parent
 # The same examples every run, and no deadline: kernels compile on their first call.

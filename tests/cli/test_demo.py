@@ -10,6 +10,8 @@ import pytest
 from dataprep.cli import compiling
 from dataprep.cli.demo import pipeline_path
 from dataprep.errors import PlanError
+from dataprep.unicode import machine_code
+from dataprep.unicode.kernel import kernel_hash
 
 
 def test_the_pipeline_file_is_found(root, tmp_path, monkeypatch):
@@ -27,7 +29,7 @@ def test_the_pipeline_file_is_found(root, tmp_path, monkeypatch):
 
 
 def test_kernels_are_compiled_ahead_only_on_a_new_machine(tmp_path, monkeypatch):
-    """A process compiles if no kernel is stored and there are two cores; it is ended with the demo."""
+    """A process compiles if the last step's kernel is not stored and there are two cores; it is ended with the demo."""
     started = []
 
     class Child:
@@ -42,7 +44,13 @@ def test_kernels_are_compiled_ahead_only_on_a_new_machine(tmp_path, monkeypatch)
 
     monkeypatch.setattr(compiling.subprocess, "Popen", Child)
     monkeypatch.setattr(compiling.os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(compiling, "cache_root", lambda: tmp_path)
+    monkeypatch.setattr(machine_code, "cache_root", lambda: tmp_path)
+    (tmp_path / "0123").mkdir()  # another kernel, and files that are no machine code of ours
+    folder = tmp_path / kernel_hash(compiling.count_byte_pairs)
+    folder.mkdir()
+    for place in (tmp_path / "0123", folder):
+        (place / "kernel.py311.1.nbc").touch()
+        (place / "1234-another_processor").touch()
     with compiling.compiled_ahead():
         assert started == [[["-m", "dataprep.cli.compiling"], "running"]]
     assert started[-1][1] == "ended"
@@ -50,11 +58,22 @@ def test_kernels_are_compiled_ahead_only_on_a_new_machine(tmp_path, monkeypatch)
     with compiling.compiled_ahead():
         pass
     monkeypatch.setattr(compiling.os, "cpu_count", lambda: 2)
-    (tmp_path / "0123").mkdir()
+    (folder / f"1234-{machine_code._processor()}").touch()
+    with compiling.compiled_ahead():
+        pass
+    monkeypatch.setattr(machine_code, "cache_root", lambda: None)
+    monkeypatch.setattr(machine_code, "SHIPPED", tmp_path)
+    monkeypatch.setattr(machine_code, "_own_levels", lambda: ["level"])
+    (tmp_path / "level" / folder.name).mkdir(parents=True)
     with compiling.compiled_ahead():
         pass
     assert len(started) == 1
-    compiling.compile_kernels()  # those of this process are loaded
+
+
+def test_the_steps_that_are_compiled_ahead_run():
+    """On their two documents; the kernel that stands for all is called."""
+    compiling.compile_kernels()
+    assert machine_code.is_stored(kernel_hash(compiling.count_byte_pairs))
 
 
 def test_the_demo_without_torch_names_the_extra(dataprep, monkeypatch):

@@ -172,7 +172,8 @@ def test_shipped_code_is_found_before_the_users(tmp_path):
         "import sys\nfrom pathlib import Path\nfrom dataprep.unicode import machine_code\n"
         "machine_code.SHIPPED = Path(sys.argv[1])\n"
         "import importlib.util\nspec = importlib.util.spec_from_file_location('make_kernels', sys.argv[2])\n"
-        "made = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(made)\nmade.LIST = Path(sys.argv[3])\n"
+        "made = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(made)\n"
+        "made.OF_SETUP = made.MORE = Path(sys.argv[3])\n"
         "made.compile_share('0/1', sys.argv[4])"
     )
     (tmp_path / "list.txt").write_text("dataprep.read.json.grammar next_special |u1/1Cr int64\n")

@@ -15,14 +15,15 @@ import dataprep as dp
 from dataprep.core.model.dataset import Dataset
 from dataprep.core.run.runner import Runner
 from dataprep.dedup.warm import warm
-from dataprep.unicode.private_folder import cache_root
+from dataprep.tokens.vocabulary.encoder import count_byte_pairs
+from dataprep.unicode.kernel import kernel_hash
+from dataprep.unicode.machine_code import is_stored
 
 
 @contextlib.contextmanager
 def compiled_ahead() -> Iterator[None]:
-    """Compile kernels in another process during the `with` block, if none is stored yet and there are two cores."""
-    root = cache_root()
-    if root is None or any(root.iterdir()) or (os.cpu_count() or 1) < 2:
+    """Compile kernels in another process during the `with` block, if that of the last step is not and cores are two."""
+    if (os.cpu_count() or 1) < 2 or is_stored(kernel_hash(count_byte_pairs)):
         yield
         return
     quiet = subprocess.DEVNULL

@@ -90,6 +90,13 @@ def stored(folder: str, kinds: str) -> MachineCode | None:
     return None
 
 
+def is_stored(folder: str) -> bool:
+    """Return whether this processor has code of a kernel, given the kernel's folder, for arguments of any kinds."""
+    root = cache_root()
+    own = root is not None and any((root / folder).glob(f"*-{_processor()}"))
+    return own or any((SHIPPED / level / folder).is_dir() for level in _own_levels())
+
+
 def shipped(level: str, folder: str, kinds: str) -> Path:
     """Return the file of code that a wheel brings, for a level of processors."""
     return SHIPPED / level / folder / _digest(kinds)
