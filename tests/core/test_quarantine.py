@@ -18,6 +18,8 @@ from dataprep.core.run.quarantine import NAME, without, without_deadly_files
 from dataprep.errors import PlanError, WorkerDied
 from laws import same_bytes
 
+LIMIT = 10_000  # seconds that a file may take, which none does, however busy the machine is
+
 
 @dataclass(frozen=True)
 class Deadly(extend.Reader):
@@ -33,7 +35,13 @@ class Deadly(extend.Reader):
             while len(held) < 32:
                 held.append(bytearray(held[0]))
                 time.sleep(0.02)
+        left, _ = signal.getitimer(signal.ITIMER_REAL)  # seconds, 0 without a limit
+        if word == "long":
+            signal.setitimer(signal.ITIMER_REAL, LIMIT / 2)  # as if half of the time were over
+        if word == "fresh":
+            word = f"{word}: {left > LIMIT / 2}"
         if word == "sleep":
+            signal.setitimer(signal.ITIMER_REAL, left and 0.01)  # as if all of it were, so that no test waits for it
             time.sleep(60)
         yield B.make([B.doc_id(piece.file, 0)], [word], piece.source)
 
@@ -67,8 +75,8 @@ def test_a_deadly_file_is_left_out_and_remembered(tmp_path):
 def test_without_skip_it_is_an_error(tmp_path):
     """The task is named, and nothing is left out."""
     docs = dp.read(folder_of(tmp_path, ["one", "sleep"]), Deadly)
-    with pytest.raises(WorkerDied, match=r"took longer than timeout=2 s 3 times .* allow more time"):
-        dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, timeout=2))
+    with pytest.raises(WorkerDied, match=rf"took longer than timeout={LIMIT} s 3 times .* allow more time"):
+        dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, timeout=LIMIT))
     assert not (tmp_path / "out" / NAME).exists()
     for wrong in (0, -1, "5", True, float("nan"), float("inf")):
         with pytest.raises(PlanError, match=f"timeout={wrong!r} must be a number of seconds above 0"):
@@ -81,15 +89,26 @@ def test_without_skip_it_is_an_error(tmp_path):
 
 @pytest.mark.parametrize(
     ("word", "limits", "says"),
-    [("sleep", {"timeout": 2}, "timeout=2 s"), ("memory", {"memory": "700MB"}, "more memory than memory='700MB'")],
+    [
+        ("sleep", {"timeout": LIMIT}, f"timeout={LIMIT} s"),
+        ("memory", {"memory": "700MB"}, "more memory than memory='700MB'"),
+    ],
     ids=["time", "memory"],
 )
 def test_limits_of_time_and_memory(tmp_path, word, limits, says):
-    """A file beyond a limit is left out; the time of one file does not count for the next."""
+    """A file beyond a limit is left out, and the others are read."""
     docs = dp.read(folder_of(tmp_path, ["one", word, "two"]), Deadly, on_bad_file="skip")
     done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, **limits))
     assert [doc["text"] for doc in done] == ["one", "two"]
     assert says in done.unread().to_pylist()[0]["detail"]
+
+
+def test_the_time_of_one_file_does_not_count_for_the_next(tmp_path):
+    """Each file of a part has the whole limit."""
+    docs = dp.read(folder_of(tmp_path, ["long", "fresh"]), Deadly)
+    assert len(docs.parts) == 1
+    done = dp.Pipeline().run(docs, str(tmp_path / "out"), dp.Local(1, timeout=LIMIT))
+    assert [doc["text"] for doc in done] == ["long", "fresh: True"]
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,14 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
     """Write `tensors` to the safetensors file `path`, completely or not at all. facts: metadata."""
     save = need("safetensors.torch", extra="hf").save
     made = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    data = memoryview(save(made, metadata={"format": "pt", **(facts or {})}))
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(bytes(data[8:start]))
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))  # which the library orders by chance
     with whole(path) as f:
-        f.write(save(made, metadata={"format": "pt", **(facts or {})}))
+        f.write(data[:8])
+        f.write(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode().ljust(start - 8))
+        f.write(data[start:])
 
 
 def read_json(path: Path) -> dict[str, Any]:

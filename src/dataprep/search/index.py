@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from dataclasses import replace as replace_
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +18,10 @@ from rich.filesize import decimal
 
 from dataprep.core.inputs.origin import origin_of
 from dataprep.core.model.dataset import Dataset
-from dataprep.core.output import owned
+from dataprep.core.output import forget_list, owned
 from dataprep.core.output.commit import Output, Wanted, Work
-from dataprep.core.output.layout import INDEX as OWN
 from dataprep.core.output.layout import (
+    FORGET_LIST,
     INDEX_FILE,
     MANIFEST,
     RECIPE,
@@ -29,10 +30,11 @@ from dataprep.core.output.layout import (
     Folder,
     home_of,
 )
+from dataprep.core.output.layout import INDEX as OWN
 from dataprep.core.output.state import INDEX as KIND
 from dataprep.core.output.state import IndexManifest, IndexShard, Recipe
 from dataprep.core.run.context import place_of, reserve
-from dataprep.core.run.plan import check_apart, hides_input
+from dataprep.core.run.plan import check_apart, hides_input, shards_of_datasets
 from dataprep.core.run.runner import Runner, runner_of
 from dataprep.errors import CorruptShard, PlanError, ReadError, need
 from dataprep.shown.notebook import shown_in_notebooks
@@ -118,9 +120,10 @@ class SuffixIndex:
 
         Disk: at most 5 bytes per byte of text (the text itself, and 4 bytes per character). Memory per worker: 5 bytes
         per byte of a shard (a share of the corpus of at most 64 MB), so 320 MB. A document of more than 64 MB is a
-        shard of its own, and needs more memory. If a build was stopped, the next call resumes it. replace: if `out`
-        holds an index of other documents, replace it, once the new one is complete; not needed if only the content of
-        the same input files has changed. Needs the extra `dedup`.
+        shard of its own, and needs more memory. If a build was stopped, the next call resumes it. Documents on the
+        forget lists of the Datasets are left out. replace: if `out` holds an index of other documents, replace it, once
+        the new one is complete; not needed if only the content of the same input files has changed. Needs the extra
+        `dedup`.
 
         Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
         """
@@ -128,10 +131,14 @@ class SuffixIndex:
         url, key = place_of(_local(out), runner), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
         if not any(files.real(url) == files.real(home.path(OWN)) for home in _homes(docs)):
             check_apart(docs, url)
+        forgotten = forget_list.wanted(shards_of_datasets(docs))
         wanted = Wanted(
-            recipe=Recipe(kind=KIND, key=key), origin=origin_of(docs), private=hides_input(docs),
-            again="indexing all documents again",
+            recipe=Recipe(kind=KIND, key=key, forgotten=forget_list.digest(forgotten)), origin=origin_of(docs),
+            forgotten=forgotten, private=hides_input(docs), again="indexing all documents again",
         )  # fmt: skip
+        if len(forgotten):  # a `forget` that was killed may not have removed them yet
+            listed = files.join(url, FORGET_LIST)
+            docs = docs.of(replace_(part, forgotten=listed) for part in docs.parts)
         with Output(url, cls.open).begin(wanted, replace=replace) as work:
             return work.result or work.commit(_manifest(work, list(_shards(docs, work, runner_of(runner)))))
 
@@ -245,13 +252,13 @@ def index_manifest(url: str) -> IndexManifest:
 def remove_index(url: str) -> int:
     """Remove the files of an index, finished or not, and last its recipe, which states its kind; return bytes freed."""
     shards = [name for name in files.listdir(url) if INDEX_FILE.fullmatch(name)]
-    return owned.remove(url, [MANIFEST, *shards, UNFINISHED, REPLACED, RECIPE])
+    return owned.remove(url, [MANIFEST, *shards, UNFINISHED, REPLACED, FORGET_LIST, RECIPE])
 
 
 def _manifest(work: Work[SuffixIndex], shards: list[IndexShard]) -> IndexManifest:
     return IndexManifest(
-        kind=KIND, key=work.recipe.key, shards=tuple(shards), docs=sum(s.docs for s in shards),
-        bytes=sum(s.bytes - s.docs for s in shards),
+        kind=KIND, key=work.recipe.key, forgotten=work.recipe.forgotten, shards=tuple(shards),
+        docs=sum(s.docs for s in shards), bytes=sum(s.bytes - s.docs for s in shards),
     )  # fmt: skip
 
 

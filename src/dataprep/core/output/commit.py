@@ -281,7 +281,7 @@ class Output(Generic[T]):
     def _check_other(self, home: Folder, other: Recipe, wanted: Wanted, *, replace: bool) -> None:
         """Raise StaleOutput if the folder has another result that may not be replaced, and log what changed."""
         if not replace and other.key == wanted.recipe.key:
-            raise forget_list.stale(self.url)
+            raise forget_list.stale(self.url, wanted.recipe.kind)
         changes = compared(home.origin, wanted.origin) if other.forgotten == wanted.recipe.forgotten else None
         if not replace and (changes is None or not changes.same):
             what = first_difference(home, other, wanted.recipe, wanted.origin)

@@ -17,9 +17,10 @@ from dataprep.errors import StaleOutput
 from dataprep.store import files
 from dataprep.store.key import key
 
-from ..model.batch import POSITION_BITS, Ids
+from ..model.batch import NO_IDS, POSITION_BITS, Ids
 from ..model.tables import VERDICTS, new_rows, write_verdicts
 from .layout import FORGET_LIST
+from .state import INDEX
 
 REASON = "forgotten"  # in drop tables
 
@@ -48,13 +49,13 @@ def digest(ids: Ids, of_sources: Mapping[str, str | None] | None = None) -> str 
     return key([own, stated]) if stated else own
 
 
-def wanted(homes: Iterable[tuple[str, int]], out: str) -> Ids:
+def wanted(homes: Iterable[tuple[str, int]], out: str | None = None) -> Ids:
     """Return the ids to leave out of `out`: those on its forget list, and those on the lists of its input Datasets.
 
-    homes: the folder of each of these Datasets, and what is added to the numbers of its files.
+    homes: the folder of each of these Datasets, and what is added to the numbers of its files. out: None: no list.
     """
     shifted = (listed(home) + np.uint64(offset << POSITION_BITS) for home, offset in homes)
-    return np.unique(np.concatenate([listed(out), *shifted]))
+    return np.unique(np.concatenate([NO_IDS if out is None else listed(out), *shifted]))
 
 
 def write_if_new(folder: str, ids: Ids) -> None:
@@ -63,9 +64,8 @@ def write_if_new(folder: str, ids: Ids) -> None:
         write_list(folder, ids)
 
 
-def stale(out: str) -> StaleOutput:
+def stale(out: str, kind: str) -> StaleOutput:
     """Return the error for a finished folder that may contain documents which were forgotten after it was made."""
-    return StaleOutput(
-        f"documents that {out} may hold were forgotten since it was made: run `dataprep forget {out}`, "
-        "which removes them from it, or run again with replace=True"
-    )
+    way = f"run `dataprep forget {out}`, which removes them from it, or run again with replace=True"
+    way = "build it again with replace=True" if kind == INDEX else way
+    return StaleOutput(f"documents that {out} may hold were forgotten since it was made: {way}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -83,21 +84,29 @@ class Writer:
         self.bytes += n_bytes
 
     def __exit__(self, *error: object) -> None:
-        if error[0] is None:
-            from .provenance import docs_table  # imports pyarrow, which readers do not need
-
-            ends = np.concatenate(self._ends) if self._ends else np.zeros(0, ENDS)
-            with whole(self.out / f"{self.name}.idx") as f:
-                f.write(ends.tobytes())
-            table = docs_table(ends, self._ids, self._sources)
-            with whole(self.out / f"{self.name}.docs.parquet") as f:
-                f.write(table)
-            self.entry = TokenShard(
-                name=self.name, split=self.split, tokens=self.tokens, documents=self.documents, bytes=self.bytes,
-                hash="sha256:" + self._hash.hexdigest(), ends_hash=content_hash(ends), docs_hash=content_hash(table),
-                mask_hash=None if self._mask is None else "sha256:" + self._mask_hash.hexdigest(),
-            )  # fmt: skip
+        try:
+            if error[0] is None:
+                self._write_tables()
+        except BaseException:
+            self._open.__exit__(*sys.exc_info())  # removes the half-written file of tokens
+            raise
         self._open.__exit__(*error)  # type: ignore[arg-type]
+
+    def _write_tables(self) -> None:
+        """Write the ends and the table of the documents."""
+        from .provenance import docs_table  # imports pyarrow, which readers do not need
+
+        ends = np.concatenate(self._ends) if self._ends else np.zeros(0, ENDS)
+        with whole(self.out / f"{self.name}.idx") as f:
+            f.write(ends.tobytes())
+        table = docs_table(ends, self._ids, self._sources)
+        with whole(self.out / f"{self.name}.docs.parquet") as f:
+            f.write(table)
+        self.entry = TokenShard(
+            name=self.name, split=self.split, tokens=self.tokens, documents=self.documents, bytes=self.bytes,
+            hash="sha256:" + self._hash.hexdigest(), ends_hash=content_hash(ends), docs_hash=content_hash(table),
+            mask_hash=None if self._mask is None else "sha256:" + self._mask_hash.hexdigest(),
+        )  # fmt: skip
 
 
 def manifest_of(
