@@ -1,8 +1,8 @@
 """Run public suites that come as source distributions of packages, and print how much of each half is right.
 
 `make test-suites`, or `python -m suites [NAME ...]` in `scripts/`. The suites are fetched into the folder that
-`DATAPREP_SUITES` names, by default `out/suites`. Each suite is split by a hash: errors in the tuned half may be studied
-and mended, and the result is that of the other half.
+`DATAPREP_SUITES` names, by default `out/suites`; `articles` and `hosts` must be copied there. Each suite is split by a
+hash: errors in the tuned half may be studied and mended, and the result is that of the other half.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 from .sdists import NotThereError
 
-SUITES = ("charsets", "hosts", "phones")
+SUITES = ("articles", "charsets", "hosts", "phones")
 
 
 def main(names: list[str]) -> None:

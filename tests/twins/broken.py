@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataprep.pii.broken import _divided, _labelled
+from dataprep.pii.broken import is_below_label, is_divided
+from dataprep.pii.numbers import phones
 
 BETWEEN = set(" ()-/+.")
 
@@ -50,5 +51,10 @@ def across(text: str):
         above, below = text[:start].rpartition("\n")[2].rstrip(), text[start + 1 :].lstrip(" \t\r\n")
         below = below.partition("\n")[0]
         first, at_below = start - len(text[:start].rpartition("\n")[2]), text.index(below, start + 1)
-        for a, b in (_divided if kind == "divided" else _labelled)(above, below):
-            yield (first if kind == "divided" else at_below) + a, at_below + b
+        between = "" if kind == "divided" and above[-1:] in ("-", ".", "/") else " "
+        whole = len(above + between)
+        for a, b in phones(above + between + below):
+            if kind == "divided" and a < len(above) and b > whole and is_divided(above, below, a):
+                yield first + a, at_below + b - whole
+            if kind == "below" and a in (whole, whole + 1) and is_below_label(above, below):
+                yield at_below + a - whole, at_below + b - whole

@@ -192,3 +192,20 @@ def drawn(line: str, a: int, b: int) -> bool:
     pairs = line[a:b].split(" ")
     right = len(pairs) > 4 and pairs == sorted(set(pairs)) and pairs[-1] <= "70"
     return right and any(w in table("LOTTERY") for w, _ in split(line[max(0, a - 56) : a].lower()))
+
+
+def counted(line: str, a: int, b: int) -> bool:
+    """Whether a number is three scores or more, or in groups of thousands that are all 000 or stand before a unit."""
+    number = line[a:b]
+    if not number.isascii():
+        return False
+    scores = [score.split("-") for score in number.split(" ")]
+    ways = [str(n) for n in range(100)]
+    if len(scores) > 2 and all(len(score) == 2 and set(score) <= set(ways) for score in scores):
+        return True
+    for sign in (" ", "."):
+        first, *rest = number.split(sign)
+        thousands = all(len(group) == 3 and group.isdigit() for group in rest)
+        if len(rest) > 1 and thousands and first in map(str, range(1, 1000)):
+            return set(rest) == {"000"} or amount(line, b)
+    return False

@@ -7,7 +7,7 @@ import itertools
 from dataprep.pii.glued import wide_gaps
 from twins.bare import joined
 from twins.bare_runs import is_after_word, may_be_bare
-from twins.context import amount, drawn, topic
+from twins.context import amount, counted, drawn, topic
 from twins.glued import parted, with_extension
 from twins.phone_forms import before_phone, goes_on, is_inner, kind, may_begin, possible, to_end
 from twins.phone_labels import is_labelled, is_phone, with_and
@@ -74,6 +74,7 @@ def plain_phones(line: str):
             at = at + 1 if last is None else last + 1
         if (is_after_word(line, first) or 0 <= before_run < first <= before_run + 4) and may_be_bare(line, run):
             found = joined(line, run, found, before_run if found else end)
+        found = [(a, b) for a, b in found if not counted(line, a, b)]
         yield from found
         end = found[-1][1] if found else end
 

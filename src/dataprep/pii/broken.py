@@ -9,8 +9,11 @@ Slow reference for the tests: tests/twins/broken.py
 
 from __future__ import annotations
 
+import itertools
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,45 +40,74 @@ def across(lines: I64, offsets: I64, data: U8) -> list[tuple[int, int]]:
 
     lines: those that `kernel.suspects` found with BREAK. offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
     """
+    rows = places(lines[lines[:, 3] & BREAK != 0], offsets, data, byte_kinds()).tolist()
+    pairs = [_Pair.read(start, at, stop, kind, data) for start, at, stop, kind in rows]
+    pairs = [pair for pair in pairs if pair.kind == DIVIDED or is_below_label(pair.above, pair.below)]
     found, end = list[tuple[int, int]](), 0
-    for start, at, stop, kind in places(lines[lines[:, 3] & BREAK != 0], offsets, data, byte_kinds()).tolist():
+    for k, a, b in _phones_of([pair.joined for pair in pairs]):
+        pair = pairs[k]
+        at = len(pair.joined) - len(pair.below)
+        if pair.kind == DIVIDED and a < len(pair.above) and b > at and is_divided(pair.above, pair.below, a):
+            start = pair.first + len(pair.above[:a].encode())
+        elif pair.kind == BELOW and a in (at, at + 1):
+            start = pair.second + len(pair.below[: a - at].encode())
+        else:
+            continue
+        if start >= end:
+            end = pair.second + len(pair.below[: b - at].encode())
+            found.append((start, end))
+    return found
+
+
+class _Pair(NamedTuple):
+    """Two lines: their kind of place, the offsets in bytes of their texts in the buffer, the texts, and both as one.
+
+    above: without white space at its end. below: without that at its start.
+    """
+
+    kind: int
+    first: int
+    second: int
+    above: str
+    below: str
+    joined: str
+
+    @classmethod
+    def read(cls, start: int, at: int, stop: int, kind: int, data: U8) -> _Pair:
+        """Return the lines on both sides of a line break; a row of `places`, and the buffer."""
         first = max(start, at - REACH)
         while first < at and data[first] & 0xC0 == 0x80:
             first += 1
         rest = data[at + 1 : min(stop, at + 1 + 2 * REACH)].tobytes()
         skipped = len(rest) - len(rest.lstrip(b" \t\r\n"))
         above, below = data[first:at].tobytes().decode(), rest[skipped:].partition(b"\n")[0].decode("utf-8", "ignore")
-        for a, b in (_divided if kind == DIVIDED else _labelled)(above.rstrip(), below):
-            span = first + len(above[:a].encode()), at + 1 + skipped + len(below[:b].encode())
-            span = span if kind == DIVIDED else (at + 1 + skipped + len(below[:a].encode()), span[1])
-            if span[0] >= end:
-                found.append(span)
-                end = span[1]
-    return found
+        above = above.rstrip()
+        between = "" if kind == DIVIDED and above[-1:] in ("-", ".", "/") else " "
+        return cls(kind, first, at + 1 + skipped, above, below, f"{above}{between}{below}")
 
 
-def _divided(above: str, below: str) -> Iterator[tuple[int, int]]:
-    """Yield (start in `above`, end in `below`) of the phone that the break between two lines divides, if there is one.
-
-    above: a line without white space at its end. below: the next one without that at its start.
-    """
-    between = "" if above[-1:] in ("-", ".", "/") else " "
-    at = len(above) + len(between)
-    for start, end in phones(f"{above}{between}{below}"):
-        if start < len(above) and end > at:
-            alone = any(b == len(above) for _, b in phones(above)) and not _PAIRS.fullmatch(above, start)
-            if _CODE.fullmatch(above, start) or (not alone and not any(a == 0 for a, _ in phones(below))):
-                yield start, end - at
+def _phones_of(texts: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Yield (index of the text, start, end) of the phones of texts of one line, which are searched at once."""
+    starts = list(itertools.accumulate((len(text) + 1 for text in texts), initial=0))
+    for start, end in phones("\n".join(texts)):
+        k = bisect_right(starts, start) - 1
+        yield k, start - starts[k], end - starts[k]
 
 
-def _labelled(above: str, below: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) in the line `below` of its first number if it is a phone by the label that ends `above`."""
+def is_divided(above: str, below: str, start: int) -> bool:
+    """Return whether neither line has a phone alone of the number that begins at `start` of the line `above`."""
+    if _CODE.fullmatch(above, start):
+        return True
+    if any(b == len(above) for _, b in phones(above)) and not _PAIRS.fullmatch(above, start):
+        return False
+    return not any(a == 0 for a, _ in phones(below))
+
+
+def is_below_label(above: str, below: str) -> bool:
+    """Return whether the line `above` ends in a label of phones, for a number with which the line `below` begins."""
     if not (above[-1:] in _ENDS or (len(above) <= SHORT and not any(map(str.isdigit, above)))):
-        return
-    at = len(above) + 1
-    text = f"{above} {below}"
-    if is_phone_label(text, at):
-        yield from ((start - at, end - at) for start, end in phones(text) if start in (at, at + 1))
+        return False
+    return is_phone_label(f"{above} {below}", len(above) + 1)
 
 
 @kernel

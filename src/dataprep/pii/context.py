@@ -36,6 +36,9 @@ ARABIZI = re.compile(  # "call" in Latin letters, with whom before and after it:
     "(?:ka?|ta?|e?n|i?t|y|i|e|a|b)?(?:k[aei]l+[ae]?m|3[ae]?[iy]+[ae]?t|(?:it+|et+|tt?)[ae]?s[aei]?l|[7h][ae]?k[iy]|[ds]+aw+e?l"
     "|sonn|sawn|r[eo]nn|d[eo][q2])(?:i|e|o|ou|u|a|w)?(?:l?i|l?iya?|l?o|l?ou|n[aei]|ny|l?ha|h|hom|[ei]?k|kom|wni|wna)?"
 )
+_THOUSANDS = re.compile("[1-9][0-9]{0,2}([ .])[0-9]{3}(?:\\1[0-9]{3})+")
+_ROUND = re.compile("[1-9][0-9]{0,2}([ .])0{3}(?:\\1[0]{3})+")
+_SCORES = re.compile("[1-9]?[0-9]-[1-9]?[0-9](?: [1-9]?[0-9]-[1-9]?[0-9]){2,}")
 _WEAK = 2
 ABOUT_SIZE = 20  # characters of the longest word of ABOUT, and a space before it
 _PAIRS, _HIGHEST = 5, "70"  # of a lottery
@@ -73,6 +76,16 @@ def _units() -> re.Pattern[str]:
 def is_amount(text: str, end: int) -> bool:
     """Return whether a unit or a currency follows a number that ends at `end`."""
     return text[end : end + 1] not in ("", "\n", ".") and _units().match(text, end) is not None
+
+
+def is_counted(text: str, start: int, end: int) -> bool:
+    """Return whether the groups of text[start:end] are scores, a round number, or thousands before a unit.
+
+    Such a number is no phone, whatever the words before it: 21-17 21-19 25-23, 1 000 000 000, 12 345 678 people.
+    """
+    if _SCORES.fullmatch(text, start, end) or _ROUND.fullmatch(text, start, end):
+        return True
+    return _THOUSANDS.fullmatch(text, start, end) is not None and is_amount(text, end)
 
 
 def is_drawn(text: str, start: int, end: int) -> bool:

@@ -17,7 +17,7 @@ from dataprep.unicode.text import DECIMAL, I64, U8, Int, classes, code_point
 from .signs import BETWEEN
 
 EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # candidates in a line; NUMBER: a phone or a card
-BREAK = 16  # the next line, or the one after it if that is blank, begins with a number
+BREAK = 16  # the next line, or the one after it if that is blank, begins with (the rest of) a number
 MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
 
 # Kinds of bytes: those that begin a candidate, and those between the digits of one number.
@@ -104,11 +104,12 @@ def is_code(data: U8, i: Int, stop: Int) -> bool:
 
 
 @kernel(inline="always")
-def line_above(data: U8, i: Int, start: Int, first: Int) -> tuple[Int, Int]:
+def line_above(data: U8, i: Int, start: Int, first: Int, n_digits: Int) -> tuple[Int, Int]:
     """Return start and end of the line, or of the second one, above the line from `start` that begins with a number.
 
-    i: the first digit of the number. first: the start of the text. Returns (-1, -1) if there is no such line, or if the
-    line does not begin with the number.
+    i: the first digit of the line. first: the start of the text. n_digits: the number of digits of the number. Returns
+    (-1, -1) if there is no such line, if the line does not begin with the number, or if the number has less digits than
+    a phone and the line above does not end in a digit, which is then not checked outside ASCII.
     """
     at = i - 1
     while at >= start and (data[at] in (9, 13, 32) or 40 <= data[at] <= 47):
@@ -118,6 +119,10 @@ def line_above(data: U8, i: Int, start: Int, first: Int) -> tuple[Int, Int]:
     at = start - 1
     while at > first and data[at - 1] in (9, 13, 32):
         at -= 1
+    if n_digits < MIN_DIGITS:
+        last = data[at - 1 - (at - 1 > first and data[at - 1] in (41, 45, 46, 47))] if at > first else 10
+        if last < 0x80 and not 48 <= last <= 57:
+            return np.int64(-1), np.int64(-1)
     stop = at if at > first and data[at - 1] == 10 else start
     at = stop - 1
     while at > first and data[at - 1] != 10:
@@ -140,7 +145,7 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     out = np.empty((room, 4), np.int64)
     m: Int = 0
     for d in range(n):
-        i, start, stop, can = offsets[d], offsets[d], offsets[d + 1], 0
+        i, start, stop, can, seen = offsets[d], offsets[d], offsets[d + 1], 0, False  # seen: a number of the line
         while i <= stop:
             kind = kinds[data[i]] if i < stop else NEWLINE
             if kind == PLAIN or kind >= SEPARATOR:
@@ -150,7 +155,7 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
                     out[m, 0], out[m, 1], out[m, 2], out[m, 3] = d, start, i, can & wanted
                     m += 1
                 i += 1
-                start, can = i, 0
+                start, can, seen = i, 0, False
             elif kind == AT:
                 can |= EMAIL
                 i += 1
@@ -161,16 +166,9 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
                 if digit_bytes(data, i, kinds) == 0:
                     i += 1
                     continue
-                if wanted & BREAK:
-                    above, end = line_above(data, i, start, offsets[d])
-                    if above >= 0 and m and out[m - 1, 1] == above:
-                        out[m - 1, 3] |= BREAK
-                    elif above >= 0:
-                        out[m, 0], out[m, 1], out[m, 2], out[m, 3] = d, above, end, BREAK
-                        m += 1
                 if i - start >= 2 and is_code(data, i, stop):
                     can |= IBAN
-                digits, dots = 0, 0
+                begins, digits, dots = i, 0, 0
                 while i < stop:
                     size = digit_bytes(data, i, kinds)
                     if size:
@@ -181,6 +179,14 @@ def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
                     if size == 0:
                         break
                     i += size
+                if not seen and digits > 1 and wanted & BREAK:
+                    above, end = line_above(data, begins, start, offsets[d], digits)
+                    if above >= 0 and m and out[m - 1, 1] == above:
+                        out[m - 1, 3] |= BREAK
+                    elif above >= 0:
+                        out[m, 0], out[m, 1], out[m, 2], out[m, 3] = d, above, end, BREAK
+                        m += 1
+                seen = True
                 can |= NUMBER if digits >= MIN_DIGITS else 0
                 can |= IP if dots >= 3 else 0
     return out[:m]

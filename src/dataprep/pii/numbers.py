@@ -19,7 +19,7 @@ from dataprep.unicode.text import I64, U32, classes
 
 from . import bare
 from . import candidates as C
-from .context import OTHERS, is_amount, is_drawn, topic
+from .context import OTHERS, is_amount, is_counted, is_drawn, topic
 from .digit_groups import groups_of
 from .glued import parted, wide_gaps, with_extension
 from .labels import is_joined, is_labelled, is_phone_label, label_ends
@@ -78,8 +78,9 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
         if rest and (may or (0 <= end < start <= end + C.LABEL_GAP and _may_be_bare(points, start, stop))):
             found = bare.joined(text, start, stop, found, end)
         for first, last in found:
-            yield first, last
-            end = last
+            if not is_counted(text, first, last):
+                yield first, last
+                end = last
 
 
 def _may_be_bare(points: U32, start: int, stop: int) -> bool:
