@@ -205,3 +205,11 @@ def test_a_full_shard_loses_only_what_is_forgotten(tmp_path, monkeypatch) -> Non
     gone = np.array([1], np.uint64)
     assert remove_documents(Folder(docs.url), gone, digest(gone)) == 1
     assert dp.open_dataset(docs.url).to_arrow()["text"] == pa.chunked_array([[texts[0], *texts[2:]]], pa.large_string())
+
+
+def test_a_reader_goes_on_whatever_the_name_of_the_folder(tmp_path):
+    """A line feed in the name does not hide the files that were set aside."""
+    out = str(tmp_path / "odd\nname")
+    held = dp.Pipeline(dp.Filter(long)).run(dp.read([{"text": text} for text in TEXTS]), out)
+    dp.Pipeline(dp.Exact()).run(dp.read([{"text": text} for text in TEXTS]), out, replace=True)
+    assert [row["text"] for row in held] == TEXTS[:7]

@@ -7,6 +7,7 @@ import json
 import dataprep as dp
 from dataprep.history.replay import rule_cuts
 from dataprep.history.texts import bytes_outside
+from dataprep.history.why import dropped_document, find_document, follow
 
 GOOD = "The mill was built in 1860. It ground corn for the valley. Its wheel still turns."
 
@@ -59,3 +60,43 @@ def test_nothing_private_is_shown(tmp_path):
     assert cuts["C4"].text.startswith("Write to <email> or call")
     assert (cuts["PII"].rule, cuts["PII"].text) == ("email", None)
     assert cuts["PII"].end - cuts["PII"].start == len(mail)
+
+
+def test_cuts_after_an_estimator_that_cut_nothing_from_the_document(tmp_path):
+    """Exact and SuffixArray may cut spans of other documents; C4's cuts are those of C4 alone."""
+    docs = read(tmp_path, [page(n) for n in range(4)])
+    before = {"alone": [], "line": [dp.Exact(unit="line")], "suffix": [dp.SuffixArray(min_words=50)]}
+    for name, first in before.items():
+        dp.Pipeline(*first, dp.C4()).run(docs, str(tmp_path / name))
+    for id_ in docs.table(["id"])["id"].to_pylist():
+        found = [[(c.rule, c.start, c.end) for c in rule_cuts(str(tmp_path / name), id_)] for name in before]
+        assert found[0] == found[1] == found[2] != []
+
+
+def test_a_number_that_is_private_only_in_its_document_is_not_quoted(tmp_path):
+    """C4 cuts a number whose label is in the line above, and one half of another; neither is in any file."""
+    texts = [f"My phone number:\n{number}\n{GOOD}" for number in ("964158642", "٩٦٤١٥٨٦٤٢")]
+    texts.append(f"Call +212 612\n345 678 please\n{GOOD} It cost 9,500.")
+    docs = read(tmp_path, texts)
+    masked = [row["text"] for row in dp.Pipeline(dp.PII()).run(docs, str(tmp_path / "masked"))]
+    done = dp.Pipeline(dp.C4(), dp.PII()).run(docs, str(tmp_path / "out"))
+    quoted = [one.text for one in done.stats["C4"].cuts["no_terminal_punctuation"].examples]
+    shown = [cut.text or "" for row in docs for cut in rule_cuts(str(tmp_path / "out"), row["id"])]
+    assert any("(number)" in text for text in quoted)
+    for number in ("964158642", "٩٦٤١٥٨٦٤٢", "345 678"):
+        assert not any(number in text for text in [*masked, *quoted, *shown])
+
+
+def test_no_text_of_a_forgotten_document_that_was_dropped_before(tmp_path):
+    """Its input still has the text, which neither its row nor its cuts show."""
+    docs = read(tmp_path, ["zebra", page(1), page(2)])
+    out = str(tmp_path / "out")
+    dp.Pipeline(dp.C4(), dp.Exact()).run(docs, out)
+    (id_,) = (row["id"] for row in docs if row["text"] == "zebra")
+    (drop,) = follow(out, id_).drops
+    assert dropped_document(out, drop)["text"] == "zebra"
+    dp.forget(out, [id_])
+    (drop,) = follow(out, id_).drops
+    assert dropped_document(out, drop) is None
+    assert find_document(out, id_) is None
+    assert rule_cuts(out, id_) == []

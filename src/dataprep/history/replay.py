@@ -16,6 +16,7 @@ import pyarrow as pa
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
 from dataprep.core.model.describe import describe
+from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger, watch
 from dataprep.core.model.quotes import missing_pieces
 from dataprep.core.model.stage import Stage, masks
@@ -85,6 +86,8 @@ def _of_pass(
         spans = documents.spans(place.url, id_, one["label"])
         if spans:
             batch = _with_text(batch, _outside(text, spans))
+        elif _is_estimator(one):
+            continue  # the cut table has no span of this document
         elif stage is not None:
             hidden = masks(stage)
             batch, ranges = _replayed(stage, one["label"], batch)
@@ -102,11 +105,23 @@ def _of_pass(
     return cuts
 
 
+def _is_estimator(described: Mapping[str, Any]) -> bool:
+    """Return whether a manifest describes an Estimator of dataprep, which states each span that it cuts."""
+    return any(issubclass(kind, Estimator) for kind in _classes(described["class"]))
+
+
+def _classes(name: str) -> Iterator[type]:
+    """Yield the classes of dataprep that have a name."""
+    for module in ("dataprep", "dataprep.chats"):
+        kind = getattr(importlib.import_module(module), name, None)
+        if isinstance(kind, type):
+            yield kind
+
+
 def stage_of(described: Mapping[str, Any]) -> Stage | None:
     """Return the stage that a manifest describes; None if it is not one of dataprep, or would not be the same."""
-    for module in ("dataprep", "dataprep.chats"):
-        kind = getattr(importlib.import_module(module), described["class"], None)
-        if isinstance(kind, type) and issubclass(kind, Stage):
+    for kind in _classes(described["class"]):
+        if issubclass(kind, Stage):
             fields = {name: tuple(v) if isinstance(v, list) else v for name, v in described["fields"].items()}
             try:
                 stage = kind(**fields)

@@ -11,7 +11,7 @@ from typing import Any
 from dataprep.core.inputs import look_up
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.tables import SCHEMAS, Drop, rows_of_ids
-from dataprep.core.output.forget_list import REASON
+from dataprep.core.output.forget_list import REASON, listed
 from dataprep.core.output.layout import CUTS, DROPS, Folder
 from dataprep.core.output.run_folder import datasets
 
@@ -22,13 +22,13 @@ class DocumentsAsRead:
     """Some documents of a run, as the stages read them.
 
     url: the run's folder. ids: the documents that may be asked for. Files are read when they are needed first, for all
-    of these documents at once.
+    of these documents at once. None is returned for a document on a forget list of the run.
     """
 
     def __init__(self, url: str, ids: Iterable[int]) -> None:
         self.url = url
-        self.ids = sorted(set(ids))
         self.folders = [found.url for found in datasets(url)]
+        self.ids = sorted(set(ids).difference(*(listed(folder).tolist() for folder in self.folders)))
         self._stored: dict[str, dict[int, Row]] = {}
         self._cut: dict[str, dict[int, list[Row]]] = {}
         self._labels: dict[str, list[str]] = {}

@@ -26,6 +26,7 @@ from .lines import every_line, find_joined
 from .rules import FINDERS, Match, find, with_kind
 
 _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
+_NUMBER = re.compile(r"\d(?:[^\w<>]{0,3}\d){4,}")  # at least five digits, with signs between
 
 
 class _Span(NamedTuple):
@@ -131,14 +132,20 @@ class PII(Stage):
         return 0 if self.max_found is None and self.action == "drop" else self.max_found
 
     def masked(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts with matches replaced; "" for a text with more matches than documents may have."""
+        """Return the texts with matches replaced; "" for a text with more matches than documents may have.
+
+        A quoted piece may lack the words by which PII finds a number in the document, such as "tel." in the line above,
+        or a part of the number. So all other numbers of five digits or more are replaced by `(number)`.
+        """
         if not texts or not (self.is_replacing or self.max_dropped is not None):
             return list(texts)
         numbered = B.make(range(len(texts)), texts, "")
         shown = dict.fromkeys(range(len(texts)), "")
         for batch in self(iter([numbered]), Ledger(self.name, quiet=True)):
             shown |= zip(B.ids(batch).tolist(), batch.column("text").to_pylist(), strict=True)
-        return list(shown.values())
+        if self.kinds == ("email",):
+            return list(shown.values())
+        return [_NUMBER.sub("(number)", text) for text in shown.values()]
 
     def _spans(self, batch: Batch) -> Iterator[_Span]:
         """Yield the matches of the patterns in the lines that the kernel selected, in order."""

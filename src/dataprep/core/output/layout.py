@@ -288,7 +288,7 @@ def at_hand(url: str) -> str:
 
     Raises Replaced if a later run removed it.
     """
-    place = re.fullmatch(rf"(.*)/({DATA}|{DROPS}|{CUTS})/[^/]+", url)
+    place = re.fullmatch(rf"(.*)/({DATA}|{DROPS}|{CUTS})/[^/]+", url, re.DOTALL)
     if place is None or files.exists(url):
         return url
     home = Folder(place[1])
