@@ -227,6 +227,26 @@ def test_search_makes_an_index_once(dataprep, finished):
     assert "occurs 0 times" in dataprep("search", finished / "dedup_minhash" / "index", "qqqzzz")[1]
 
 
+def test_search_names_what_removed_a_text(dataprep, tmp_path):
+    """Without --removed, a text that the kept texts lack is followed by a hint; with it, by stage and rule."""
+    pytest.importorskip("pydivsufsort")
+    import json
+
+    import dataprep as dp
+
+    lines = ["Kontakt über uns", *(f"The mill of {n} ground corn for the valley." for n in range(3))]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "\n".join(lines)}) + "\n")
+    out = tmp_path / "out"
+    dp.Pipeline(dp.C4()).run(dp.read(str(tmp_path / "a.jsonl")), str(out))
+    code, said, _ = dataprep("search", out, lines[0])
+    assert (code, "occurs 0 times" in said, "--removed" in said) == (0, True, True)
+    code, said, _ = dataprep("search", out, lines[0], "--removed")
+    assert code == 0
+    assert "the input has it once in 1 document; 1 of these was removed, from 1 document" in said
+    assert f"cut by C4: no_terminal_punctuation ({out})" in said
+    assert dataprep("search", out / "index", lines[0], "--removed")[0] == 1
+
+
 def test_search_longest_of_a_text_and_of_a_file(dataprep, finished, samples, tmp_path):
     """`--longest` takes a text, a file of one document, or a file of many with a line each."""
     pytest.importorskip("pydivsufsort")

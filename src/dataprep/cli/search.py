@@ -18,6 +18,7 @@ from dataprep.core.output.layout import INDEX as INDEX_FOLDER
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.run_folder import datasets, refuse_newer
 from dataprep.errors import PlanError, counted
+from dataprep.history.removed_hits import RemovedHits, find_removed
 from dataprep.search.index import DISK, Hit, SuffixIndex, is_index
 from dataprep.shown.terminal import table_of
 from dataprep.store import files
@@ -43,6 +44,10 @@ def search(
             help="For a text, or each line of a file: show the longest passage shared with the corpus.",
         ),
     ] = None,
+    removed: Annotated[
+        bool,
+        typer.Option("--removed", help="Find the text in the input, too, and show which stages and rules removed it."),
+    ] = False,
     index: Annotated[str | None, typer.Option(help="The folder of the index; DIR/index by default.")] = None,
     workers: Workers = 1,
 ) -> None:
@@ -50,10 +55,17 @@ def search(
     if (text is None) == (longest is None):
         msg = "give either a text to find, or --longest FILE|TEXT"
         raise PlanError(msg)
+    if removed and (text is None or is_index(folder)):
+        msg = "--removed needs a text to find, and the folder of a Dataset or of a run"
+        raise PlanError(msg)
     console = Screen()
     found = _index(folder, index, workers)
     if text is not None:
-        _print_hits(console, found, text, limit, context)
+        n = _print_hits(console, found, text, limit, context)
+        if removed:
+            _print_removed(console, find_removed(folder, text, runner_of(workers), limit, context), text)
+        elif not n and not is_index(folder):
+            console.print("[dim]--removed states whether the input has it, and what removed it[/]", highlight=False)
     elif longest is not None and files.exists(longest):
         _print_file(console, found, longest, limit, context)
     elif longest is not None:
@@ -74,10 +86,35 @@ def _index(folder: str, url: str | None, workers: int) -> SuffixIndex:
     return SuffixIndex.build(docs, url, runner_of(workers), replace=True)
 
 
-def _print_hits(console: Console, index: SuffixIndex, text: str, limit: int, context: int) -> None:
+def _print_hits(console: Console, index: SuffixIndex, text: str, limit: int, context: int) -> int:
+    """Print the occurrences of a text, and return their number."""
     n = index.count(text)
     console.print(Text.assemble((_line(text), "bold"), f" occurs {_times(n)} in {_corpus(index)}"), soft_wrap=True)
     _print_occurrences(console, index.find(text, limit, context), n)
+    return n
+
+
+def _print_removed(console: Console, found: RemovedHits, text: str) -> None:
+    """Print how often the input has a text, and each document that lost it: stages, rules, and the text around it."""
+    total = f"the input has it {_times(found.times)} in {counted(found.documents, 'document')}"
+    was = "was" if found.times_removed == 1 else "were"
+    what = f"; {found.times_removed:,} of these {was} removed, from {counted(found.documents_removed, 'document')}"
+    console.print(total + (what if found.times_removed else ""), highlight=False, soft_wrap=True)
+    for hit in found.hits:
+        head = Text.assemble((show_id(hit.id), "cyan"), "  ", (_line(hit.source), "dim"))
+        for cause in hit.causes:
+            name = (f"{cause.stage}: {cause.rule}", "bold")
+            head += Text.assemble(f"  {cause.how} by ", name, (f" ({cause.folder})", "dim"))
+        if not hit.causes:
+            head.append("  removed by a stage that cannot be run again")
+        console.print(head, soft_wrap=True)
+        if hit.around is None:
+            console.print("  [dim](the text around it is private, or too long)[/]", highlight=False)
+        else:
+            match = (_line(text[:MATCH_CHARS]), "bold yellow")
+            console.print(Text.assemble("  ", _line(hit.around[0]), match, _line(hit.around[1])))
+    if (more := found.documents_removed - len(found.hits)) and found.hits:
+        console.print(f"[dim]and {counted(more, 'more document')}; --limit shows them[/]", highlight=False)
 
 
 def _print_occurrences(console: Console, hits: list[Hit], n: int) -> None:

@@ -44,17 +44,49 @@ class RuleCut:
     text: str | None
 
 
+@dataclass(frozen=True)
+class StageCuts:
+    """What one stage cut out of one document.
+
+    folder: the Dataset that the stage belongs to. stage: its label. before: the text that it read. ranges: (rule,
+    start, end) of each cut, in UTF-8 bytes of `before`. is_stored: whether cut tables state the ranges. is_private:
+    whether the stage removes private strings.
+    """
+
+    folder: str
+    stage: str
+    before: str
+    ranges: tuple[tuple[str, int, int], ...]
+    is_stored: bool = False
+    is_private: bool = False
+
+
 def rule_cuts(url: str, id_: int) -> list[RuleCut]:
     """Return what the stages of a run that state no spans cut out of a document, found by running them on it again.
 
-    url: the run's folder. Stages that cannot be made again, such as functions, are left out, with those after them,
-    unless the text after such a stage is stored. Cuts that do not lead to the stored text are left out, too.
+    url: the run's folder. Which stages are left out is as in `stage_cuts`.
     """
-    documents, found = DocumentsAsRead(url, [id_]), list[RuleCut]()
-    for final in datasets(url, saved=False):
+    masking = {final.url: _masking(final) for final in datasets(url, saved=False)}
+    found: list[RuleCut] = []
+    for final, one in stage_cuts(DocumentsAsRead(url, [id_]), id_):
+        if not one.is_stored:
+            cuts = [RuleCut(one.folder, one.stage, rule, a, b, None if one.is_private else _piece(one.before, a, b))
+                    for rule, a, b in one.ranges]  # fmt: skip
+            found += _masked(cuts, masking[final.url])
+    return found
+
+
+def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[tuple[Folder, StageCuts]]:
+    """Return what the stages of a run cut out of a document, each with the final Dataset of its Pipeline.
+
+    documents: documents of the run, among them this one. Stages that cannot be made again, such as functions, are left
+    out, with those after them, unless the text after such a stage is stored. Cuts that do not lead to the stored text
+    are left out, too.
+    """
+    found: list[tuple[Folder, StageCuts]] = []
+    for final in datasets(documents.url, saved=False):
         described = {one["label"]: one for one in final.sealed.stages}
         done = 0
-        masking = [stage for one in described.values() if (stage := stage_of(one)) is not None and masks(stage)]
         for place in (*final.saved, final):
             stats = Stats.from_json(place.sealed.stats)
             if any(HIDDEN in stage.into for stage in stats):
@@ -63,18 +95,22 @@ def rule_cuts(url: str, id_: int) -> list[RuleCut]:
             done += len(labels)
             if place.is_dataset and place.url in documents.folders:
                 own = [described[name] for name in labels if name in described]
-                found += _masked(_of_pass(documents, id_, place, own), masking)
+                found += [(final, cuts) for cuts in _of_pass(documents, id_, place, own)]
     return found
+
+
+def _masking(final: Folder) -> list[Stage]:
+    return [stage for one in final.sealed.stages if (stage := stage_of(one)) is not None and masks(stage)]
 
 
 def _of_pass(
     documents: DocumentsAsRead, id_: int, place: Folder, described: Sequence[Mapping[str, Any]]
-) -> list[RuleCut]:
+) -> list[StageCuts]:
     """Return what the stages of one pass cut; described: these stages."""
     row = documents.before(place.url, id_)
     if row is None:
         return []
-    after, cuts = documents.row_in(place.url, id_), list[RuleCut]()
+    after, cuts = documents.row_in(place.url, id_), list[StageCuts]()
     batch: Batch | None = _batch(row)
     stages = [(one, stage_of(one)) for one in described]
     changing = [n for n, (one, _) in enumerate(stages) if not one["only_drops"]]
@@ -84,21 +120,21 @@ def _of_pass(
             break
         text = batch.column("text")[0].as_py()
         spans = documents.spans(place.url, id_, one["label"])
+        ranges: list[tuple[str, int, int]]
         if spans:
-            batch = _with_text(batch, _outside(text, spans))
+            batch, ranges = _with_text(batch, _outside(text, spans)), [(OTHER, a, b) for a, b in spans]
         elif _is_estimator(one):
             continue  # the cut table has no span of this document
         elif stage is not None:
-            hidden = masks(stage)
             batch, ranges = _replayed(stage, one["label"], batch)
-            cuts += [RuleCut(place.url, one["label"], rule, a, b, None if hidden else _piece(text, a, b))
-                     for rule, a, b in ranges]  # fmt: skip
         elif after is not None and n == changing[-1]:
             ranges = [(OTHER, *at) for at in _in_bytes(text, missing_pieces(text, after["text"]))]
-            cuts += [RuleCut(place.url, one["label"], rule, a, b, _piece(text, a, b)) for rule, a, b in ranges]
             batch = _with_text(batch, after["text"])
         else:
             break
+        if ranges:
+            is_private = stage is not None and masks(stage)
+            cuts.append(StageCuts(place.url, one["label"], text, tuple(ranges), bool(spans), is_private))
     else:
         if after is not None and (batch is None or batch.column("text")[0].as_py() != after["text"]):
             return []  # such as a function that changed since

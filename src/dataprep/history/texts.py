@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,12 +21,14 @@ Row = dict[str, Any]
 class DocumentsAsRead:
     """Some documents of a run, as the stages read them.
 
-    url: the run's folder. ids: the documents that may be asked for. Files are read when they are needed first, for all
-    of these documents at once. None is returned for a document on a forget list of the run.
+    url: the run's folder. ids: the documents that may be asked for. given: rows of the input that are known. Files are
+    read when they are needed first, for all of these documents at once. None is returned for a document on a forget
+    list of the run.
     """
 
-    def __init__(self, url: str, ids: Iterable[int]) -> None:
+    def __init__(self, url: str, ids: Iterable[int], given: Mapping[int, Row] | None = None) -> None:
         self.url = url
+        self.given = dict(given or {})
         self.folders = [found.url for found in datasets(url)]
         self.ids = sorted(set(ids).difference(*(listed(folder).tolist() for folder in self.folders)))
         self._stored: dict[str, dict[int, Row]] = {}
@@ -121,7 +123,7 @@ class DocumentsAsRead:
     @cached_property
     def _input(self) -> dict[int, Row]:
         """The documents as the input has them, read again."""
-        found: dict[int, Row] = {}
+        found = dict(self.given)
         for folder in datasets(self.url, saved=False):
             if left := [id_ for id_ in self.ids if id_ not in found]:
                 found |= look_up.documents(folder.url, left)

@@ -1,0 +1,229 @@
+"""Find a text in the input of a run, and state what removed it from there.
+
+The input files must be as the run read them. Nothing is shown of an input that a stage hides, of forgotten documents,
+and of what a later stage masks.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from dataprep.core.inputs.removed import input_parts
+from dataprep.core.model import batch as B
+from dataprep.core.model.batch import Ids
+from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.part import Part, Sealed
+from dataprep.core.model.stage import Stage, masks
+from dataprep.core.model.tables import Drop
+from dataprep.core.output.forget_list import REASON, listed
+from dataprep.core.output.layout import Folder, home_of
+from dataprep.core.output.run_folder import datasets
+from dataprep.core.run.runner import Runner
+from dataprep.errors import PlanError, require
+
+from .replay import stage_cuts, stage_of
+from .texts import DocumentsAsRead, Row
+from .why import follow
+
+CONTEXT_BYTES = 1 << 20  # a longer document is not quoted: masking it takes time
+CUT, DROPPED = "cut", "dropped"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A stage that removed a text from a document. how: CUT or DROPPED. folder: the Dataset that the stage belongs to.
+
+    stage: its label. rule: the rule that cut, or the reason for the drop.
+    """
+
+    how: str
+    folder: str
+    stage: str
+    rule: str
+
+
+@dataclass(frozen=True)
+class RemovedHit:
+    """A document of the input in which a text occurs more often than in the kept texts.
+
+    id, source: of the document. times: removed occurrences. causes: what removed them; () if the stages cannot be run
+    again. around: the characters before and after the first occurrence; None if they are private, or too long.
+    """
+
+    id: int
+    source: str
+    times: int
+    causes: tuple[Cause, ...]
+    around: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class RemovedHits:
+    """The occurrences of a text in the input of a run. times, documents: in the input, without forgotten documents.
+
+    times_removed, documents_removed: those that the last Dataset lacks. hits: the first of these documents.
+    """
+
+    times: int
+    documents: int
+    times_removed: int
+    documents_removed: int
+    hits: tuple[RemovedHit, ...]
+
+
+@dataclass(frozen=True)
+class CountText:
+    """Task that counts the occurrences of a text in the documents of a part, overlapping ones too."""
+
+    text: str
+
+    def __call__(self, part: Part) -> tuple[Ids, npt.NDArray[np.int64]]:
+        """Return the ids of the documents that contain the text, uint64[n], and the occurrences in each, int64[n]."""
+        ids, times = [np.zeros(0, np.uint64)], list[int]()
+        for batch in part.batches(["id", "text"]):
+            found = batch.filter(pc.match_substring(batch.column("text"), self.text))
+            ids.append(B.ids(found))
+            times += [len(list(places(one.encode(), self.text.encode()))) for one in found.column("text").to_pylist()]
+        return np.concatenate(ids), np.array(times, np.int64)
+
+
+def places(data: bytes, text: bytes) -> Iterator[int]:
+    """Yield the offsets at which a text occurs, in bytes."""
+    at = data.find(text)
+    while at >= 0:
+        yield at
+        at = data.find(text, at + 1)
+
+
+def find_removed(url: str, text: str, runner: Runner, limit: int = 10, context: int = 60) -> RemovedHits:
+    """Find a text in the input of the run in the folder `url`, and state what removed it.
+
+    limit: number of documents to explain. context: characters to return around an occurrence. The input and the last
+    Dataset are read once. Raises PlanError if the text is empty, and ReadError if an input file is missing or has
+    changed, or if a stage hides the input.
+    """
+    require(text != "", "the text to search for is empty; give at least one character")
+    finals = datasets(url, saved=False)
+    parts = first_parts(finals[-1], {final.url for final in finals})
+    ids, times = _counted(runner, text, parts, "search: input")
+    known = ~np.isin(ids, np.concatenate([listed(final.url) for final in finals]))
+    ids, times = ids[known], times[known]
+    kept, kept_times = _counted(runner, text, open_dataset(finals[-1].url).parts, "search: kept texts")
+    at, is_kept = B.find_sorted(kept, ids)
+    left = times.copy()
+    left[is_kept] -= kept_times[at[is_kept]]
+    removed = np.flatnonzero(left > 0)
+    return RemovedHits(
+        int(times.sum()), len(ids), int(left[removed].sum()), len(removed),
+        tuple(_explained(url, text, parts, ids[removed[:limit]], left[removed[:limit]], context)),
+    )  # fmt: skip
+
+
+def first_parts(final: Folder, homes: set[str]) -> tuple[Part, ...]:
+    """Return the input files of a Dataset as parts; if these are shards of another Dataset of a run, its input.
+
+    homes: the Datasets of the run. The shards themselves are read if a stage hides the input from which they were made.
+    The ids are those in `final`. Raises ReadError as `input_parts` does.
+    """
+    found: dict[tuple[str, int], tuple[Part, ...]] = {}
+    for part in input_parts(final):
+        (piece,) = part.slices
+        above = home_of(piece.url) if isinstance(part.reader, Sealed) else None
+        if above is None or above.url not in homes or above.origin is None:
+            found[piece.url, piece.file] = (part,)
+        elif (above.url, piece.file) not in found:
+            found[above.url, piece.file] = tuple(one.shifted(piece.file) for one in first_parts(above, homes))
+    return tuple(part for some in found.values() for part in some)
+
+
+def _counted(
+    runner: Runner, text: str, parts: Sequence[Part], label: str
+) -> tuple[Ids, npt.NDArray[np.int64]]:  # fmt: skip
+    """Return the ids of the documents with a text, ascending, and the occurrences in each."""
+    counted = list(runner.map(CountText(text), parts, label))
+    ids = np.concatenate([np.zeros(0, np.uint64), *(one for one, _ in counted)])
+    times = np.concatenate([np.zeros(0, np.int64), *(one for _, one in counted)])
+    order = np.argsort(ids, kind="stable")
+    return ids[order], times[order]
+
+
+def _explained(
+    url: str, text: str, parts: Sequence[Part], ids: Ids, times: npt.NDArray[np.int64], context: int
+) -> Iterator[RemovedHit]:
+    rows = {row["id"]: row for row in _rows(parts, ids)}
+    documents, masking = DocumentsAsRead(url, ids.tolist(), rows), _masking(url)
+    for id_, n in zip(ids.tolist(), times.tolist(), strict=True):
+        around = None if masking is None else _around(str(rows[id_]["text"]), text, masking, context)
+        yield RemovedHit(id_, str(rows[id_]["source"]), n, tuple(_causes(documents, id_, text, n)), around)
+
+
+def _rows(parts: Sequence[Part], ids: Ids) -> Iterator[Row]:
+    """Yield documents of the input."""
+    left = ids
+    for part in parts:
+        low = B.doc_id(part.slices[0].file, 0)
+        own = left if isinstance(part.reader, Sealed) else left[(left >= low) & (left < low + (1 << B.POSITION_BITS))]
+        if len(own):
+            columns = [*B.FIXED, *(name for name in part.reader.adds if name not in B.FIXED)]
+            for batch in part.pick(own, columns):
+                yield from batch.to_pylist()
+
+
+def _causes(documents: DocumentsAsRead, id_: int, text: str, times: int) -> Iterator[Cause]:
+    """Yield what removed a text from a document: cuts first, then the drop of the document if it still had the text."""
+    query, left, seen = text.encode(), times, set[Cause]()
+    for _, cuts in stage_cuts(documents, id_):
+        for at in places(cuts.before.encode(), query):
+            hit = [rule for rule, a, b in cuts.ranges if a < at + len(query) and at < b]
+            left -= bool(hit)
+            if hit and (cause := Cause(CUT, cuts.folder, cuts.stage, hit[0])) not in seen:
+                seen.add(cause)
+                yield cause
+    drop = _drop(documents.url, id_)
+    if drop is not None and left > 0:
+        yield Cause(DROPPED, drop.folder, drop.stage, drop.reason)
+
+
+def _drop(url: str, id_: int) -> Drop | None:
+    try:
+        drops = follow(url, id_).drops
+    except PlanError:  # no table has it, such as after `dataprep prune`
+        return None
+    return drops[0] if drops and drops[0].id == id_ and drops[0].reason != REASON else None
+
+
+def _masking(url: str) -> list[Stage] | None:
+    """Return the stages of a run that mask private strings; None if one of them cannot be made again."""
+    found: list[Stage] = []
+    for described in (one for final in datasets(url, saved=False) for one in final.sealed.stages):
+        stage = stage_of(described)
+        if stage is None and not described["only_drops"] and _may_mask(described["class"]):
+            return None
+        if stage is not None and masks(stage):
+            found.append(stage)
+    return found
+
+
+def _may_mask(name: str) -> bool:
+    """Return whether a class of stages may mask what is private: one that does, or one that dataprep does not have."""
+    modules = (importlib.import_module(module) for module in ("dataprep", "dataprep.chats"))
+    kinds: Iterable[object] = (getattr(module, name, None) for module in modules)
+    known = [kind for kind in kinds if isinstance(kind, type)]
+    return not known or any(getattr(kind, "masked", Stage.masked) is not Stage.masked for kind in known)
+
+
+def _around(document: str, text: str, masking: Sequence[Stage], context: int) -> tuple[str, str] | None:
+    """Return the characters around the first occurrence of a text that no stage masks; None if there is none."""
+    if len(document) > CONTEXT_BYTES:
+        return None
+    for stage in masking:
+        (document,) = stage.masked([document])
+    at = document.find(text)
+    end = at + len(text)
+    return None if at < 0 else (document[max(0, at - context) : at], document[end : end + context])
