@@ -109,7 +109,7 @@ def test_containment_that_bands_cannot_find_is_refused() -> None:
             MinHash(measure="containment", **chosen)
     with pytest.raises(PlanError, match="256 hashes do not find the pairs at the threshold 0.2 of containment"):
         MinHash(measure="containment", threshold=0.2)
-    with pytest.raises(PlanError, match="256 hashes do not find the pairs at the threshold 0.01; give"):
+    with pytest.raises(PlanError, match="256 hashes do not find the pairs at the threshold 0.01; set"):
         MinHash(threshold=0.01)
     assert MinHash(measure="containment", bands=256, rows=1).settings.rows == 1
 

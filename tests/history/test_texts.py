@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import dataprep as dp
 import laws
 from dataprep.core.inputs import look_up
+from dataprep.extend import PIIKind
 from dataprep.history import clusters, texts, why
 
 WORDS = ["der", "rote", "fuchs", "springt", "über", "zaun", "وقف", "الرجل", "في", "السوق", "犬", "a", "quick", "dog"]
@@ -49,3 +52,20 @@ def test_pairs_read_together_are_those_read_alone(tmp_path, monkeypatch):
         assert all(row is not None for pair in alone for row in pair)
         assert len(calls) <= 1
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize("first", [dp.URLDedup(keep="first"), dp.Exact(), dp.MinHash(threshold=0.5)], ids=str)
+@pytest.mark.parametrize("again", [True, False], ids=["remade", "not remade"])
+def test_pairs_show_nothing_that_a_later_stage_masks(tmp_path, first, again):
+    """Pairs are of the text before PII; the report replaces what PII does, and is empty if PII cannot be made again."""
+    text = "Write to zz1secret@privatmail.org about the river. " * 3
+    rows = [{"text": text + end, "url": "https://ex.com/a"} for end in ("one", "two", "one")]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pii = dp.PII() if again else dp.PII(kinds=("email", PIIKind("ticket", r"T-\d{5}")))
+    out = str(tmp_path / "out")
+    dp.Pipeline(first, pii).run(dp.read(str(tmp_path / "in.jsonl"), columns=["url"]), out=out)
+    drops = clusters.least_similar(out, 5, None) or [c.examples[0] for c in clusters.find_clusters(out).largest(5)]
+    assert drops
+    found = texts.pairs_of(out, drops)
+    shown = [found.dropped(drop)["text"] for drop in drops]
+    assert all(("river" in one) is again and "zz1secret" not in one for one in shown), shown

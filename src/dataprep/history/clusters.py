@@ -23,7 +23,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.stats import LARGE, StageStats, Stats
 from dataprep.core.model.tables import Drop, read_tables, row_object
-from dataprep.core.output.layout import DROPS, Folder
+from dataprep.core.output.layout import DROPS, Folder, replaced
 from dataprep.core.output.run_folder import datasets
 from dataprep.errors import counted
 
@@ -194,7 +194,10 @@ class Clusters:
         return roots[starts], np.diff(starts, append=len(roots))
 
     def _described(self, clusters: list[Cluster], mask: npt.NDArray[np.bool_] | None) -> list[Cluster]:
-        """Add reasons, similarities and members to the clusters, and return them; reads the drop tables once more."""
+        """Add reasons, similarities and members to the clusters, and return them; reads the drop tables once more.
+
+        Raises Replaced if the tables are those of another result now.
+        """
         owner = np.full(len(self.ids), -1, np.int32)
         for number, cluster in enumerate(clusters):
             mine = (self.roots == np.uint64(cluster.duplicate_of)) & (
@@ -221,6 +224,8 @@ class Clusters:
                 examples = [*cluster.examples, *(row_object(Drop, row, folder=folder) for row in first)]
                 cluster.examples = sorted(examples, key=_least_first)[:EXAMPLES]
                 cluster.least = cluster.examples[0].similarity
+        if not all(cluster.examples for cluster in clusters):
+            raise replaced(self.url)
         return clusters
 
 

@@ -6,8 +6,7 @@ and of what a later stage masks.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,7 @@ from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Ids
 from dataprep.core.model.dataset import open_dataset
 from dataprep.core.model.part import Part, Sealed
-from dataprep.core.model.stage import Stage, masks
+from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import Drop
 from dataprep.core.output.forget_list import REASON, listed
 from dataprep.core.output.layout import Folder, home_of
@@ -27,7 +26,8 @@ from dataprep.core.output.run_folder import datasets
 from dataprep.core.run.runner import Runner
 from dataprep.errors import PlanError, require
 
-from .replay import stage_cuts, stage_of
+from .remade import masking
+from .replay import stage_cuts
 from .texts import DocumentsAsRead, Row
 from .why import follow
 
@@ -157,9 +157,9 @@ def _explained(
     url: str, text: str, parts: Sequence[Part], ids: Ids, times: npt.NDArray[np.int64], context: int
 ) -> Iterator[RemovedHit]:
     rows = {row["id"]: row for row in _rows(parts, ids)}
-    documents, masking = DocumentsAsRead(url, ids.tolist(), rows), _masking(url)
+    documents, hiding = DocumentsAsRead(url, ids.tolist(), rows), masking(url)
     for id_, n in zip(ids.tolist(), times.tolist(), strict=True):
-        around = None if masking is None else _around(str(rows[id_]["text"]), text, masking, context)
+        around = None if hiding is None else _around(str(rows[id_]["text"]), text, hiding, context)
         yield RemovedHit(id_, str(rows[id_]["source"]), n, tuple(_causes(documents, id_, text, n)), around)
 
 
@@ -196,26 +196,6 @@ def _drop(url: str, id_: int) -> Drop | None:
     except PlanError:  # no table has it, such as after `dataprep prune`
         return None
     return drops[0] if drops and drops[0].id == id_ and drops[0].reason != REASON else None
-
-
-def _masking(url: str) -> list[Stage] | None:
-    """Return the stages of a run that mask private strings; None if one of them cannot be made again."""
-    found: list[Stage] = []
-    for described in (one for final in datasets(url, saved=False) for one in final.sealed.stages):
-        stage = stage_of(described)
-        if stage is None and not described["only_drops"] and _may_mask(described["class"]):
-            return None
-        if stage is not None and masks(stage):
-            found.append(stage)
-    return found
-
-
-def _may_mask(name: str) -> bool:
-    """Return whether a class of stages may mask what is private: one that does, or one that dataprep does not have."""
-    modules = (importlib.import_module(module) for module in ("dataprep", "dataprep.chats"))
-    kinds: Iterable[object] = (getattr(module, name, None) for module in modules)
-    known = [kind for kind in kinds if isinstance(kind, type)]
-    return not known or any(getattr(kind, "masked", Stage.masked) is not Stage.masked for kind in known)
 
 
 def _around(document: str, text: str, masking: Sequence[Stage], context: int) -> tuple[str, str] | None:

@@ -6,7 +6,6 @@ the manifest, and read the text that they read in the run. Nothing is shown of a
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +14,6 @@ import pyarrow as pa
 
 from dataprep.core.model import batch as B
 from dataprep.core.model.batch import Batch
-from dataprep.core.model.describe import describe
 from dataprep.core.model.estimator import Estimator
 from dataprep.core.model.ledger import Ledger, watch
 from dataprep.core.model.quotes import missing_pieces
@@ -24,6 +22,7 @@ from dataprep.core.model.stats import HIDDEN, OTHER, Stats
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.run_folder import datasets
 
+from .remade import classes_named, stage_of
 from .texts import DocumentsAsRead, bytes_outside
 
 
@@ -88,12 +87,14 @@ def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[tuple[Folder, Stage
         described = {one["label"]: one for one in final.sealed.stages}
         done = 0
         for place in (*final.saved, final):
+            if not place.is_dataset:
+                break  # `dataprep prune` removed what the next stages read
             stats = Stats.from_json(place.sealed.stats)
             if any(HIDDEN in stage.into for stage in stats):
                 break
             labels = [stage.name for stage in stats][done:]
             done += len(labels)
-            if place.is_dataset and place.url in documents.folders:
+            if place.url in documents.folders:
                 own = [described[name] for name in labels if name in described]
                 found += [(final, cuts) for cuts in _of_pass(documents, id_, place, own)]
     return found
@@ -143,28 +144,7 @@ def _of_pass(
 
 def _is_estimator(described: Mapping[str, Any]) -> bool:
     """Return whether a manifest describes an Estimator of dataprep, which states each span that it cuts."""
-    return any(issubclass(kind, Estimator) for kind in _classes(described["class"]))
-
-
-def _classes(name: str) -> Iterator[type]:
-    """Yield the classes of dataprep that have a name."""
-    for module in ("dataprep", "dataprep.chats"):
-        kind = getattr(importlib.import_module(module), name, None)
-        if isinstance(kind, type):
-            yield kind
-
-
-def stage_of(described: Mapping[str, Any]) -> Stage | None:
-    """Return the stage that a manifest describes; None if it is not one of dataprep, or would not be the same."""
-    for kind in _classes(described["class"]):
-        if issubclass(kind, Stage):
-            fields = {name: tuple(v) if isinstance(v, list) else v for name, v in described["fields"].items()}
-            try:
-                stage = kind(**fields)
-            except Exception:  # noqa: BLE001 - such as a model that was moved: there is no replay
-                return None
-            return stage if describe(stage, described["label"]) == described else None
-    return None
+    return any(issubclass(kind, Estimator) for kind in classes_named(described["class"]))
 
 
 def _batch(row: Mapping[str, Any]) -> Batch:

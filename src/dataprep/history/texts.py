@@ -10,10 +10,13 @@ from typing import Any
 
 from dataprep.core.inputs import look_up
 from dataprep.core.model.dataset import open_dataset
+from dataprep.core.model.stage import Stage
 from dataprep.core.model.tables import SCHEMAS, Drop, rows_of_ids
 from dataprep.core.output.forget_list import REASON, listed
 from dataprep.core.output.layout import CUTS, DROPS, Folder
 from dataprep.core.output.run_folder import datasets
+
+from .remade import masking
 
 Row = dict[str, Any]
 
@@ -34,6 +37,7 @@ class DocumentsAsRead:
         self._stored: dict[str, dict[int, Row]] = {}
         self._cut: dict[str, dict[int, list[Row]]] = {}
         self._labels: dict[str, list[str]] = {}
+        self._masking: dict[str, list[Stage] | None] = {}  # by the label of a stage, those after it
 
     def row(self, id_: int) -> Row | None:
         """Return a document's columns from the last Dataset that contains it or, if none does, from the input.
@@ -71,9 +75,22 @@ class DocumentsAsRead:
         return [(cut["start"], cut["end"]) for cut in self._cuts(folder).get(id_, ()) if cut["stage"] == stage]
 
     def as_read(self, id_: int, drop: Drop) -> Row | None:
-        """Return a document's columns, with the text as the stage of a drop read it; None if it is not available."""
+        """Return a document's columns, with the text as the stage of a drop read it; None if it is not available.
+
+        What later stages of the run replace as private, such as PII, is replaced in the text. The text is "" if such a
+        stage cannot be made again.
+        """
         row, data = self.row(id_), self.text(id_, drop.folder, drop.stage)
-        return row if row is None or data is None else {**row, "text": data.decode()}
+        if row is None:
+            return None
+        text = row["text"] if data is None else data.decode()
+        if drop.stage not in self._masking:
+            self._masking[drop.stage] = masking(self.url, after=drop.stage)
+        later = self._masking[drop.stage]
+        for stage in later or ():
+            text = stage.masked([text])[0]
+        text = "" if later is None else text
+        return {**row, "text": text}
 
     def dropped(self, drop: Drop) -> Row | None:
         """Return a dropped document; None if no Dataset or input has it. A forgotten document is never returned."""
