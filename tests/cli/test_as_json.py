@@ -38,7 +38,7 @@ def fields(found, at=""):
         return {name for one in found for name in fields(one, f"{at}[]")}
     if not isinstance(found, dict):
         return {at}
-    free = at.rpartition(".")[2] in ("sources", "dropped", "counts", "examples") or at.endswith("dropped.*")
+    free = at.rpartition(".")[2] in ("sources", "dropped", "counts", "cuts", "examples") or at.endswith("dropped.*")
     return {name for key, one in found.items() for name in fields(one, f"{at}.{'*' if free else key}")}
 
 
@@ -60,8 +60,8 @@ def test_the_fields_are_the_documented_ones(dataprep, root, run, command):
     listed = documented(root, command)
     assert not {name for name in found if name not in listed and not name.startswith("datasets[].estimators")}
     conditional = (
-        "unread[]", "alarms[]", "estimators[]", "counts.*", "shards.", "training.", "problems[]", "holder.", "failure.",
-        "left[]", "sources[]",
+        "unread[]", "alarms[]", "estimators[]", "counts.*", "cuts.*", "shards.", "training.", "problems[]", "holder.",
+        "failure.", "left[]", "sources[]",
     )  # fmt: skip
     assert not {name for name in listed - found if not any(part in name for part in conditional)}
 

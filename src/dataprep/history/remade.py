@@ -42,14 +42,8 @@ def masking(url: str, after: str = "") -> list[Stage] | None:
     labels, found = [one["label"] for one in described], list[Stage]()
     for one in described[labels.index(after) + 1 if after in labels else 0 :]:
         stage = stage_of(one)
-        if stage is None and not one["only_drops"] and _may_mask(one["class"]):
+        if stage is None and one.get("masks"):
             return None
         if stage is not None and masks(stage):
             found.append(stage)
     return found
-
-
-def _may_mask(name: str) -> bool:
-    """Return whether a class of stages may mask what is private: one that does, or one that dataprep does not have."""
-    known = list(classes_named(name))
-    return not known or any(getattr(kind, "masked", Stage.masked) is not Stage.masked for kind in known)

@@ -12,14 +12,14 @@ import numpy as np
 from dataprep.errors import redacted
 from dataprep.store.key import class_name
 
-from .stage import Stage
+from .stage import Stage, masks
 
 READ, FORGET = "read", "forget"  # the names of the reader and of the forget list in statistics
 LABEL_CHARS = 60
 
 
 def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
-    """Return a Stage or Estimator as a dict for the manifest: label, class, version, fields, only_drops.
+    """Return a Stage or Estimator as a dict for the manifest: label, class, version, fields, only_drops, masks.
 
     "fields" has the fields that the dataclass's repr shows. If a class defines its own `__repr__`, it may have private
     fields; then "fields" is empty, and "shown" is the repr.
@@ -31,6 +31,7 @@ def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
         "version": stage.VERSION,
         "fields": {f.name: stated(getattr(stage, f.name)) for f in fields(stage) if f.repr} if printed else {},
         "only_drops": bool(stage.only_drops),
+        **({"masks": True} if masks(stage) else {}),
         **({} if printed else {"shown": stated(repr(stage))}),
     }
 

@@ -118,9 +118,13 @@ def n_hidden(stages: Sequence[Any]) -> int:
     return max((n for n, stage in enumerate(stages, 1) if stage.hides), default=0)
 
 
-def masks(stage: Stage) -> bool:
-    """Return whether a stage replaces what is private in quoted texts, so that `masked` must be called."""
-    return type(stage).masked is not Stage.masked
+def masks(stage: Any) -> bool:
+    """Return whether a Stage, or its class, replaces what is private in quoted texts, so that `masked` must be called.
+
+    An Estimator does not.
+    """
+    kind = stage if isinstance(stage, type) else type(stage)
+    return getattr(kind, "masked", Stage.masked) is not Stage.masked
 
 
 @dataclass(frozen=True, kw_only=True)
