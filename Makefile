@@ -59,7 +59,7 @@ kernels: setup  ## compile the kernels of scripts/kernels.txt, as setup does, af
 	@$(KERNELS)
 
 # For this system, version of Python and of Numba, and all its processors; in any other, kernels compile at first use.
-wheel: setup  ## build a wheel with all kernels compiled into out/wheels
+wheel: setup  ## build a wheel with compiled kernels into out/wheels
 	@rm -rf $(SHIPPED) build/lib
 	@$(KERNELS) --wheel
 	@$(PIP) wheel --quiet --no-deps --wheel-dir out/wheels .
