@@ -28,7 +28,7 @@ from dataprep.tokens.shard_format import content_hash
 
 # JSON objects that are maps, from names to values, and no records: a field more would be an entry more.
 MAPS = {
-    "asked", "counts", "examples", "fields", "in", "lost", "out", "reasons", "settings", "speakers", "special",
+    "asked", "counts", "cuts", "examples", "fields", "in", "lost", "out", "reasons", "settings", "speakers", "special",
     "special_in_text", "split", "weights",
 }  # fmt: skip
 OF_MAPS = {"dropped", "histograms"}  # maps whose values are maps
@@ -203,10 +203,11 @@ def test_a_column_more_in_every_table(home, seed):
 
     for name in ("clean", "alike"):
         grown.with_tables(home, "run", with_more, name)
-    for name in ("shards", "mixture"):
-        manifest, forgotten = (home / "run" / name / file for file in ("manifest.json", "forget.parquet"))
-        if forgotten.exists():
+    for name in ("shards", "mixture", "index"):
+        if (forgotten := home / "run" / name / "forget.parquet").exists():
             pq.write_table(with_more("", pq.read_table(forgotten)), forgotten)
+    for name in ("shards", "mixture"):
+        manifest = home / "run" / name / "manifest.json"
         stated = files.read_json(str(manifest))
         for shard in stated["shards"]:
             url = home / "run" / name / f"{shard['name']}.docs.parquet"

@@ -129,7 +129,7 @@ def test_a_missing_column_that_always_has_values_is_named(home, copied, kind, na
     """By every reader, in one sentence."""
     grown.with_tables(copied, "older", lambda of, rows: rows.drop_columns([name]) if of == kind else rows)
     clean = str(copied / "older" / "clean")
-    says = rf"\.parquet is not the .*table that was written \(there is no column {name}\)"
+    says = rf"\.parquet as the .*table that was written: there is no column {name};"
     for one in READERS_OF[kind]:
         with pytest.raises(CorruptShard, match=says):
             grown.READERS[one](clean)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataprep.core.model.stats import EXAMPLES, HIDDEN, REASONS_SHOWN, Amount, Example, StageStats, Stats
+from dataprep.core.model.stats import EXAMPLES, HIDDEN, REASONS_SHOWN, Amount, Example, RuleCuts, StageStats, Stats
 
 amounts = st.builds(Amount, st.integers(0, 9), st.integers(0, 99))
 sources = st.dictionaries(st.sampled_from(["web", "chat"]), amounts, max_size=2)
@@ -21,10 +21,12 @@ examples = st.lists(
     ),
     max_size=4,
 ).map(sorted)  # fmt: skip
+cuts = st.builds(RuleCuts, st.integers(0, 9), st.integers(0, 99), examples)
 reasons = st.sampled_from(["short", "copy"])
 records = st.builds(
     StageStats, st.sampled_from(["A", "B", "C"]), sources, sources, st.dictionaries(reasons, sources, max_size=2),
-    st.integers(0, 9), st.integers(0, 9), counters, st.just({"Ada"}) | st.just(set()), st.sets(reasons, max_size=1),
+    st.integers(0, 9), st.integers(0, 9), st.dictionaries(reasons, cuts, max_size=2), counters,
+    st.just({"Ada"}) | st.just(set()), st.sets(reasons, max_size=1),
     st.dictionaries(st.just("length"), st.dictionaries(st.integers(0, 9), st.integers(1, 5)).map(Counter), max_size=1),
     st.dictionaries(reasons, examples, max_size=2),
 )  # fmt: skip
@@ -47,6 +49,9 @@ def plain(stats):
                 n[what, source, "bytes"] += amount.bytes
         n["cut"] += stage.cut
         n["added"] += stage.added
+        for rule, cut in stage.cuts.items():
+            n["cuts", rule, "times"] += cut.times
+            n["cuts", rule, "bytes"] += cut.bytes
         for name, count in stage.counts.items():
             n["count", name] += count
         for name, histogram in stage.histograms.items():
@@ -163,7 +168,9 @@ def test_keys_that_nobody_knows_are_ignored(stats):
     """Of a stage, an amount and an example: a later version may add some."""
     rows = stats.to_json()
     for row in rows:
-        row["cuts"] = {"short_line": {"count": 2, "bytes": 9, "examples": []}}
+        row["kept_lines"] = {"short_line": 2}
+        for one in row["cuts"].values():
+            one["label"] = "fr"
         for amounts in (row["in"], row["out"], *row["dropped"].values()):
             for amount in amounts.values():
                 amount["tokens"] = 7

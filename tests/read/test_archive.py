@@ -146,22 +146,6 @@ def test_no_damage_is_taken_for_the_end(tmp_path, name, skips) -> None:
             assert "tar" in name or set(found) <= set(texts.values())  # tar has no checksums of its members
 
 
-@pytest.mark.parametrize("beside", ["a text", "a chat"])
-def test_a_damaged_zip_in_a_folder_is_no_silence(tmp_path, beside) -> None:
-    """It ends the run, like any damaged file, or is listed as unread if bad files are skipped."""
-    if beside == "a text":
-        (tmp_path / "notes.txt").write_text("A text of a few words.")
-    else:
-        (tmp_path / "chat.txt").write_text("1/2/24, 10:00 - Ana: hello\n1/2/24, 10:01 - Ben: hi\n")
-    path = tmp_path / "texts.zip"
-    packed(path, {f"{k}.txt": b"text %d" % k for k in range(9)})
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ReadError, match=r'texts.zip: the zip is truncated or damaged .*on_bad_file="skip"'):
-        dp.read(str(tmp_path))
-    docs = dp.read(str(tmp_path), on_bad_file="skip")
-    assert docs.unread()["reason"].to_pylist() == ["unreadable"]
-
-
 def _is_other(path, n: int) -> bool:
     """Whether an archive is intact by its own checks, and has another name or size of a member."""
     return path.suffix == ".zip" and len(zipfile.ZipFile(path).namelist()) > n

@@ -61,15 +61,20 @@ def stored(root):
     return [path for path in root.rglob("*") if path.is_file()]
 
 
+def loaded(file):
+    """The content of a file of compiled code."""
+    return pickle.loads(file.read_bytes()[machine_code.CHECKSUM :])
+
+
 def test_stored_code_does_what_compiled_code_does(root):
     """Arrays, records and errors come out the same; the array has its own memory, which outlives the call."""
     assert called(fresh()) == ([1, 3, 6], 6, 1)
-    loaded = fresh()
-    assert called(loaded) == ([1, 3, 6], 6, 0)
-    assert isinstance(loaded(np.array([1]), 5), Sums)
+    again = fresh()
+    assert called(again) == ([1, 3, 6], 6, 0)
+    assert isinstance(again(np.array([1]), 5), Sums)
     with pytest.raises(ValueError, match="the sum is above the limit"):
-        loaded(np.array([9]), 5)
-    kept = [loaded(np.arange(n), 10**9).each for n in range(2_000)]
+        again(np.array([9]), 5)
+    kept = [again(np.arange(n), 10**9).each for n in range(2_000)]
     assert all(np.array_equal(one, np.arange(n).cumsum()) for n, one in enumerate(kept))
     assert len(stored(root)) == 1
 
@@ -93,11 +98,22 @@ def test_a_damaged_file_is_compiled_again(root, change):
     assert called(fresh())[2] == 0
 
 
+def test_no_changed_byte_is_loaded(root):
+    """Machine code of which a byte is another could do anything."""
+    called(fresh())
+    [file] = stored(root)
+    data, kinds = file.read_bytes(), loaded(file).kinds
+    assert machine_code.stored(file.parent.name, kinds) is not None
+    for at in range(0, len(data), 211):
+        file.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        assert machine_code.stored(file.parent.name, kinds) is None
+
+
 def test_code_for_other_kinds_under_the_same_name_is_not_loaded(root):
     """The kinds are in the file too."""
     called(fresh())
     [file] = stored(root)
-    file.write_bytes(pickle.dumps(pickle.loads(file.read_bytes())._replace(kinds="none")))
+    machine_code.write(file, loaded(file)._replace(kinds="none"))
     assert called(fresh())[2] == 1
 
 
@@ -105,9 +121,9 @@ def test_code_that_calls_what_is_not_there_is_compiled_again(root):
     """LLVM would end the process."""
     called(fresh())
     [file] = stored(root)
-    code = pickle.loads(file.read_bytes())
+    code = loaded(file)
     assert "NRT_adapt_ndarray_from_python" in code.needs
-    file.write_bytes(pickle.dumps(code._replace(needs=[*code.needs, "a_function_of_another_version"])))
+    machine_code.write(file, code._replace(needs=[*code.needs, "a_function_of_another_version"]))
     assert called(fresh())[2] == 1
 
 

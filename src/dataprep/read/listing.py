@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from dataprep.core.model.tables import EMPTY, Unread
-from dataprep.core.model.unread import SKIP, unread_of
+from dataprep.core.model.unread import unread_of
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
@@ -33,9 +33,9 @@ class Listing:
 def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listing:
     """Return the files that a path, folder or glob names; in a folder, files of unknown formats are left out.
 
-    wanted: the format of all files; None: detected per file. skip: list a damaged zip, or a link to a missing file, as
-    not read, instead of raising ReadError. Raises ReadError if there is no file, PlanError if a file has no known
-    format (in a folder: if no file has one).
+    wanted: the format of all files; None: detected per file. skip: list a link to a missing file as not read, instead
+    of raising ReadError. Raises ReadError if there is no file, PlanError if a file has no known format (in a folder: if
+    no file has one).
     """
     is_dir = files.is_dir(path)
     is_file = files.exists(path) and not is_dir
@@ -54,7 +54,7 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
     if unknown and (not is_dir or len(unknown) == len(kinds)):
         raise _no_format(unknown[0], is_named=not is_dir)
     listing = Listing(left_out=[Unread(url, "unknown_type", None, LINK) for url in sorted(folders)])
-    listing.left_out += [_unknown(url, with_chats=with_chats, skip=skip) for url in unknown]
+    listing.left_out += [_unknown(url, with_chats=with_chats) for url in unknown]
     for url, kind in kinds.items():
         if kind:
             source = source_of(url, () if isinstance(kind.reader, str) else kind.suffixes)
@@ -109,20 +109,14 @@ def _no_format(url: str, *, is_named: bool) -> PlanError | ReadError:
     return PlanError(f"{url}: no reader is known for this suffix{state}; {cure_of(url)}")
 
 
-def _unknown(url: str, *, with_chats: bool, skip: bool) -> Unread:
-    """Return the row of a file in a folder for which there is no reader; with_chats: whether the folder has chats.
-
-    Raises ReadError if the file is a damaged zip, unless `skip`.
-    """
+def _unknown(url: str, *, with_chats: bool) -> Unread:
+    """Return the row of a file in a folder for which there is no reader; with_chats: whether the folder has chats."""
     reason = "not_a_chat" if with_chats and formats.may_be_chat(url) else "unknown_type"
     if files.suffix(url) != ".zip":
         return Unread(url, reason)
     error = _no_format(url, is_named=False)
     if not isinstance(error, ReadError) or (error.reason == "not_a_chat" and not with_chats):
         return Unread(url, reason)
-    if error.reason == "unreadable" and not skip:
-        msg = f"{error.message}; {SKIP}"
-        raise ReadError(msg, url)
     return Unread(url, error.reason, None, error.message)
 
 

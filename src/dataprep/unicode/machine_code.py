@@ -31,6 +31,7 @@ _V3 = frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", 
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 # What processors of the higher levels have beyond the first ones of x86-64 (System V ABI), by LLVM's names.
 X86_64 = {"x86-64-v4": _V4, "x86-64-v3": _V3}
+CHECKSUM = 16  # bytes, at the beginning of a file
 SHIPPED = Path(__file__).parent / "compiled_kernels"  # in a wheel that `make wheel` built
 
 
@@ -83,8 +84,11 @@ def stored(folder: str, kinds: str) -> MachineCode | None:
     if (root := cache_root()) is not None:
         paths.append(root / folder / f"{_digest(kinds)}-{_processor()}")
     for path in paths:
-        with contextlib.suppress(OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError):
-            found = pickle.loads(path.read_bytes())  # noqa: S301 - the folder is private, as its machine code must be
+        with contextlib.suppress(OSError, pickle.UnpicklingError, AttributeError, ImportError):
+            data = path.read_bytes()
+            if _checksum(data[CHECKSUM:]) != data[:CHECKSUM]:
+                continue  # one changed byte of code may end the process
+            found = pickle.loads(data[CHECKSUM:])  # noqa: S301 - the folder is private, as its machine code must be
             if isinstance(found, MachineCode) and found.kinds == kinds:
                 return found
     return None
@@ -110,11 +114,16 @@ def store(folder: str, code: MachineCode) -> None:
 
 
 def write(path: Path, code: MachineCode) -> None:
-    """Write a file of machine code; it appears whole or not at all."""
+    """Write a file of machine code, a checksum and the pickled code; it appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    data = pickle.dumps(code)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as f:
-        f.write(pickle.dumps(code))
+        f.write(_checksum(data) + data)
     os.replace(f.name, path)
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=CHECKSUM).digest()
 
 
 def _digest(text: str) -> str:
