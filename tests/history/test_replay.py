@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import dataprep as dp
+from dataprep.extend import PIIKind
 from dataprep.history.replay import rule_cuts
 from dataprep.history.texts import bytes_outside
 from dataprep.history.why import dropped_document, find_document, follow
@@ -100,3 +101,13 @@ def test_no_text_of_a_forgotten_document_that_was_dropped_before(tmp_path):
     assert dropped_document(out, drop) is None
     assert find_document(out, id_) is None
     assert rule_cuts(out, id_) == []
+
+
+def test_no_cut_is_quoted_if_what_masks_it_cannot_be_made_again(tmp_path):
+    """A manifest does not hold an expression of a user's kind, so PII with it has no replay, and C4's cut no text."""
+    docs = read(tmp_path, [f"Write to zz.private@example.org or call\n{GOOD} Ask about it."])
+    out = str(tmp_path / "out")
+    dp.Pipeline(dp.C4(), dp.PII(kinds=("email", PIIKind("ticket", r"T-\d{5}")))).run(docs, out)
+    (id_,) = docs.table(["id"])["id"].to_pylist()
+    cuts = [cut for cut in rule_cuts(out, id_) if cut.stage == "C4"]
+    assert [(cut.start, cut.text) for cut in cuts] == [(0, None)]

@@ -178,7 +178,7 @@ def _rows(parts: Sequence[Part], ids: Ids) -> Iterator[Row]:
 def _causes(documents: DocumentsAsRead, id_: int, text: str, times: int) -> Iterator[Cause]:
     """Yield what removed a text from a document: cuts first, then the drop of the document if it still had the text."""
     query, left, seen = text.encode(), times, set[Cause]()
-    for _, cuts in stage_cuts(documents, id_):
+    for cuts in stage_cuts(documents, id_):
         for at in places(cuts.before.encode(), query):
             hit = [rule for rule, a, b in cuts.ranges if a < at + len(query) and at < b]
             left -= bool(hit)

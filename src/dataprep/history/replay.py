@@ -22,7 +22,7 @@ from dataprep.core.model.stats import HIDDEN, OTHER, Stats
 from dataprep.core.output.layout import Folder
 from dataprep.core.output.run_folder import datasets
 
-from .remade import classes_named, stage_of
+from .remade import classes_named, masking, stage_of
 from .texts import DocumentsAsRead, bytes_outside
 
 
@@ -32,7 +32,7 @@ class RuleCut:
 
     folder: the Dataset that the stage belongs to. stage: its label. rule: the rule; "other" if the stage states none.
     start, end: UTF-8 bytes of the text that the stage read. text: what was cut, with what later stages mask replaced;
-    None if the stage itself removes private strings.
+    None if the stage itself removes private strings, or a stage that masks them cannot be made again.
     """
 
     folder: str
@@ -65,24 +65,24 @@ def rule_cuts(url: str, id_: int) -> list[RuleCut]:
 
     url: the run's folder. Which stages are left out is as in `stage_cuts`.
     """
-    masking = {final.url: _masking(final) for final in datasets(url, saved=False)}
-    found: list[RuleCut] = []
-    for final, one in stage_cuts(DocumentsAsRead(url, [id_]), id_):
+    hiding, found = masking(url), list[RuleCut]()
+    for one in stage_cuts(DocumentsAsRead(url, [id_]), id_):
         if not one.is_stored:
-            cuts = [RuleCut(one.folder, one.stage, rule, a, b, None if one.is_private else _piece(one.before, a, b))
+            is_quoted = hiding is not None and not one.is_private
+            cuts = [RuleCut(one.folder, one.stage, rule, a, b, _piece(one.before, a, b) if is_quoted else None)
                     for rule, a, b in one.ranges]  # fmt: skip
-            found += _masked(cuts, masking[final.url])
+            found += _masked(cuts, hiding or [])
     return found
 
 
-def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[tuple[Folder, StageCuts]]:
-    """Return what the stages of a run cut out of a document, each with the final Dataset of its Pipeline.
+def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[StageCuts]:
+    """Return what the stages of a run cut out of a document.
 
     documents: documents of the run, among them this one. Stages that cannot be made again, such as functions, are left
     out, with those after them, unless the text after such a stage is stored. Cuts that do not lead to the stored text
     are left out, too.
     """
-    found: list[tuple[Folder, StageCuts]] = []
+    found: list[StageCuts] = []
     for final in datasets(documents.url, saved=False):
         described = {one["label"]: one for one in final.sealed.stages}
         done = 0
@@ -96,12 +96,8 @@ def stage_cuts(documents: DocumentsAsRead, id_: int) -> list[tuple[Folder, Stage
             done += len(labels)
             if place.url in documents.folders:
                 own = [described[name] for name in labels if name in described]
-                found += [(final, cuts) for cuts in _of_pass(documents, id_, place, own)]
+                found += _of_pass(documents, id_, place, own)
     return found
-
-
-def _masking(final: Folder) -> list[Stage]:
-    return [stage for one in final.sealed.stages if (stage := stage_of(one)) is not None and masks(stage)]
 
 
 def _of_pass(
