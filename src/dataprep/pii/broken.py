@@ -1,6 +1,6 @@
 """Phones that a line break divides, and phones on the line below their label; no other data crosses a line.
 
-A number is joined over one line break, with blanks around it, if its first part stands behind a word or begins with a
+A number is joined over one line break, with blanks around it, if its first part follows a word or begins with a
 +, and neither part is a phone alone; the code of a country with its + may stand before a whole national number. A
 label counts for the first number of the next line that is not blank.
 
@@ -36,7 +36,7 @@ _PAIRS = re.compile(r"0[0-9](?:[ .-][0-9]{2}){3}")  # the first eight of ten dig
 
 
 def across(lines: I64, offsets: I64, data: U8) -> list[tuple[int, int]]:
-    """Return (start, end) in bytes of `data` of each phone that a line break divides or that stands below its label.
+    """Return (start, end) in bytes of `data` of each phone that a line break divides or that is below its label.
 
     lines: those that `kernel.suspects` found with BREAK. offsets: int64[n + 1], offsets of n texts in `data`, UTF-8.
     """

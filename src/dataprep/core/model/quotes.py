@@ -136,7 +136,7 @@ def _same(a: str, i: int, b: str, j: int) -> int:
 
 
 def _again(text: str, start: int, anchor: str) -> int:
-    """Return the offset from `start` on at which a text goes on with `anchor`, or with its beginning; -1 if nowhere."""
+    """Return the first offset, `start` or later, at which `anchor` or a prefix of it occurs in a text; -1 if none."""
     if len(anchor) < ANCHORS[0] and text.endswith(anchor):  # the end of both texts
         return max(start, len(text) - len(anchor))
     found = (text.find(anchor[:size], start) for size in ANCHORS)
