@@ -48,6 +48,16 @@ def _workers_stay():
     patch.undo()
 
 
+@pytest.fixture(autouse=True)
+def _empty_memory():
+    """Empty fsspec's memory:// storage, which all tests of a process share, after each test."""
+    yield
+    memory = sys.modules.get("fsspec.implementations.memory")
+    if memory is not None:
+        memory.MemoryFileSystem.store.clear()
+        memory.MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""
