@@ -131,7 +131,9 @@ class DroppedDocuments(Removed):
 class CutTexts(Removed):
     """Reads the texts that one stage cut out; the pieces of a document are joined by line feeds.
 
-    stage: the label of the stage. earlier: those of stages that cut the same texts before it.
+    Attributes:
+        stage: the label of the stage.
+        earlier: those of stages that cut the same texts before it.
     """
 
     stage: str

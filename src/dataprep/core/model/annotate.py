@@ -125,9 +125,11 @@ class _Annotate(Verdict):
 class AnnotateClusters(_Annotate):
     """Adds the columns duplicate, cluster, cluster_dataset, cluster_size and similarity to every document.
 
-    clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its own,
-    of size 1. centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.
-    sized: whether the sizes of clusters are known; if not, `cluster_size` is null.
+    Attributes:
+        clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its
+            own, of size 1.
+        centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.
+        sized: whether the sizes of clusters are known; if not, `cluster_size` is null.
     """
 
     clusters: str

@@ -49,12 +49,18 @@ class Dataset(Documents):
     """Documents of input files or of a sealed (complete) output folder, in the order of their ids; read when needed.
 
     Each iteration reads the input again and applies the pending stages (those that were added but not run yet); to save
-    the result, call `Pipeline().run(docs, out=DIR)`. parts: the input, divided into shares that are one task each. url:
-    the output folder if the Dataset is sealed, else None. manifest: the content of the folder's manifest. left_out:
-    files that were listed but are not read. max_bad_files: ReadError is raised if more files than this are bad
-    (damaged, or with too many bad records); None sets no limit. last: notes which batch was read last; None: nobody
-    asks. hashes: the content hashes of input files that are known, which are not computed again. given_in: the working
-    folder in which `url` was given.
+    the result, call `Pipeline().run(docs, out=DIR)`.
+
+    Attributes:
+        parts: the input, divided into shares that are one task each.
+        url: the output folder if the Dataset is sealed, else None.
+        manifest: the content of the folder's manifest.
+        left_out: files that were listed but are not read.
+        max_bad_files: ReadError is raised if more files than this are bad (damaged, or with too many bad records); None
+            sets no limit.
+        last: notes which batch was read last; None: nobody asks.
+        hashes: the content hashes of input files that are known, which are not computed again.
+        given_in: the working folder in which `url` was given.
     """
 
     parts: tuple[Part, ...]

@@ -167,9 +167,14 @@ class Documents:
         with the size and the documents that each stage dropped, which replaces that of an earlier push. Other text in
         it is kept.
 
-        repository: "OWNER/NAME". restore: as in `to_arrow`. license: its name on the hub, such as "cc-by-4.0"; None:
-        that which the repository states, if any. options: those of `datasets.Dataset.push_to_hub`, such as
-        private=True, split="train", config_name= or token=. Needs the extra `hf`.
+        Args:
+            repository: "OWNER/NAME".
+            restore: as in `to_arrow`.
+            license: its name on the hub, such as "cc-by-4.0"; None: that which the repository states, if any.
+            options: those of `datasets.Dataset.push_to_hub`, such as private=True, split="train", config_name= or
+                token=.
+
+        Needs the extra `hf`.
         """
         must = 'must be "OWNER/NAME", a name on the hub; to_hf().save_to_disk() writes a local folder'
         is_name = isinstance(repository, str) and REPOSITORY.fullmatch(repository)

@@ -23,10 +23,13 @@ from .tables import QUARANTINED, Unread
 class Slice:
     """A range of an input file; `start` and `stop` (None: the end) are positions that the file's reader defines.
 
-    file: the file's number in the Dataset; of a sealed shard, what is added to the file numbers inside. source: name of
-    the documents' source. fingerprint: hash that identifies the content; "": it is computed when a key needs it.
-    n_bytes: size as stored. unread: the reason why the file cannot be read, or None. listed: the folder or glob by
-    which the file was found; "" if the user named the file.
+    Args:
+        file: the file's number in the Dataset; of a sealed shard, what is added to the file numbers inside.
+        source: name of the documents' source.
+        fingerprint: hash that identifies the content; "": it is computed when a key needs it.
+        n_bytes: size as stored.
+        unread: the reason why the file cannot be read, or None.
+        listed: the folder or glob by which the file was found; "" if the user named the file.
     """
 
     url: str
@@ -64,10 +67,12 @@ class Reader:
     - Drop records that cannot be converted to documents with `stats.drop(ids, reasons)`. Raise ReadError if the file
       cannot be read.
 
-    VERSION: an integer; increase it when the same file yields different documents. `companions` returns other files
-    that are read with a file, so that work is done again if they change. splits: True if a slice of a plain (not
-    compressed) file may begin at any byte, as with lines; False if reading must begin at the start of the file. picks:
-    True if `pick` reads some documents faster than `__call__` reads all.
+    Attributes:
+        VERSION: an integer; increase it when the same file yields different documents. `companions` returns other files
+            that are read with a file, so that work is done again if they change.
+        splits: True if a slice of a plain (not compressed) file may begin at any byte, as with lines; False if reading
+            must begin at the start of the file.
+        picks: True if `pick` reads some documents faster than `__call__` reads all.
     """
 
     VERSION: ClassVar[int] = 1

@@ -81,8 +81,9 @@ class Stage(Declared):
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the documents that are kept; every other one is passed to `stats.drop` with a reason.
 
-        batches: documents with the fixed columns and those in `needs`. stats: records drops, cuts, counts and
-        histograms of this stage.
+        Args:
+            batches: documents with the fixed columns and those in `needs`.
+            stats: records drops, cuts, counts and histograms of this stage.
         """
         raise NotImplementedError
 

@@ -31,9 +31,11 @@ ADVICE = "allow more memory, or find what ends the process by Serial()"
 class Ray:
     """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`.
 
-    address: the address of the cluster, as for `ray.init`. memory: bytes that all workers may take together, or text
-    like "4GB"; each worker may take an equal share. timeout: seconds that a task may take for a file; None: no limit.
-    With a limit, a Ray worker does its work in another process, which it ends at the limit.
+    Args:
+        address: the address of the cluster, as for `ray.init`.
+        memory: bytes that all workers may take together, or text like "4GB"; each worker may take an equal share.
+        timeout: seconds that a task may take for a file; None: no limit. With a limit, a Ray worker does its work in
+            another process, which it ends at the limit.
     """
 
     address: str | None = None

@@ -131,8 +131,9 @@ def at_once(runner: Runner) -> int:
 class Serial:
     """Runs everything in this process, one item after another.
 
-    memory: the memory for which work is planned, in bytes or as text like "4GB"; it is not enforced. timeout: must be
-    None, since a process cannot end its own work on a file; use `Local(1, timeout=...)`.
+    Args:
+        memory: the memory for which work is planned, in bytes or as text like "4GB"; it is not enforced.
+        timeout: must be None, since a process cannot end its own work on a file; use `Local(1, timeout=...)`.
     """
 
     memory: int | str | None = None
@@ -156,11 +157,14 @@ class Serial:
 class Local:
     """Runs tasks in processes of this machine.
 
-    workers: number of processes. memory: bytes that all of them may take together, or text like "4GB"; None: 90 % of
-    the machine's. If they use more, the largest process is killed. timeout: seconds that a task may take for a file;
-    None: no limit. The work of a killed process is retried. Processes are spawned, since fork is unsafe with
-    Arrow's threads. They belong to this object, so pass the same one to several pipelines: a process takes a second to
-    start. They end when the object is freed, or the program ends.
+    Args:
+        workers: number of processes.
+        memory: bytes that all of them may take together, or text like "4GB"; None: 90 % of the machine's. If they use
+            more, the largest process is killed.
+        timeout: seconds that a task may take for a file; None: no limit. The work of a killed process is retried.
+            Processes are spawned, since fork is unsafe with Arrow's threads. They belong to this object, so pass the
+            same one to several pipelines: a process takes a second to start. They end when the object is freed, or the
+            program ends.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
