@@ -31,26 +31,30 @@ from .warm import warm
 class Exact(Deduplication):
     """Keep one copy of every text, or of every paragraph, line or span of three sentences (an Estimator).
 
-    unit: "document": copies are dropped, with the reason "duplicate". Other units are cut out of the texts, and a
-    document that lost one is dropped ("too_short_after_cuts") if fewer than `min_remaining_chars` characters other than
-    white space are left. "paragraph": the text between line breaks, compared as in CCNet ("ccnet"; Wenzek et al. 2020,
-    3.1): all digits are equal, so "39 cts" and "50 cts" are the same paragraph; with normalize="ccnet_digits" they
-    differ. "line": the text between line breaks, stripped and lower-cased before comparison ("c4"), as in the published
-    code of C4. "span3": every three consecutive sentences, each normalised with "c4" (Raffel et al. 2020, 2.2); all
-    spans that occurred before are cut. A text with fewer than three sentences has no spans.
-    normalize: which differences are ignored. "auto": None for documents; for other units, the form named above. None:
-    nothing is ignored. "space": amount and kind of white space. "lower": also case. "words": everything but the words.
-    Three forms are only for units other than documents: "c4" ignores case, and white space at the ends; "ccnet" also
-    ignores accents, punctuation and the values of digits; "ccnet_digits" is "ccnet" without the rule for digits.
-    keep: which copy of a document is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"
-    or "none"; see `keep.py`. The first of several equal paragraphs, lines or spans is kept, even within one document.
-
-    columns: the columns whose values must all be equal; default: "text". Name a column of precomputed hashes to compare
-    these instead of the text: columns="sha1". A document in which all these columns lack a value is kept.
-    ignore_pattern: a regular expression (RE2); text that matches it is ignored. Both are for documents only.
-    against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
-    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
-    likewise, with this prefix in the names of the columns.
+    Args:
+        unit: "document": copies are dropped, with the reason "duplicate". Other units are cut out of the texts, and a
+            document that lost one is dropped ("too_short_after_cuts") if fewer than `min_remaining_chars` characters
+            other than white space are left. "paragraph": the text between line breaks, compared as in CCNet ("ccnet";
+            Wenzek et al. 2020, 3.1): all digits are equal, so "39 cts" and "50 cts" are the same paragraph; with
+            normalize="ccnet_digits" they differ. "line": the text between line breaks, stripped and lower-cased before
+            comparison ("c4"), as in the published code of C4. "span3": every three consecutive sentences, each
+            normalised with "c4" (Raffel et al. 2020, 2.2); all spans that occurred before are cut. A text with fewer
+            than three sentences has no spans.
+        normalize: which differences are ignored. "auto": None for documents; for other units, the form named above.
+            None: nothing is ignored. "space": amount and kind of white space. "lower": also case. "words": everything
+            but the words. Three forms are only for units other than documents: "c4" ignores case, and white space at
+            the ends; "ccnet" also ignores accents, punctuation and the values of digits; "ccnet_digits" is "ccnet"
+            without the rule for digits.
+        keep: which copy of a document is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN",
+            "source:A,B" or "none"; see `keep.py`. The first of several equal paragraphs, lines or spans is kept, even
+            within one document.
+        columns: the columns whose values must all be equal; default: "text". Name a column of precomputed hashes to
+            compare these instead of the text: columns="sha1". A document in which all these columns lack a value is
+            kept.
+        ignore_pattern: a regular expression (RE2); text that matches it is ignored. Both are for documents only.
+        against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
+        annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
+            likewise, with this prefix in the names of the columns.
 
     Documents with equal hashes are compared in full, so no document is dropped because of a hash collision. Other units
     are equal if the 128-bit hashes and the lengths of their normalised texts are equal. The table of dropped documents

@@ -101,7 +101,10 @@ class _Normal:
 class UrlSketch(EqualTexts):
     """Compares documents by the normalised URL in one of their columns.
 
-    column: name of the column of URLs. ignore, tracking: parameters of `normalize_url`.
+    Attributes:
+        column: name of the column of URLs.
+        ignore: as in `normalize_url`.
+        tracking: as in `normalize_url`.
     """
 
     column: str
@@ -144,14 +147,16 @@ class UrlSketch(EqualTexts):
 class URLDedup(Deduplication):
     """Drop all but one capture (downloaded version) of each page: documents with equal normalised URLs (an Estimator).
 
-    column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column. keep:
-    which capture is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN",
-    "source:A,B" or "none".
-    ignore, tracking: differences between URLs that are ignored; see `normalize_url`.
-    against: folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept, even
-    if a new one is newer.
-    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
-    likewise, with this prefix in the names of the columns.
+    Args:
+        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+        keep: which capture is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest",
+            "best:COLUMN", "source:A,B" or "none".
+        ignore: differences between URLs that are ignored, as in `normalize_url`: "scheme", "www" and "slash".
+        tracking: the names of URL parameters that are removed before the comparison, as in `normalize_url`.
+        against: folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept,
+            even if a new one is newer.
+        annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
+            likewise, with this prefix in the names of the columns.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
     URL, or one that is not an absolute http or https URL. The table of dropped documents names the kept capture; the

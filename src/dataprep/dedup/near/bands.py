@@ -39,10 +39,14 @@ def p_candidate(similarity: float, bands: int, rows: int) -> float:
 class BandSettings:
     """The parameters of MinHash.
 
-    threshold: a document is dropped if its similarity is at least this. bands, rows: number of bands, and rows per
-    band. shingle: "word" or "char". ngram: the number of words or characters per shingle. word_split: how words are
-    split.
-    normalize: the differences that do not count.
+    Attributes:
+        threshold: a document is dropped if its similarity is at least this.
+        bands: the number of bands.
+        rows: the number of rows per band.
+        shingle: "word" or "char".
+        ngram: the number of words or characters per shingle.
+        word_split: how words are split.
+        normalize: the differences that do not count.
     """
 
     threshold: float

@@ -62,8 +62,11 @@ def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
 class MatchKeys(Pass[KeyRange]):
     """Find documents that share a key (hash of a band) in one range of the keys; write them as pairs (edges).
 
-    parts: the stored keys of each input part. bases: the number of the first document of each part. first_new: the
-    number of the first document that may be dropped. The receipt (the task's record) states the number of edges.
+    Attributes:
+        parts: the stored keys of each input part.
+        bases: the number of the first document of each part.
+        first_new: the number of the first document that may be dropped. The receipt (the task's record) states the
+            number of edges.
     """
 
     folder = "match"
@@ -125,10 +128,16 @@ def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
 class FindComponents(Pass[int]):
     """Join documents that share keys to connected components; write each part's candidates, in one task.
 
-    A candidate is a document that is joined to another one. parts, bases: as in MatchKeys. n_docs: number of documents.
-    n_ranges: number of files of MatchKeys. doc_bytes: memory for a candidate in bytes, in addition to the candidate's
-    contents. The receipt (the task's record) states the number of candidates, the documents of the largest component,
-    and the bytes of all candidates.
+    A candidate is a document that is joined to another one.
+
+    Attributes:
+        parts: as in `MatchKeys`.
+        bases: as in `MatchKeys`.
+        n_docs: number of documents.
+        n_ranges: number of files of MatchKeys.
+        doc_bytes: memory for a candidate in bytes, in addition to the candidate's contents. The receipt (the task's
+            record) states the number of candidates, the documents of the largest component, and the bytes of all
+            candidates.
     """
 
     folder = "cluster"
@@ -170,8 +179,9 @@ class FindComponents(Pass[int]):
 def unite(parent: U32, edges: U32) -> None:
     """Join the components of the two documents of each edge, in place; a component's root is its first document.
 
-    parent: uint32[n], for each document an earlier one of the same component; a root is its own parent. edges:
-    uint32[m, 2], pairs of documents.
+    Args:
+        parent: uint32[n], for each document an earlier one of the same component; a root is its own parent.
+        edges: uint32[m, 2], pairs of documents.
     """
     for e in range(len(edges)):
         x, y = edges[e, 0], edges[e, 1]

@@ -61,10 +61,14 @@ class Sketch(Protocol):
 class Shingles:
     """The rule for MinHash: a document is a set of shingles (runs of words or characters), hashed to one key per band.
 
-    unit: "word" or "char". ngram: number of units per shingle. word_split: how words are split, "unicode" or "regex".
-    threshold: a document is dropped if its similarity is at least this. bands, rows: number of bands of the signature,
-    and rows per band. seed: decides the permutations. A document with fewer than `min_shingles` shingles is never
-    compared.
+    Attributes:
+        unit: "word" or "char".
+        ngram: number of units per shingle.
+        word_split: how words are split, "unicode" or "regex".
+        threshold: a document is dropped if its similarity is at least this.
+        bands: the number of bands of the signature.
+        rows: the number of rows per band.
+        seed: decides the permutations. A document with fewer than `min_shingles` shingles is never compared.
     """
 
     unit: str
@@ -187,7 +191,11 @@ class WholeText(EqualTexts):
 def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
     """Return n normalised texts, offsets int64[n + 1] and UTF-8 bytes; the unchanged text replaces each empty one.
 
-    ends, normal: offsets and bytes of the normalised texts. offsets, data: offsets and bytes of the unchanged texts.
+    Args:
+        ends: the offsets of the normalised texts in `normal`.
+        normal: the bytes of the normalised texts.
+        offsets: the offsets of the unchanged texts in `data`.
+        data: the bytes of the unchanged texts.
     """
     n = len(ends) - 1
     starts = np.zeros(n + 1, np.int64)

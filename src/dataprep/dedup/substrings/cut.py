@@ -79,7 +79,10 @@ class SortRepeats(Pass[int]):
 class ShrinkRepeats(Pass[Part]):
     """Shrink the repeats (text that occurred earlier) in an input part to whole words or lines; write the spans to cut.
 
-    cut: "word" or "line"; word_split: how words are split. firsts: the first id of each group of documents.
+    Attributes:
+        cut: "word" or "line".
+        word_split: how words are split.
+        firsts: the first id of each group of documents.
     """
 
     folder = "shrink"

@@ -95,9 +95,12 @@ class CountHashes(Pass[tuple[int, int]]):
     """Drop the records (runs of windows) whose hash occurs once, as their text is not repeated; write the others.
 
     Records whose hash occurs only in older Datasets are dropped too. One task does this for a range of buckets (leading
-    bits of hashes), and writes one file. width: length of a window, in bytes if `word_split` is "", else in words.
-    n_old: the first of the `n_parts` parts, which belong to older Datasets. The receipt (the task's record) states the
-    number of remaining records.
+    bits of hashes), and writes one file.
+
+    Attributes:
+        width: length of a window, in bytes if `word_split` is "", else in words.
+        n_old: the first of the `n_parts` parts, which belong to older Datasets. The receipt (the task's record) states
+            the number of remaining records.
     """
 
     folder = "count"
@@ -146,8 +149,9 @@ class CountHashes(Pass[tuple[int, int]]):
 class Partitions:
     """The partition of every hash; a partition is a group of hashes whose windows one task compares.
 
-    bins: each partition's first bin (range of hashes). heavy: the hashes that are so frequent that each has its own
-    partition; these partitions come last.
+    Attributes:
+        bins: each partition's first bin (range of hashes).
+        heavy: the hashes that are so frequent that each has its own partition; these partitions come last.
     """
 
     bins: tuple[int, ...]
@@ -188,9 +192,13 @@ class Partitions:
 class GatherRecords(Pass[Part]):
     """Read an input part again; write the text of windows whose hash occurs more than once, sorted into partitions.
 
-    A partition is a group of hashes that one task compares. width: length of a window, in bytes if `word_split` is "",
-    else in words. partitions: the partition of every hash. ranges: for each file of CountHashes, the range [first,
-    last) of its buckets (leading bits of hashes). The receipt (the task's record) states the bytes of text.
+    A partition is a group of hashes that one task compares.
+
+    Attributes:
+        width: length of a window, in bytes if `word_split` is "", else in words.
+        partitions: the partition of every hash.
+        ranges: for each file of CountHashes, the range [first, last) of its buckets (leading bits of hashes). The
+            receipt (the task's record) states the bytes of text.
     """
 
     folder = "gather"
