@@ -35,15 +35,17 @@ class BadWords(ScoredFilter):
     >>> BadWords("lists/fr.txt", language="fr")
     >>> BadWords(("casino", "free spins"), max_matches=2)
 
-    words: the URL of a UTF-8 file with one entry per line (blank lines are skipped), or the entries themselves.
-        dataprep includes no list, since public lists drop much good text, and the choice depends on the corpus.
-    language: code of the list's language. It sets the default of `whole_words` and names the score (badwords_fr).
-        Documents in all languages are searched; to search only one language, put `Language` before this stage.
-    whole_words: True: an entry must not touch a letter, digit or underscore, as in the published code, nor a combining
-    mark (in the published code a mark ends a word). False: an entry may occur anywhere; this is for scripts without
-    spaces between words. None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
-    max_matches: a document with more matches is dropped (`bad_words`). Entries that end at the same offset count once.
-    keep_fraction: this share of such documents is kept, chosen by a hash of the text (multilingual C4: 0.001).
+    Args:
+        words: the URL of a UTF-8 file with one entry per line (blank lines are skipped), or the entries themselves.
+            dataprep includes no list, since public lists drop much good text, and the choice depends on the corpus.
+        language: code of the list's language. It sets the default of `whole_words` and names the score (badwords_fr).
+            Documents in all languages are searched; to search only one language, put `Language` before this stage.
+        whole_words: True: an entry must not touch a letter, digit or underscore, as in the published code, nor a
+            combining mark (in the published code a mark ends a word). False: an entry may occur anywhere; this is for
+            scripts without spaces between words. None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
+        max_matches: a document with more matches is dropped (`bad_words`). Entries that end at the same offset count
+            once.
+        keep_fraction: this share of such documents is kept, chosen by a hash of the text (multilingual C4: 0.001).
 
     Case is ignored, character by character. Composed and decomposed characters are equal, and so are letters and their
     variants: Arabic presentation forms, ligatures, full-width and mathematical letters. Joiners, soft hyphens and other

@@ -140,8 +140,10 @@ class FineWeb(ScoredFilter):
 class FineWebRules(NamedTuple):
     """The parameters of `FineWeb` in the form that the kernels read.
 
-    terminal_punctuation: marks that end a sentence. short_chars: a line is short up to so many characters. classes:
-    class bits of each code point.
+    Attributes:
+        terminal_punctuation: marks that end a sentence.
+        short_chars: a line is short up to so many characters.
+        classes: class bits of each code point.
     """
 
     terminal_punctuation: Marks
@@ -152,8 +154,11 @@ class FineWebRules(NamedTuple):
 class LineBuffers(NamedTuple):
     """Work buffers for one document, made once per batch.
 
-    words: uint64, hash of each word. chars: int64, characters of the words before each word. lines: int64, the index of
-    the first word of each line. counts: a table that counts hashes.
+    Attributes:
+        words: uint64, hash of each word.
+        chars: int64, characters of the words before each word.
+        lines: int64, the index of the first word of each line.
+        counts: a table that counts hashes.
     """
 
     words: U64  # hash of each word
@@ -166,7 +171,10 @@ class LineBuffers(NamedTuple):
 def count_lines(offsets: I64, data: U8, rules: FineWebRules) -> I64:
     """Return the counts of words and lines of each document, int64[n, len(COUNTS)]; COUNTS names the columns.
 
-    offsets, data: the documents, UTF-8 bytes. rules: the definitions of a short line and of an end mark.
+    Args:
+        offsets: document k is data[offsets[k]:offsets[k + 1]].
+        data: the documents, UTF-8 bytes.
+        rules: the definitions of a short line and of an end mark.
     """
     n = len(offsets) - 1
     out = np.zeros((n, N_COUNTS), np.int64)

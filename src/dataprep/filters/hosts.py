@@ -44,16 +44,17 @@ class Hosts(Stage):
     >>> Hosts("lists/adult/domains", banned_words=("casino",))
     >>> Hosts(allow=("example.org", ".gov"))
 
-    block: the path or URL of a list, a glob pattern, a folder (its files named `domains` and `urls` are read, as in the
-    UT1 lists of the University of Toulouse), or the entries themselves as a tuple. An entry is a domain (`example.org`,
-    `.example.org`, `*.example.org`: the domain and everything below it), an IP address, a network (`10.0.0.0/8`,
-    `2001:db8::/32`), or a domain and a path (`example.org/ads`: with or without www., that path and everything below
-    it; `example.org/ads/`: only below).
-    allow: hosts and paths, in the same forms as `block`; documents of all other hosts and paths are dropped. A document
-    that is both blocked and allowed is dropped.
-    banned_words: substrings of URLs, given like `block`; a document whose URL contains one is dropped. Case is
-        ignored, and percent-encoding is decoded.
-    column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+    Args:
+        block: the path or URL of a list, a glob pattern, a folder (its files named `domains` and `urls` are read, as in
+            the UT1 lists of the University of Toulouse), or the entries themselves as a tuple. An entry is a domain
+            (`example.org`, `.example.org`, `*.example.org`: the domain and everything below it), an IP address, a
+            network (`10.0.0.0/8`, `2001:db8::/32`), or a domain and a path (`example.org/ads`: with or without www.,
+            that path and everything below it; `example.org/ads/`: only below).
+        allow: hosts and paths, in the same forms as `block`; documents of all other hosts and paths are dropped. A
+            document that is both blocked and allowed is dropped.
+        banned_words: substrings of URLs, given like `block`; a document whose URL contains one is dropped. Case is
+            ignored, and percent-encoding is decoded.
+        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
 
     Files are UTF-8 with one entry per line; `#` starts a comment; of lines in the format of /etc/hosts (`0.0.0.0
     example.org`), the host names are the entries. Scheme, port and user name are ignored, and hosts and paths are

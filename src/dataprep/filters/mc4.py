@@ -30,9 +30,10 @@ class MC4(ScoredFilter):
     >>> MC4()
     >>> MC4(min_paragraphs=1, min_paragraph_chars=100)
 
-    min_paragraphs: a document with fewer paragraphs than this is dropped (`few_paragraphs`); 3 as published.
-    min_paragraph_chars: a line with at least this many code points is a paragraph; 200 as published. Lines end at `\n`,
-    and all their characters count. None: no minimum; every line is a paragraph, even an empty one.
+    Args:
+        min_paragraphs: a document with fewer paragraphs than this is dropped (`few_paragraphs`); 3 as published.
+        min_paragraph_chars: a line with at least this many code points is a paragraph; 200 as published. Lines end at
+            `\n`, and all their characters count. None: no minimum; every line is a paragraph, even an empty one.
 
     Texts are not changed. Multilingual C4 has no other text rules, but drops pages with bad words, except for one in a
     thousand: `BadWords(..., keep_fraction=0.001)`.

@@ -49,13 +49,14 @@ class Robots(Stage):
 
     >>> Robots("crawl/robotstxt/*.warc.gz", agents=("CCBot",))
 
-    source: a folder or glob pattern, or a tuple of these, of files HOST.txt or HOST/robots.txt, or of WARC archives of
-    robots.txt, as Common Crawl publishes them (extra `warc`). The latest response of a host is used; files in a folder
-    take precedence over archives. Scheme and port are ignored.
-    agents: names of crawlers (product tokens); the group `*` applies to an agent without its own group.
-    unreadable: whether to "keep" or "drop" documents of hosts whose robots.txt is not text, or whose response was a
-    server error; by the standard, everything is disallowed on such a host.
-    column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+    Args:
+        source: a folder or glob pattern, or a tuple of these, of files HOST.txt or HOST/robots.txt, or of WARC archives
+            of robots.txt, as Common Crawl publishes them (extra `warc`). The latest response of a host is used; files
+            in a folder take precedence over archives. Scheme and port are ignored.
+        agents: names of crawlers (product tokens); the group `*` applies to an agent without its own group.
+        unreadable: whether to "keep" or "drop" documents of hosts whose robots.txt is not text, or whose response was a
+            server error; by the standard, everything is disallowed on such a host.
+        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
 
     Protego (Scrapy's parser, extra `robots`) applies the rules: the longest matching rule decides; of two equally long
     rules, the one that allows. The wildcards `*` and `$` are supported. In addition, a group is recognised after a byte
@@ -150,8 +151,10 @@ def _parser(text: str) -> Any:
 class HostRules(NamedTuple):
     """The last answer of a host to a request for robots.txt.
 
-    date: the time of the answer, as text. rules: the lines of robots.txt that name crawlers and allow or disallow
-    paths; None if robots.txt is unreadable. redirect: the host whose robots.txt applies instead; "" if there is none.
+    Attributes:
+        date: the time of the answer, as text.
+        rules: the lines of robots.txt that name crawlers and allow or disallow paths; None if robots.txt is unreadable.
+        redirect: the host whose robots.txt applies instead; "" if there is none.
     """
 
     date: str
@@ -162,8 +165,9 @@ class HostRules(NamedTuple):
 class Index(NamedTuple):
     """The robots.txt rules of many hosts; equal texts are stored once.
 
-    texts: the distinct robots.txt files, reduced to rules; "" forbids nothing. hosts: for each host, the index of its
-    text in `texts`, or UNREADABLE.
+    Attributes:
+        texts: the distinct robots.txt files, reduced to rules; "" forbids nothing.
+        hosts: for each host, the index of its text in `texts`, or UNREADABLE.
     """
 
     texts: list[str]  # the lines that make groups and rules; "" forbids nothing

@@ -33,9 +33,11 @@ RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
 class Phrases(NamedTuple):
     """Lower-case phrases in the form that the kernels read.
 
-    words: the bytes of the phrases. bits: int64[phrases], the flags that a line gets if the phrase occurs in it.
-    anchors: int64[phrases, 4], the offset and the byte of each of a phrase's two rarest letters. longest: bytes of the
-    longest phrase.
+    Attributes:
+        words: the bytes of the phrases.
+        bits: int64[phrases], the flags that a line gets if the phrase occurs in it.
+        anchors: int64[phrases, 4], the offset and the byte of each of a phrase's two rarest letters.
+        longest: bytes of the longest phrase.
     """
 
     words: Packed
@@ -74,10 +76,13 @@ def _rank(byte: int) -> int:
 class Room(NamedTuple):
     """The work buffers of the kernels, made once per batch.
 
-    low: uint8, a block (BLOCK bytes) of a page in lower case, and some bytes after it. marks: uint8[BLOCK], flags of
-    each byte of the block. ends: int64[BLOCK], for each line that ends in the block, the offset of its end from the
-    block's start. holds: uint8[BLOCK], for each of these lines, the flags of the phrases and brackets in it. cited:
-    uint8, a line without its citations. folded: uint8, a line in lower case.
+    Attributes:
+        low: uint8, a block (BLOCK bytes) of a page in lower case, and some bytes after it.
+        marks: uint8[BLOCK], flags of each byte of the block.
+        ends: int64[BLOCK], for each line that ends in the block, the offset of its end from the block's start.
+        holds: uint8[BLOCK], for each of these lines, the flags of the phrases and brackets in it.
+        cited: uint8, a line without its citations.
+        folded: uint8, a line in lower case.
     """
 
     low: U8  # a block in lower case, and after it as many bytes as a phrase can reach

@@ -30,13 +30,15 @@ class Quality(ScoredFilter):
     >>> Quality(model="quality.bin", score_range=(0.5, 0.999))
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus, as in DCLM
 
-    model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep train-quality`).
-    score_range: the lowest score (the model's probability of `label`) at which a document is kept; or (low, high), to
-    keep documents with low <= score < high; None is no limit. Required, unless `Percentiles` sets the range. top: leave
-    it unset; it is a parameter of `Percentiles`. Scores are rounded to 1e-4. Drop reasons: "quality_low",
-    "quality_high".
-    label: the positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's). max_bytes:
-    the model reads only this many bytes from the start of a text; None: all, as in DCLM.
+    Args:
+        model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep
+            train-quality`).
+        score_range: the lowest score (the model's probability of `label`) at which a document is kept; or (low, high),
+            to keep documents with low <= score < high; None is no limit. Required, unless `Percentiles` sets the range.
+        top: leave it unset; it is a parameter of `Percentiles`. Scores are rounded to 1e-4. Drop reasons:
+            "quality_low", "quality_high".
+        label: the positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's).
+        max_bytes: the model reads only this many bytes from the start of a text; None: all, as in DCLM.
 
     To add the scores as the column `quality_score`, use `dp.Score`. Line feeds are replaced by spaces, as in DCLM.
     Needs the extra `langid`. Raises PlanError if the model or a parameter is invalid.

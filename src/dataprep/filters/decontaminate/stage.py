@@ -35,19 +35,21 @@ class Decontaminate(ScoredFilter):
 
     >>> Decontaminate(sets={"gsm8k": "eval/gsm8k.jsonl", "mine": ["What is the capital of Morocco called in Darija?"]})
 
-    sets: {name: questions}, where questions are the URL of a file, a Dataset, or a list of texts. Files named .jsonl or
-    .ndjson are JSON Lines with one question per record (the first of `fields` that the record has); other files are
-    UTF-8 text with one question per line. Files may be compressed (.gz, .zst, .xz, .bz2). Questions are numbered by
-    row, from 1, including empty rows.
-    ngram: the number of consecutive words (a run) that must be shared; case, and punctuation between words, are
-    ignored. word_split: how words are split: "unicode" (docs/words.md), where composed and decomposed characters are
-    equal, and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı` is `i`; or
-    "regex", runs of `\w`, as published.
-    min_words: a question of fewer than `ngram` words is searched as a single run if it has at least `min_words` words.
-    Shorter questions are not searched, since they occur by chance (8 and 13 are the published bounds). The `repr` of
-    the stage states how many questions are searched.
-    min_ngrams: a document with at least this many occurrences of runs of one set is dropped (`contaminated_NAME`).
-    action: "drop", or "report", which counts documents in the same way but keeps all of them.
+    Args:
+        sets: {name: questions}, where questions are the URL of a file, a Dataset, or a list of texts. Files named
+            .jsonl or .ndjson are JSON Lines with one question per record (the first of `fields` that the record has);
+            other files are UTF-8 text with one question per line. Files may be compressed (.gz, .zst, .xz, .bz2).
+            Questions are numbered by row, from 1, including empty rows.
+        ngram: the number of consecutive words (a run) that must be shared; case, and punctuation between words, are
+            ignored.
+        word_split: how words are split: "unicode" (docs/words.md), where composed and decomposed characters are equal,
+            and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı` is `i`; or
+            "regex", runs of `\w`, as published.
+        min_words: a question of fewer than `ngram` words is searched as a single run if it has at least `min_words`
+            words. Shorter questions are not searched, since they occur by chance (8 and 13 are the published bounds).
+            The `repr` of the stage states how many questions are searched.
+        min_ngrams: a document with at least this many occurrences of runs of one set is dropped (`contaminated_NAME`).
+        action: "drop", or "report", which counts documents in the same way but keeps all of them.
 
     Counted for each set, over documents with at least `min_ngrams`: "NAME.documents", "NAME.ngrams", and
     "NAME.question.17", the number of documents with a run of question 17 (see `questions`). A run that is in several

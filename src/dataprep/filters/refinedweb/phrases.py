@@ -34,9 +34,16 @@ class PackedPhrases(NamedTuple):
 class RefinedWebRules(NamedTuple):
     """The parameters of `RefinedWeb` in the form that the kernels read.
 
-    as_dclm: True for `preset="dclm"`, whose kernel is in dclm.py. max_upper, max_numeric, max_removed: shares, 0 to 1.
-    marks: the kind of words, as in `spaced.marks_of`. words: the table of word boundaries. classes: the class bits of
-    each code point. lower: the lower case of each code point. folds: the same, as the phrases are compared.
+    Attributes:
+        as_dclm: True for `preset="dclm"`, whose kernel is in dclm.py.
+        max_upper: the maximum share, 0 to 1, of upper-case characters in a line.
+        max_numeric: the maximum share, 0 to 1, of numeric characters in a line.
+        max_removed: the maximum share, 0 to 1, of its words that a document may lose.
+        marks: the kind of words, as in `spaced.marks_of`.
+        words: the table of word boundaries.
+        classes: the class bits of each code point.
+        lower: the lower case of each code point.
+        folds: the same, as the phrases are compared.
     """
 
     as_dclm: bool
