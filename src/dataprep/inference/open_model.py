@@ -90,8 +90,11 @@ def beginning(path: str | os.PathLike[str] | None) -> str | Loaded | None:
 def tokenizer_of(path: str | os.PathLike[str], expected: str) -> Tokenizer:
     """Return the tokenizer of a model, read from the tokenizer.json in its folder.
 
-    path: the folder, or a checkpoint in it. expected: the tokenizer's hash; "" allows all. Raises PlanError if there is
-    no tokenizer, StaleOutput if its hash differs.
+    Args:
+        path: the folder, or a checkpoint in it.
+        expected: the tokenizer's hash; "" allows all.
+
+    Raises PlanError if there is no tokenizer, StaleOutput if its hash differs.
     """
     file = tokenizer_file(path)
     if not file.exists():
