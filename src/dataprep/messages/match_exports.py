@@ -45,10 +45,14 @@ PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))  # odd c
 class ExportSpan:
     """A summary of the messages of one export (one chat in one file), to compare it with other exports.
 
-    first, last: the first and last time, in seconds since 1970. fine: True if a time has seconds. n: the number of
-    messages. sketch: uint64[3, k], a sample of people's messages; row 0: the smallest hashes of minute and text,
-    ascending; row 1: the time of each of these messages, in whole minutes since 1970; row 2: a hash of the author, or
-    UNCLEAR if the export has the text twice in that minute.
+    Attributes:
+        first: the first time, in seconds since 1970.
+        last: the last time, in seconds since 1970.
+        fine: True if a time has seconds.
+        n: the number of messages.
+        sketch: uint64[3, k], a sample of people's messages; row 0: the smallest hashes of minute and text, ascending;
+            row 1: the time of each of these messages, in whole minutes since 1970; row 2: a hash of the author, or
+            UNCLEAR if the export has the text twice in that minute.
     """
 
     first: int
@@ -160,8 +164,10 @@ def sharing(hashes: list[U64]) -> set[tuple[int, int]]:
 class SharedMessages(NamedTuple):
     """The sampled messages that two exports have in common, in the minutes that both cover.
 
-    texts: uint64[k], a hash of the text of each. one, two: uint64[k], its author in each export, or UNCLEAR. of_one,
-    of_two: number of sampled messages of each export in these minutes.
+    Attributes:
+        texts: uint64[k], a hash of the text of each.
+        one, two: uint64[k], its author in each export, or UNCLEAR.
+        of_one, of_two: number of sampled messages of each export in these minutes.
     """
 
     texts: U64

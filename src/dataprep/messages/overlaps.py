@@ -115,8 +115,11 @@ def _spans_in(columns: Sequence[str], people: Identities, part: Part) -> Spans:
 class SharedTimes(NamedTuple):
     """The period of an export that other exports of the same chat cover too.
 
-    chat: the chat's name. first, last: beginning and end of the period in seconds since 1970. fine: True if the
-    export's times have seconds.
+    Attributes:
+        chat: the chat's name.
+        first: the beginning of the period, in seconds since 1970.
+        last: the end of the period, in seconds since 1970.
+        fine: True if the export's times have seconds.
     """
 
     chat: str

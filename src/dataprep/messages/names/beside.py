@@ -38,7 +38,10 @@ class BesideNames:
     def find(self, offsets: I64, data: U8, prefixes: U32) -> I64:
         """Return the names in n texts, int64[m, 5], as `kernel.find_names` does.
 
-        offsets, data: the texts in UTF-8. prefixes: letters that may be joined to the beginning of a name.
+        Args:
+            offsets: text k is data[offsets[k]:offsets[k + 1]].
+            data: the texts, UTF-8 bytes.
+            prefixes: letters that may be joined to the beginning of a name.
         """
         rows = np.flatnonzero(P.changes_script(offsets, data, scripts(), folded(), self.sieve, prefixes))
         if not len(rows):

@@ -106,7 +106,10 @@ def _read(m: re.Match[str]) -> tuple[str, list[int]]:
 def coded_spans(batch_texts: pa.Array, offsets: I64, spans_of: Spans) -> list[tuple[int, int, int, int]]:
     """Return the spans of what is found in decoded parts of texts: (text, first byte, end, index of the new word).
 
-    batch_texts: n texts; offsets: int64[n + 1], of their bytes. spans_of: the search in decoded texts.
+    Args:
+        batch_texts: n texts.
+        offsets: int64[n + 1], of their bytes.
+        spans_of: the search in decoded texts.
     """
     rows = np.flatnonzero(pc.match_substring_regex(batch_texts, _MARKED).to_numpy(zero_copy_only=False))
     raws = batch_texts.take(pa.array(rows)).to_pylist() if len(rows) else []

@@ -18,9 +18,14 @@ from .weighing import listed_words
 class _Script(NamedTuple):
     """The endings of one script; all texts are folded (`matching.words`).
 
-    first, last: its code points. least: letters of the shortest name that gets endings. finals: letters at the end of
-    a name that an ending replaces. endings: what follows; fronts: what precedes. kept: names that end with one of
-    `finals` also have the endings behind it.
+    Attributes:
+        first: the code point with which the range begins.
+        last: the last code point of the range.
+        least: letters of the shortest name that gets endings.
+        finals: letters at the end of a name that an ending replaces.
+        endings: what follows.
+        fronts: what precedes.
+        kept: names that end with one of `finals` also have the endings behind it.
     """
 
     first: int

@@ -28,7 +28,9 @@ _NUMBERED = re.compile(r"user(\d+)")
 class Term:
     """A word or a full name to find in texts.
 
-    persons: the people it may mean. weak: True if it counts only after an @.
+    Attributes:
+        persons: the people it may mean.
+        weak: True if it counts only after an @.
     """
 
     persons: set[str] = field(default_factory=set)

@@ -38,9 +38,13 @@ from .stated import CARD, card_files
 class Proposal:
     """The content of a new people file.
 
-    text: the file. people: all people with several names, old and new. new: number of people that were not in the file
-    before. grown: number of people of the old file to which names were added. maybes: number of groups with weak
-    evidence. single: number of authors with one name.
+    Attributes:
+        text: the file.
+        people: all people with several names, old and new.
+        new: number of people that were not in the file before.
+        grown: number of people of the old file to which names were added.
+        maybes: number of groups with weak evidence.
+        single: number of authors with one name.
     """
 
     text: str
