@@ -22,10 +22,13 @@ class PIIKind:
     >>> badge = PIIKind("badge", r"\bEMP-[0-9]{6}\b")
     >>> PII(kinds=("email", badge))                       # "badge <badge>, mail <email>"
 
-    name: its name in replacements and statistics: lower-case letters, digits and _. pattern: searched in every line; if
-    it has a group named `data`, only that group is replaced, so that a label may be required before it. check: "luhn"
-    (cards), "iban" (MOD 97-10), "rib" (the key of French and Moroccan accounts), or a function of your own; it is
-    called with the match without spaces and hyphens, and returns whether the match is valid. "": every match is.
+    Args:
+        name: its name in replacements and statistics: lower-case letters, digits and _.
+        pattern: searched in every line; if it has a group named `data`, only that group is replaced, so that a label
+            may be required before it.
+        check: "luhn" (cards), "iban" (MOD 97-10), "rib" (the key of French and Moroccan accounts), or a function of
+            your own; it is called with the match without spaces and hyphens, and returns whether the match is valid.
+            "": every match is.
 
     Raises PlanError for a name that is taken, a pattern that is not valid or matches nothing at all, an unknown check.
     """
