@@ -27,9 +27,12 @@ WHOLE_FILE = "text"  # the format of one document per file
 class Format:
     """A file format that `dp.read` knows.
 
-    reader: a Reader, its class, or "module:Class" in this package. suffixes: such as ".txt"; an entry without a dot in
-    front is a whole file name. sniff: a function that accepts or rejects a file with one of these suffixes by its first
-    bytes; None: the suffix suffices. is_chat: whether its documents are chat messages.
+    Attributes:
+        reader: a Reader, its class, or "module:Class" in this package.
+        suffixes: such as ".txt"; an entry without a dot in front is a whole file name.
+        sniff: a function that accepts or rejects a file with one of these suffixes by its first bytes; None: the suffix
+            suffices.
+        is_chat: whether its documents are chat messages.
     """
 
     name: str

@@ -51,8 +51,12 @@ BETWEEN = FirstLine(None, None, "")  # a line that ends the message before it an
 class Held(NamedTuple):
     """A message whose further lines are being collected.
 
-    position: byte offset of its first line. head: the parsed first line. rest: the further lines; None if the message
-    is too long to keep. n_bytes: size of the message. last: whether it is the last message of the file.
+    Attributes:
+        position: byte offset of its first line.
+        head: the parsed first line.
+        rest: the further lines; None if the message is too long to keep.
+        n_bytes: size of the message.
+        last: whether it is the last message of the file.
     """
 
     position: int
@@ -181,7 +185,10 @@ class Columns:
     def add(self, position: int, time: int | None, row: MessageContent) -> None:
         """Append one message.
 
-        position: its byte offset in the file. time: seconds since 1970; None: unknown. row: its other columns.
+        Args:
+            position: its byte offset in the file.
+            time: seconds since 1970; None: unknown.
+            row: its other columns.
         """
         self.positions.append(position)
         self.times.append(time)

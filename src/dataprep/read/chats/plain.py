@@ -68,8 +68,10 @@ class Chat(Headed):
 class LineForm(NamedTuple):
     """A format string of messages' first lines, as regular expressions.
 
-    line: matches a first line (groups when, author and text). time: matches the time in it. named: whether the format
-    string has {author}.
+    Attributes:
+        line: matches a first line (groups when, author and text).
+        time: matches the time in it.
+        named: whether the format string has {author}.
     """
 
     line: re.Pattern[str]

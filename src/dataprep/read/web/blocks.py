@@ -32,9 +32,10 @@ MAX_RECORDS = 8_192  # in one block
 class ArchiveBlock(NamedTuple):
     """Records of an archive, one after the other; valid until the next block is read.
 
-    data: uint8, bytes of the archive. rows: int64[n, COLUMNS], the offsets in `data` of the parts of each
-    record, see `split.py`.
-    positions: int64[n], the offset of each record in the file as stored.
+    Attributes:
+        data: uint8, bytes of the archive.
+        rows: int64[n, COLUMNS], the offsets in `data` of the parts of each record, see `split.py`.
+        positions: int64[n], the offset of each record in the file as stored.
     """
 
     data: U8

@@ -91,8 +91,12 @@ def timed(line: str) -> Timed | None:
 class LineSurvey:
     """What one pass over a file shows: whether it has tabs, the order of its dates, its names and its placeholders.
 
-    title: the file's first line. tabs: whether tabs separate time, name and text. order: "dmy" or "mdy". sure: whether
-    the dates decide the order. placeholders: texts in brackets that several people have sent.
+    Attributes:
+        title: the file's first line.
+        tabs: whether tabs separate time, name and text.
+        order: "dmy" or "mdy".
+        sure: whether the dates decide the order.
+        placeholders: texts in brackets that several people have sent.
     """
 
     title: str = ""

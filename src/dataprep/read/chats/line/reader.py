@@ -104,7 +104,9 @@ class LineChat(Headed):
     def row(self, head: FirstLine, text: str) -> MessageContent:
         """Return author, text and kind of a message; quotes around a text of several lines are removed.
 
-        head: the parsed first line. text: the whole text.
+        Args:
+            head: the parsed first line.
+            text: the whole text.
         """
         if "\n" not in text:
             return MessageContent(head.author, text, head.kind or "text", {})
