@@ -66,8 +66,12 @@ LONGEST = pa.schema(
 class Hit:
     """One occurrence of a text in the corpus.
 
-    id: the document's id. source: the document's source. start: byte offset of the occurrence in the document. before,
-    after: the characters before and after the occurrence. match: the text that was searched.
+    Attributes:
+        id: the document's id.
+        source: the document's source.
+        start: byte offset of the occurrence in the document.
+        before, after: the characters before and after the occurrence.
+        match: the text that was searched.
     """
 
     id: int
@@ -82,8 +86,12 @@ class Hit:
 class Shared:
     """The longest passage that a text shares with the corpus.
 
-    text: the passage. start: the offset of the passage in the given text, in bytes. n_bytes: its size in bytes. count:
-    the number of its occurrences in the corpus. hit: the first of these occurrences; None if nothing is shared.
+    Attributes:
+        text: the passage.
+        start: the offset of the passage in the given text, in bytes.
+        n_bytes: its size in bytes.
+        count: the number of its occurrences in the corpus.
+        hit: the first of these occurrences; None if nothing is shared.
     """
 
     text: str
