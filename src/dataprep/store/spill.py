@@ -155,9 +155,14 @@ def all_sections(urls: Iterable[str], number: int, dtype: Any) -> npt.NDArray[An
 class SpilledRows:
     """The rows of one partition of shuffle files; a row is a header of fixed size, and a payload of any size.
 
-    Each segment has two sections per partition, one of headers and one of payloads. urls: the files. headers: the
-    headers of all rows, in memory. file: for each row, the index in `urls` of the file with its payload. offset, size:
-    the offset of this payload in the file and its size, in bytes.
+    Each segment has two sections per partition, one of headers and one of payloads.
+
+    Attributes:
+        urls: the files.
+        headers: the headers of all rows, in memory.
+        file: for each row, the index in `urls` of the file with its payload.
+        offset: the offset of this payload in the file, in bytes.
+        size: the size of this payload in bytes.
     """
 
     urls: Sequence[str]
