@@ -34,9 +34,12 @@ _SPLIT, _SAMPLE = 0x53504C49, 0x53414D50
 class Split(Stage):
     """Assigns documents to train, validation and test by hash(seed, id), or by a hash of the group's name.
 
-    val, test: shares of the documents; changing one does not move the documents of the other. group: a column whose
-    equal values (a host, a conversation, an author) are in one split; a document without a value is its own group.
-    seed: another seed gives another split.
+    Args:
+        val: the share of the documents for validation; changing it does not move test documents.
+        test: the share of the documents for the test set; changing it does not move validation documents.
+        group: a column whose equal values (a host, a conversation, an author) are in one split; a document without a
+            value is its own group.
+        seed: another seed gives another split.
 
     `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` use it. As a stage it adds the column `side` (0 train, 1
     val, 2 test), by which a deduplication can keep the held-out copy:

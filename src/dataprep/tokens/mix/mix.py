@@ -43,9 +43,12 @@ Sources = Mapping[str, "Shards | str | os.PathLike[str]"]
 class Share:
     """One source in the plan of a mixture.
 
-    tokens: the tokens of the source. got: its tokens in the mixture, repeats included. asked, share: its requested and
-    its actual share of the mixture, 0 to 1. epochs: how often a document of the source occurs in the mixture on
-    average.
+    Attributes:
+        tokens: the tokens of the source.
+        got: its tokens in the mixture, repeats included.
+        asked: its requested share of the mixture, 0 to 1.
+        share: its actual share of the mixture, 0 to 1.
+        epochs: how often a document of the source occurs in the mixture on average.
     """
 
     source: str
@@ -93,11 +96,13 @@ class MixPlan:
 class Mix:
     """The shares of several sources in a training set.
 
-    weights: {source: weight}; shares are in proportion to the weights. A source of weight 0 is left out, with its
-    validation and test splits.
-    temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions of
-    the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
-    max_epochs: maximum number of epochs of a source. seed: selects the documents of the last, partial epoch.
+    Args:
+        weights: {source: weight}; shares are in proportion to the weights. A source of weight 0 is left out, with its
+            validation and test splits.
+        temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions
+            of the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
+        max_epochs: maximum number of epochs of a source.
+        seed: selects the documents of the last, partial epoch.
 
     >>> mix = dp.Mix({"web": 0.6, "chat": 0.1, "books": 0.3}, max_epochs=4)
     >>> print(mix.plan({"web": "work/web", "chat": "work/chat", "books": "work/books"}))
@@ -131,8 +136,9 @@ class Mix:
     def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> MixPlan:
         """Return the plan of a mixture of `tokens` tokens: tokens and epochs of each source; nothing is written.
 
-        sources: {name: folder of token shards}, or one such folder, whose documents name their sources. tokens: None:
-        as many as the sources have.
+        Args:
+            sources: {name: folder of token shards}, or one such folder, whose documents name their sources.
+            tokens: None: as many as the sources have.
         """
         return self._plan(self._chosen(sources), tokens)
 

@@ -312,7 +312,9 @@ def _manifest(path: Path) -> TokenManifest:
 def sizes_of(entry: TokenShard, dtype: np.dtype[Any]) -> dict[str, int]:
     """Return the size that each file of a token shard must have, as {suffix: bytes}.
 
-    entry: the shard's entry in the manifest. dtype: type of the token ids.
+    Args:
+        entry: the shard's entry in the manifest.
+        dtype: type of the token ids.
     """
     sizes = {"bin": entry.tokens * dtype.itemsize, "idx": entry.documents * ENDS.itemsize}
     return sizes | ({"msk": entry.tokens} if entry.has_mask else {})

@@ -82,8 +82,10 @@ class Tokenizer:
     def from_files(cls, vocab: str, merges: str, pattern: str = PATTERNS["gpt2"]) -> Tokenizer:
         """Return the tokenizer in two files as GPT-2 has them.
 
-        vocab: path of `encoder.json` or `vocab.json`. merges: path of `vocab.bpe` or `merges.txt`. pattern: regular
-        expression that cuts text into words.
+        Args:
+            vocab: path of `encoder.json` or `vocab.json`.
+            merges: path of `vocab.bpe` or `merges.txt`.
+            pattern: regular expression that cuts text into words.
         """
         return cls(*formats.parts_of_pair(vocab, merges), pattern)
 
