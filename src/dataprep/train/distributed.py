@@ -35,8 +35,11 @@ _runs = itertools.count()
 class World:
     """The processes that train one model together; if there is only one process, methods exchange nothing.
 
-    device: where this process computes. rank: its number, from 0; process 0 alone writes files and prints. ranks: the
-    number of processes. store: a key-value store that all processes share; None if there is one process.
+    Attributes:
+        device: where this process computes.
+        rank: its number, from 0; process 0 alone writes files and prints.
+        ranks: the number of processes.
+        store: a key-value store that all processes share; None if there is one process.
     """
 
     device: torch.device

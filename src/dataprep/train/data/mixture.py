@@ -28,8 +28,10 @@ Ints = NDArray[np.int64]
 class Mixture:
     """Several sets of rows as one sequence of samples, in which each set has a share of the samples by its weight.
 
-    sets: {name: layout}. weights: {name: any positive number}; None means that the weight of a set is its number of
-    rows. seed: decides the order of the rows within each set.
+    Attributes:
+        sets: {name: layout}.
+        weights: {name: any positive number}; None means that the weight of a set is its number of rows.
+        seed: decides the order of the rows within each set.
 
     >>> Mixture({"web": web, "chat": chat}, {"web": 0.9, "chat": 0.1}).find(np.arange(3))
     """
