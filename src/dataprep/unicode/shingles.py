@@ -34,9 +34,12 @@ KEPT, DIGIT = 1 << 21, 1 << 22  # of an entry: the code point is kept; it is the
 def differences(given: str | Sequence[str] | None, unit: str, word_split: str) -> tuple[str, ...]:
     """Return the names of the differences to ignore, such as "case", in the order of SWITCHES.
 
-    given: the names, or "fineweb" for the differences that FineWeb ignores; None: the default for the unit. unit:
-    "word", "char", or another text for tokens. word_split: one of words.SPLITS. Raises PlanError if a name is unknown,
-    or if `given` lacks a difference that is always ignored for this unit.
+    Args:
+        given: the names, or "fineweb" for the differences that FineWeb ignores; None: the default for the unit.
+        unit: "word", "char", or another text for tokens.
+        word_split: one of words.SPLITS.
+
+    Raises PlanError if a name is unknown, or if `given` lacks a difference that is always ignored for this unit.
     """
     tokens = unit not in ("word", "char")
     if given is None and tokens:
