@@ -162,9 +162,11 @@ class Leak(DataprepError):
 class FunctionFailed(DataprepError):
     """A function, Stage, Estimator or Reader of the user raised an error, which is `__cause__`, for a document.
 
-    what: which function raised what. document: the document's id as text, "FIRST to LAST" if it is one of several; None
-    if it is not known. head: the beginning
-    of its text. file: the URL of its file; None if it is not known.
+    Attributes:
+        what: which function raised what.
+        document: the document's id as text, "FIRST to LAST" if it is one of several; None if it is not known.
+        head: the beginning of its text.
+        file: the URL of its file; None if it is not known.
     """
 
     def __init__(self, what: str, document: str | None = None, head: str = "", file: str | None = None) -> None:

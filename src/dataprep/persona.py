@@ -83,11 +83,15 @@ VAL = 0.05  # of the person's letters: chats are small
 class Persona:
     """The result of `persona`.
 
-    windows: the Dataset of windows (training examples, made of turns). shards: their token shards. jsonl: the JSONL
-    file of each split that has windows. answers: number of the person's turns to be learned. held_out: number of
-    windows in val and test. repeated: number of held-out windows with the same text as a training window.
-    transcripts: shards of all conversations, if asked for. words: how many of the person's words are learned, and for
-    which reasons the others are not.
+    Attributes:
+        windows: the Dataset of windows (training examples, made of turns).
+        shards: their token shards.
+        jsonl: the JSONL file of each split that has windows.
+        answers: number of the person's turns to be learned.
+        held_out: number of windows in val and test.
+        repeated: number of held-out windows with the same text as a training window.
+        transcripts: shards of all conversations, if asked for.
+        words: how many of the person's words are learned, and for which reasons the others are not.
     """
 
     windows: Dataset

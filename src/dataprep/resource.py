@@ -23,10 +23,12 @@ class Resource:
     A Stage has it as a field, or a plain function as a global; `get` returns the object. Only the loader is sent to
     workers. A cache of one's own (`functools.cache`, a global) is empty again in every task if the script defines it.
 
-    loader: a function that returns the object. If it has a parameter `device`, this is "cuda:0", "cuda:1" ... where
-    PyTorch finds GPUs, which are shared by the workers in turns, else "mps" or "cpu". version: text or number that
-    identifies what is loaded; the key of a stage depends on it, on the loader's name, and on the arguments of a
-    `functools.partial`. Change it when the model changes. An object that was loaded is kept until its process ends.
+    Args:
+        loader: a function that returns the object. If it has a parameter `device`, this is "cuda:0", "cuda:1" ... where
+            PyTorch finds GPUs, which are shared by the workers in turns, else "mps" or "cpu".
+        version: text or number that identifies what is loaded; the key of a stage depends on it, on the loader's name,
+            and on the arguments of a `functools.partial`. Change it when the model changes. An object that was loaded
+            is kept until its process ends.
 
     Raises PlanError if the loader is not a function, or has further parameters.
 
