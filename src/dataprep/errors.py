@@ -122,7 +122,9 @@ class PlanError(DataprepError):
 class ReadError(DataprepError):
     """An input file cannot be read; path: the file, offset: position of the error in decompressed bytes.
 
-    reason: the reason in the table of unread files: "unreadable", or "empty" if the file is intact but has no document.
+    Attributes:
+        reason: the reason in the table of unread files: "unreadable", or "empty" if the file is intact but has no
+            document.
     """
 
     def __init__(

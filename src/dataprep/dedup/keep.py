@@ -128,7 +128,8 @@ class Keep:
 def unreadable_values(receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return {"unreadable": number of values that could not be read, "such_as": the first of them or ""} for all parts.
 
-    receipts: the records of the tasks, one per input part; each has the entries "unreadable" and "such_as".
+    Args:
+        receipts: the receipts of the tasks, one per input part; each has the entries "unreadable" and "such_as".
     """
     found = [receipt for receipt in receipts if receipt["unreadable"]]
     return {

@@ -145,7 +145,8 @@ class BadWords(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return "bad_words" for each document with more matches than allowed, null for the others.
 
-        scores: the result of `score`: the match counts, by column name.
+        Args:
+            scores: the result of `score`: the match counts, by column name.
         """
         return reasons(self, self._rules, scores)
 

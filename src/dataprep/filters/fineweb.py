@@ -72,11 +72,12 @@ class FineWeb(ScoredFilter):
     `max_newline_ratio` is only in the code. The default terminal punctuation is that of all scripts
     (`word_lists.TERMINAL_PUNCTUATION`).
 
-    preset: "paper", or "code" for these rules of the published code: a document exactly at a limit is kept; lines end
-    at line feeds and are not stripped; all characters except line feeds are counted; punctuation marks are words; and
-    the terminal punctuation is that of the code since 2024, which includes other scripts but no quotation marks. The
-    code splits words with spaCy; `word_split="punctuation"` approximates it. A folder written by `dataprep
-    fit-language` has the thresholds of one language, for the rules of "paper".
+    Args:
+        preset: "paper", or "code" for these rules of the published code: a document exactly at a limit is kept; lines
+            end at line feeds and are not stripped; all characters except line feeds are counted; punctuation marks are
+            words; and the terminal punctuation is that of the code since 2024, which includes other scripts but no
+            quotation marks. The code splits words with spaCy; `word_split="punctuation"` approximates it. A folder
+            written by `dataprep fit-language` has the thresholds of one language, for the rules of "paper".
 
     Raises PlanError for an unknown preset, a threshold below 0, or terminal punctuation that contains white space.
     """
@@ -128,7 +129,8 @@ class FineWeb(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason of the first rule of the table that drops each document, null if none does.
 
-        scores: the columns of `score`.
+        Args:
+            scores: the columns of `score`.
         """
         return reasons(self, BEYOND if self.preset == "code" else RULES, scores)
 

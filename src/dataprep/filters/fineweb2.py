@@ -154,7 +154,8 @@ class FineWeb2(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason of the first rule of the table that drops each document, null if none does.
 
-        scores: the columns of `score`.
+        Args:
+            scores: the columns of `score`.
         """
         return reasons(self, RULES, scores)
 

@@ -149,9 +149,11 @@ class Percentiles(Estimator):
     def bounds(self, scores: pa.Table) -> tuple[Bounds, dict[str, Any]]:
         """Return the range of each language, {language: (low, high)}, and figures for reports.
 
-        scores: rows of SCORES (id, language, score, start, end). A bound that is not set is None. The figures are
-        {"cuts": {language: {"low", "high": bounds, "scores": number of scores}}}. Documents without a language are
-        grouped under "", which is reported as "all" in the figures.
+        Args:
+            scores: rows of SCORES (id, language, score, start, end).
+
+        A bound that is not set is None. The figures are {"cuts": {language: {"low", "high": bounds, "scores": number of
+        scores}}}. Documents without a language are grouped under "", which is reported as "all" in the figures.
         """
         found: dict[str, tuple[float | None, float | None]] = {}
         facts: dict[str, Any] = {}

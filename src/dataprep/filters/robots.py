@@ -177,8 +177,12 @@ class Index(NamedTuple):
 def read(sources: Iterable[str]) -> bytes:
     """Read the robots.txt of all hosts in `sources`; return them as compressed bytes, which `unpack` opens.
 
-    sources: URLs of folders, globs or archives. The bytes do not depend on paths or order of the files. Raises
-    PlanError if there is no robots.txt, or an archive is damaged.
+    Args:
+        sources: URLs of folders, globs or archives.
+
+    The bytes do not depend on the paths or the order of the files.
+
+    Raises PlanError if there is no robots.txt, or an archive is damaged.
     """
     hosts: dict[str, HostRules] = {}
     for source in sources:
@@ -205,7 +209,10 @@ def unpack(packed: bytes) -> Index:
 def rules_of(data: bytes) -> str | None:
     r"""Return those lines of a robots.txt file that name crawlers and allow or forbid paths; None if it is not text.
 
-    data: the file's bytes. Returns "" if no line forbids anything.
+    Args:
+        data: the file's bytes.
+
+    Returns "" if no line forbids anything.
 
     >>> rules_of(b"\xef\xbb\xbfUser-agent: CCBot/2.0\r\nCrawl-delay: 2\r\nDisallow: /x")
     'User-agent: CCBot\nDisallow: /x'

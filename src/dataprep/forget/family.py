@@ -189,8 +189,10 @@ class Family:
 def ids_everywhere(*starts: Mapping[Member, Ids]) -> dict[Member, Ids]:
     """Return the ids that the given documents have in each folder of a run, as folders may number them differently.
 
-    starts: the ids, by the folder to which they refer. Ids are computed from the relations of the folders; whether a
-    document is still in a folder is not checked.
+    Args:
+        starts: the ids, by the folder to which they refer.
+
+    Ids are computed from the relations of the folders; whether a document is still in a folder is not checked.
     """
     found: dict[Member, Ids] = {}
     waiting = [(member, np.unique(ids)) for start in starts for member, ids in start.items()]

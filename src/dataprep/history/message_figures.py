@@ -47,8 +47,9 @@ LENGTHS = (
 class NameRow(NamedTuple):
     """A row of a list: a name and its count `n`.
 
-    is_one: True if the row is for one name; False if it represents all names that are not shown, with their total
-    count.
+    Attributes:
+        is_one: True if the row is for one name; False if it represents all names that are not shown, with their total
+            count.
     """
 
     name: str

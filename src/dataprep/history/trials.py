@@ -158,7 +158,8 @@ def _resident() -> int:
 class ColumnChange:
     """The value that one document has in a column before and after a stage; examples are sorted by `rank`.
 
-    rank: a hash of the id.
+    Attributes:
+        rank: a hash of the id.
     """
 
     rank: int

@@ -89,7 +89,10 @@ class ChatModel:
     def prompt(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the ids after which the model answers: a separator, the turns, and the beginning of its own turn.
 
-        messages: turns of {role, content}. Raises PlanError without a template, or if it rejects the turns.
+        Args:
+            messages: turns of {role, content}.
+
+        Raises PlanError without a template, or if it rejects the turns.
         """
         if self.template is None:
             msg = (

@@ -39,7 +39,8 @@ class Question:
 class Answers:
     """The log-likelihoods, in nats, that a model assigns to the choices of questions.
 
-    log_likelihoods: for each question, one number per choice.
+    Attributes:
+        log_likelihoods: for each question, one number per choice.
     """
 
     questions: list[Question]

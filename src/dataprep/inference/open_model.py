@@ -110,7 +110,8 @@ def tokenizer_of(path: str | os.PathLike[str], expected: str) -> Tokenizer:
 def tokenizer_file(path: str | os.PathLike[str]) -> Path:
     """Return the path of the tokenizer.json next to a model, or of the tokenizer.model if only that exists.
 
-    path: the folder of the model, or a checkpoint in it.
+    Args:
+        path: the folder of the model, or a checkpoint in it.
     """
     home = Path(path) if Path(path).is_dir() else Path(path).parent
     json_file, model = (Path(beside.at(str(home / name))) for name in (TOKENIZER, MODEL))

@@ -38,7 +38,8 @@ def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | No
 def replace_errors(*streams: IO[str]) -> None:
     """Let text streams write "?" for a character that their encoding lacks, and read U+FFFD for a byte that is no text.
 
-    streams: those without an encoding are left as they are.
+    Args:
+        streams: the streams to set; streams without an encoding are not changed.
     """
     for stream in streams:
         if isinstance(getattr(stream, "errors", None), str) and hasattr(stream, "reconfigure"):

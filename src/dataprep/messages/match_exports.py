@@ -107,7 +107,8 @@ def by_export(batch: Batch) -> Iterator[tuple[Export, Any, Any]]:
 def chat_names(spans: Mapping[Export, ExportSpan]) -> dict[Export, str]:
     """Return the name of the chat of each export; exports that share messages get the chat name of the first of them.
 
-    spans: the summary of each export, a pair (chat, number of the file).
+    Args:
+        spans: the summary of each export, a pair (chat, number of the file).
     """
     exports = sorted(spans, key=lambda export: (export[1], export[0]))
     first = {export: export for export in exports}
@@ -144,7 +145,8 @@ def _hashes(batch: Batch) -> tuple[U64, U64]:
 def smallest(rows: U64) -> U64:
     """Return the columns with the smallest hashes, ascending; the author of a hash that occurs twice is UNCLEAR.
 
-    rows: uint64[3, n], a sketch in any order, or two of them.
+    Args:
+        rows: uint64[3, n], a sketch in any order, or two of them.
     """
     _, first, count = np.unique(rows[0], return_index=True, return_counts=True)
     found = rows[:, first]

@@ -90,8 +90,9 @@ class Statistics:
     def discounts(self, fallback: Sequence[float] | None) -> F64:
         """Return the discounts (subtracted from counts) per order for counts 0, 1, 2, and 3 or more, float64[order, 4].
 
-        fallback: three discounts for an order whose discounts cannot be computed. If it is None, DataprepError is
-        raised for such an order.
+        Args:
+            fallback: three discounts for an order whose discounts cannot be computed. If it is None, DataprepError is
+                raised for such an order.
         """
         rows = []
         for order, counts in enumerate(self.of_count.tolist(), 1):

@@ -86,7 +86,10 @@ def find_joined(
 def every_line(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
     """Yield all lines with a character, in order; `can` states which of the wanted kinds each may contain.
 
-    offsets, data, wanted: as for `lines`.
+    Args:
+        offsets: as in `lines`.
+        data: as in `lines`.
+        wanted: as in `lines`.
     """
     can = {line.start: line.can for line in lines(offsets, data, wanted)} if wanted else {}
     for row, (start, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):

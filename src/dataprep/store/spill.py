@@ -28,7 +28,8 @@ TAIL = 16  # bytes of the two counts
 class Divided(NamedTuple):
     """An array that is several sections, which are written at once: section k is rows[cuts[k]:cuts[k + 1]].
 
-    cuts: int64, ascending, from 0 to the number of rows.
+    Attributes:
+        cuts: int64, ascending, from 0 to the number of rows.
     """
 
     rows: npt.NDArray[Any]
@@ -195,7 +196,8 @@ class SpilledRows:
     def load(self, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
         """Read the payloads of n rows; return (the offset of each in the bytes, int64[n]; the bytes, uint8).
 
-        rows: the indexes of these rows.
+        Args:
+            rows: the indexes of these rows.
         """
         order = np.lexsort((self.offset[rows], self.file[rows]))
         chosen = rows[order]

@@ -85,8 +85,12 @@ class Sample:
     def limits(self, sums: Mapping[Stratum, Bytes]) -> dict[Stratum, int]:
         """Return how many bins of each stratum (source, language) to take into the sample.
 
-        A bin is a group of documents whose hashes begin with the same bits. sums: the bytes of text per bin,
-        int64[BINS], of each stratum. Raises PlanError if `weights` cannot be met.
+        A bin is a group of documents whose hashes begin with the same bits.
+
+        Args:
+            sums: the bytes of text per bin, int64[BINS], of each stratum.
+
+        Raises PlanError if `weights` cannot be met.
         """
         sizes = {stratum: int(of.sum()) for stratum, of in sums.items()}
         wanted = self._wanted(sizes) if self.weights is None else self._weighted(sizes)

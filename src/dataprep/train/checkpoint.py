@@ -49,7 +49,8 @@ class Lowered(StaleOutput):
 def data_key(sets: Mapping[str, Shards]) -> str:
     """Return a hash of the training data: tokenizer, vocabulary, and each shard's name, tokens, document ends and mask.
 
-    sets: {name: token shards}.
+    Args:
+        sets: {name: token shards}.
     """
     tokens = [
         [name, [[s.first_name, s.tokens, s.hash, s.ends_hash, s.mask_hash] for s in shards.manifest.shards]]

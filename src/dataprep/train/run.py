@@ -182,8 +182,9 @@ class Run:
     def restore_newest(self, choose: Callable[[], Sequence[Path]]) -> None:
         """Restore the newest checkpoint that is not damaged; no change if there are none.
 
-        choose: function that returns the paths of the checkpoints, the earliest first. It is called in the first
-        process only; all processes restore the checkpoint that the first one could read.
+        Args:
+            choose: a function that returns the paths of the checkpoints, the earliest first. It is called in the first
+                process only. All processes restore the checkpoint that the first process could read.
         """
 
         def restored() -> str | None:

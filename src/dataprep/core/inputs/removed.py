@@ -75,7 +75,8 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
 class Removed(Reader):
     """Base class of readers of what was removed. reader: reads the input. made: identifies the result that removed it.
 
-    tables: the tables of what was removed; the paths have no influence on hashes.
+    Attributes:
+        tables: the tables of what was removed; the paths have no influence on hashes.
     """
 
     reader: Reader

@@ -166,7 +166,8 @@ class AnnotateClusters(_Annotate):
 class AnnotateSpans(_Annotate):
     """Adds the column repeats to every document: the list of the spans that would be cut, as in a cut table.
 
-    spans: the URL of the table of spans to cut.
+    Attributes:
+        spans: the URL of the table of spans to cut.
     """
 
     spans: str

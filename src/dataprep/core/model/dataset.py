@@ -273,8 +273,12 @@ class Dataset(Documents):
     def cut_texts(self, stage: str | None = None) -> Dataset:
         """Return the texts that a stage cut out, as a Dataset: a document's pieces, joined by line feeds.
 
-        stage: the stage's name in `cuts()`; None: the only one that cut texts. The further column is stage. Raises
-        PlanError if the stage cut nothing, and ReadError if its input is not known, or has moved or changed.
+        Args:
+            stage: the stage's name in `cuts()`; None: the only stage that cut texts.
+
+        The result has the further column `stage`.
+
+        Raises PlanError if the stage cut nothing, and ReadError if its input is not known, or has moved or changed.
         """
         return Dataset(removed.cut_parts(self._home, stage, lambda url: open_dataset(url).parts))
 

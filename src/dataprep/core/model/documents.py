@@ -38,7 +38,10 @@ FIRST = 1 << 27  # bytes of the longest first line that is read
 class Documents:
     """Base class of Dataset: methods to convert, write and upload documents.
 
-    parts, url, manifest: those of the Dataset.
+    Attributes:
+        parts: the parts of the Dataset.
+        url: the folder of the Dataset, or None.
+        manifest: the manifest of the Dataset, or None.
     """
 
     parts: tuple[Part, ...]
@@ -126,10 +129,12 @@ class Documents:
     def to_arrow(self, *, restore: bool = False) -> pa.Table:
         """Return the documents as an Arrow table, with sources as strings.
 
-        restore: return the columns of the input, under their names and if possible with their types, instead
-        of id, source and meta. They have the texts as they are now, and columns that stages added follow. Values of
-        `meta` are as in JSON, so bytes are text, and NaN is null. Raises PlanError if the input files had their texts
-        in fields of different names.
+        Args:
+            restore: True returns the columns of the input instead of id, source and meta, under their names and if
+                possible with their types. The texts are the current ones. Columns that stages added follow. Values of
+                `meta` are those of JSON, so bytes are text, and NaN is null.
+
+        Raises PlanError if the input files had their texts in fields of different names.
         """
         table = self.table()
         if restore:
@@ -149,7 +154,10 @@ class Documents:
     def to_hf(self, *, restore: bool = False) -> Any:
         """Return the documents as a `datasets.Dataset` (Hugging Face), memory-mapped if this one is sealed (complete).
 
-        restore: as in `to_arrow`; the result is then in memory. Needs the extra `hf`.
+        Args:
+            restore: as in `to_arrow`; the result is then in memory.
+
+        Needs the extra `hf`.
         """
         datasets = need("datasets", extra="hf")
         self.check_here()

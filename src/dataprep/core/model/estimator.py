@@ -26,8 +26,11 @@ class Estimator(Declared):
     Write a subclass as a frozen dataclass that defines `fit`; all other members have defaults. needs: columns that the
     Estimator reads in addition to id, text, source and meta. VERSION: an integer; increase it when the same parameters
     produce a different result. only_drops, hides, adds: the values for the Stage that `fit` returns. loses, sees: what
-    later stages cannot see, and what this one must see. `Stage` describes them. reads_folders: folders of Datasets that
-    the Estimator reads, in addition to its input; they cannot be the output folder.
+    later stages cannot see, and what this one must see. `Stage` describes them.
+
+    Attributes:
+        reads_folders: folders of Datasets that the Estimator reads, in addition to its input; they cannot be the output
+            folder.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):

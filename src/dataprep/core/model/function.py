@@ -112,7 +112,10 @@ class Map(_Function):
     """Rewrites each document's text by a plain function, or adds columns; the parameter names are column names.
 
     The function must return the new text (str), or a dict with the values of the new columns, and with "text" if the
-    text changes. adds: {name: Arrow type} of the new columns.
+    text changes.
+
+    Args:
+        adds: {name: Arrow type} of the new columns.
 
     >>> def stripped(text): return text.strip()
     >>> stage = Map(stripped)

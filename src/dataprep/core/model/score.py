@@ -104,8 +104,10 @@ def number_or_null(values: Any) -> pa.DoubleArray:
 class Score(Stage):
     """Adds the scores of a filter as columns, and drops nothing.
 
-    filter: any stage that drops. For a `ScoredFilter` the columns are its scores. For any other filter there is one
-    column, NAME_reason, with the reason for which the filter would drop the document; null if the filter would keep it.
+    Args:
+        filter: any stage that drops. For a `ScoredFilter` the columns are its scores. For any other filter there is one
+            column, NAME_reason, with the reason for which the filter would drop the document; null if the filter would
+            keep it.
     """
 
     only_drops: ClassVar[bool] = True

@@ -59,7 +59,8 @@ def _with_rows(batches: Iterator[Batch], url: str, schema: pa.Schema) -> Iterato
 class DropIds(Verdict):
     """Drops the documents that an Estimator's table names.
 
-    verdicts: the URL of the table, which `write_verdicts` wrote.
+    Attributes:
+        verdicts: the URL of the table, which `write_verdicts` wrote.
     """
 
     only_drops: ClassVar[bool] = True

@@ -148,8 +148,10 @@ class Work(Generic[T]):
 class Output(Generic[T]):
     """An output folder. url: its URL. opened: opens the finished result in it. nested: whether it is part of another.
 
-    A nested folder is written under the lease and the journal of the folder around it. also: folders of other results,
-    of which finished parts are kept, too.
+    A nested folder is written under the lease and the journal of the folder around it.
+
+    Attributes:
+        also: folders of other results, of which finished parts are kept, too.
     """
 
     def __init__(

@@ -241,7 +241,8 @@ class RunSteps(StateRecord):
 class Quarantine(StateRecord):
     """The slices of input files that ended a worker twice.
 
-    slices: {hash of the file's content, ":", start of the slice: why}.
+    Attributes:
+        slices: {hash of the file's content, ":", start of the slice: why}.
     """
 
     format: int = FORMAT
@@ -289,7 +290,8 @@ class TokenShard(StateRecord):
 class TokenizerFile(StateRecord):
     """The tokenizer of token shards: its file, its hash, the hash of the file's bytes, and the file for transformers.
 
-    file: None if the folder has no tokenizer.
+    Attributes:
+        file: None if the folder has no tokenizer.
     """
 
     file: str | None = None

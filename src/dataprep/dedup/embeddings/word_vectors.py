@@ -91,8 +91,9 @@ def _rounded(vectors: F64) -> I16:
 def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
     """Return a hash table of words with open addressing: the key and the word number of each slot, uint64 and int32.
 
-    vocabulary: the words; their order defines the numbers. A key is the hash of a word; the word number of a free slot
-    is -1.
+    Args:
+        vocabulary: the words; their order defines the numbers. A key is the hash of a word; the word number of a free
+            slot is -1.
     """
     _, hashes = words(*B.buffers(pa.array(vocabulary, pa.large_string())))
     assert len(hashes) == len(vocabulary), "a word of a normal form is one word"

@@ -109,7 +109,10 @@ class BloomFilter:
     def enter(self, keys: U64) -> U8:
         """Enter the keys in order; return 1 for each key that seems to have been entered before, else 0, uint8[n].
 
-        keys: uint64[n]. Raises DataprepError if more new keys are entered than the filter's capacity.
+        Args:
+            keys: uint64[n].
+
+        Raises DataprepError if more new keys are entered than the filter's capacity.
         """
         seen = enter(self.bits, keys, self.size.n_slices, self.size.slice_bits)
         self._add(len(seen) - int(seen.sum(dtype=np.int64)))

@@ -35,7 +35,9 @@ class KeyRange:
     """The keys (hashes of bands) that one task sorts.
 
     These are the keys of the bands [first, last) = `bands` whose top byte is in the range [first, last) = `buckets`.
-    number: the task's number.
+
+    Attributes:
+        number: the task's number.
     """
 
     number: int
@@ -201,7 +203,10 @@ def unite(parent: U32, edges: U32) -> None:
 def flatten(parent: U32) -> U8:
     """Set every document's parent to the root of its component; return 1 for each document that is joined to another.
 
-    parent: uint32[n], as in `unite`, changed in place. The result, uint8[n], is 0 for a document that is alone.
+    Args:
+        parent: uint32[n], as in `unite`; it is changed in place.
+
+    The result, uint8[n], is 0 for a document that is in no group with another document.
     """
     shared = np.zeros(len(parent), np.uint8)
     for d in range(len(parent)):

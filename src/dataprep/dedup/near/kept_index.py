@@ -59,9 +59,10 @@ class KeptIndex(NamedTuple):
 def allowance(looked: Int) -> Int:
     """Return how many entries of the next index of kept documents a document may read.
 
-    looked: the number of entries that it has read of earlier indexes. Of all indexes that together have enough entries,
-    it reads MOST; then of each further one half as many as of the one before, so at most 2 * LATER in all; and always
-    FEWEST, so that a near copy in the last of many indexes is found by a rare key.
+    Args:
+        looked: the number of entries that it has read of earlier indexes. Of all indexes that together have enough
+            entries, it reads MOST; then of each further one half as many as of the one before, so at most 2 * LATER in
+            all; and always FEWEST, so that a near copy in the last of many indexes is found by a rare key.
     """
     return max(MOST - looked, (MOST + 2 * LATER - looked) // 2, FEWEST)
 

@@ -91,7 +91,8 @@ class DuplicateSearch:
     def find(self, **facts: Any) -> DropIds:
         """Write the table of documents to drop, unless a valid one exists; return the stage that drops these documents.
 
-        facts: further entries for the stage's statistics.
+        Args:
+            facts: further entries for the stage's statistics.
         """
         url = files.join(self.out, "verdicts.parquet")
         found = table_once(url, self.key, lambda: self._find(url), TEMPORARY)

@@ -131,8 +131,9 @@ class Shingles:
 class EqualTexts:
     """The rule for exact deduplication: a document is represented by one text, and duplicates have equal texts.
 
-    key_bits: how many bits of a text's hash are used as its key; tests use fewer than 64 to give different texts equal
-    keys.
+    Attributes:
+        key_bits: how many bits of a text's hash are used as its key; tests use fewer than 64 to give different texts
+            equal keys.
     """
 
     key_bits: int = 64
@@ -214,8 +215,12 @@ def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
 def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
     """Return each text as 64-bit words, of which the first is its length: offsets int64[n + 1], and words, uint64.
 
-    offsets, data: of the texts in UTF-8 bytes. The words of text i are those from offsets[i] to offsets[i + 1] of the
-    result. Two texts are equal exactly if their words are.
+    Args:
+        offsets: text i is data[offsets[i]:offsets[i + 1]].
+        data: the texts, UTF-8 bytes.
+
+    The words of text i are those from offsets[i] to offsets[i + 1] of the result. Two texts are equal exactly if their
+    words are equal.
     """
     n = len(offsets) - 1
     starts = np.zeros(n + 1, np.int64)

@@ -43,8 +43,11 @@ class Tokens:
     def of(cls, given: Any) -> Tokens:
         """Return a tokenizer given by name, path or object.
 
-        given: a name of tiktoken ("o200k_base"); the path of a `tokenizer.json`, or of its folder; a `dp.Tokenizer`; or
-        a tokenizer of the libraries tiktoken, tokenizers or transformers. Raises PlanError for anything else.
+        Args:
+            given: a name of tiktoken ("o200k_base"); the path of a `tokenizer.json`, or of its folder; a
+                `dp.Tokenizer`; or a tokenizer of the libraries tiktoken, tokenizers or transformers.
+
+        Raises PlanError for anything else.
         """
         if isinstance(given, Tokens):
             return given

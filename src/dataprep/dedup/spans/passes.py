@@ -113,9 +113,13 @@ def _checked(batch: Batch) -> tuple[I64, Any]:
 class MatchUnits(Pass[int]):
     """Read one partition of the hashed units, in order of documents; write the units that repeat an earlier one.
 
-    A partition is a range of hashes. firsts: for each input part, the id of the first document in every segment of the
-    file of HashUnits. The receipt (the task's record) states the number of distinct units and of duplicates, and the
-    most frequent units as (count, id, start, size), in bytes.
+    A partition is a range of hashes.
+
+    Attributes:
+        firsts: for each input part, the id of the first document in every segment of the file of HashUnits.
+
+    The receipt states the number of distinct units, the number of duplicates, and the most frequent units as (count,
+    id, start, size), with start and size in bytes.
     """
 
     folder = "match"

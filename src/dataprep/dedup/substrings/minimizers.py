@@ -252,7 +252,10 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 def found(info: U64) -> tuple[Any, Any]:
     """Return (offsets, windows) of m records (runs of windows), int64[m] each, from their packed descriptions `info`.
 
-    offsets: where each record begins in the text of its input part, in bytes. windows: the number of its windows. info:
-    uint64[m].
+    offsets: the byte offset at which each record begins in the text of its input part. windows: the number of its
+    windows.
+
+    Args:
+        info: uint64[m].
     """
     return (info >> np.uint64(25)).astype(np.int64), (info & np.uint64(MAX_WINDOWS)).astype(np.int64)

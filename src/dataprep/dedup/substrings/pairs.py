@@ -45,8 +45,10 @@ class Same(NamedTuple):
 def minimum_at(info: Int) -> Int:
     """Return the index of the word or byte, in a record, at which the gram with the smallest hash starts.
 
-    A record is a run of windows of text; a gram is a run of words or bytes shorter than a window. info: the record's
-    packed description; see `minimizers.py`.
+    A record is a run of windows of text; a gram is a run of words or bytes shorter than a window.
+
+    Args:
+        info: the record's packed description; see `minimizers.py`.
     """
     return (np.int64(info) & MAX_WINDOWS) - 1 + (np.int64(info) >> 14 & (MAX_SLIDE - 1))
 

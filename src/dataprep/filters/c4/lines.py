@@ -49,7 +49,8 @@ class Phrases(NamedTuple):
 def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
     """Return phrases in the form that kernels read.
 
-    phrases: pairs (phrase, integer); the integer is the flag bits that a line gets if the phrase occurs in it.
+    Args:
+        phrases: pairs (phrase, integer); the integer is the flag bits that a line gets if the phrase occurs in it.
     """
     words = [fold_text(phrase).encode() for phrase, _ in phrases]
     anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)

@@ -67,8 +67,9 @@ class C4(Stage):
     | policy | it contains one of these phrases | policy |
     | min_sentences | *page*: its kept lines have fewer sentences in total | too_few_sentences |
 
-    word_split: "blanks": words are runs without white space, as published. "unicode", "punctuation": as in `Gopher`; in
-    scripts without spaces between words, a line is one or few words of the first kind.
+    Args:
+        word_split: "blanks": words are runs without white space, as published. "unicode", "punctuation": as in
+            `Gopher`; in scripts without spaces between words, a line is one or few words of the first kind.
 
     White space next to a citation is kept, so a line that ends with `. [1]` has no terminal punctuation, as in the
     published code. Case is ignored in phrases (`str.lower`; the two small sigmas are equal). Kept lines are joined with

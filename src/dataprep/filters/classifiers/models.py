@@ -80,7 +80,11 @@ class FastText:
     def likeliest(self, units: I64, data: U8) -> tuple[I32, F32] | None:
         """Return the likeliest label of each text, an index of `labels`, and its probability; -1: it has none.
 
-        units, data: as for `likeliest.likeliest`. Returns None if `top` must be called for each text instead.
+        Args:
+            units: as in `likeliest.likeliest`.
+            data: as in `likeliest.likeliest`.
+
+        Returns None if `top` must be called for each text instead.
         """
         if self.tables is None:
             return None
@@ -125,8 +129,11 @@ Classifier = FastText | Py3langid
 def find(model: str) -> str:
     """Return the path of a fastText model; "builtin" is returned unchanged.
 
-    model: a path, "builtin", or a name, which is searched in the folders of DATAPREP_MODELS and in the cache folder, or
-    downloaded if it is known. Raises PlanError if there is no such model and it cannot be downloaded.
+    Args:
+        model: a path, "builtin", or a name, which is searched in the folders of DATAPREP_MODELS and in the cache
+            folder, or downloaded if it is known.
+
+    Raises PlanError if there is no such model and it cannot be downloaded.
     """
     if model == BUILTIN or os.path.isfile(files.path_of(model)):
         return files.path_of(model)

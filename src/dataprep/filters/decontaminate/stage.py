@@ -154,8 +154,10 @@ class Decontaminate(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return `contaminated_NAME` for each document that shares enough runs of words with a set, else null.
 
-        NAME is the first set with at least `min_ngrams` occurrences. With action="report", all are null. scores: the
-        columns of `score`.
+        NAME is the first set with at least `min_ngrams` occurrences. With action="report", all are null.
+
+        Args:
+            scores: the columns of `score`.
         """
         first = np.full(len(next(iter(scores.values()))), len(self.sets))
         for number, (name, _) in reversed(list(enumerate(self.sets))):
@@ -191,8 +193,11 @@ class Decontaminate(ScoredFilter):
     def questions(self, docs: Dataset) -> pa.Table:
         """Return the questions that this stage found when `docs` was made, those found in most documents first.
 
-        docs: a sealed (finished) Dataset, whose statistics are read. The table has the columns set, question (its
-        number), documents (how many), text.
+        Args:
+            docs: a sealed (finished) Dataset, whose statistics are read.
+
+        The columns of the table are set, question (its number in the set), documents (the number of documents that
+        contain it) and text.
         """
         counts = [stage.counts for stage in docs.stats.stages if stage.name == self.name]
         rows = [

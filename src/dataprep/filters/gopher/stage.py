@@ -134,10 +134,13 @@ class Gopher(ScoredFilter):
     rule drops nothing. Accents, vowel signs of Arabic or Hebrew, and the tatweel are not counted as characters of it.
     None switches a rule off.
 
-    preset: "paper"; or "datatrove", "dolma" or "dclm", for the word definitions, denominators, thresholds and
-    repetition counts of the code of this project (docs/filters.md lists the differences); or a folder written by
-    `dataprep fit-language`, with the thresholds and stop words of one language and the definitions of "paper". The
-    scores are the columns gopher_*, one per rule, in the unit of its threshold.
+    Args:
+        preset: "paper"; or "datatrove", "dolma" or "dclm", for the word definitions, denominators, thresholds and
+            repetition counts of the code of this project (docs/filters.md lists the differences); or a folder written
+            by `dataprep fit-language`, with the thresholds and stop words of one language and the definitions of
+            "paper".
+
+    The scores are the columns gopher_*, one per rule, in the unit of the rule's threshold.
 
     The paper leaves some details open. Here, the most frequent n-gram (the first of equally frequent ones) is counted
     once per occurrence, even if occurrences overlap, and must occur at least twice. A character inside several repeated
@@ -241,7 +244,8 @@ class Gopher(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason of the first rule of the table that drops each document, null if none does.
 
-        scores: the columns of `score`.
+        Args:
+            scores: the columns of `score`.
         """
         return reasons(self, RULES, scores)
 

@@ -23,7 +23,8 @@ NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "re
 class PackedPhrases(NamedTuple):
     """Phrases without case differences, for kernels: phrase k is the UTF-8 bytes data[starts[k]:starts[k + 1]].
 
-    leads: uint8[256], 1 for each byte that can begin a phrase in a text of any case.
+    Attributes:
+        leads: uint8[256], 1 for each byte that can begin a phrase in a text of any case.
     """
 
     data: U8

@@ -153,7 +153,8 @@ class Consent(Estimator):
 class Consented(Stage):
     """Drops the messages of people who did not agree; `Consent.fit` returns this stage.
 
-    borne: the listed names that are a part of the name of an author who is not listed, such as Sara of Sara Lund.
+    Attributes:
+        borne: the listed names that are a part of the name of an author who is not listed, such as Sara of Sara Lund.
     """
 
     consent: Consent

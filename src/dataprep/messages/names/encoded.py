@@ -38,7 +38,8 @@ Spans = Callable[[I64, U8, I64], I64]  # offsets, data, rows of these texts -> s
 class Decoded(NamedTuple):
     """A decoded text; starts, ends: of each of its characters, the characters of the text that it stands for.
 
-    coded: whether each character is decoded.
+    Attributes:
+        coded: whether each character is decoded.
     """
 
     text: str

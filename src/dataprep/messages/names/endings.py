@@ -80,7 +80,8 @@ def _folded(forms: str) -> tuple[str, ...]:
 def with_endings(word: str) -> frozenset[str]:
     """Return the forms of a name's word with endings and particles; not the word itself, its stem and listed words.
 
-    word: as `matching.words` returns it.
+    Args:
+        word: as `matching.words` returns it.
 
     >>> "дмитрия" in with_endings("дмитрии"), "ნინოსთან" in with_endings("ნინო"), with_endings("ilse")
     (True, True, frozenset())

@@ -111,8 +111,9 @@ class UnspacedNames:
     def find(self, offsets: I64, data: U8) -> I64:
         """Return the names in n texts, int64[m, 5], as `kernel.find_names` does; of overlapping names, the longer one.
 
-        offsets: text k is data[offsets[k]:offsets[k + 1]].
-        data: the texts, UTF-8 bytes.
+        Args:
+            offsets: text k is data[offsets[k]:offsets[k + 1]].
+            data: the texts, UTF-8 bytes.
         """
         if self.anywhere is None:
             return np.zeros((0, 5), np.int64)

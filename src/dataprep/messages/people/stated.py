@@ -72,7 +72,8 @@ STATING = (IMessage, Slack, Sms, Signal, Telegram, Discord)  # readers of export
 def stated_by(source: tuple[str, Any]) -> Stated:
     """Return the accounts and contacts in a file.
 
-    source: the URL, and the Reader of the file; None for a file of vCards.
+    Args:
+        source: the URL, and the Reader of the file; None for a file of vCards.
     """
     url, reader = source
     if reader is None:

@@ -34,8 +34,9 @@ UNIX_DAY = 719_163  # the ordinal of 1970-01-01
 class FirstLine(NamedTuple):
     """The first line of a message: its time (seconds since 1970 on the exporting device's clock), author and text.
 
-    kind, meta: kind and further fields of the message, if the first line decides them; kind is "" if the whole message
-    is needed to decide it.
+    Attributes:
+        kind: the kind of the message; "" if the whole message is needed to decide it.
+        meta: further fields of the message, if the first line decides them.
     """
 
     time: int | None
@@ -69,7 +70,8 @@ class Held(NamedTuple):
 class MessageContent(NamedTuple):
     """The columns of a message that `Headed.row` returns; its time and position come from its first line.
 
-    meta: further fields, stored as JSON.
+    Attributes:
+        meta: further fields, stored as JSON.
     """
 
     author: str | None

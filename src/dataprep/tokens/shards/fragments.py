@@ -92,7 +92,10 @@ class PieceWriter:
 def read_rows(url: str) -> pa.RecordBatch:
     """Return the documents of a piece (file of encoded documents) as rows (id, source, end, size), memory-mapped.
 
-    url: URL of the piece, without suffix. Raises CorruptShard if the file is not what was written.
+    Args:
+        url: URL of the piece, without suffix.
+
+    Raises CorruptShard if the file is not what was written.
     """
     try:
         with pa.memory_map(os.fsencode(f"{url}.docs.arrow")) as f:

@@ -100,7 +100,9 @@ def pair_in(folder: str) -> tuple[str, str] | None:
 def parts_of_pair(vocab: str, merges: str) -> tuple[dict[bytes, int], list[Pair], dict[str, int]]:
     """Return ({token: id}, merges, {special token: id}) of two files as GPT-2 has them: the arguments of `Tokenizer`.
 
-    vocab, merges: the files' URLs.
+    Args:
+        vocab: the URL of the file of ids.
+        merges: the URL of the file of merges.
     """
     ids: dict[str, int] = files.read_json(vocab)
     with files.open_read(merges) as f:

@@ -109,9 +109,11 @@ class Tokenizer:
     def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
         """Return the tokenizer in a file or folder: one that `save` wrote, or one of another program.
 
-        path: `tokenizer.json`, its folder, `.tiktoken`, or `.model` of SentencePiece. A byte-level BPE is encoded by
-        kernels, any other vocabulary by its library. Raises ReadError if the file is none of these, and CorruptShard if
-        it was changed since `save` wrote it.
+        Args:
+            path: `tokenizer.json`, its folder, `.tiktoken`, or `.model` of SentencePiece. A byte-level BPE is encoded
+                by kernels, any other vocabulary by its library.
+
+        Raises ReadError if the file is none of these, and CorruptShard if it was changed since `save` wrote it.
         """
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
@@ -122,10 +124,13 @@ class Tokenizer:
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the vocabulary and return its URL.
 
-        path: a folder, for `tokenizer.json`, which `tokenizers` opens, and `tokenizer_config.json`, which
-        `transformers` also needs; NAME.json, for the content of `tokenizer.json` only; or NAME.tiktoken, for
-        `tiktoken`'s list of bytes and ranks, and NAME.tiktoken.json with pattern and special tokens. Raises StaleOutput
-        if a folder has another tokenizer that dataprep did not write there, or a file is not a vocabulary.
+        Args:
+            path: a folder, for `tokenizer.json`, which `tokenizers` opens, and `tokenizer_config.json`, which
+                `transformers` also needs; NAME.json, for the content of `tokenizer.json` only; or NAME.tiktoken, for
+                `tiktoken`'s list of bytes and ranks, and NAME.tiktoken.json with pattern and special tokens.
+
+        Raises StaleOutput if a folder has another tokenizer that dataprep did not write there, or a file is not a
+        vocabulary.
         """
         url = os.fspath(path)
         require(bool(url), "out='' must be the path of a folder, or of NAME.json or NAME.tiktoken")
@@ -165,7 +170,8 @@ class Tokenizer:
     def extended(self, special: str | Iterable[str]) -> Tokenizer:
         """Return a tokenizer with the same ids and more special tokens, whose ids follow the largest one.
 
-        special: names of tokens, or of sets: "course", "chatml", "code"; those that exist are left out.
+        Args:
+            special: names of tokens, or of sets: "course", "chatml", "code"; those that exist are left out.
         """
         names = [name for name in special_names(special) if name not in self.special]
         made = copy.copy(self)

@@ -47,7 +47,8 @@ class RowPlan:
     def filled(self, context: int) -> float:
         """Return the share of inputs that have a target, 0 to 1; other inputs are padding, or repeated tokens.
 
-        context: inputs per row.
+        Args:
+            context: inputs per row.
         """
         return int(self.size.sum(dtype=np.int64)) / (len(self) * context) if len(self) else 1.0
 

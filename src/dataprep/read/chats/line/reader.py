@@ -32,8 +32,9 @@ TITLE_LINES = 5  # lines before the first date that are LINE's title
 class LineChat(Headed):
     """Reads LINE's text exports.
 
-    date_order: "dmy" or "mdy", the order of day and month in dates that do not start with the year; None: inferred from
-    the dates.
+    Attributes:
+        date_order: "dmy" or "mdy", the order of day and month in dates that do not start with the year; None: inferred
+            from the dates.
     """
 
     date_order: str | None = None

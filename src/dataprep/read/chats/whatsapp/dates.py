@@ -115,7 +115,9 @@ class Survey:
     def plan(self, wanted: str | None = None) -> DateOrders:
         """Decide which forms of lines are message headers, and on the orders of day, month and year in each form.
 
-        wanted: the order to use, except for dates that begin with a year of four digits; None: decide from the dates.
+        Args:
+            wanted: the order to use, except for dates that begin with a year of four digits; None: decide from the
+                dates.
         """
         if not self.chunks:
             return DateOrders({})

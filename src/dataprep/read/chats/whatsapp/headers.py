@@ -245,7 +245,8 @@ class DoubtfulLines:
     def text(self, plan: DateOrders) -> Ints:
         """Return the byte offsets, ascending, of the doubtful lines that belong to the text of the message before.
 
-        plan: the orders of dates in the file, from which the time of each line follows.
+        Args:
+            plan: the orders of dates in the file, from which the time of each line follows.
         """
         some = [three for three, name in (*self.doubtful, *self.waiting) if self.names[name] < 2]
         if not some or not plan.orderly:

@@ -45,7 +45,8 @@ NO_MARKS = str.maketrans("", "", MARKS)
 def forms(table: str) -> set[str]:
     """Return all phrases of a table, in every form that phones write, in lower case.
 
-    table: text with one line per language, "LANGUAGE: PHRASE | PHRASE ...", as in `placeholders.py`.
+    Args:
+        table: text with one line per language, "LANGUAGE: PHRASE | PHRASE ...", as in `placeholders.py`.
     """
     lines = (line.partition(":")[2] for line in table.strip().split("\n"))
     plain = {normalized("NFC", p.strip()) for line in lines for p in line.split(" | ")}

@@ -28,7 +28,8 @@ _MULTIPLIER, _MASK = 1_099_511_628_211, (1 << 64) - 1
 def fold_hash(phrase: bytes) -> int:
     """Return a hash of a phrase, for `look`; it is the same for any case, spaces, full stops and < >.
 
-    phrase: UTF-8, without direction marks.
+    Args:
+        phrase: UTF-8, without direction marks.
     """
     h = 14_695_981_039_346_656_037
     for c in phrase:
