@@ -42,17 +42,19 @@ class Percentiles(Estimator):
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP
 
     Args:
-        filter: a filter with one score per document or paragraph, and a parameter `score_range=(low, high)`; leave
-            `score_range` unset. If the corpus already has a column with this score (`dp.Score`), computed by the same
-            model, the column is used. Paragraphs out of range are removed from the text, and documents without any text
-            left are dropped ("too_short_after_cuts").
-        cut: (low, high) in percent; 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60,
-            100). A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper
-            bound is out of range, so each score is in one of head, middle and tail. Documents without a score are kept
-            or dropped as by the filter itself.
+        filter: a filter with one score per document or paragraph, and a parameter `score_range=(low, high)`, which must
+            be unset. If the corpus already has a column with this score (`dp.Score`), computed by the same model, the
+            column is used.
+        cut: the percentiles (low, high), where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60) or
+            "tail" (60, 100).
         top: instead of `cut`, the share (0 to 1) of the documents to keep, which are those with the highest scores.
-        min_scores: if a language has fewer scores, all its documents are kept, since percentiles of few scores are not
-            meaningful.
+        min_scores: the minimum number of scores of a language. If a language has fewer, all its documents are kept,
+            since percentiles of few scores are not meaningful.
+
+    A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is out of
+    range, so each score is in exactly one of head, middle and tail. Documents without a score are kept or dropped by
+    the rule of the filter. Paragraphs out of range are removed from the text, and documents without any text left are
+    dropped ("too_short_after_cuts").
 
     The languages are those of the column `language`, if there is one. `facts` of the fitted stage contains the bounds
     of each language and the number of scores. Scores are held in memory, about 50 bytes each. Raises PlanError for a

@@ -50,20 +50,24 @@ class Robots(Stage):
     >>> Robots("crawl/robotstxt/*.warc.gz", agents=("CCBot",))
 
     Args:
-        source: a folder or glob pattern, or a tuple of these, of files HOST.txt or HOST/robots.txt, or of WARC archives
-            of robots.txt, as Common Crawl publishes them (extra `warc`). The latest response of a host is used; files
-            in a folder take precedence over archives. Scheme and port are ignored.
-        agents: names of crawlers (product tokens); the group `*` applies to an agent without its own group.
-        unreadable: whether to "keep" or "drop" documents of hosts whose robots.txt is not text, or whose response was a
-            server error; by the standard, everything is disallowed on such a host.
+        source: a folder, a glob pattern, or a tuple of these. The files are HOST.txt or HOST/robots.txt, or WARC
+            archives of robots.txt, as Common Crawl publishes them (extra `warc`).
+        agents: the names of crawlers (product tokens). The group `*` applies to an agent without its own group.
+        unreadable: "keep" or "drop": what happens to documents of hosts whose robots.txt is not text, or whose response
+            was a server error. By the standard, everything is disallowed on such a host.
         column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
 
-    Protego (Scrapy's parser, extra `robots`) applies the rules: the longest matching rule decides; of two equally long
-    rules, the one that allows. The wildcards `*` and `$` are supported. In addition, a group is recognised after a byte
-    order mark, or with a version or words after its name (CCBot/2.0, CCBot crawler), and unknown lines do not end it.
-    If a host has no robots.txt, or the response was 4xx, everything is allowed. Reasons: `robots`, `robots_unreadable`.
-    Documents are counted as `forbidden.AGENT`, `unreadable`, `without_robots_txt` and `without_url`. The source is read
-    when the stage is created. The key of the stage depends on the rules, not on paths.
+    The latest response of a host is used; files in a folder take precedence over archives. Scheme and port are ignored.
+    If a host has no robots.txt, or the response was 4xx, everything is allowed.
+
+    Protego (Scrapy's parser, extra `robots`) applies the rules. The longest matching rule decides; if two matching
+    rules are equally long, the rule that allows decides. The wildcards `*` and `$` are supported. In addition, a group
+    is recognised after a byte order mark, or with a version or words after its name (CCBot/2.0, CCBot crawler), and
+    unknown lines do not end a group.
+
+    The drop reasons are `robots` and `robots_unreadable`. Documents are counted as `forbidden.AGENT`, `unreadable`,
+    `without_robots_txt` and `without_url`. The source is read when the stage is created. The key of the stage depends
+    on the rules, not on paths.
 
     Raises PlanError if a source has no robots.txt or an archive is damaged.
     """

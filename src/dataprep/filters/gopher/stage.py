@@ -147,8 +147,8 @@ class Gopher(ScoredFilter):
     n-grams is counted once, and the first occurrence of an n-gram is not a repetition. The default bullets are not from
     the paper. **Stop words** are compared by their letters in lower case ("The," is "the"). `languages` names lists of
     stop words: ar, ary, ary-Latn, de, en (as published), es and fr. Only the list with the most matches counts, so an
-    additional list never drops additional documents. `stop_words` is a list of your own; with languages=(), it is the
-    only one. Repetition is decided by 64-bit hashes; the texts are not compared (see kernel.py).
+    additional list never drops additional documents. `stop_words` is a list of your own; with languages=(), no other
+    list is used. Repetition is decided by 64-bit hashes; the texts are not compared (see kernel.py).
 
     Raises PlanError for an unknown preset or kind of words, a language without a list, a threshold below 0, or a stop
     word without a letter.
