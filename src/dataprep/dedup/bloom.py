@@ -205,7 +205,7 @@ def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list
     >>> "a whole text" in f                                                  # doctest: +SKIP
 
     A key (str, or UTF-8 bytes) is the text of a document, or a line without its line break. The function returns the
-    indices of the bits of the filter that the key sets.
+    indices of the filter's bits that the key sets.
 
     Args:
         saved: the opened filter.

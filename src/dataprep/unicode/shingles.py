@@ -141,8 +141,10 @@ def shingles(
 def shingle_hash(shingle: bytes | str, word_split: str = "unicode", normalize: tuple[str, ...] | None = None) -> int:
     """Return the 32-bit hash of a shingle of words, as MinHash uses it: `datasketch.MinHash(hashfunc=shingle_hash)`.
 
-    word_split: "unicode" or "regex", the value of `word_split=` of the MinHash. normalize: the names of its
-    `normalize=`.
+    Args:
+        shingle: the words, as text or UTF-8 bytes.
+        word_split: "unicode" or "regex", the value of `word_split=` of the MinHash.
+        normalize: the names in `normalize=` of the MinHash.
 
     >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
     True
