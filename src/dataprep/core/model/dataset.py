@@ -360,6 +360,9 @@ def check_dataset(docs: object) -> None:
 def open_dataset(url: str) -> Dataset:
     """Return the Dataset in a folder that a Pipeline sealed (completed).
 
+    Args:
+        url: the folder, as a path or a URL.
+
     Raises ReadError if there is no sealed Dataset, and CorruptShard if a data file is missing or has the wrong size.
     """
     url = str(url).rstrip("/")

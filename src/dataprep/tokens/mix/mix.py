@@ -44,11 +44,11 @@ class Share:
     """One source in the plan of a mixture.
 
     Attributes:
-        tokens: the tokens of the source.
-        got: its tokens in the mixture, repeats included.
+        tokens: the number of tokens of the source.
+        got: the number of its tokens in the mixture, with repeats.
         asked: its requested share of the mixture, 0 to 1.
         share: its actual share of the mixture, 0 to 1.
-        epochs: how often a document of the source occurs in the mixture on average.
+        epochs: the mean number of times that a document of the source occurs in the mixture.
     """
 
     source: str
@@ -138,7 +138,7 @@ class Mix:
 
         Args:
             sources: {name: folder of token shards}, or one such folder, whose documents name their sources.
-            tokens: None: as many as the sources have.
+            tokens: the number of tokens of the mixture; None: as many as the sources have.
         """
         return self._plan(self._chosen(sources), tokens)
 
@@ -154,10 +154,18 @@ class Mix:
     ) -> Shards:
         """Write the mixture to the folder `out` as shards that any trainer reads, and its plan as `mixture.lock.json`.
 
-        sources, tokens: as in `plan`. Every epoch of a source is spread evenly over the mixture: any range of the
-        shards has the shares of the plan. Documents are never divided; a partial last epoch has those with the
-        smallest hash(seed, id). Validation and test splits of all sources are written once, one after the other.
-        Documents on the forget list of `out` are left out. Needs about 60 bytes of memory per document.
+        Args:
+            sources: as in `plan`.
+            out: a local folder. Documents on its forget list are left out.
+            tokens: the number of tokens of the mixture, as in `plan`.
+            runner: a Runner; None: `dp.Serial()`.
+            shard_tokens: the maximum number of tokens per shard.
+            replace: whether to replace another mixture in `out`.
+
+        Every epoch of a source is spread evenly over the mixture, so any range of the shards has the shares of the
+        plan. Documents are never divided; a partial last epoch has the documents with the smallest hash(seed, id). The
+        validation splits of all sources are written once, one after another, and so are the test splits. Needs about 60
+        bytes of memory per document.
 
         Raises:
             PlanError: `max_epochs` allows too few tokens, or weights or tokenizers do not match the sources.
