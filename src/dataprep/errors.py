@@ -122,7 +122,9 @@ class PlanError(DataprepError):
 class ReadError(DataprepError):
     """An input file cannot be read; path: the file, offset: position of the error in decompressed bytes.
 
-    reason: the reason in the table of unread files: "unreadable", or "empty" if the file is intact but has no document.
+    Attributes:
+        reason: the reason in the table of unread files: "unreadable", or "empty" if the file is intact but has no
+            document.
     """
 
     def __init__(
@@ -162,9 +164,11 @@ class Leak(DataprepError):
 class FunctionFailed(DataprepError):
     """A function, Stage, Estimator or Reader of the user raised an error, which is `__cause__`, for a document.
 
-    what: which function raised what. document: the document's id as text, "FIRST to LAST" if it is one of several; None
-    if it is not known. head: the beginning
-    of its text. file: the URL of its file; None if it is not known.
+    Attributes:
+        what: which function raised what.
+        document: the document's id as text, "FIRST to LAST" if it is one of several; None if it is not known.
+        head: the beginning of its text.
+        file: the URL of its file; None if it is not known.
     """
 
     def __init__(self, what: str, document: str | None = None, head: str = "", file: str | None = None) -> None:

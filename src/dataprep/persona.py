@@ -83,11 +83,15 @@ VAL = 0.05  # of the person's letters: chats are small
 class Persona:
     """The result of `persona`.
 
-    windows: the Dataset of windows (training examples, made of turns). shards: their token shards. jsonl: the JSONL
-    file of each split that has windows. answers: number of the person's turns to be learned. held_out: number of
-    windows in val and test. repeated: number of held-out windows with the same text as a training window.
-    transcripts: shards of all conversations, if asked for. words: how many of the person's words are learned, and for
-    which reasons the others are not.
+    Attributes:
+        windows: the Dataset of windows (training examples, made of turns).
+        shards: the token shards of the windows.
+        jsonl: the JSONL file of each split that has windows.
+        answers: the number of the person's turns that are learned.
+        held_out: the number of windows in val and test.
+        repeated: the number of held-out windows with the same text as a training window.
+        transcripts: the shards of all conversations; None if they were not asked for.
+        words: the number of the person's words that are learned, and of those that are not, by reason.
     """
 
     windows: Dataset
@@ -146,26 +150,36 @@ def persona(
 
     Writes training examples (windows of turns) as a Dataset, as token shards and as JSONL files.
 
-    chats: a file, a folder or a list of exports, of any platform.
-    person: the author to imitate, as the exports write the name; or several names of this one person.
-    out: the folder of all steps.
-    template: "course", "chatml", or a Jinja chat template (its text or a file).
-    max_length: the maximum number of tokens of a window.
-    tokenizer: a tokenizer or its path; special tokens of the template that it lacks are added at its end. None: one of
-    `vocab_size` ids is trained on the training conversations.
-    gap: a pause of this length ends a conversation.
-    context: number of turns that a window repeats from the previous window; they are not learned again.
-    val, test: fractions (0 to 1) of the person's text that are held out, as complete conversations; if these differ too
-    much in size, the longest is cut between two exchanges.
-    clean: the stage that cleans messages.
-    key_file, names, refused: see `Pseudonyms` and `Consent`.
-    pii: mask personal data.
-    common_words: words that are not treated as names, or a file with one per line; see `Pseudonyms`.
-    cap_repeats: learn an exchange that occurs n times sqrt(n) times, rounded up; see `CapRepeats`.
-    people: a people file (`dataprep people`), which states the people who have several names; a name in `person` then
-    stands for all names of that person.
-    transcripts: also write shards of all conversations as plain text, to train a base model on.
-    options: parameters of `dp.read`, such as date_order="dmy".
+    Args:
+        chats: a file, a folder or a list of exports, of any platform.
+        person: the author to imitate, with the name in the exports; or several names of this one person.
+        out: the folder of all steps.
+        template: the chat template: "course", "chatml", or a Jinja chat template (its text or a file).
+        max_length: the maximum number of tokens of a window.
+        tokenizer: a tokenizer or its path; special tokens of the template that it lacks are added at its end. None: a
+            tokenizer of `vocab_size` ids is trained on the training conversations.
+        vocab_size: the number of ids of the tokenizer that is trained if `tokenizer` is None.
+        gap: the length of the pause that ends a conversation, such as "1h".
+        context: the number of turns that a window repeats from the previous window; they are not learned again.
+        val: the fraction (0 to 1) of the person's text that is held out for validation, as complete conversations. If
+            validation and test sets would differ too much from their fractions, the longest conversation is cut between
+            two exchanges.
+        test: the fraction (0 to 1) of the person's text that is held out for testing, as complete conversations.
+        clean: the stage that cleans messages; None: `CleanMessages()`, without the rules for e-mail addresses and phone
+            numbers if `pii` is False.
+        key_file: the file of the secret key; see `key` of `Pseudonyms`.
+        refused: the file of people who did not agree; see `Consent`.
+        names: more names to hide, or a file with one name per line; see `Pseudonyms`.
+        pii: whether to mask personal data.
+        common_words: words that are not treated as names, or a file with one word per line; see `Pseudonyms`.
+        cap_repeats: whether an exchange that occurs n times is learned only sqrt(n) times, rounded up; see
+            `CapRepeats`.
+        people: a people file (`dataprep people`), which lists people who have several names; a name in `person` then
+            represents all names of that person.
+        transcripts: whether to write shards of all conversations as plain text, too, for training a base model.
+        runner: the Runner of all steps; None: `dp.Serial()`.
+        replace: whether to replace a result in `out` that was made from other input or with other parameters.
+        options: parameters of `dp.read`, such as date_order="dmy".
 
     Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
     tokenizer, or if no text of the person is left; StaleOutput if `out` holds another result; InUse if another process

@@ -18,17 +18,20 @@ from .core.model.process import kept
 
 @dataclass(frozen=True, repr=False)
 class Resource:
-    """A model or another object that stages use, loaded once by each process that needs it, when it first does.
+    """A model or another object that stages use; each process loads it once, when it first needs it.
 
-    A Stage has it as a field, or a plain function as a global; `get` returns the object. Only the loader is sent to
-    workers. A cache of one's own (`functools.cache`, a global) is empty again in every task if the script defines it.
+    A Stage has the Resource as a field, or a plain function uses it as a global variable; `get` returns the object.
+    Only the loader is sent to workers. A cache that a script defines (`functools.cache`, a global variable) is empty
+    again in every task.
 
-    loader: a function that returns the object. If it has a parameter `device`, this is "cuda:0", "cuda:1" ... where
-    PyTorch finds GPUs, which are shared by the workers in turns, else "mps" or "cpu". version: text or number that
-    identifies what is loaded; the key of a stage depends on it, on the loader's name, and on the arguments of a
-    `functools.partial`. Change it when the model changes. An object that was loaded is kept until its process ends.
+    Args:
+        loader: a function that returns the object. If it has a parameter `device`, the argument is "cuda:0", "cuda:1"
+            ... if PyTorch finds GPUs, which the workers use in turn, else "mps" or "cpu".
+        version: a text or number that identifies the loaded object; the key of a stage depends on it, on the loader's
+            name, and on the arguments of a `functools.partial`. Change the version when the model changes.
 
-    Raises PlanError if the loader is not a function, or has further parameters.
+    An object that was loaded is kept until its process ends. Raises PlanError if the loader is not a function, or has
+    further parameters.
 
     >>> def load(device): return transformers.pipeline("text-classification", "OWNER/NAME", device=device)
     >>> model = extend.Resource(load, version="OWNER/NAME 2024-05-01")

@@ -25,8 +25,10 @@ from .wording import check_paths
 class Listed(NamedTuple):
     """A command, as the list shows it.
 
-    function: the name of its function in the module `module` of this folder. prints: its only result is what it
-    prints, so that it has no --quiet. help: the first paragraph of the function's docstring.
+    Attributes:
+        function: the name of its function in the module `module` of this folder.
+        prints: its only result is what it prints, so that it has no --quiet.
+        help: the first paragraph of the function's docstring.
     """
 
     name: str

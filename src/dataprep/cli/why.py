@@ -133,7 +133,9 @@ def _in_context(data: bytes | None, start: int, end: int, style: str) -> Text:
 def text_pair(heads: tuple[str, str], texts: tuple[str | None, str | None]) -> Table:
     """Return a table of two columns: the removed text at the left, the kept text at the right, differences marked.
 
-    heads: the column titles. texts: the removed and the kept text; None if one cannot be read.
+    Args:
+        heads: the column titles.
+        texts: the removed and the kept text; None if one cannot be read.
     """
     sides = word_diff(texts[0] or "", texts[1] or "", SHOWN_CHARS)
     table = Table(expand=True)

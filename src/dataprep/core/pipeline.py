@@ -27,9 +27,11 @@ from .run.workers import guard
 class Pipeline:
     """A list of Stages and Estimators; `run` applies them to a Dataset and saves the result in a folder.
 
-    >>> clean = Pipeline(C4(), Exact(), MinHash()).run(docs, out="work/clean")    # doctest: +SKIP
+    Args:
+        stages: the Stages and Estimators, in the order in which they are applied. A Pipeline without stages copies its
+            input.
 
-    A Pipeline without stages copies its input.
+    >>> clean = Pipeline(C4(), Exact(), MinHash()).run(docs, out="work/clean")    # doctest: +SKIP
     """
 
     def __init__(self, *stages: Stage | Estimator) -> None:
@@ -52,10 +54,15 @@ class Pipeline:
     def run(self, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False) -> Dataset:
         """Apply the stages to `docs`, save the result in the folder `out`, and return it as a Dataset.
 
-        A finished result of the same stages and input is only opened, and an unfinished one is resumed. runner: the
-        Runner, which decides how many tasks run in parallel; None: `Serial()`. replace: if `out` was made by other
-        stages or from other input, True makes the result again, except for steps that did not change; False raises
-        StaleOutput. The old result in `out` is kept until the new one is complete.
+        A finished result of the same stages and input is only opened, and an unfinished one is resumed.
+
+        Args:
+            docs: the documents.
+            out: the folder of the result.
+            runner: the Runner, which decides how many tasks run in parallel; None: `Serial()`.
+            replace: whether a result in `out` that was made by other stages or from other input is made again, except
+                for steps that did not change; False raises StaleOutput. The old result is kept until the new one is
+                complete.
         """
         guard()
         context = context_of(runner)

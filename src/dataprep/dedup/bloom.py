@@ -41,34 +41,41 @@ ALARM = 1.1  # times the stated rate
 class Bloom(Deduplication):
     r"""Remove documents or lines that occurred before, as found by a Bloom filter (an Estimator).
 
-    unit: the unit that is looked up in the filter.
-        "document": a text that was seen before is dropped ("seen_before").
-        "paragraph": a line that was seen before, in this document or an earlier one, is cut together with the white
-        space on one side of it. Blank lines are never looked up (Dolma, Soldaini et al. 2024).
-        "ngram": the n-grams (`ngram` words in a row) of each line with at least `ngram` words are looked up. A line is
-        cut if at least the fraction `threshold` of its n-grams occurred in *earlier documents*; the whole document is
-        dropped if this is true of all its n-grams together (BFF in DataComp-LM, Li et al. 2024). Then the n-grams of
-        the lines that are kept, and only these, are added to the filter. A line with fewer words is removed only
-        together with its whole document; a document in which all lines are so short is kept.
-    error_rate: the probability, from 1e-9 to 0.5, that the filter reports a new unit as already seen (a false positive)
-    when it contains `capacity` units. The filter stores bits, not ids, so the earlier document is not named.
-    capacity: the number of distinct units for which the filter is sized. None: the units are first counted with
-    HyperLogLog, and the capacity is this number plus 2 %. If you set a capacity and the input has more distinct units,
-    `fit` raises DataprepError, so the error rate is never higher than stated.
-    normalize: which differences between documents or lines are ignored: None (nothing is ignored), or a form of
-    `forms.py` ("space", "lower", "words", "c4", "ccnet", "ccnet_digits").
-    word_split: how texts are split into words for n-grams: "unicode" (the default, see docs/words.md), or "regex" (runs
-    of `\w`, as published). Words are compared in lower case.
-    min_remaining_chars: a document that lost lines is dropped if fewer non-space characters remain.
-    against: folders of sealed Datasets (finished outputs) whose units count as seen. If you set `capacity`, and a Bloom
-    with the same settings wrote such a folder, its saved filter is extended; then units of documents that were dropped
-    later also count as seen. Otherwise the texts of the folder are read again.
-    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
-    likewise, with this prefix in the names of the columns.
+    Args:
+        unit: the unit of text that is looked up in the filter: "document", "paragraph" or "ngram"; see below.
+        ngram: the number of consecutive words in an n-gram, for unit="ngram".
+        threshold: for unit="ngram", the fraction (0 to 1) of a line's n-grams that must have occurred before for the
+            line to be cut.
+        error_rate: the probability, from 1e-9 to 0.5, that the filter reports a new unit as already seen (a false
+            positive) when it contains `capacity` units.
+        capacity: the number of distinct units for which the filter is sized. None: the units are first counted with
+            HyperLogLog, and the capacity is this number plus 2 %. If a given capacity is too small for the input, `fit`
+            raises DataprepError, so the error rate is never higher than stated.
+        normalize: the differences between documents or lines that are ignored: "space", "lower", "words", "c4", "ccnet"
+            or "ccnet_digits" (see `forms.py`); None: every difference counts.
+        word_split: how texts are split into words for n-grams: "unicode" (see docs/words.md), or "regex" (runs of `\w`,
+            as published). Words are compared in lower case.
+        min_remaining_chars: a document that lost lines is dropped if fewer characters other than white space remain.
+        against: folders of sealed Datasets (finished outputs) whose units count as seen. If `capacity` is set, and a
+            Bloom with the same settings wrote such a folder, its saved filter is extended; then units of documents that
+            were dropped later also count as seen. Otherwise the texts of the folder are read again.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
+            same and is the prefix of the columns' names.
 
-    Memory: 19.2 bits per unit at 1e-4, in one process. `fit` raises PlanError if the Runner allows less memory. The
-    filter is saved as `filter.bloom` in the folder `out` of `fit`; open it with `pybloom_live.BloomFilter.fromfile`
-    (see `bloom_hashes`).
+    With unit="document", a text that was seen before is dropped ("seen_before"). With unit="paragraph", a line that was
+    seen before, in this document or in an earlier one, is cut together with the white space on one side of it; blank
+    lines are never looked up (Dolma, Soldaini et al. 2024).
+
+    With unit="ngram", the n-grams of each line are looked up. A line is cut if at least the fraction `threshold` of its
+    n-grams occurred in *earlier documents*. The whole document is dropped if this is true of all its n-grams together
+    (BFF in DataComp-LM, Li et al. 2024). Then the n-grams of the lines that are kept, and only these, are added to the
+    filter. A line of fewer than `ngram` words is removed only together with its whole document; a document that has
+    only such lines is kept.
+
+    The filter stores bits, not ids, so the table of dropped documents does not name the earlier document. The filter
+    needs 19.2 bits of memory per unit at an error rate of 1e-4, in one process. `fit` raises PlanError if the Runner
+    allows less memory. The filter is saved as `filter.bloom` in the folder `out` of `fit`; open it with
+    `pybloom_live.BloomFilter.fromfile` (see `bloom_hashes`).
     """
 
     VERSION: ClassVar[int] = 2
@@ -198,8 +205,12 @@ def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list
     >>> "a whole text" in f                                                  # doctest: +SKIP
 
     A key (str, or UTF-8 bytes) is the text of a document, or a line without its line break. The function returns the
-    indices of the bits of the filter that the key sets. saved: the opened filter. stage: the Bloom that wrote the file;
-    needed if it normalises texts, or has unit="ngram" (a key is then a text of `ngram` words).
+    indices of the filter's bits that the key sets.
+
+    Args:
+        saved: the opened filter.
+        stage: the Bloom that wrote the file; needed if it normalises texts, or has unit="ngram" (a key is then a text
+            of `ngram` words).
     """
     units = (stage or Bloom()).units
 

@@ -31,32 +31,39 @@ from .warm import warm
 class Exact(Deduplication):
     """Keep one copy of every text, or of every paragraph, line or span of three sentences (an Estimator).
 
-    unit: "document": copies are dropped, with the reason "duplicate". Other units are cut out of the texts, and a
-    document that lost one is dropped ("too_short_after_cuts") if fewer than `min_remaining_chars` characters other than
-    white space are left. "paragraph": the text between line breaks, compared as in CCNet ("ccnet"; Wenzek et al. 2020,
-    3.1): all digits are equal, so "39 cts" and "50 cts" are the same paragraph; with normalize="ccnet_digits" they
-    differ. "line": the text between line breaks, stripped and lower-cased before comparison ("c4"), as in the published
-    code of C4. "span3": every three consecutive sentences, each normalised with "c4" (Raffel et al. 2020, 2.2); all
-    spans that occurred before are cut. A text with fewer than three sentences has no spans.
-    normalize: which differences are ignored. "auto": None for documents; for other units, the form named above. None:
-    nothing is ignored. "space": amount and kind of white space. "lower": also case. "words": everything but the words.
-    Three forms are only for units other than documents: "c4" ignores case, and white space at the ends; "ccnet" also
-    ignores accents, punctuation and the values of digits; "ccnet_digits" is "ccnet" without the rule for digits.
-    keep: which copy of a document is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"
-    or "none"; see `keep.py`. The first of several equal paragraphs, lines or spans is kept, even within one document.
+    Args:
+        unit: the unit of text that is compared: "document", "paragraph", "line" or "span3"; see below.
+        normalize: the differences that are ignored. None: every difference counts. "space": amount and kind of white
+            space. "lower": also case. "words": everything except the words. Three forms are only for units other than
+            documents: "c4" ignores case, and white space at the ends; "ccnet" also ignores accents, punctuation and the
+            values of digits; "ccnet_digits" is "ccnet" without the rule for digits. "auto": None for documents, "ccnet"
+            for paragraphs, "c4" for lines and spans.
+        keep: the copy of a document that is kept: "first", "longest", "newest" (by the column `date`), "newest:COLUMN",
+            "best:COLUMN" (the largest number), "source:A,B" (the first of these sources), or "none"; see `keep.py`. For
+            other units it must be "first": the first of several equal units is kept, even within one document.
+        min_remaining_chars: a document that lost a paragraph, line or span is dropped ("too_short_after_cuts") if fewer
+            characters other than white space remain.
+        columns: the columns whose values must all be equal, for documents only; default: "text". A column of
+            precomputed hashes, such as columns="sha1", is compared instead of the text. A document in which all these
+            columns lack a value is kept.
+        ignore_pattern: a regular expression (RE2), for documents only; text that matches it is ignored.
+        against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
+            same and is the prefix of the columns' names.
 
-    columns: the columns whose values must all be equal; default: "text". Name a column of precomputed hashes to compare
-    these instead of the text: columns="sha1". A document in which all these columns lack a value is kept.
-    ignore_pattern: a regular expression (RE2); text that matches it is ignored. Both are for documents only.
-    against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
-    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
-    likewise, with this prefix in the names of the columns.
+    With unit="document", copies are dropped with the reason "duplicate". Other units are cut out of the texts. A
+    paragraph is the text between line breaks, compared as in CCNet (Wenzek et al. 2020, 3.1): all digits are equal, so
+    "39 cts" and "50 cts" are the same paragraph; with normalize="ccnet_digits" they differ. A line is the text between
+    line breaks, stripped and lower-cased before the comparison, as in the published code of C4. A span ("span3") is any
+    three consecutive sentences (Raffel et al. 2020, 2.2); all spans that occurred before are cut, and a text with fewer
+    than three sentences has no spans.
 
     Documents with equal hashes are compared in full, so no document is dropped because of a hash collision. Other units
-    are equal if the 128-bit hashes and the lengths of their normalised texts are equal. The table of dropped documents
-    names the copy that was kept. In the table of cuts, the row of a unit names the unit's first occurrence; white space
-    that is cut next to a unit has its own row, without a first occurrence. If the normalised text of a document is
-    empty, its original text is compared; if that of another unit is empty, the unit is never cut.
+    are equal if the 128-bit hashes and the lengths of their normalised texts are equal. If the normalised text of a
+    document is empty, its original text is compared; if that of another unit is empty, the unit is never cut.
+
+    The table of dropped documents names the copy that was kept. In the table of cuts, the row of a unit names the
+    unit's first occurrence. White space that is cut next to a unit has its own row, without a first occurrence.
     """
 
     VERSION: ClassVar[int] = 3

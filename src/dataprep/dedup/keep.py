@@ -40,8 +40,9 @@ SHOWN = 60  # characters of an unreadable value
 class Keep:
     """The rule that a value of `keep=` names; it decides which of several copies of a document is kept.
 
-    kind: "first", "longest", "newest", "best", "source" or "none". what: the column ("newest", "best"), or the sources
-    in order of preference, separated by commas ("source").
+    Attributes:
+        kind: "first", "longest", "newest", "best", "source" or "none".
+        what: the column ("newest", "best"), or the sources in order of preference, separated by commas ("source").
     """
 
     kind: str
@@ -88,7 +89,9 @@ class Keep:
     def warn(self, name: str, found: Mapping[str, Any]) -> dict[str, int]:
         """Log a warning if values could not be read; return {"unreadable": their number}, or {} if there are none.
 
-        name: the stage's name, for the message. found: the result of `unreadable_values`.
+        Args:
+            name: the stage's name, for the message.
+            found: the result of `unreadable_values`.
         """
         if not found["unreadable"]:
             return {}
@@ -125,7 +128,8 @@ class Keep:
 def unreadable_values(receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return {"unreadable": number of values that could not be read, "such_as": the first of them or ""} for all parts.
 
-    receipts: the records of the tasks, one per input part; each has the entries "unreadable" and "such_as".
+    Args:
+        receipts: the receipts of the tasks, one per input part; each has the entries "unreadable" and "such_as".
     """
     found = [receipt for receipt in receipts if receipt["unreadable"]]
     return {

@@ -41,38 +41,46 @@ FEW = 0.9  # of the pairs at the threshold: a warning is logged if the bands pro
 class MinHash(Deduplication):
     r"""Drop a document if its set of shingles is at least as similar as `threshold` to that of a kept document.
 
-    threshold: a document is dropped if its similarity, computed exactly, is at least this; 0 < threshold <= 1. Default:
-    0.8, or the preset's value. measure: "jaccard", the number of shared shingles divided by the number in either
-    document; or "containment", the fraction of the dropped document's shingles that the kept one contains.
-    bands, rows: of the MinHash signature; by default chosen so that 99 % of the pairs at the threshold are compared: 26
-    x 8 for a Jaccard similarity of 0.8, and 132 x 1 for a containment of 0.8 in a text up to 20 times as long.
-    preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
-    varies (4 characters, threshold 0.6).
-    shingle, ngram: a shingle is a run of `ngram` words (shingle="word", in lower case; by default 5), characters
-    ("char", of the lower-cased text with white space collapsed to single spaces) or tokens (shingle= is then a tiktoken
-    encoding such as "o200k_base", the path of a `tokenizer.json`, or a tokenizer object). A document with fewer words
-    or characters is one shingle; a document with none is kept. min_shingles: documents with fewer shingles are kept.
-    columns: the columns that are compared, in this order, as one text; default: "text". ignore_pattern: a regular
-    expression (RE2); text that matches it is ignored.
-    word_split: how texts are split into words: "unicode", where each character of a script without spaces is a word
-    (docs/words.md), or "regex", runs of `\w`, as in the presets lee2022, dclm and fineweb.
-    normalize: the differences to ignore: any of "nfc" (composed and decomposed characters), "diacritics" (accents,
-    Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and "space". Words are always
-    compared without "case", "space" and the "punctuation" between them, characters without "case" and "space"; "nfc" is
-    added unless word_split="regex". By default, tokens are compared unchanged. preset="fineweb" uses FineWeb's own
-    form, normalize="fineweb".
-    keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or
-    "none", which also drops the document that "first" would keep, if another document is dropped as its copy.
-    against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
-    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
-    likewise, with this prefix in the names of the columns.
-    seed: the seed of the random permutations, which equal those of `datasketch.MinHash(seed=seed)`.
+    Args:
+        threshold: the minimum similarity, 0 < threshold <= 1, at which a document is dropped; the similarity is
+            computed exactly. Default: 0.8, or the preset's value.
+        measure: "jaccard", the number of shared shingles divided by the number in either document; or "containment",
+            the fraction of the dropped document's shingles that the kept one contains.
+        bands: the number of bands of the MinHash signature. Default: `bands` and `rows` are chosen so that 99 % of the
+            pairs at the threshold are compared: 26 bands of 8 rows for a Jaccard similarity of 0.8, and 132 bands of 1
+            row for a containment of 0.8 in a text up to 20 times as long.
+        rows: the number of rows (hash values) per band.
+        preset: the settings of published work: "lee2022" (450 bands x 20 rows), "dclm" (93 x 15) or "fineweb" (14 x 8);
+            or "dialect", for short texts whose spelling varies (shingles of 4 characters, threshold 0.6). None: the
+            defaults.
+        shingle: the unit of shingles. "word": words in lower case. "char": characters of the lower-cased text, in which
+            white space is collapsed to single spaces. A tiktoken encoding such as "o200k_base", the path of a
+            `tokenizer.json`, or a tokenizer object: tokens.
+        ngram: the number of consecutive units in a shingle; default: 5 words. A document with fewer units is one
+            shingle; a document with none is kept.
+        min_shingles: documents with fewer shingles are kept.
+        columns: the columns that are compared, in this order, as one text; default: "text".
+        ignore_pattern: a regular expression (RE2); text that matches it is ignored.
+        word_split: how texts are split into words: "unicode", where each character of a script without spaces is a word
+            (docs/words.md), or "regex" (runs of `\w`, as in the presets lee2022, dclm and fineweb).
+        normalize: the differences that are ignored: any of "nfc" (composed and decomposed characters), "diacritics"
+            (accents, Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and
+            "space". Words are always compared without "case", "space" and the "punctuation" between them, characters
+            without "case" and "space"; "nfc" is added unless word_split="regex". By default, tokens are compared
+            unchanged. preset="fineweb" sets normalize="fineweb", the normalisation of FineWeb's code.
+        keep: the copy that is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B", as in
+            `Exact`; or "none", which also drops the document that "first" would keep, if another document is dropped as
+            its copy.
+        against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
+            same and is the prefix of the columns' names.
+        seed: the seed of the random permutations, which equal those of `datasketch.MinHash(seed=seed)`.
 
     Signatures are stored in the folder `out` of `fit`, so a run with another threshold (see `at`) does not hash the
     texts again (docs/dedup.md).
 
-    An Estimator; Broder 1997. Similarity is not transitive, so a document is dropped only if it is itself similar to a
-    kept one; the table of dropped documents names that document and the similarity.
+    This is an Estimator; the method is that of Broder 1997. Similarity is not transitive, so a document is dropped only
+    if it is itself similar to a kept document; the table of dropped documents names that document and the similarity.
     """
 
     only_drops: ClassVar[bool] = True
@@ -171,10 +179,13 @@ class MinHash(Deduplication):
     def datasketch(self, docs: Dataset, id_: int | str, num_perm: int | None = None) -> Any:
         """Return a `datasketch.MinHash` of a document's shingles, for use with the library datasketch.
 
-        docs: the documents. id_: the document's id, an integer, or "file:position". num_perm: the length of the
-        signature; default: bands x rows of this stage. Calling `update(b"five words of a shingle")` on the result adds
-        a shingle of words. Needs the extra `dedup`; raises PlanError if datasketch is older than 2.0, or with
-        `columns=`.
+        Args:
+            docs: the documents.
+            id_: the document's id, as an integer or as "file:position".
+            num_perm: the length of the signature; default: `bands` x `rows` of this stage.
+
+        Calling `update(b"five words of a shingle")` on the result adds a shingle of words. Needs the extra `dedup`.
+        Raises PlanError if datasketch is older than 2.0, or if `columns=` is set.
         """
         require(self.columns is None, f"columns={self.columns!r} must be left out: datasketch() reads the text alone")
         library = need("datasketch", extra="dedup")

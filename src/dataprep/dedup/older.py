@@ -31,8 +31,10 @@ MAX_FILES = 1 << (64 - B.POSITION_BITS)
 class Older:
     """One Dataset that `against=` names: its documents come first, and are kept.
 
-    given: its folder, as the user wrote it. docs: its documents. content: hash of its ids, texts and columns; it
-    does not depend on the folder.
+    Attributes:
+        given: its folder, as the user wrote it.
+        docs: its documents.
+        content: hash of its ids, texts and columns; it does not depend on the folder.
     """
 
     given: str  # as the user wrote it, which is how verdicts name it
@@ -64,8 +66,10 @@ def folders_of(against: str | Sequence[str] | None) -> tuple[str, ...]:
 class Deduplication(Estimator):
     """Base class of Estimators that find duplicates.
 
-    against: folders of sealed Datasets that come first. annotate: whether decisions are written as columns, in place of
-    dropping documents or cutting texts; a text is the beginning of the columns' names.
+    Attributes:
+        against: folders of sealed Datasets that come first.
+        annotate: whether decisions are written as columns, in place of dropping documents or cutting texts; a text is
+            the beginning of the columns' names.
     """
 
     against: str | Sequence[str] | None
@@ -135,9 +139,12 @@ class Deduplication(Estimator):
 class Joined:
     """Older Datasets and new documents as one Dataset, in this order.
 
-    docs: all documents, with shifted ids. n_old: the number of parts of the older Datasets; n_first: of the first of
-    them, or of all documents if there is none. firsts: the first id of
-    each older Dataset, and of the new documents. folders: the folders of the older Datasets.
+    Attributes:
+        docs: all documents, with shifted ids.
+        n_old: the number of parts of the older Datasets.
+        n_first: of the first of them, or of all documents if there is none.
+        firsts: the first id of each older Dataset, and of the new documents.
+        folders: the folders of the older Datasets.
     """
 
     docs: Dataset

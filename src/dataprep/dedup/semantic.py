@@ -49,26 +49,32 @@ FACTS = (
 class SemDeDup(Deduplication):
     """Drop a document if the cosine of its vector and that of a kept document is above 1 - epsilon (an Estimator).
 
-    epsilon: 0 < epsilon < 1; its effect depends on the vectors, so inspect the pairs first (`dataprep clusters`).
-    clusters: the number of clusters (k-means); only documents of the same cluster are compared. Default: sqrt(n), or 1
-    for up to 32,768 documents.
-    embed: a function list[str] -> array[n, d], called with up to 1,024 texts. If its source code changes, the stage
-    runs again; if Python cannot find the source, set `version=` to a text and change it whenever the function changes.
-    Default: fastText vectors of `dim` numbers, trained on a sample of these documents (extra `langid`); nothing is
-    downloaded.
-    keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B",
-    "none"; or, by the cosine to the centroid of the cluster, "farthest" (the paper's choice) or "closest".
-    diversify: the share (0 to 1) of the remaining documents that is kept: those closest to the centroids of new
-    clusters are dropped. seed: the seed of the samples and of the initial vectors of the training.
-    against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept. Word
-    vectors and centroids are then computed from the first of these folders alone; new documents do not change them.
-    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
-    likewise, with this prefix in the names of the columns.
+    Args:
+        epsilon: 0 < epsilon < 1. Its effect depends on the vectors, so inspect the pairs first (`dataprep clusters`).
+        clusters: the number of k-means clusters; only documents of the same cluster are compared. None: the square root
+            of the number of documents, or 1 for up to 32,768 documents.
+        embed: a function list[str] -> array[n, d], called with up to 1,024 texts. If its source code changes, the stage
+            runs again. None: fastText vectors, trained on a sample of these documents (extra `langid`); nothing is
+            downloaded.
+        dim: the number of dimensions of the default vectors.
+        keep: the copy that is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B" or
+            "none", as in `Exact`; or, by the cosine to the centroid of the cluster, "farthest" (the paper's choice) or
+            "closest".
+        diversify: the share (0 to 1) of the remaining documents that is kept; the documents closest to the centroids of
+            new clusters are dropped. None: all remaining documents are kept.
+        seed: the seed of the samples and of the initial vectors of the training.
+        version: a text that identifies `embed` if Python cannot find its source code; change the text whenever the
+            function changes.
+        against: folders of sealed Datasets (finished outputs) whose documents come before all new ones and are kept.
+            Word vectors and centroids are then computed from the first of these folders alone; new documents do not
+            change them.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
+            same and is the prefix of the columns' names.
 
     The methods are those of Abbas et al. 2023 (SemDeDup) and Tirumala et al. 2023 (D4: `diversify`). Documents are
     compared by vectors from a model, not by their texts. The table of dropped documents states the reason
     "semantic_duplicate" with the kept document and the cosine, or "prototype" with the cosine to the centroid. A
-    document whose vector is zero is never similar to another and is kept.
+    document whose vector is zero is never similar to another document and is kept.
     """
 
     only_drops: ClassVar[bool] = True

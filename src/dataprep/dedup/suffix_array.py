@@ -35,20 +35,23 @@ PASSES = (
 class SuffixArray(Deduplication):
     r"""Cut long text that occurred earlier in the corpus (an Estimator).
 
-    min_words: a window is this many consecutive words, from the first byte of the first word to the last byte of the
-    last word; default 50. min_bytes: if given instead of `min_words`, a window is this many bytes, starting at any
-    byte. words: how texts are split into words: "unicode" (docs/words.md), or "regex", runs of `\w`. A window never
-    crosses documents. It is a repeat if an earlier window, in a document with a smaller id or at a smaller offset in
-    the same document, has the same bytes. With min_words, the earlier window also begins and ends at word boundaries.
-    The cut is the union of all repeats, shrunk to the boundary that `cut` names:
-    cut: "char": only whole code points are cut; "word": only whole words; "line": only whole lines, with the line feed
-    after them. A repeat without a whole word or line is kept.
-    engine: "windows" ("auto" is the same) works in bounded memory; "suffix_array" holds a suffix array in memory (12
-    bytes per byte of text; needs the extra `dedup`). Both cut the same bytes.
-    min_remaining_chars: a document that lost text is dropped if fewer non-space characters remain.
-    against: folders of sealed Datasets (finished outputs) whose texts come before all new ones and are not cut.
-    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
-    likewise, with this prefix in the names of the columns.
+    Args:
+        min_words: the length of a window in words, from the first byte of the first word to the last byte of the last
+            word; default: 50.
+        min_bytes: the length of a window in bytes, instead of `min_words`; a window then starts at any byte.
+        cut: the boundary to which a repeat is shrunk. "char": only whole code points are cut. "word": only whole words.
+            "line": only whole lines, with the line feed after them. A repeat without a whole word or line is kept.
+        engine: "windows" ("auto" is the same) works in bounded memory; "suffix_array" holds a suffix array in memory
+            (12 bytes per byte of text; needs the extra `dedup`). Both cut the same bytes.
+        word_split: how texts are split into words: "unicode" (docs/words.md), or "regex" (runs of `\w`).
+        min_remaining_chars: a document that lost text is dropped if fewer characters other than white space remain.
+        against: folders of sealed Datasets (finished outputs) whose texts come before all new ones and are not cut.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
+            same and is the prefix of the columns' names.
+
+    A window is a run of consecutive words or bytes of one document. It is a repeat if an earlier window, in a document
+    with a smaller id or at a smaller offset in the same document, has the same bytes. With `min_words`, the earlier
+    window also begins and ends at word boundaries. The cut is the union of all repeats, shrunk to the boundary `cut`.
 
     In the table of cuts, each span names one earlier occurrence of the same bytes; part of that occurrence may itself
     be cut. Spans overlap if repeats with different earlier occurrences overlap. The method is that of Lee et al. 2022,

@@ -49,15 +49,19 @@ PORTS = {"http": ":80", "https": ":443"}
 def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[str] = TRACKING) -> str:
     """Return the URL of a page in one form, or "" if it is not an absolute http or https URL.
 
-    These rules always apply (RFC 3986, section 6; w3lib's `canonicalize_url`): the scheme is written in lower case, and
-    the host as in the URL Standard, in lower case and Punycode (UTS 46: `straße.de` is not `strasse.de`); the default
-    port is removed; dot segments are resolved; percent-encoding is used only if needed, with digits in upper case; an
-    empty path becomes `/`; and parameters are sorted. The fragment is removed unless it begins with `!`, which
-    identifies a page.
+    These rules always apply (RFC 3986, section 6; w3lib's `canonicalize_url`):
 
-    ignore: differences to remove: "scheme": `http:` and `https:` are removed; "www": a leading `www.` is removed;
-    "slash": slashes at the end of the path are removed.
-    tracking: names of parameters that are removed, in lower case; `*` at the end means any ending.
+    - The scheme is written in lower case. The host is written as in the URL Standard, in lower case and Punycode (UTS
+      46: `straße.de` is not `strasse.de`), and the default port is removed.
+    - Dot segments are resolved, and an empty path becomes `/`.
+    - Percent-encoding is used only where it is needed, with digits in upper case.
+    - URL parameters are sorted. The fragment is removed unless it begins with `!`, which identifies a page.
+
+    Args:
+        url: the URL.
+        ignore: the differences to remove. "scheme": `http:` and `https:` are removed. "www": a leading `www.` is
+            removed. "slash": slashes at the end of the path are removed.
+        tracking: the names of URL parameters to remove, in lower case; `*` at the end of a name matches any ending.
 
     >>> normalize_url("HTTP://WWW.Example.org:80/a/../b/?utm_source=feed&y=2&x=%7e#top")
     '//example.org/b?x=~&y=2'
@@ -101,7 +105,10 @@ class _Normal:
 class UrlSketch(EqualTexts):
     """Compares documents by the normalised URL in one of their columns.
 
-    column: name of the column of URLs. ignore, tracking: parameters of `normalize_url`.
+    Attributes:
+        column: name of the column of URLs.
+        ignore: as in `normalize_url`.
+        tracking: as in `normalize_url`.
     """
 
     column: str
@@ -144,18 +151,20 @@ class UrlSketch(EqualTexts):
 class URLDedup(Deduplication):
     """Drop all but one capture (downloaded version) of each page: documents with equal normalised URLs (an Estimator).
 
-    column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column. keep:
-    which capture is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN",
-    "source:A,B" or "none".
-    ignore, tracking: differences between URLs that are ignored; see `normalize_url`.
-    against: folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept, even
-    if a new one is newer.
-    annotate: True: nothing is removed, and the columns of docs/dedup-annotate.md are added. A text such as "near_":
-    likewise, with this prefix in the names of the columns.
+    Args:
+        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+        keep: the capture that is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest",
+            "best:COLUMN", "source:A,B" or "none", as in `Exact`.
+        ignore: the differences between URLs that are ignored: "scheme", "www" and "slash"; see `normalize_url`.
+        tracking: the names of URL parameters that are removed before the comparison; see `normalize_url`.
+        against: folders of sealed Datasets (finished outputs) whose captures come before all new ones and are kept,
+            even if a new one is newer.
+        annotate: True removes nothing, and adds the columns of docs/dedup-annotate.md. A text such as "near_" does the
+            same and is the prefix of the columns' names.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
-    URL, or one that is not an absolute http or https URL. The table of dropped documents names the kept capture; the
-    reason is "older_capture" with "newest", else "same_url". Needs the extra `dedup`.
+    URL, or if its URL is not an absolute http or https URL. The table of dropped documents names the kept capture; the
+    reason is "older_capture" with keep="newest", else "same_url". Needs the extra `dedup`.
     """
 
     only_drops: ClassVar[bool] = True

@@ -35,29 +35,34 @@ class BadWords(ScoredFilter):
     >>> BadWords("lists/fr.txt", language="fr")
     >>> BadWords(("casino", "free spins"), max_matches=2)
 
-    words: the URL of a UTF-8 file with one entry per line (blank lines are skipped), or the entries themselves.
-        dataprep includes no list, since public lists drop much good text, and the choice depends on the corpus.
-    language: code of the list's language. It sets the default of `whole_words` and names the score (badwords_fr).
-        Documents in all languages are searched; to search only one language, put `Language` before this stage.
-    whole_words: True: an entry must not touch a letter, digit or underscore, as in the published code, nor a combining
-    mark (in the published code a mark ends a word). False: an entry may occur anywhere; this is for scripts without
-    spaces between words. None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
-    max_matches: a document with more matches is dropped (`bad_words`). Entries that end at the same offset count once.
-    keep_fraction: this share of such documents is kept, chosen by a hash of the text (multilingual C4: 0.001).
+    Args:
+        words: the URL of a UTF-8 file with one entry per line (blank lines are skipped), or the entries themselves.
+            dataprep includes no list, since public lists drop much good text, and the choice depends on the corpus.
+        language: the code of the list's language. The code sets the default of `whole_words` and names the score
+            (badwords_fr). Documents in all languages are searched; to search only one language, put `Language` before
+            this stage.
+        whole_words: True: an entry must not touch a letter, digit or underscore, as in the published code, nor a
+            combining mark (in the published code, a mark ends a word). False: an entry may occur anywhere; this is for
+            scripts without spaces between words. None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
+        max_matches: the maximum number of matches in a kept document; a document with more is dropped (`bad_words`).
+            Entries that end at the same offset count once.
+        keep_fraction: the share (0 to 1) of the documents with too many matches that is kept, chosen by a hash of the
+            text (multilingual C4: 0.001).
 
     Case is ignored, character by character. Composed and decomposed characters are equal, and so are letters and their
     variants: Arabic presentation forms, ligatures, full-width and mathematical letters. Joiners, soft hyphens and other
     invisible characters inside words are ignored, and so are the tatweel and the vowel signs of Arabic, Hebrew and
-    Syriac, except for entries that have such signs. Everything else, including white space, must be equal. An Arabic
-    entry is also found after the clitics that are written before a
-    word: the article (`ال`, `وال`, `بال`, `لل` ...) and `و` before an entry of three letters or more; `ف`, `ب`, `ك` and
-    `ل` without the article before an entry of four letters or more, since shorter words too often begin with these
-    letters. Clitics are only recognised if `language` is Arabic or None, and if entries must be whole words.
+    Syriac, except for entries that have such signs. Everything else, including white space, must be equal.
+
+    An Arabic entry is also found after the clitics that are written before a word: the article (`ال`, `وال`, `بال`,
+    `لل` ...) and `و` before an entry of three letters or more; `ف`, `ب`, `ك` and `ل` without the article before an
+    entry of four letters or more, since shorter words too often begin with these letters. Clitics are recognised only
+    if `language` is Arabic or None, and if entries must be whole words.
 
     All entries are found in one pass (Aho-Corasick) and compared byte by byte. The key of the stage depends on the
     entries, not on the path of their file.
 
-    Raises PlanError if a list is missing, not UTF-8 or empty, or an entry has a line break.
+    Raises PlanError if a list is missing, not UTF-8 or empty, or if an entry has a line break.
     """
 
     compiled: ClassVar[bool] = True
@@ -143,7 +148,8 @@ class BadWords(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return "bad_words" for each document with more matches than allowed, null for the others.
 
-        scores: the result of `score`: the match counts, by column name.
+        Args:
+            scores: the result of `score`: the match counts, by column name.
         """
         return reasons(self, self._rules, scores)
 

@@ -72,11 +72,12 @@ class FineWeb(ScoredFilter):
     `max_newline_ratio` is only in the code. The default terminal punctuation is that of all scripts
     (`word_lists.TERMINAL_PUNCTUATION`).
 
-    preset: "paper", or "code" for these rules of the published code: a document exactly at a limit is kept; lines end
-    at line feeds and are not stripped; all characters except line feeds are counted; punctuation marks are words; and
-    the terminal punctuation is that of the code since 2024, which includes other scripts but no quotation marks. The
-    code splits words with spaCy; `word_split="punctuation"` approximates it. A folder written by `dataprep
-    fit-language` has the thresholds of one language, for the rules of "paper".
+    Args:
+        preset: "paper", or "code" for these rules of the published code: a document exactly at a limit is kept; lines
+            end at line feeds and are not stripped; all characters except line feeds are counted; punctuation marks are
+            words; and the terminal punctuation is that of the code since 2024, which includes other scripts but no
+            quotation marks. The code splits words with spaCy; `word_split="punctuation"` approximates it. A folder
+            written by `dataprep fit-language` has the thresholds of one language, for the rules of "paper".
 
     Raises PlanError for an unknown preset, a threshold below 0, or terminal punctuation that contains white space.
     """
@@ -128,7 +129,8 @@ class FineWeb(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason of the first rule of the table that drops each document, null if none does.
 
-        scores: the columns of `score`.
+        Args:
+            scores: the columns of `score`.
         """
         return reasons(self, BEYOND if self.preset == "code" else RULES, scores)
 
@@ -140,8 +142,10 @@ class FineWeb(ScoredFilter):
 class FineWebRules(NamedTuple):
     """The parameters of `FineWeb` in the form that the kernels read.
 
-    terminal_punctuation: marks that end a sentence. short_chars: a line is short up to so many characters. classes:
-    class bits of each code point.
+    Attributes:
+        terminal_punctuation: marks that end a sentence.
+        short_chars: a line is short up to so many characters.
+        classes: class bits of each code point.
     """
 
     terminal_punctuation: Marks
@@ -152,8 +156,11 @@ class FineWebRules(NamedTuple):
 class LineBuffers(NamedTuple):
     """Work buffers for one document, made once per batch.
 
-    words: uint64, hash of each word. chars: int64, characters of the words before each word. lines: int64, the index of
-    the first word of each line. counts: a table that counts hashes.
+    Attributes:
+        words: uint64, hash of each word.
+        chars: int64, characters of the words before each word.
+        lines: int64, the index of the first word of each line.
+        counts: a table that counts hashes.
     """
 
     words: U64  # hash of each word
@@ -166,7 +173,10 @@ class LineBuffers(NamedTuple):
 def count_lines(offsets: I64, data: U8, rules: FineWebRules) -> I64:
     """Return the counts of words and lines of each document, int64[n, len(COUNTS)]; COUNTS names the columns.
 
-    offsets, data: the documents, UTF-8 bytes. rules: the definitions of a short line and of an end mark.
+    Args:
+        offsets: document k is data[offsets[k]:offsets[k + 1]].
+        data: the documents, UTF-8 bytes.
+        rules: the definitions of a short line and of an end mark.
     """
     n = len(offsets) - 1
     out = np.zeros((n, N_COUNTS), np.int64)

@@ -57,9 +57,11 @@ class FineWeb2(ScoredFilter):
     >>> FineWeb2(language="ary_Arab", configs="fineweb-2/configs")                  # Darija in Arabic script
     >>> FineWeb2(language="swh_Latn", configs="fineweb-2/configs", min_words=20)    # one value overridden
 
-    language: code of language and script, as in FineWeb-2; `ary-Arab` means `ary_Arab`, and `fr_Latn` means `fra_Latn`.
-    configs: the folder `configs` of a clone of the repository huggingface/fineweb-2, which has a file of thresholds and
-    stop words for each of 1,929 languages. Reading it needs the extra `hf`.
+    Args:
+        language: code of language and script, as in FineWeb-2; `ary-Arab` means `ary_Arab`, and `fr_Latn` means
+            `fra_Latn`.
+        configs: the folder `configs` of a clone of the repository huggingface/fineweb-2, which has a file of thresholds
+            and stop words for each of 1,929 languages. Reading it needs the extra `hf`.
 
     The rules are those of `Gopher(preset="datatrove")` and `FineWeb(preset="code")`, in the order of the published
     pipeline; docs/filters.md states what each counts:
@@ -152,7 +154,8 @@ class FineWeb2(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason of the first rule of the table that drops each document, null if none does.
 
-        scores: the columns of `score`.
+        Args:
+            scores: the columns of `score`.
         """
         return reasons(self, RULES, scores)
 

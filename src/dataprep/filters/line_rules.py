@@ -23,9 +23,13 @@ OTHER_CODE = 0  # the code of kept lines: cuts inside these
 class CutLog(NamedTuple):
     """What a kernel does with the lines of a batch of documents; a rule has the code of the lines that it cuts.
 
-    counts: int64[codes], lines by code, those of dropped documents included. times, n_bytes: int64[rows, rules], cuts
-    in each document. spans: int64[n, 4], the row, start, end and rule of each cut, in the bytes of the batch; with
-    n = 0, none is written. at: int64[2], the row of the document, and the number of spans that were written.
+    Attributes:
+        counts: int64[codes], lines by code, those of dropped documents included.
+        times: int64[rows, rules], the number of cuts in each document.
+        n_bytes: int64[rows, rules], the size of these cuts in bytes.
+        spans: int64[n, 4], the row, start, end and rule of each cut, in the bytes of the batch; with n = 0, none is
+            written.
+        at: int64[2], the row of the document, and the number of spans that were written.
     """
 
     counts: I64

@@ -30,9 +30,12 @@ class MC4(ScoredFilter):
     >>> MC4()
     >>> MC4(min_paragraphs=1, min_paragraph_chars=100)
 
-    min_paragraphs: a document with fewer paragraphs than this is dropped (`few_paragraphs`); 3 as published.
-    min_paragraph_chars: a line with at least this many code points is a paragraph; 200 as published. Lines end at `\n`,
-    and all their characters count. None: no minimum; every line is a paragraph, even an empty one.
+    Args:
+        min_paragraphs: the minimum number of paragraphs of a kept document; a document with fewer is dropped
+            (`few_paragraphs`). 3 is the published value.
+        min_paragraph_chars: the minimum number of code points of a line that counts as a paragraph. 200 is the
+            published value. Lines end at `\n`, and all their characters count. None: every line is a paragraph, even an
+            empty line.
 
     Texts are not changed. Multilingual C4 has no other text rules, but drops pages with bad words, except for one in a
     thousand: `BadWords(..., keep_fraction=0.001)`.

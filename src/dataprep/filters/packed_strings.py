@@ -32,8 +32,10 @@ def pack(strings: Sequence[bytes | str]) -> Packed:
 class Marks(NamedTuple):
     """Marks that can end a line or a sentence, for kernels.
 
-    single: uint8[0x110000], 1 for each code point that is a mark. longer: marks of several characters. n: the number of
-    marks.
+    Attributes:
+        single: uint8[0x110000], 1 for each code point that is a mark.
+        longer: marks of several characters.
+        n: the number of marks.
     """
 
     single: U8

@@ -41,15 +41,20 @@ class Percentiles(Estimator):
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)          # doctest: +SKIP
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP
 
-    filter: a filter with one score per document or paragraph, and a parameter `score_range=(low, high)`; leave
-    `score_range` unset. If the corpus already has a column with this score (`dp.Score`), computed by the same model,
-    the column is used. Paragraphs out of range are removed from the text, and documents without any text left are
-    dropped ("too_short_after_cuts"). cut: (low, high) in percent; 0 and 100 set no bound; or CCNet's "head" (0, 30),
-    "middle" (30, 60), "tail" (60, 100). A bound is interpolated linearly between two scores and rounded to 1e-4. A
-    score equal to the upper bound is out of range, so each score is in one of head, middle and tail. Documents without
-    a score are kept or dropped as by the filter itself. top: instead of `cut`, the share (0 to 1) of the documents to
-    keep, which are those with the highest scores. min_scores: if a language has fewer scores, all its documents are
-    kept, since percentiles of few scores are not meaningful.
+    Args:
+        filter: a filter with one score per document or paragraph, and a parameter `score_range=(low, high)`, which must
+            be unset. If the corpus already has a column with this score (`dp.Score`), computed by the same model, the
+            column is used.
+        cut: the percentiles (low, high), where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60) or
+            "tail" (60, 100).
+        top: instead of `cut`, the share (0 to 1) of the documents to keep, which are those with the highest scores.
+        min_scores: the minimum number of scores of a language. If a language has fewer, all its documents are kept,
+            since percentiles of few scores are not meaningful.
+
+    A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is out of
+    range, so each score is in exactly one of head, middle and tail. Documents without a score are kept or dropped by
+    the rule of the filter. Paragraphs out of range are removed from the text, and documents without any text left are
+    dropped ("too_short_after_cuts").
 
     The languages are those of the column `language`, if there is one. `facts` of the fitted stage contains the bounds
     of each language and the number of scores. Scores are held in memory, about 50 bytes each. Raises PlanError for a
@@ -146,9 +151,11 @@ class Percentiles(Estimator):
     def bounds(self, scores: pa.Table) -> tuple[Bounds, dict[str, Any]]:
         """Return the range of each language, {language: (low, high)}, and figures for reports.
 
-        scores: rows of SCORES (id, language, score, start, end). A bound that is not set is None. The figures are
-        {"cuts": {language: {"low", "high": bounds, "scores": number of scores}}}. Documents without a language are
-        grouped under "", which is reported as "all" in the figures.
+        Args:
+            scores: rows of SCORES (id, language, score, start, end).
+
+        A bound that is not set is None. The figures are {"cuts": {language: {"low", "high": bounds, "scores": number of
+        scores}}}. Documents without a language are grouped under "", which is reported as "all" in the figures.
         """
         found: dict[str, tuple[float | None, float | None]] = {}
         facts: dict[str, Any] = {}
@@ -163,8 +170,9 @@ class Percentiles(Estimator):
     def reasons(self, scores: pa.Table, bounds: Bounds) -> pa.Table:
         """Return the rows of `scores` with a column `reason`: why each row is dropped, null if it is kept.
 
-        scores: rows of SCORES (id, language, score, start, end), one per document or paragraph. bounds: (low, high) by
-        language.
+        Args:
+            scores: rows of SCORES (id, language, score, start, end), one per document or paragraph.
+            bounds: (low, high) by language.
         """
         name = next(iter(self.filter.scores))
         why = np.full(len(scores), None, object)

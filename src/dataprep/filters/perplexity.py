@@ -38,27 +38,32 @@ KEPT = (None, "perplexity_no_words")  # reasons of lines that are not cut
 
 @dataclass(frozen=True, kw_only=True)
 class Perplexity(ScoredFilter):
-    r"""Keep documents or paragraphs whose perplexity under an n-gram model is in a range, as computed by KenLM.
+    """Keep documents or paragraphs whose perplexity under an n-gram model is in a range, as computed by KenLM.
 
-    model: path of an ARPA file or a KenLM binary, such as `dataprep train-ngram` writes. If the path contains
-    "{language}", each document is scored by the model for the language in its column `language`; documents in a
-    language without a model are kept.
-    score_range: (low, high): documents with low <= perplexity < high are kept; None sets no bound. Reasons:
-    "perplexity_low" (nearly a copy of the training text), "perplexity_high" (noise), "perplexity_no_words" (no words to
-    score). `Percentiles(Perplexity(...), cut="head")` determines the range from your corpus instead.
-    unit: "document", or "paragraph": lines out of range are removed from the text (counted as "lines.perplexity_high"
-    ...; lines without words are kept), and documents without any line left are dropped.
-    normalize: "ccnet", which normalises each line by `ccnet_normal`, or None. Use the value with which the model was
-    trained. tokenizer: path of a SentencePiece model, which may also contain "{language}"; None: words are separated by
-    spaces, as in training. preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes line
-    feeds and so joins lines, and scored as one sentence. preset=DIR, a folder written by `dataprep fit-language`, sets
-    model and tokenizer; score_range may then be "head", "middle", "tail" or "head and middle", CCNet's buckets of the
-    crawl sample.
+    Args:
+        model: the path of an ARPA file or a KenLM binary, such as `dataprep train-ngram` writes. If the path contains
+            "{language}", each document is scored by the model for the language in its column `language`; documents in a
+            language without a model are kept.
+        score_range: (low, high): documents with low <= perplexity < high are kept; None sets no bound.
+            `Percentiles(Perplexity(...), cut="head")` determines the range from your corpus instead. With a preset
+            folder, score_range may be "head", "middle", "tail" or "head and middle", CCNet's buckets of the crawl
+            sample.
+        cut: leave it unset; it is a parameter of `Percentiles`.
+        unit: "document"; or "paragraph", which removes lines out of range from the text (counted as
+            "lines.perplexity_high" ...), keeps lines without words, and drops documents without any line left.
+        normalize: "ccnet", which normalises each line by `ccnet_normal`, or None. Use the value with which the model
+            was trained.
+        tokenizer: the path of a SentencePiece model, which may also contain "{language}"; None: words are separated by
+            spaces, as in training.
+        preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes line feeds and so joins
+            lines, and is scored as one sentence. Or a folder written by `dataprep fit-language`, which sets the model
+            and the tokenizer.
 
-    The perplexity of a document is 10 ** -(sum of the log10 probabilities of its lines / number of its words and
-    lines), as in CCNet: the end of a line counts as a word, and lines without words do not count. It is rounded to
-    1e-4. Source: Wenzek et al., "CCNet", 2020. Needs the extra `perplexity`. Raises PlanError if a parameter is invalid
-    or KenLM cannot read the model.
+    The drop reasons are "perplexity_low" (nearly a copy of the training text), "perplexity_high" (noise) and
+    "perplexity_no_words" (no words to score). The perplexity of a document is 10 ** -(sum of the log10 probabilities of
+    its lines / number of its words and lines), as in CCNet (Wenzek et al. 2020): the end of a line counts as a word,
+    and lines without words do not count. The perplexity is rounded to 1e-4. Needs the extra `perplexity`. Raises
+    PlanError if a parameter is invalid or KenLM cannot read the model.
     """
 
     model: str = ""

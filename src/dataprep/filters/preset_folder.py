@@ -60,8 +60,12 @@ def check_sealed(stage: str, path: str) -> None:
 def open_preset(stage: str, folder: object, *needed: str) -> dict[str, Any]:
     """Return the record of a preset folder, after a check of its seal and of the hashes of the files `needed`.
 
-    stage: the name of the filter, for messages. folder: the folder's path. needed: PIECES, NGRAM or CLASSIFIER. Raises
-    PlanError if it is no preset folder, or was changed since it was sealed.
+    Args:
+        stage: the name of the filter, for messages.
+        folder: the folder's path.
+        needed: PIECES, NGRAM or CLASSIFIER.
+
+    Raises PlanError if it is no preset folder, or was changed since it was sealed.
     """
     url = str(folder)
     at = files.join(url, RECORD)

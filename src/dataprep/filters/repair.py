@@ -26,10 +26,13 @@ class RepairText(Stage):
     >>> RepairText()                                    # "schÃ¶n" becomes "schön"
     >>> RepairText(encoding=False, normalization="NFKC")
 
-    encoding: undo mojibake (UTF-8 decoded as Windows-1252, Latin-1 or similar), if ftfy is certain of it. controls:
-    remove control characters, ANSI escape sequences and byte order marks; \r\n, \r, U+0085, U+2028 become \n.
-    normalization: "NFC", which composes characters, "NFKC", which also replaces ligatures and full-width letters, or
-    None.
+    Args:
+        encoding: whether to undo mojibake (UTF-8 that was decoded as Windows-1252, Latin-1 or similar) if ftfy is
+            certain of it.
+        controls: whether to remove control characters, ANSI escape sequences and byte order marks, and to replace \r\n,
+            \r, U+0085 and U+2028 by \n.
+        normalization: "NFC", which composes characters; "NFKC", which also replaces ligatures and full-width letters;
+            or None.
 
     Other repairs of ftfy, of quotes and HTML entities, are switched off. Changed documents are counted as `repaired`.
     The key of the stage depends on the version of ftfy. Raises PlanError if ftfy is missing or the normalization is

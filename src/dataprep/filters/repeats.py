@@ -19,8 +19,11 @@ STEP = np.uint64(0xA0761D6478BD642F)  # of the chains over code points and over 
 class HashCounts(NamedTuple):
     """A hash table that counts 64-bit hashes.
 
-    seen: the hash in each slot. state: the count of each slot, and the stamp (a number) that it was written with.
-    stamp: int64[1], the current stamp. A slot with an older stamp is free, so adding 1 to the stamp empties the table.
+    Attributes:
+        seen: the hash in each slot.
+        state: the count of each slot, and the stamp (a number) that it was written with.
+        stamp: int64[1], the current stamp. A slot with an older stamp is free, so adding 1 to the stamp empties the
+            table.
     """
 
     seen: U64

@@ -49,20 +49,25 @@ class Robots(Stage):
 
     >>> Robots("crawl/robotstxt/*.warc.gz", agents=("CCBot",))
 
-    source: a folder or glob pattern, or a tuple of these, of files HOST.txt or HOST/robots.txt, or of WARC archives of
-    robots.txt, as Common Crawl publishes them (extra `warc`). The latest response of a host is used; files in a folder
-    take precedence over archives. Scheme and port are ignored.
-    agents: names of crawlers (product tokens); the group `*` applies to an agent without its own group.
-    unreadable: whether to "keep" or "drop" documents of hosts whose robots.txt is not text, or whose response was a
-    server error; by the standard, everything is disallowed on such a host.
-    column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
+    Args:
+        source: a folder, a glob pattern, or a tuple of these. The files are HOST.txt or HOST/robots.txt, or WARC
+            archives of robots.txt, as Common Crawl publishes them (extra `warc`).
+        agents: the names of crawlers (product tokens). The group `*` applies to an agent without its own group.
+        unreadable: "keep" or "drop": what happens to documents of hosts whose robots.txt is not text, or whose response
+            was a server error. By the standard, everything is disallowed on such a host.
+        column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column.
 
-    Protego (Scrapy's parser, extra `robots`) applies the rules: the longest matching rule decides; of two equally long
-    rules, the one that allows. The wildcards `*` and `$` are supported. In addition, a group is recognised after a byte
-    order mark, or with a version or words after its name (CCBot/2.0, CCBot crawler), and unknown lines do not end it.
-    If a host has no robots.txt, or the response was 4xx, everything is allowed. Reasons: `robots`, `robots_unreadable`.
-    Documents are counted as `forbidden.AGENT`, `unreadable`, `without_robots_txt` and `without_url`. The source is read
-    when the stage is created. The key of the stage depends on the rules, not on paths.
+    The latest response of a host is used; files in a folder take precedence over archives. Scheme and port are ignored.
+    If a host has no robots.txt, or the response was 4xx, everything is allowed.
+
+    Protego (Scrapy's parser, extra `robots`) applies the rules. The longest matching rule decides; if two matching
+    rules are equally long, the rule that allows decides. The wildcards `*` and `$` are supported. In addition, a group
+    is recognised after a byte order mark, or with a version or words after its name (CCBot/2.0, CCBot crawler), and
+    unknown lines do not end a group.
+
+    The drop reasons are `robots` and `robots_unreadable`. Documents are counted as `forbidden.AGENT`, `unreadable`,
+    `without_robots_txt` and `without_url`. The source is read when the stage is created. The key of the stage depends
+    on the rules, not on paths.
 
     Raises PlanError if a source has no robots.txt or an archive is damaged.
     """
@@ -150,8 +155,10 @@ def _parser(text: str) -> Any:
 class HostRules(NamedTuple):
     """The last answer of a host to a request for robots.txt.
 
-    date: the time of the answer, as text. rules: the lines of robots.txt that name crawlers and allow or disallow
-    paths; None if robots.txt is unreadable. redirect: the host whose robots.txt applies instead; "" if there is none.
+    Attributes:
+        date: the time of the answer, as text.
+        rules: the lines of robots.txt that name crawlers and allow or disallow paths; None if robots.txt is unreadable.
+        redirect: the host whose robots.txt applies instead; "" if there is none.
     """
 
     date: str
@@ -162,8 +169,9 @@ class HostRules(NamedTuple):
 class Index(NamedTuple):
     """The robots.txt rules of many hosts; equal texts are stored once.
 
-    texts: the distinct robots.txt files, reduced to rules; "" forbids nothing. hosts: for each host, the index of its
-    text in `texts`, or UNREADABLE.
+    Attributes:
+        texts: the distinct robots.txt files, reduced to rules; "" forbids nothing.
+        hosts: for each host, the index of its text in `texts`, or UNREADABLE.
     """
 
     texts: list[str]  # the lines that make groups and rules; "" forbids nothing
@@ -173,8 +181,12 @@ class Index(NamedTuple):
 def read(sources: Iterable[str]) -> bytes:
     """Read the robots.txt of all hosts in `sources`; return them as compressed bytes, which `unpack` opens.
 
-    sources: URLs of folders, globs or archives. The bytes do not depend on paths or order of the files. Raises
-    PlanError if there is no robots.txt, or an archive is damaged.
+    Args:
+        sources: URLs of folders, globs or archives.
+
+    The bytes do not depend on the paths or the order of the files.
+
+    Raises PlanError if there is no robots.txt, or an archive is damaged.
     """
     hosts: dict[str, HostRules] = {}
     for source in sources:
@@ -201,7 +213,10 @@ def unpack(packed: bytes) -> Index:
 def rules_of(data: bytes) -> str | None:
     r"""Return those lines of a robots.txt file that name crawlers and allow or forbid paths; None if it is not text.
 
-    data: the file's bytes. Returns "" if no line forbids anything.
+    Args:
+        data: the file's bytes.
+
+    Returns "" if no line forbids anything.
 
     >>> rules_of(b"\xef\xbb\xbfUser-agent: CCBot/2.0\r\nCrawl-delay: 2\r\nDisallow: /x")
     'User-agent: CCBot\nDisallow: /x'

@@ -23,8 +23,11 @@ DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_eq
 class Threshold(NamedTuple):
     """A rule that drops a document if its score is below or above a limit.
 
-    parameter: name of the stage's parameter that has the limit; if the limit is None, the rule is off. score: name of
-    the score column. drops: the comparison that drops: "<", "<=", ">" or ">=". reason: the drop reason.
+    Attributes:
+        parameter: name of the stage's parameter that has the limit; if the limit is None, the rule is off.
+        score: name of the score column.
+        drops: the comparison that drops: "<", "<=", ">" or ">=".
+        reason: the drop reason.
     """
 
     parameter: str
@@ -52,7 +55,10 @@ def compared(
 ) -> Mapping[str, pa.Array]:
     """Return the column `value` of the drop table: for each document, the score that the rule of its reason compared.
 
-    rules: with different reasons. scores: the score columns by name. reasons: one per document, null if it is kept.
+    Args:
+        rules: with different reasons.
+        scores: the score columns by name.
+        reasons: one per document, null if it is kept.
     """
     of = pc.index_in(reasons, pa.array([rule.reason for rule in rules], pa.string())).fill_null(-1).to_numpy()
     values = np.full(len(of), np.nan)
@@ -183,7 +189,10 @@ def given_fields(stage: Any) -> dict[str, Any]:
 def range_elsewhere(stage: Any, name: str, value: Any) -> PlanError:
     """Return the PlanError for a filter that was given `cut` or `top`, parameters that only `Percentiles` has.
 
-    stage: the filter. name, value: the parameter. The message has the code to write instead.
+    Args:
+        stage: the filter.
+        name: the parameter's name.
+        value: the parameter's value. The message has the code to write instead.
     """
     kind, given = type(stage).__name__, given_fields(stage)
     old = ", ".join(f"{k}={v!r}" for k, v in (given | {name: value}).items())

@@ -26,9 +26,13 @@ IGNORED = r"^[\x00-\x20]+|[\x00-\x20]+$|[\t\n\r]"  # what the standard removes f
 class Addresses(NamedTuple):
     """The distinct URLs of a batch of documents, with their hosts and paths.
 
-    urls: the distinct URLs. rows: for each document, the index of its URL; -1 if it has no URL. hosts: the distinct
-    hosts, as `host_name` writes them; a host that `host_name` rejects is in lower case, and "" represents a URL without
-    a host. host_of: for each URL, the index of its host. paths: for each URL, the part after the host.
+    Attributes:
+        urls: the distinct URLs.
+        rows: for each document, the index of its URL; -1 if it has no URL.
+        hosts: the distinct hosts, as `host_name` writes them; a host that `host_name` rejects is in lower case, and ""
+            represents a URL without a host.
+        host_of: for each URL, the index of its host.
+        paths: for each URL, the part after the host.
     """
 
     urls: pa.StringArray  # of the different URLs

@@ -48,9 +48,12 @@ PARTICLES = ("ف", "ب", "ك", "ل", *(a + b for a in "وف" for b in "بكل"))
 class Automaton(NamedTuple):
     """A table for `matches`, which finds all entries of a list in one pass (Aho-Corasick).
 
-    goto: int32[states * width]; the row of a state has the next state for each symbol. A state is stored as the offset
-    of its row, plus 1 if an entry ends there. symbols: int64[257], the column of each byte and of EDGE (an edge of a
-    word). width: columns per row. edges: True if entries must be whole words.
+    Attributes:
+        goto: int32[states * width]; the row of a state has the next state for each symbol. A state is stored as the
+            offset of its row, plus 1 if an entry ends there.
+        symbols: int64[257], the column of each byte and of EDGE (an edge of a word).
+        width: columns per row.
+        edges: True if entries must be whole words.
     """
 
     goto: I32  # [states * width]: the next state; odd (state | 1) if an entry ends in it
@@ -73,8 +76,9 @@ def hidden() -> npt.NDArray[np.bool_]:
 def parts(*, edges: bool, signs: bool) -> U16:
     """Return the classes that `matches` reads, uint16[0x110000]: WORD or MARK, SKIP, or 0.
 
-    edges: if False, every character is a part of a word. signs: True if the characters of SIGNS are skipped, as those
-    of `hidden` are.
+    Args:
+        edges: if False, every character is a part of a word.
+        signs: True if the characters of SIGNS are skipped, as those of `hidden` are.
     """
     table = classes() & np.uint16(WORD | MARK) if edges else np.full(0x110000, WORD, np.uint16)
     if signs:

@@ -22,8 +22,10 @@ KINDS = (PIECES, NGRAM, CLASSIFIER)  # the models, by their names in the first p
 class LanguagePreset:
     """A preset folder: the settings and models of one language.
 
-    url: the folder. record: the content of its preset.json. cuts: what each rule drops of the reference and of the
-    crawl sample.
+    Attributes:
+        url: the folder.
+        record: the content of its preset.json.
+        cuts: what each rule drops of the reference and of the crawl sample.
     """
 
     url: str

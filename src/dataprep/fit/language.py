@@ -72,16 +72,23 @@ def fit_language(
 ) -> LanguagePreset:
     """Fit the filters to a language, and write the result to the folder `out`, which the filters take as `preset=`.
 
-    code: the name of the language, such as "ary_Arab". reference: clean documents in it, at least 50; their texts are
-    held in memory. crawl: a sample of the documents that will be filtered. other: documents in other languages, for the
-    classifier; without it, these are the documents of the crawl with a perplexity above that of 99 % of the held-out
-    reference. word_split: the kind of words that Gopher and FineWeb count. quantile: the maximum fraction of the
-    reference that one threshold may drop. vocab_size, order: sizes of the SentencePiece and the n-gram model.
-    mixed_scripts: accept a reference in more than one script. replace: replace a preset made from other samples or
-    settings, which is kept until the new one is complete; its models are deleted by the call after that.
+    Args:
+        code: the name of the language, such as "ary_Arab".
+        reference: at least 50 clean documents in the language; their texts are held in memory.
+        crawl: a sample of the documents that will be filtered.
+        out: the folder of the preset.
+        other: documents in other languages, for the classifier. None: the documents of the crawl with a perplexity
+            above that of 99 % of the held-out reference.
+        word_split: the kind of words that Gopher and FineWeb count, as in `Gopher`.
+        quantile: the maximum fraction of the reference that one threshold may drop.
+        vocab_size: the number of pieces of the SentencePiece model.
+        order: the order of the n-gram model.
+        mixed_scripts: whether to accept a reference in more than one script.
+        replace: whether to replace a preset that was made from other samples or settings. The old preset is kept until
+            the new one is complete; its models are deleted by the next call.
 
     A second call resumes an interrupted one. Returns the LanguagePreset. Raises PlanError if a sample has too few
-    documents or a parameter is invalid, and StaleOutput if `out` has another preset or files of others.
+    documents or a parameter is invalid, and StaleOutput if `out` has another preset or unknown files.
     """
     for docs in (reference, crawl, *([] if other is None else [other])):
         check_dataset(docs)

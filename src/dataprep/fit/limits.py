@@ -53,8 +53,10 @@ def limit(values: npt.ArrayLike, drops: str, quantile: float) -> float | None:
 def gopher_limits(scores: Mapping[str, npt.ArrayLike], quantile: float) -> dict[str, Any]:
     """Return the fitted parameters of Gopher, by name.
 
-    scores: the columns gopher_* of the reference. quantile: the share of the reference that each rule may drop. Where
-    the limit of a share is 0, because most of the reference has no such repeats, the published limit is kept.
+    Args:
+        scores: the columns gopher_* of the reference.
+        quantile: the share of the reference that each rule may drop. Where the limit of a share is 0, because most of
+            the reference has no such repeats, the published limit is kept.
     """
     found = _limits(GOPHER_RULES, GOPHER_FITTED, scores, quantile, GOPHER["paper"])
     for name in AT_MOST:
@@ -66,7 +68,9 @@ def gopher_limits(scores: Mapping[str, npt.ArrayLike], quantile: float) -> dict[
 def fineweb_limits(scores: Mapping[str, npt.ArrayLike], quantile: float) -> dict[str, Any]:
     """Return the parameters of FineWeb by name: two fitted, and two as FineWeb-2 has them for all languages.
 
-    scores: the columns fineweb_* of the reference. quantile: the share of the reference that each rule may drop.
+    Args:
+        scores: the columns fineweb_* of the reference.
+        quantile: the share of the reference that each rule may drop.
     """
     found = _limits(FINEWEB_RULES, FINEWEB_FITTED, scores, quantile, FINEWEB_PUBLISHED)
     return {name: None if value is None else min(value, 1.0) for name, value in found.items()} | FINEWEB_FIXED

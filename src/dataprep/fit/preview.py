@@ -21,9 +21,13 @@ Bools = npt.NDArray[np.bool_]
 class CutShares:
     """One line of a preview: a rule, and the shares of documents that it drops.
 
-    stage: the filter. reason: the drop reason; "all" for all rules of the filter together. limit: the threshold. usual:
-    the published one for English; None if there is none. reference, crawl: the share (0 to 1) of the documents that the
-    rule alone would drop.
+    Attributes:
+        stage: the filter.
+        reason: the drop reason; "all" for all rules of the filter together.
+        limit: the threshold.
+        usual: the published one for English; None if there is none.
+        reference: the share (0 to 1) of the reference's documents that the rule alone would drop.
+        crawl: the share (0 to 1) of the crawl's documents that the rule alone would drop.
     """
 
     stage: str

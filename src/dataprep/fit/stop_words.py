@@ -18,8 +18,11 @@ LEAST, MOST = 8, 50  # words of a list
 def stop_words(batches: Iterable[Batch]) -> tuple[str, ...]:
     """Return the words that make up at least 0.8 % of all words each, the most frequent first.
 
-    batches: the documents of the reference. Words are those of word_split="unicode" that have a letter, in lower case.
-    There are at least 8, less frequent ones if need be, and at most 50.
+    Args:
+        batches: the documents of the reference.
+
+    Words are those of word_split="unicode" that contain a letter, in lower case. At least 8 and at most 50 words are
+    returned; if fewer than 8 are frequent enough, less frequent ones are added.
     """
     counts: Counter[str] = Counter()
     for batch in batches:

@@ -21,9 +21,13 @@ CONVERSATION = "conversation"  # the column of `Turns`
 class Copy:
     """A duplicate of a forgotten document.
 
-    folder: the Dataset whose drop table has the pair. id: the id of the duplicate. of: the id of the forgotten
-    document. stage: the stage that found the pair. similarity: 0 to 1; None if it was not measured. is_kept: True if
-    the duplicate was kept and the forgotten document was dropped, False for the reverse.
+    Attributes:
+        folder: the Dataset whose drop table has the pair.
+        id: the id of the duplicate.
+        of: the id of the forgotten document.
+        stage: the stage that found the pair.
+        similarity: 0 to 1; None if it was not measured.
+        is_kept: True if the duplicate was kept and the forgotten document was dropped, False for the reverse.
     """
 
     folder: str

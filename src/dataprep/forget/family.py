@@ -24,13 +24,17 @@ STATE = {MANIFEST, RECIPE, ORIGIN}
 class Member:
     """One folder of a run (a Dataset, or token shards), the folders it was made from, and those made from it.
 
-    kind: Dataset or token shards. saved: saved inputs of its deduplications and other Estimators, in which documents
-    have the same ids. parents: the folders from which this folder was made. children: the folders that were made from
-    it. Each parent and child has a number, which is added to the file numbers in the parent's ids to get those in the
-    child's ids. outside: Datasets of other runs from which this folder was made, each with such a number. originals:
-    Datasets of other runs of which parents are copies. inputs: the number and the URL of each input file. sources: if
-    the folder is a mixture, the token shards of each source by name, which may be outside of the run. unknown: what it
-    was made from, if that was not found; "" if it was.
+    Attributes:
+        kind: Dataset or token shards.
+        saved: saved inputs of its deduplications and other Estimators, in which documents have the same ids.
+        parents: the folders from which this folder was made.
+        children: the folders that were made from it. Each parent and child has a number, which is added to the file
+            numbers in the parent's ids to get those in the child's ids.
+        outside: Datasets of other runs from which this folder was made, each with such a number.
+        originals: Datasets of other runs of which parents are copies.
+        inputs: the number and the URL of each input file.
+        sources: if the folder is a mixture, the token shards of each source by name, which may be outside of the run.
+        unknown: what it was made from, if that was not found; "" if it was.
     """
 
     folder: Folder
@@ -185,8 +189,10 @@ class Family:
 def ids_everywhere(*starts: Mapping[Member, Ids]) -> dict[Member, Ids]:
     """Return the ids that the given documents have in each folder of a run, as folders may number them differently.
 
-    starts: the ids, by the folder to which they refer. Ids are computed from the relations of the folders; whether a
-    document is still in a folder is not checked.
+    Args:
+        starts: the ids, by the folder to which they refer.
+
+    Ids are computed from the relations of the folders; whether a document is still in a folder is not checked.
     """
     found: dict[Member, Ids] = {}
     waiting = [(member, np.unique(ids)) for start in starts for member, ids in start.items()]

@@ -37,9 +37,13 @@ __all__ = ["Copy", "Forgotten", "forget", "read_ids"]
 class Forgotten:
     """The result of `forget`.
 
-    ids: the ids that were given. removed: number of documents removed, by folder. unknown: the given ids that occur in
-    no folder. copies: documents that may have the same text. cleared: a sentence for each work file that was removed or
-    made again. elsewhere: a sentence for each file that may still contain the text.
+    Attributes:
+        ids: the ids that were given.
+        removed: number of documents removed, by folder.
+        unknown: the given ids that occur in no folder.
+        copies: documents that may have the same text.
+        cleared: a sentence for each work file that was removed or made again.
+        elsewhere: a sentence for each file that may still contain the text.
     """
 
     ids: Ids

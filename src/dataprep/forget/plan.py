@@ -22,9 +22,13 @@ from .family import Family, Member, ids_everywhere
 class Removal:
     """What `forget` will do.
 
-    family: the folders. unknown: the given ids that occur in none of them. copies: documents that may have the same
-    text. lists: the forget list that each folder will have. gone: the ids to remove from each Dataset, saved step and
-    folder of token shards: those on its list, and those of documents that were made of them.
+    Attributes:
+        family: the folders.
+        unknown: the given ids that occur in none of them.
+        copies: documents that may have the same text.
+        lists: the forget list that each folder will have.
+        gone: the ids to remove from each Dataset, saved step and folder of token shards: those on its list, and those
+            of documents that were made of them.
     """
 
     family: Family

@@ -22,8 +22,11 @@ CENTROID, SIMILARITY = "centroid", "centroid_similarity"  # columns, without the
 class SemanticCluster:
     """The documents with the same nearest centroid.
 
-    number: the number of the centroid. size: how many documents there are. representatives: (cosine to the centroid,
-    id) of those nearest to it, the nearest first. outliers: of those farthest from it, the farthest first.
+    Attributes:
+        number: the number of the centroid.
+        size: how many documents there are.
+        representatives: (cosine to the centroid, id) of those nearest to it, the nearest first.
+        outliers: of those farthest from it, the farthest first.
     """
 
     number: int

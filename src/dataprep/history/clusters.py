@@ -42,11 +42,14 @@ U64 = npt.NDArray[np.uint64]
 class Cluster:
     """One kept document, and those that were dropped as its duplicates.
 
-    duplicate_of: the id of the kept document. duplicate_of_dataset: the path of its Dataset if this belongs to another
-    run, else None.
-    removed: the number of dropped documents. reasons: number of dropped documents by (stage, reason). least: the lowest
-    similarity (0 to 1) of a dropped document to the document kept in its place. examples: dropped documents, the least
-    similar first. end: the drop of the kept document itself, if a stage dropped it later, so that none is left.
+    Attributes:
+        duplicate_of: the id of the kept document.
+        duplicate_of_dataset: the path of its Dataset if this belongs to another run, else None.
+        removed: the number of dropped documents.
+        reasons: number of dropped documents by (stage, reason).
+        least: the lowest similarity (0 to 1) of a dropped document to the document kept in its place.
+        examples: dropped documents, the least similar first.
+        end: the drop of the kept document itself, if a stage dropped it later, so that none is left.
     """
 
     duplicate_of: int
@@ -67,9 +70,12 @@ class Cluster:
 class NoSurvivor:
     """The clusters of a run of which no document remains, since a later stage dropped the kept document.
 
-    roots: the documents that were kept at first, ascending. removed: the number of duplicates dropped for each. of: the
-    number of duplicates in all clusters. reasons: the number of `roots` by (stage, reason) of their drop. Messages that
-    became part of a conversation do not count as duplicates.
+    Attributes:
+        roots: the documents that were kept at first, ascending.
+        removed: the number of duplicates dropped for each.
+        of: the number of duplicates in all clusters.
+        reasons: the number of `roots` by (stage, reason) of their drop. Messages that became part of a conversation do
+            not count as duplicates.
     """
 
     roots: U64
@@ -95,10 +101,15 @@ class NoSurvivor:
 class Clusters:
     """The documents that a run dropped as duplicates, and the documents kept in their place.
 
-    Entry i of each array belongs to one dropped document. url: the run's folder. ids: the dropped documents, ascending.
-    roots: for each dropped document, the document that was kept in its place at the end; if a kept document was dropped
-    later, the one kept instead of that counts. homes: the Dataset of each of `roots`, as an index into `datasets`.
-    datasets: None, which represents this run, and the paths of Datasets of other runs.
+    Entry i of each array belongs to one dropped document.
+
+    Attributes:
+        url: the run's folder.
+        ids: the dropped documents, ascending.
+        roots: for each dropped document, the document that was kept in its place at the end; if a kept document was
+            dropped later, the one kept instead of that counts.
+        homes: the Dataset of each of `roots`, as an index into `datasets`.
+        datasets: None, which represents this run, and the paths of Datasets of other runs.
     """
 
     url: str
@@ -248,8 +259,9 @@ def pair_alarms(pairs: Mapping[tuple[str, str], int], stages: Iterable[StageStat
 def sources_of(ids: U64, batches: Iterable[pa.RecordBatch]) -> tuple[npt.NDArray[np.int32], list[str]]:
     """Return the source of each document as an index into a list of names, int32[n], and the names.
 
-    ids: the documents, ascending. batches: rows with the columns `id` and `source`. The index of a document without a
-    named source is UNKNOWN.
+    Args:
+        ids: the documents, ascending.
+        batches: rows with the columns `id` and `source`. The index of a document without a named source is UNKNOWN.
     """
     found, names = np.full(len(ids), UNKNOWN, np.int32), dict[str, int]()
     for batch in batches:
@@ -343,8 +355,9 @@ def _least_first(drop: Drop) -> tuple[float, int]:
 class Similarities:
     """The similarities between the documents that one stage dropped and the documents kept in their place.
 
-    hundredths: int64[100], numbers of dropped documents with a similarity below 1, per hundredth of similarity. same:
-    the number of dropped documents with the similarity 1.
+    Attributes:
+        hundredths: int64[100], numbers of dropped documents with a similarity below 1, per hundredth of similarity.
+        same: the number of dropped documents with the similarity 1.
     """
 
     hundredths: npt.NDArray[np.int64]

@@ -47,9 +47,10 @@ class TokenAmount:
 class OneSided:
     """The documents that only one of two compared Datasets has.
 
-    sources: the amounts of these documents by source. reasons: the number of these documents by the (stage, reason)
-    that dropped them on the way to the other Dataset. examples: (hash of the id, id, first line) of some of them, by
-    (stage, reason).
+    Attributes:
+        sources: the amounts of these documents by source.
+        reasons: the number of these documents by the (stage, reason) that dropped them on the way to the other Dataset.
+        examples: (hash of the id, id, first line) of some of them, by (stage, reason).
     """
 
     sources: dict[str, TokenAmount] = field(default_factory=dict)
@@ -61,9 +62,13 @@ class OneSided:
 class Comparison:
     """The changes from Dataset `a` to Dataset `b`.
 
-    lost: documents that only `a` has. gained: documents that only `b` has. both: amounts of documents that both have,
-    by source; the bytes are those in `b`. changed: amounts of documents that both have with different texts, by source;
-    the bytes are the increase from `a` to `b`. has_tokens: True if both Datasets were encoded to tokens.
+    Attributes:
+        lost: documents that only `a` has.
+        gained: documents that only `b` has.
+        both: amounts of documents that both have, by source; the bytes are those in `b`.
+        changed: amounts of documents that both have with different texts, by source; the bytes are the increase from
+            `a` to `b`.
+        has_tokens: True if both Datasets were encoded to tokens.
     """
 
     a: Dataset
@@ -79,9 +84,13 @@ class Comparison:
 def compare(a: str, b: str, examples: int = 3) -> Comparison:
     """Compare two sealed (finished) Datasets, or the last Datasets of two runs.
 
-    a, b: the folders of the Datasets or runs. examples: number of example documents per reason. Raises PlanError if a
-    folder has no Dataset. Also raises PlanError if a document id has different sources in the two Datasets, which shows
-    that they were made from different inputs.
+    Args:
+        a: the folder of the first Dataset or run.
+        b: the folder of the second Dataset or run.
+        examples: number of example documents per reason.
+
+    Raises PlanError if a folder has no Dataset. Also raises PlanError if a document id has different sources in the two
+    Datasets, which shows that they were made from different inputs.
     """
     folders = (url.rstrip("/") if Folder(url).is_dataset else datasets(url, saved=False)[-1].url for url in (a, b))
     one, two = map(open_dataset, folders)

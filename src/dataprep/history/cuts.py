@@ -31,9 +31,12 @@ FirstOccurrence = tuple[str, str, Any, int, int]
 class RepeatedCut:
     """A text that a stage cut out several times, since it occurs earlier, in the document `duplicate_of`.
 
-    times: the number of cuts. duplicate_of_dataset: the Dataset of `duplicate_of` if it is another one, else None.
-    n_bytes: length of the shortest cut in bytes. most_bytes: length of the longest cut in bytes. text: the beginning of
-    the shortest cut; None if it cannot be read.
+    Attributes:
+        times: the number of cuts.
+        duplicate_of_dataset: the Dataset of `duplicate_of` if it is another one, else None.
+        n_bytes: length of the shortest cut in bytes.
+        most_bytes: length of the longest cut in bytes.
+        text: the beginning of the shortest cut; None if it cannot be read.
     """
 
     stage: str

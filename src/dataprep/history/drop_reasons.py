@@ -46,8 +46,11 @@ def lineage(url: str) -> dict[tuple[str, int], list[OriginFile]]:
 def different_inputs(a: str, b: str) -> Iterator[str]:
     """Yield a warning for each file number that identifies files with different contents in two Datasets.
 
-    A document id has a file number and a position. a, b: URLs of the Datasets; the inputs of the Datasets from which
-    these were made are compared too.
+    A document id has a file number and a position.
+
+    Args:
+        a: the URL of the first Dataset.
+        b: the URL of the second Dataset. The inputs of the Datasets from which `a` and `b` were made are compared, too.
     """
     one, two = ({row.file: row for rows in lineage(url).values() for row in rows} for url in (a, b))
     for number in sorted(set(one) & set(two)):
@@ -100,7 +103,8 @@ class DropReasons:
     def of(self, ids: B.Ids) -> list[Reason]:
         """Return, for each id, the (stage, reason) that dropped it; ("", "not in its input") if no drop is known.
 
-        ids: document ids, ascending; the ids of a call must be larger than those of the calls before.
+        Args:
+            ids: document ids, ascending; the ids of a call must be larger than those of the calls before.
         """
         while self.waiting and self.waiting[-1].first <= int(ids[-1]):
             self.open.append(self.waiting.pop())

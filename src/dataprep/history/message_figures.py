@@ -23,8 +23,11 @@ TITLES = {  # of the lists, in the order in which they are shown
 class Lengths(NamedTuple):
     """A histogram of `MessageStats` to show.
 
-    histogram: the histogram's name in the statistics. title: the heading. unit: the name of the things that are
-    counted. axis: the title of the axis.
+    Attributes:
+        histogram: the histogram's name in the statistics.
+        title: the heading.
+        unit: the name of the things that are counted.
+        axis: the title of the axis.
     """
 
     histogram: str
@@ -44,8 +47,9 @@ LENGTHS = (
 class NameRow(NamedTuple):
     """A row of a list: a name and its count `n`.
 
-    is_one: True if the row is for one name; False if it represents all names that are not shown, with their total
-    count.
+    Attributes:
+        is_one: True if the row is for one name; False if it represents all names that are not shown, with their total
+            count.
     """
 
     name: str
@@ -73,8 +77,9 @@ def most_frequent(counts: Counter[str], n: int = MOST_NAMES) -> list[NameRow]:
 def length_rows(stats: StageStats, histogram: str) -> list[tuple[str, int]]:
     """Return (upper bound as text, count) for each bucket of a histogram.
 
-    stats: the statistics of the stage `MessageStats`. histogram: the histogram's name, one of LENGTHS. The rows begin
-    at the first bucket that is not empty.
+    Args:
+        stats: the statistics of the stage `MessageStats`.
+        histogram: the histogram's name, one of LENGTHS. The rows begin at the first bucket that is not empty.
     """
     counts = stats.histograms.get(histogram, Counter())
     label: Callable[[int], str] = _duration if "second" in histogram else _number

@@ -35,8 +35,10 @@ def stage_of(described: Mapping[str, Any]) -> Stage | None:
 def masking(url: str, after: str = "") -> list[Stage] | None:
     """Return the stages of a run that mask private strings; None if one of them cannot be made again.
 
-    url: the run's folder. after: the label of a stage; only stages after it are returned. "": all, also if the run has
-    no stage of this label.
+    Args:
+        url: the run's folder.
+        after: the label of a stage; only stages after it are returned. "": all, also if the run has no stage of this
+            label.
     """
     described = [one for final in datasets(url, saved=False) for one in final.sealed.stages]
     labels, found = [one["label"] for one in described], list[Stage]()

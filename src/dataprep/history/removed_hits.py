@@ -39,7 +39,9 @@ CUT, DROPPED = "cut", "dropped"
 class Cause:
     """A stage that removed a text from a document. how: CUT or DROPPED. folder: the Dataset that the stage belongs to.
 
-    stage: its label. rule: the rule that cut, or the reason for the drop.
+    Attributes:
+        stage: its label.
+        rule: the rule that cut, or the reason for the drop.
     """
 
     how: str
@@ -52,8 +54,12 @@ class Cause:
 class RemovedHit:
     """A document of the input in which a text occurs more often than in the kept texts.
 
-    id, source: of the document. times: removed occurrences. causes: what removed them; () if the stages cannot be run
-    again. around: the characters before and after the first occurrence; None if they are private, or too long.
+    Attributes:
+        id: the document's id.
+        source: the document's source.
+        times: removed occurrences.
+        causes: what removed them; () if the stages cannot be run again.
+        around: the characters before and after the first occurrence; None if they are private, or too long.
     """
 
     id: int
@@ -67,7 +73,10 @@ class RemovedHit:
 class RemovedHits:
     """The occurrences of a text in the input of a run. times, documents: in the input, without forgotten documents.
 
-    times_removed, documents_removed: those that the last Dataset lacks. hits: the first of these documents.
+    Attributes:
+        times_removed: the number of occurrences that the last Dataset lacks.
+        documents_removed: the number of documents that the last Dataset lacks.
+        hits: the first of these documents.
     """
 
     times: int

@@ -69,7 +69,8 @@ def remove_damaged(url: str, runner: Runner | None = None) -> dict[str, list[Pro
 def _remove(found: Mapping[str, Sequence[Problem]]) -> dict[str, bytes]:
     """Remove what `remove_damaged` says; return {URL: content} of the whole manifests of folders that hide their input.
 
-    found: {folder: problems}.
+    Args:
+        found: {folder: problems}.
     """
     damaged = {Folder(home): problems for home, problems in found.items() if problems and not kind_of(home)}
     results = {

@@ -30,9 +30,14 @@ from .texts import DocumentsAsRead, bytes_outside
 class RuleCut:
     """A range that a rule of a stage cut out of one document.
 
-    folder: the Dataset that the stage belongs to. stage: its label. rule: the rule; "other" if the stage states none.
-    start, end: UTF-8 bytes of the text that the stage read. text: what was cut, with what later stages mask replaced;
-    None if the stage itself removes private strings, or a stage that masks them cannot be made again.
+    Attributes:
+        folder: the Dataset that the stage belongs to.
+        stage: its label.
+        rule: the rule; "other" if the stage states none.
+        start: the offset, in UTF-8 bytes, of the cut's first byte in the text that the stage read.
+        end: the offset after the cut's last byte.
+        text: what was cut, with what later stages mask replaced; None if the stage itself removes private strings, or a
+            stage that masks them cannot be made again.
     """
 
     folder: str
@@ -47,9 +52,13 @@ class RuleCut:
 class StageCuts:
     """What one stage cut out of one document.
 
-    folder: the Dataset that the stage belongs to. stage: its label. before: the text that it read. ranges: (rule,
-    start, end) of each cut, in UTF-8 bytes of `before`. is_stored: whether cut tables state the ranges. is_private:
-    whether the stage removes private strings.
+    Attributes:
+        folder: the Dataset that the stage belongs to.
+        stage: its label.
+        before: the text that it read.
+        ranges: (rule, start, end) of each cut, in UTF-8 bytes of `before`.
+        is_stored: whether cut tables state the ranges.
+        is_private: whether the stage removes private strings.
     """
 
     folder: str

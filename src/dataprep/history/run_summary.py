@@ -41,9 +41,12 @@ LANGUAGE = ("language", "lang")  # columns with the language, whichever stage ad
 class TextPair:
     """A dropped document, and a word diff of its text and the text of the document kept in its place.
 
-    drop: the drop. dropped, kept: the two texts, each as a list of passages of equal or changed words; None if the text
-    cannot be read. survivor: the document that remains in the end: the kept document, or the one for which
-    it was dropped later; None if none remains.
+    Attributes:
+        drop: the drop.
+        dropped: the dropped text, as a list of passages of equal or changed words; None if the text cannot be read.
+        kept: the kept text, likewise.
+        survivor: the document that remains in the end: the kept document, or the one for which it was dropped later;
+            None if none remains.
     """
 
     drop: Drop
@@ -56,18 +59,30 @@ class TextPair:
 class RunSummary:
     """The content of a report on a run.
 
-    name: the name of the run's folder. manifests: the manifests of the finished Datasets, by folder. stages: statistics
-    of each stage. sources: (amount read, amount kept) by source, most bytes first. totals: (amount read, amount
-    kept) of all. inputs: by folder, the folders of the run that it was made of. alarms: sentences about suspicious
-    drops. unread: files that could not be read. fits: counts that deduplications and other Estimators made.
-    similarities: similarities of dropped documents to the kept ones, by stage. recalls: expected recall of MinHash by
-    script. sizes: the distinct sizes of clusters of duplicates, and the number of clusters of each. source_pairs: the
-    number of duplicates by (source of the dropped document, source of the kept one). no_survivor: the clusters of which
-    no document is left, and lost: the largest of them. largest: the largest clusters, with examples. least_similar:
-    dropped documents least similar to the kept ones. repeats: texts cut most often. languages: number of documents by
-    language.
-    tokens: the token shards. token_lengths: number of documents in the token shards, by the number of binary digits of
-    a document's length in tokens. metrics: the rows that training wrote. samples: texts that the model wrote.
+    Attributes:
+        name: the name of the run's folder.
+        manifests: the manifests of the finished Datasets, by folder.
+        stages: statistics of each stage.
+        sources: (amount read, amount kept) by source, most bytes first.
+        totals: (amount read, amount kept) of all.
+        inputs: by folder, the folders of the run that it was made of.
+        alarms: sentences about suspicious drops.
+        unread: files that could not be read.
+        fits: counts that deduplications and other Estimators made.
+        similarities: similarities of dropped documents to the kept ones, by stage.
+        recalls: expected recall of MinHash by script.
+        sizes: the distinct sizes of clusters of duplicates, and the number of clusters of each.
+        source_pairs: the number of duplicates by (source of the dropped document, source of the kept one).
+        no_survivor: the clusters of which no document is left, and lost: the largest of them.
+        largest: the largest clusters, with examples.
+        least_similar: dropped documents least similar to the kept ones.
+        repeats: texts cut most often.
+        languages: number of documents by language.
+        tokens: the token shards.
+        token_lengths: number of documents in the token shards, by the number of binary digits of a document's length in
+            tokens.
+        metrics: the rows that training wrote.
+        samples: texts that the model wrote.
     """
 
     name: str

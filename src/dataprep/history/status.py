@@ -28,12 +28,18 @@ DEPTH = 2  # a run has personas and groups of Datasets as steps
 class FolderStatus:
     """State of one output folder.
 
-    name: the name of the folder. url: its URL. kind: dataset, tokens, model, tokenizer, persona, run, folder (of
-    several) or other; None if the folder does not exist. state: DONE, UNFINISHED or NOT_BEGUN. documents, bytes (of
-    text), tokens: totals of a finished result, which is kept until the unfinished one replaces it. done, of: units of
-    work that are finished, and of how many; parts of the input of a Dataset or of token shards, and steps of a model;
-    None if this is not known. holder: process that writes
-    into the folder. failure: the last failure, {"at", "error"} and for a run also "step".
+    Attributes:
+        name: the name of the folder.
+        url: its URL.
+        kind: dataset, tokens, model, tokenizer, persona, run, folder (of several) or other; None if the folder does not
+            exist.
+        state: DONE, UNFINISHED or NOT_BEGUN. documents, bytes (of text), tokens: totals of a finished result, which is
+            kept until the unfinished one replaces it.
+        done: the number of finished units of work: parts of the input of a Dataset or of token shards, or training
+            steps of a model; None if it is not known.
+        of: the total number of these units; None if it is not known.
+        holder: process that writes into the folder.
+        failure: the last failure, {"at", "error"} and for a run also "step".
     """
 
     name: str

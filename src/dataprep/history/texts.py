@@ -24,9 +24,11 @@ Row = dict[str, Any]
 class DocumentsAsRead:
     """Some documents of a run, as the stages read them.
 
-    url: the run's folder. ids: the documents that may be asked for. given: rows of the input that are known. Files are
-    read when they are needed first, for all of these documents at once. None is returned for a document on a forget
-    list of the run.
+    Attributes:
+        url: the run's folder.
+        ids: the documents that may be asked for.
+        given: rows of the input that are known. Files are read when they are needed first, for all of these documents
+            at once. None is returned for a document on a forget list of the run.
     """
 
     def __init__(self, url: str, ids: Iterable[int], given: Mapping[int, Row] | None = None) -> None:

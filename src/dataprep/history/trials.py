@@ -51,8 +51,11 @@ UNTRIED = ("train", "finetune", "report")  # steps of a pipeline file whose work
 class StepCost:
     """The estimated cost of one step of a pipeline file, for the complete input.
 
-    n_passes: number of passes over documents. disk_bytes: size of the files that the step writes. seconds: duration.
-    peak_bytes: peak of memory.
+    Attributes:
+        n_passes: number of passes over documents.
+        disk_bytes: size of the files that the step writes.
+        seconds: duration.
+        peak_bytes: peak of memory.
     """
 
     step: str
@@ -66,9 +69,13 @@ class StepCost:
 class Estimate:
     """The estimated cost of a run, with one worker.
 
-    stored_bytes: size of the input as stored. text_bytes: size of the input's text. sample_bytes: size of the text that
-    was sampled. costs: one entry per step. reserved: memory that one process needs for the whole input, such as for a
-    Bloom filter; the entries are not needed at the same time.
+    Attributes:
+        stored_bytes: size of the input as stored.
+        text_bytes: size of the input's text.
+        sample_bytes: size of the text that was sampled.
+        costs: one entry per step.
+        reserved: memory that one process needs for the whole input, such as for a Bloom filter; the entries are not
+            needed at the same time.
     """
 
     stored_bytes: int
@@ -151,7 +158,8 @@ def _resident() -> int:
 class ColumnChange:
     """The value that one document has in a column before and after a stage; examples are sorted by `rank`.
 
-    rank: a hash of the id.
+    Attributes:
+        rank: a hash of the id.
     """
 
     rank: int
@@ -164,10 +172,12 @@ class ColumnChange:
 class StageChanges:
     """The changes that one stage made to the documents of one pass.
 
-    stats: the statistics of the stage: numbers of documents, drop reasons and examples of drops. n_examples: the
-    largest number of examples per column. changed: number of documents whose value changed, by column. examples:
-    changed documents by column; those with the smallest hashes of their ids are chosen. added: number of documents by
-    value, for each added column.
+    Attributes:
+        stats: the statistics of the stage: numbers of documents, drop reasons and examples of drops.
+        n_examples: the largest number of examples per column.
+        changed: number of documents whose value changed, by column.
+        examples: changed documents by column; those with the smallest hashes of their ids are chosen.
+        added: number of documents by value, for each added column.
     """
 
     stats: StageStats
@@ -179,7 +189,9 @@ class StageChanges:
     def compare(self, before: Batch, after: Batch) -> None:
         """Add the changes between two batches of the same documents in the same order.
 
-        before: the documents as the stage received them. after: the documents as it returned them.
+        Args:
+            before: the documents as the stage received them.
+            after: the documents as it returned them.
         """
         for name in after.schema.names:
             new = _decoded(after.column(name))

@@ -58,12 +58,15 @@ INDEX_AGAIN = "`dataprep search`, or SuffixIndex.build with the same documents, 
 def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
     """Read all files of a finished folder, or of all such folders of a run; return a list of problems per folder.
 
-    If the list of a folder is empty, the folder is as it was written. For a Dataset, the hashes of shards and tables,
-    the numbers of documents and the order of ids are checked; for an index, a tokenizer and a preset of `fit-language`,
-    the hashes of its files; for token shards, see `verify_shards`.
+    Args:
+        url: the folder of a Dataset, of token shards, of an index, of a tokenizer, of a preset or of a whole run.
+        runner: the Runner that reads the files; None: `dp.Serial()`.
 
-    Raises PlanError if `url` holds neither a Dataset, nor token shards, nor an index, and NewerFormat if a newer
-    dataprep wrote one of its records.
+    If the list of a folder is empty, its files are unchanged. For a Dataset, the hashes of shards and tables, the
+    numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the
+    hashes of its files; for token shards, see `verify_shards`.
+
+    Raises PlanError if `url` contains no finished result, and NewerFormat if a newer dataprep wrote one of its records.
     """
     url = url.rstrip("/")
     refuse_newer(url)

@@ -24,9 +24,12 @@ MOST_CUTS = 1_000  # spans of one document that are read
 class Fate:
     """The decisions of the stages of a run about one document.
 
-    id: the document's id. drops: its drop, the drop of the document that was kept in its place, and so on, as a chain.
-    cuts: the cuts in the document itself. survivor_in: the last folder that contains the document at the end of this
-    chain; None if that document was dropped too.
+    Attributes:
+        id: the document's id.
+        drops: its drop, the drop of the document that was kept in its place, and so on, as a chain.
+        cuts: the cuts in the document itself.
+        survivor_in: the last folder that contains the document at the end of this chain; None if that document was
+            dropped too.
     """
 
     id: int

@@ -19,8 +19,9 @@ MAX_RUN = 80  # words of one change that are shown
 class DiffRun(NamedTuple):
     """Consecutive words of one text.
 
-    kind: SAME if the other text has these words too, CHANGED if it does not; LEFT_OUT if `text` is a remark in place of
-    words that are not shown.
+    Attributes:
+        kind: SAME if the other text has these words too, CHANGED if it does not; LEFT_OUT if `text` is a remark in
+            place of words that are not shown.
     """
 
     kind: str

@@ -24,9 +24,13 @@ SHOWN = 16  # hex digits of a hash in the card
 class ChatModel:
     """A trained model and what its folder states about it.
 
-    model: the weights. tok: the tokenizer. template: the format of the dialogues that the model was trained on; None if
-    there were none. speakers: the speakers' names for the roles "user" and "assistant", for templates that put names in
-    the text. stop: ids that end a text. saved: the content of the checkpoint without its weights.
+    Attributes:
+        model: the weights.
+        tok: the tokenizer.
+        template: the format of the dialogues that the model was trained on; None if there were none.
+        speakers: the speakers' names for the roles "user" and "assistant", for templates that put names in the text.
+        stop: ids that end a text.
+        saved: the content of the checkpoint without its weights.
     """
 
     model: GPT
@@ -85,7 +89,10 @@ class ChatModel:
     def prompt(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the ids after which the model answers: a separator, the turns, and the beginning of its own turn.
 
-        messages: turns of {role, content}. Raises PlanError without a template, or if it rejects the turns.
+        Args:
+            messages: turns of {role, content}.
+
+        Raises PlanError without a template, or if it rejects the turns.
         """
         if self.template is None:
             msg = (

@@ -39,7 +39,8 @@ class Question:
 class Answers:
     """The log-likelihoods, in nats, that a model assigns to the choices of questions.
 
-    log_likelihoods: for each question, one number per choice.
+    Attributes:
+        log_likelihoods: for each question, one number per choice.
     """
 
     questions: list[Question]
@@ -148,10 +149,14 @@ def answer_choices(
     tokens from the first one at which the text of a choice differs from the prompt alone; this token is the same for
     all choices of a question. If a prompt is too long for the context, its beginning is removed.
 
-    model: a `ChatModel`, or the folder of a model. questions: from `read_questions`, or the path of their file. join:
-    text between prompt and choice, omitted if the prompt ends or the choice begins with white space. chat: True to
-    write the prompt as a user's turn in the model's chat template, and the choice as the model's turn. batch: texts per
-    pass. device: "auto", "cpu", "cuda" ...
+    Args:
+        model: a `ChatModel`, or the folder of a model.
+        questions: from `read_questions`, or the path of their file.
+        join: text between prompt and choice, omitted if the prompt ends or the choice begins with white space.
+        chat: True to write the prompt as a user's turn in the model's chat template, and the choice as the model's
+            turn.
+        batch: texts per pass.
+        device: "auto", "cpu", "cuda" ...
 
     Raises ReadError for a bad line of the file, PlanError if a choice is longer than the context, or with `chat` if the
     model has no template.

@@ -38,15 +38,20 @@ HOW = Sampling(temperature=0.8, top_k=50)
 class PersonaReport:
     """A base and a tuned model on the same held-out answers.
 
-    split: the split of the held-out dialogues; "" if there are none, and then all other fields are empty. n_answers:
-    number of held-out answers; each model wrote its own version of each. loss: {"base" or "tuned": loss of the model on
-    the tokens of the held-out answers}. bits_per_byte: the loss of their text in bits per byte, without the special
-    tokens that end turns. n_scored, n_conversations: the numbers of answers and conversations of these losses.
-    differences: {"loss" or "bits_per_byte": [tuned - base, low, high]}, with a 95 % interval, None if there are too
-    few conversations for one. style: {"person", "base" or "tuned": {name of a figure: value}}, for the figures in
-    `STYLE`. copied: {"base" or "tuned": number of generated answers that have `SPAN` or more words in succession from
-    a training text}. spans: the longest such word sequences in the tuned model's answers, each as [text, number of
-    training texts that have it].
+    Attributes:
+        split: the split of the held-out dialogues; "" if there are none, and then all other fields are empty.
+        n_answers: number of held-out answers; each model wrote its own version of each.
+        loss: {"base" or "tuned": loss of the model on the tokens of the held-out answers}.
+        bits_per_byte: the loss of their text in bits per byte, without the special tokens that end turns.
+        n_scored: the number of answers of which the losses were measured.
+        n_conversations: the number of conversations that contain these answers.
+        differences: {"loss" or "bits_per_byte": [tuned - base, low, high]}, with a 95 % interval, None if there are too
+            few conversations for one.
+        style: {"person", "base" or "tuned": {name of a figure: value}}, for the figures in `STYLE`.
+        copied: {"base" or "tuned": number of generated answers that have `SPAN` or more words in succession from a
+            training text}.
+        spans: the longest such word sequences in the tuned model's answers, each as [text, number of training texts
+            that have it].
     """
 
     split: str

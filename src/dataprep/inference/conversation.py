@@ -17,9 +17,13 @@ Message = dict[str, str]
 class Conversation:
     """A conversation: `say` adds a user turn, streams the answer, and adds it as the next turn.
 
-    voice: the model. how: the rule by which the next token id is drawn; answer number n is drawn with the seed how.seed
-    + n. max_tokens: most tokens per answer. system: text of the system's turn, "" for none. history: turns of {role,
-    content} without the system's, the oldest first. n_answers: number of answers so far.
+    Attributes:
+        voice: the model.
+        how: the rule by which the next token id is drawn; answer number n is drawn with the seed how.seed + n.
+        max_tokens: most tokens per answer.
+        system: text of the system's turn, "" for none.
+        history: turns of {role, content} without the system's, the oldest first.
+        n_answers: number of answers so far.
 
     >>> talk = Conversation(ChatModel.load("out/tomas/model"))
     >>> "".join(talk.say("are you there?"))

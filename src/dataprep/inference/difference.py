@@ -20,8 +20,12 @@ def interval(base: F64, tuned: F64, sizes: F64) -> Difference:
     """Return how much lower or higher a loss per token (or byte) is for the tuned model, as (difference, low, high).
 
     low, high: a 95 % interval, by a bootstrap over the conversations, widened for their number as Student's t; None
-    for fewer than `FEW`. base, tuned: float64[n], the summed loss of each model on each conversation. sizes:
-    float64[n], the tokens (or bytes) of each conversation; those of 0 are left out.
+    for fewer than `FEW`.
+
+    Args:
+        base: float64[n], the summed loss of the base model on each conversation.
+        tuned: float64[n], the summed loss of the fine-tuned model on each conversation.
+        sizes: float64[n], the tokens (or bytes) of each conversation; those of 0 are left out.
 
     >>> interval(np.full(9, 3.0), np.full(9, 2.0), np.ones(9))
     (-1.0, -1.0, -1.0)

@@ -31,8 +31,11 @@ SOURCE, UNKNOWN = "source", "(none)"
 class Evaluation:
     """The losses of a model on the documents of one split.
 
-    split: name of the split. by: name of the column by whose values the documents are grouped. groups: the losses of
-    each value. documents: the number of documents with each value.
+    Attributes:
+        split: name of the split.
+        by: name of the column by whose values the documents are grouped.
+        groups: the losses of each value.
+        documents: the number of documents with each value.
     """
 
     split: str

@@ -90,9 +90,12 @@ def _write_tokenizer(loaded: Loaded, folder: Path) -> None:
 def chat_template(chat: Mapping[str, Any] | None, end: str = EOT) -> str | None:
     """Return the Jinja chat template of a model, or None if the model was not trained on dialogues.
 
-    The rendered text begins with a separator, as the training rows do. chat: the checkpoint's facts about dialogues:
-    `template`, `template_ends` (its bos and eos), and the names of the `speakers` by role; None: no dialogues. end: the
-    separator.
+    The rendered text begins with a separator, as the training rows do.
+
+    Args:
+        chat: the checkpoint's facts about dialogues: `template`, `template_ends` (its bos and eos), and the names of
+            the `speakers` by role; None: no dialogues.
+        end: the separator.
     """
     if not chat:
         return None

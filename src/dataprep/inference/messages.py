@@ -54,7 +54,10 @@ SUFFIX = re.compile(r"\.(jsonl|ndjson|json)(\.(gz|zst|xz|bz2))?$")
 class ConversationLines(Stage):
     """Base class of stages that add the column `messages` to documents that are lines of JSON, and drop other lines.
 
-    template: the format in which the conversations will be encoded. A line that is not JSON is dropped as `not_json`.
+    Attributes:
+        template: the format in which the conversations will be encoded.
+
+    A line that is not JSON is dropped with the reason `not_json`.
     """
 
     only_drops: ClassVar[bool] = True

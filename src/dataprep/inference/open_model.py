@@ -90,8 +90,11 @@ def beginning(path: str | os.PathLike[str] | None) -> str | Loaded | None:
 def tokenizer_of(path: str | os.PathLike[str], expected: str) -> Tokenizer:
     """Return the tokenizer of a model, read from the tokenizer.json in its folder.
 
-    path: the folder, or a checkpoint in it. expected: the tokenizer's hash; "" allows all. Raises PlanError if there is
-    no tokenizer, StaleOutput if its hash differs.
+    Args:
+        path: the folder, or a checkpoint in it.
+        expected: the tokenizer's hash; "" allows all.
+
+    Raises PlanError if there is no tokenizer, StaleOutput if its hash differs.
     """
     file = tokenizer_file(path)
     if not file.exists():
@@ -107,7 +110,8 @@ def tokenizer_of(path: str | os.PathLike[str], expected: str) -> Tokenizer:
 def tokenizer_file(path: str | os.PathLike[str]) -> Path:
     """Return the path of the tokenizer.json next to a model, or of the tokenizer.model if only that exists.
 
-    path: the folder of the model, or a checkpoint in it.
+    Args:
+        path: the folder of the model, or a checkpoint in it.
     """
     home = Path(path) if Path(path).is_dir() else Path(path).parent
     json_file, model = (Path(beside.at(str(home / name))) for name in (TOKENIZER, MODEL))

@@ -40,10 +40,13 @@ Message = dict[str, Any]
 class PreferenceLines(ConversationLines):
     """Adds the column `messages`, a prompt with one of its two answers, to lines of JSON; drops lines without a pair.
 
-    side: "chosen" or "rejected". A line is dropped for the first of these reasons that applies, whatever the side:
-    `not_json`; `no_pair`: not a prompt with two answers; `no_answer`: an answer has no message of the role assistant
-    with a text; `no_difference`: the answers are equal; `template_rejects`: the template does not allow the order of
-    roles of one.
+    Attributes:
+        side: "chosen" or "rejected".
+
+    A line is dropped for the first of these reasons that applies to either side: `not_json`; `no_pair`, if the line is
+    not a prompt with two answers; `no_answer`, if an answer has no message of the role assistant with a text;
+    `no_difference`, if the answers are equal; `template_rejects`, if the template does not allow the order of the
+    roles.
     """
 
     side: str

@@ -25,9 +25,12 @@ Ctrl-C stops an answer; what was said so far is kept."""
 def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | None = None) -> None:
     """Read lines of the user and print the model's answers, until the lines end or a line is /quit.
 
-    talk: the conversation. source: where lines are read, by default stdin. target: where answers are printed, by
-    default stdout. If both are terminals, lines about the model, a prompt and the name of the speaker are shown.
-    Otherwise only the answers are printed, one per line, and the lines about the model are written to stderr.
+    Args:
+        talk: the conversation.
+        source: where lines are read, by default stdin.
+        target: where answers are printed, by default stdout. If both are terminals, lines about the model, a prompt and
+            the name of the speaker are shown. Otherwise only the answers are printed, one per line, and the lines about
+            the model are written to stderr.
     """
     _Terminal(talk, source or sys.stdin, target or sys.stdout).run()
 
@@ -35,7 +38,8 @@ def chat(talk: Conversation, source: IO[str] | None = None, target: IO[str] | No
 def replace_errors(*streams: IO[str]) -> None:
     """Let text streams write "?" for a character that their encoding lacks, and read U+FFFD for a byte that is no text.
 
-    streams: those without an encoding are left as they are.
+    Args:
+        streams: the streams to set; streams without an encoding are not changed.
     """
     for stream in streams:
         if isinstance(getattr(stream, "errors", None), str) and hasattr(stream, "reconfigure"):

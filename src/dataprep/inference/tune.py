@@ -44,10 +44,11 @@ TUNE_LR = 0.1  # of the base's learning rate
 class Tuning:
     """The settings of `tune`.
 
-    preset: a preset of the trainer for both models; None is "tiny", or with `init_from` that model's own settings.
-    init_from: the folder of a model with the same tokenizer; the base starts from its weights.
-    replay: fraction of rows with plain conversations in fine-tuning, from 0 to below 1.
-    settings: texts name=value that change the config of both models, such as "steps=500".
+    Attributes:
+        preset: a preset of the trainer for both models; None is "tiny", or with `init_from` that model's own settings.
+        init_from: the folder of a model with the same tokenizer; the base starts from its weights.
+        replay: fraction of rows with plain conversations in fine-tuning, from 0 to below 1.
+        settings: texts name=value that change the config of both models, such as "steps=500".
     """
 
     preset: str | None = None
@@ -84,7 +85,9 @@ class Tuning:
     def config(self, begun: str | Loaded | None, context: int | None = None) -> TrainConfig:
         """Return the config of the init_from: the preset, or that of `begun`; all tokens are targets, with `settings`.
 
-        begun: the model that the base begins with, if any. context: the context of the model; None: that of the config.
+        Args:
+            begun: the model that the base begins with, if any.
+            context: the context of the model; None: that of the config.
         """
         config = starting_config(self.preset, begun)
         if context is not None:

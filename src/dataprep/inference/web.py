@@ -49,7 +49,11 @@ HEADERS = {
 class ChatServer(ThreadingHTTPServer):
     """Serves the page at / and answers at /answer, one at a time; `url` is its address.
 
-    host, port: where it listens; port 0 is any free one. Raises PlanError if it cannot listen there.
+    Attributes:
+        host: the address on which the server listens.
+        port: the port on which the server listens; 0 selects any free port.
+
+    Raises PlanError if it cannot listen there.
     """
 
     daemon_threads = True

@@ -41,11 +41,12 @@ class NormalizeArabic(Stage):
     >>> NormalizeArabic(tatweel=True, diacritics=True)      # removes signs that carry little
     >>> NormalizeArabic(alef=True, yeh=True)                # also changes words
 
-    tatweel: remove the stretching line (U+0640).
-    diacritics: remove vowel signs, shadda, tanwin, the Quran's signs, and hamzas that are signs of their own.
-    alef: write alef with madda, hamza above or below, or wasla as bare alef.
-    yeh: write alef maqsura and the Persian yeh as yeh.
-    ta_marbuta: write ta marbuta as heh.
+    Args:
+        tatweel: remove the stretching line (U+0640).
+        diacritics: remove vowel signs, shadda, tanwin, the Quran's signs, and hamzas that are signs of their own.
+        alef: write alef with madda, hamza above or below, or wasla as bare alef.
+        yeh: write alef maqsura and the Persian yeh as yeh.
+        ta_marbuta: write ta marbuta as heh.
 
     Changed characters are counted as arabic.tatweel ...
     """

@@ -40,13 +40,15 @@ class NormalizeArabizi(Stage):
 
     >>> NormalizeArabizi(digits=True, heh=True, sheen=True, repeats=True)    # "Wax 5ouya b7aaaal" -> "Wash khouya bhal"
 
-    digits: write 5 as kh, 9 as q, 6 as t, 4 as gh; 2 and 3 have no letter of their own and are kept.
-    heh: write 7 as h, so that two sounds become one letter.
-    sheen: write ch and x as sh.
-    repeats: write three and more of a letter as one. doubles: write two as one, too.
-    vowels: write ou and o as u, y as i, w as u, and remove e; the result is for comparison, and hardly readable.
-    language: change only messages with this value in the column `language`, since French and English use ch and x, too;
-        None: change all messages.
+    Args:
+        digits: write 5 as kh, 9 as q, 6 as t, 4 as gh; 2 and 3 have no letter of their own and are kept.
+        heh: write 7 as h, so that two sounds become one letter.
+        sheen: write ch and x as sh.
+        repeats: write three and more of a letter as one.
+        doubles: write two as one, too.
+        vowels: write ou and o as u, y as i, w as u, and remove e; the result is for comparison, and hardly readable.
+        language: change only messages with this value in the column `language`, since French and English use ch and x,
+            too; None: change all messages.
 
     Only words of ASCII letters and digits with a letter among them change: not 2024, B2B1200, 5dh, 9h, été. Words
     changed are counted as arabizi.digits ... Measured: docs/chats-safety.md. Raises PlanError if `language` is not a
@@ -203,8 +205,13 @@ def _shorten(word: U8, n: Int, rules: int) -> tuple[Int, Int]:
 def respelled(offsets: I64, data: U8, mine: Any, table: U16, units: I64, rules: int) -> tuple[I64, U8, I64]:
     """Respell the Arabizi words of n texts; return (offsets int64[n + 1], bytes, changed words per rule int64[6]).
 
-    offsets, data: the texts in UTF-8. mine: bool[n], the texts to change. table: uint16, the class of each code point.
-    units: int64, units of measure such as the dh of 5dh, which do not change. rules: bits of the rules that are on.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        mine: bool[n], the texts to change.
+        table: uint16, the class of each code point.
+        units: int64, units of measure such as the dh of 5dh, which do not change.
+        rules: bits of the rules that are on.
     """
     n = len(offsets) - 1
     ends, counts = np.zeros(n + 1, np.int64), np.zeros(6, np.int64)

@@ -35,8 +35,10 @@ _EMOJI = ("keep", "drop", "collapse")
 class _Rule(NamedTuple):
     """A rule: its name in the statistics, the flags of the messages that it may change, and the change.
 
-    find: the search for what is replaced; None: that of laughter. new: the replacement. alone: the white space next to
-    what is removed stays.
+    Attributes:
+        find: the search for what is replaced; None: that of laughter.
+        new: the replacement.
+        alone: the white space next to what is removed stays.
     """
 
     name: str
@@ -53,17 +55,22 @@ class CleanMessages(Stage):
     >>> CleanMessages()
     >>> CleanMessages(links="<link>", mentions=None, emoji="collapse", kinds=("text", "sticker"))
 
-    kinds: the kinds of messages to keep; others are dropped with their kind as the reason (image, system, deleted ...;
-        notices of encryption are system lines).
-    captions: keep a picture or a file that has a caption, as a text; `Turns` learns from it.
-    links, emails, phones, mentions: the replacement; "" removes them, None keeps them. Other rules do not change the
-        inside of a link that is kept. Phone numbers are found as by `PII`.
-    edit_marks: remove marks such as "<This message was edited>" from a message's end, if the chat's reader left them
-    there.
-    invisible: remove direction marks and control characters.
-    laughter: shorten hahahaha to haha, hhhhhh to hhh, mdrrrr to mdr; jaja, kkkk, wkwkwk, ههههه, хахаха, ㅋㅋㅋㅋ.
-    max_repeat: longest run of one character, except digits, white space and emoji; None: no limit.
-    emoji: "keep", "drop", or "collapse", which keeps one of a run of equal ones.
+    Args:
+        kinds: the kinds of messages to keep; others are dropped with their kind as the reason (image, system, deleted
+            ...; notices of encryption are system lines).
+        captions: keep a picture or a file that has a caption, as a text; `Turns` learns from it.
+        links: the text that replaces a link; "" removes links, and None keeps them. Other rules do not change the
+            inside of a link that is kept.
+        emails: the text that replaces an e-mail address; "" removes them, and None keeps them.
+        phones: the text that replaces a phone number; "" removes them, and None keeps them. Phone numbers are found by
+            the rules of `PII`.
+        mentions: the text that replaces a mention (@name); "" removes them, and None keeps them.
+        edit_marks: remove marks such as "<This message was edited>" from a message's end, if the chat's reader left
+            them there.
+        invisible: remove direction marks and control characters.
+        laughter: shorten hahahaha to haha, hhhhhh to hhh, mdrrrr to mdr; jaja, kkkk, wkwkwk, ههههه, хахаха, ㅋㅋㅋㅋ.
+        max_repeat: longest run of one character, except digits, white space and emoji; None: no limit.
+        emoji: "keep", "drop", or "collapse", which keeps one of a run of equal ones.
 
     Changes are counted by rule, in the order in which rules are applied: captions, edit_marks, links, emails, mentions,
     phones, invisible, emoji, laughter, repeats. A message with nothing left is dropped as `empty`. Authors are not

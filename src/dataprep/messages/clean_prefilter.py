@@ -78,8 +78,12 @@ def sign_flags(data: U8, i: Int, start: Int, stop: Int) -> int:
 def rules_needed(offsets: I64, data: U8, rows: I64, table: U32, max_repeat: int) -> U16:
     """Return which rules of CleanMessages may change each text of `rows`: flags LINK ... FIVES of this module.
 
-    offsets, data: n texts in UTF-8. rows: int64[m], indexes of texts. table: `characters()`. max_repeat: longest run of
-    a character that is kept; 0: no limit. The result is uint16[m].
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the n texts, UTF-8 bytes.
+        rows: int64[m], indexes of texts.
+        table: `characters()`.
+        max_repeat: longest run of a character that is kept; 0: no limit. The result is uint16[m].
     """
     out = np.zeros(len(rows), np.uint16)
     most = max_repeat or np.int64(1) << 62

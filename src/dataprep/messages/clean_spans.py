@@ -162,9 +162,11 @@ def blank_before(data: U8, i: Int, start: Int) -> Int:
 def united(offsets: I64, data: U8, spans: I64, texts: I64) -> Int:
     """Unite spans that touch, and extend them by white space that would be left double; return their number, m.
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. spans: int64[n, 2], start and end in `data`, in order; the
-    first m rows are overwritten with the result. texts: int64[n]; the index of each resulting span's text is written
-    to it.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        spans: int64[n, 2], start and end in `data`, in order; the first m rows are overwritten with the result.
+        texts: int64[n]; the index of each resulting span's text is written to it.
     """
     m, k, d = 0, 0, 0
     while k < len(spans):

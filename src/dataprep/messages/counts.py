@@ -55,7 +55,8 @@ def months_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 def clock_of(counts: Mapping[str, int]) -> I64:
     """Return the number of messages by weekday (Monday first) and hour, int64[7, 24].
 
-    counts: the counts of `MessageStats`.
+    Args:
+        counts: the counts of `MessageStats`.
     """
     table = np.zeros((7, 24), np.int64)
     for name, n in of_family(counts, "clock").items():
@@ -70,7 +71,8 @@ def costliest(counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
 
     The words with the most ordinary uses come first.
 
-    counts: the counts of `Pseudonyms` in a dry run.
+    Args:
+        counts: the counts of `Pseudonyms` in a dry run.
 
     >>> costliest({"word.ilse": 9, "word.rose": 7, "ordinary.rose": 5})
     [('rose', 7, 5), ('ilse', 9, 0)]

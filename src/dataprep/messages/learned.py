@@ -41,7 +41,8 @@ IN_WORDS = {
 class LearnedWords:
     """Counts of a person's words: those that a model learns, and those that it does not learn, by reason.
 
-    counts: number of words by (platform, language, outcome); the outcome is LEARNED, or the reason why not.
+    Attributes:
+        counts: number of words by (platform, language, outcome); the outcome is LEARNED, or the reason why not.
     """
 
     counts: Mapping[tuple[str, str, str], int]

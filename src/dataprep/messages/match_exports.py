@@ -45,10 +45,14 @@ PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))  # odd c
 class ExportSpan:
     """A summary of the messages of one export (one chat in one file), to compare it with other exports.
 
-    first, last: the first and last time, in seconds since 1970. fine: True if a time has seconds. n: the number of
-    messages. sketch: uint64[3, k], a sample of people's messages; row 0: the smallest hashes of minute and text,
-    ascending; row 1: the time of each of these messages, in whole minutes since 1970; row 2: a hash of the author, or
-    UNCLEAR if the export has the text twice in that minute.
+    Attributes:
+        first: the first time, in seconds since 1970.
+        last: the last time, in seconds since 1970.
+        fine: True if a time has seconds.
+        n: the number of messages.
+        sketch: uint64[3, k], a sample of people's messages; row 0: the smallest hashes of minute and text, ascending;
+            row 1: the time of each of these messages, in whole minutes since 1970; row 2: a hash of the author, or
+            UNCLEAR if the export has the text twice in that minute.
     """
 
     first: int
@@ -103,7 +107,8 @@ def by_export(batch: Batch) -> Iterator[tuple[Export, Any, Any]]:
 def chat_names(spans: Mapping[Export, ExportSpan]) -> dict[Export, str]:
     """Return the name of the chat of each export; exports that share messages get the chat name of the first of them.
 
-    spans: the summary of each export, a pair (chat, number of the file).
+    Args:
+        spans: the summary of each export, a pair (chat, number of the file).
     """
     exports = sorted(spans, key=lambda export: (export[1], export[0]))
     first = {export: export for export in exports}
@@ -140,7 +145,8 @@ def _hashes(batch: Batch) -> tuple[U64, U64]:
 def smallest(rows: U64) -> U64:
     """Return the columns with the smallest hashes, ascending; the author of a hash that occurs twice is UNCLEAR.
 
-    rows: uint64[3, n], a sketch in any order, or two of them.
+    Args:
+        rows: uint64[3, n], a sketch in any order, or two of them.
     """
     _, first, count = np.unique(rows[0], return_index=True, return_counts=True)
     found = rows[:, first]
@@ -160,8 +166,10 @@ def sharing(hashes: list[U64]) -> set[tuple[int, int]]:
 class SharedMessages(NamedTuple):
     """The sampled messages that two exports have in common, in the minutes that both cover.
 
-    texts: uint64[k], a hash of the text of each. one, two: uint64[k], its author in each export, or UNCLEAR. of_one,
-    of_two: number of sampled messages of each export in these minutes.
+    Attributes:
+        texts: uint64[k], a hash of the text of each.
+        one, two: uint64[k], its author in each export, or UNCLEAR.
+        of_one, of_two: number of sampled messages of each export in these minutes.
     """
 
     texts: U64

@@ -60,8 +60,10 @@ class Overlaps(Estimator):
     ignored, and a message that one export has twice is kept twice (`messages/overlaps.py`). The table of dropped
     messages names the kept one.
 
-    people: a people file (`dataprep people`): all names of a person are compared as one, as authors, in mentions and as
-    names of chats. Without it, a message of a contact who was renamed between two exports is not recognised.
+    Args:
+        people: a people file (`dataprep people`): all names of a person are compared as one, as authors, in mentions
+            and as names of chats. Without it, a message of a contact who was renamed between two exports is not
+            recognised.
 
     Memory: the messages of the times that two exports share, held by one process (texts and 100 bytes per message), and
     400 kB per export.
@@ -115,8 +117,11 @@ def _spans_in(columns: Sequence[str], people: Identities, part: Part) -> Spans:
 class SharedTimes(NamedTuple):
     """The period of an export that other exports of the same chat cover too.
 
-    chat: the chat's name. first, last: beginning and end of the period in seconds since 1970. fine: True if the
-    export's times have seconds.
+    Attributes:
+        chat: the chat's name.
+        first: the beginning of the period, in seconds since 1970.
+        last: the end of the period, in seconds since 1970.
+        fine: True if the export's times have seconds.
     """
 
     chat: str
@@ -128,7 +133,8 @@ class SharedTimes(NamedTuple):
 def shared_times(spans: Mapping[Export, ExportSpan]) -> dict[Export, SharedTimes]:
     """Return the period of each export that other exports of its chat cover too; exports without one are left out.
 
-    spans: the summary of each export, a pair (chat, number of the file).
+    Args:
+        spans: the summary of each export, a pair (chat, number of the file).
     """
     chats: dict[str, list[Export]] = {}
     for export, chat in chat_names(spans).items():

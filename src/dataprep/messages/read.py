@@ -42,14 +42,15 @@ def read(
 ) -> pa.Table:  # fmt: skip
     """Return the messages of chats as a table, one row per message.
 
-    path: a file, a folder, a glob, or a list of them; platforms may be mixed.
-    platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "line", "kakaotalk", "sms",
-    "imessage", "slack", "chat"; None: detected per file.
-    date_order: "dmy", "mdy" or "ymd", for files whose dates could be read in several orders.
-    merge: if two exports of one chat contain the same message, keep it once (`match_exports.py`, `overlaps.py`).
-    people: a people file (`dataprep people`): authors, and chats of two people, get the name of the person, so that a
-    contact who was renamed between two exports is one person. None: names are as the exports write them.
-    options: parameters of the platform's reader.
+    Args:
+        path: a file, a folder, a glob, or a list of them; platforms may be mixed.
+        platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "line", "kakaotalk", "sms",
+            "imessage", "slack", "chat"; None: detected per file.
+        date_order: "dmy", "mdy" or "ymd", for files whose dates could be read in several orders.
+        merge: if two exports of one chat contain the same message, keep it once (`match_exports.py`, `overlaps.py`).
+        people: a people file (`dataprep people`): authors, and chats of two people, get the name of the person, so that
+            a contact who was renamed between two exports is one person. None: names are as the exports write them.
+        options: parameters of the platform's reader.
 
     Columns: chat, author (null for the platform's own lines), time (timestamp[s], the clock as written; UTC for
     Messenger, Instagram, Slack, SMS and chat.db), kind, text, and reply_to (int64, the row of the message that is

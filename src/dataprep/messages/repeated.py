@@ -22,8 +22,10 @@ FIELDS = ("chat", "author", "kind", "text")
 def has_seconds(files: I64, chats: I64, times: I64) -> npt.NDArray[np.bool_]:
     """Return, for each of n rows, whether the times of its export have seconds, bool[n].
 
-    files, chats: int64[n]; an export is identified by its file and chat. times: int64[n], in seconds. An export has
-    seconds if one of its times is not a whole minute.
+    Args:
+        files: int64[n], the number of each message's file. An export is identified by its file and chat.
+        chats: int64[n], the number of each message's chat.
+        times: int64[n], in seconds. An export has seconds if one of its times is not a whole minute.
     """
     groups = np.unique(np.stack([files, chats], 1), axis=0, return_inverse=True)[1].reshape(-1)
     return np.asarray((np.bincount(groups, times % MINUTE != 0) > 0)[groups], np.bool_)
@@ -32,9 +34,11 @@ def has_seconds(files: I64, chats: I64, times: I64) -> npt.NDArray[np.bool_]:
 def find_repeated(files: I64, rows: pa.Table, fine: npt.NDArray[np.bool_] | None = None) -> tuple[I64, I64]:
     """Return (rows to drop, the row kept instead of each), both int64[pairs], for messages that are in two exports.
 
-    files: int64[n], number of each row's export. rows: columns chat, author, time, kind, text; rows of one export in
-    its order. fine: bool[n], whether the times of the row's export have seconds; needed if `rows` is a part of the
-    exports. A row without a time or a chat is never dropped. Memory: about 100 bytes per row in addition to the texts.
+    Args:
+        files: int64[n], number of each row's export.
+        rows: columns chat, author, time, kind, text; rows of one export in its order.
+        fine: bool[n], whether the times of the row's export have seconds; needed if `rows` is a part of the exports. A
+            row without a time or a chat is never dropped. Memory: about 100 bytes per row in addition to the texts.
     """
     times, known = seconds_of(rows["time"].combine_chunks())
     chats = _codes(rows["chat"])

@@ -34,10 +34,11 @@ THURSDAY = 3  # 1970-01-01, Monday being 0
 class MessageStats(Stage):
     """Count messages and change nothing; needs the message columns, and reads the column `language` if present.
 
-    gap: a pause of this length ends a conversation; in it, a message after another author's is a reply.
-    Unlike in `Conversations`, a reply after the gap does not continue a conversation, and its size has no limit.
-    top: number of authors, chats, emoji ... per part of the input that are counted by name, the most frequent first;
-        the rest is counted together as "others". Memory: one number per name.
+    Args:
+        gap: a pause of this length ends a conversation; in it, a message after another author's is a reply. Unlike in
+            `Conversations`, a reply after the gap does not continue a conversation, and its size has no limit.
+        top: number of authors, chats, emoji ... per part of the input that are counted by name, the most frequent
+            first; the rest is counted together as "others". Memory: one number per name.
 
     Counts are named `family.value` (FAMILIES): `kind` of all messages; of those that people wrote `author`, `chat`,
     `clock` (weekday and hour) and `month`, as the exporting clock showed them; of their texts `language` and `emoji`.

@@ -34,7 +34,10 @@ def duration(written: str, parameter: str = "gap") -> int:
 def seconds_of(times: Any) -> tuple[I64, npt.NDArray[np.bool_]]:
     """Return the times of a column in whole seconds since 1970, int64[n], and whether each time is known, bool[n].
 
-    times: timestamps, or ISO 8601 texts. Unknown times are 0. Times with a zone are converted to UTC.
+    Args:
+        times: timestamps, or ISO 8601 texts.
+
+    Unknown times are 0. Times with a zone are converted to UTC.
     """
     seconds = times.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
     known = np.asarray(pc.is_valid(seconds).to_numpy(zero_copy_only=False), np.bool_)

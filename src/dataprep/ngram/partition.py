@@ -182,8 +182,10 @@ def _taken(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
 class Sorted(NamedTuple):
     """The distinct n-grams of the highest order, sorted by the last word first, with their counts.
 
-    columns: word numbers, int32[order, n], row 0 has the last words. counts: occurrences, int64[n]. by_context: the
-    indices of the n-grams, sorted by context (all words but the last).
+    Attributes:
+        columns: word numbers, int32[order, n], row 0 has the last words.
+        counts: occurrences, int64[n].
+        by_context: the indices of the n-grams, sorted by context (all words but the last).
     """
 
     columns: I32  # [order, n]

@@ -28,9 +28,13 @@ FALLBACK = (0.5, 1.0, 1.5)  # lmplz --discount_fallback
 class Nodes(NamedTuple):
     """The distinct n-grams of one length (`order`), sorted by the last word first, with their adjusted counts.
 
-    The arrays have one entry per n-gram. first: the index of the first n-gram of the highest order that ends with it.
-    parent: index of the n-gram without its first word, among those of length `order` - 1. adjusted: the counts,
-    int64[n]; for lower orders, the number of different words before the n-gram. kept: False if pruned.
+    The arrays have one entry per n-gram.
+
+    Attributes:
+        first: the index of the first n-gram of the highest order that ends with it.
+        parent: index of the n-gram without its first word, among those of length `order` - 1.
+        adjusted: the counts, int64[n]; for lower orders, the number of different words before the n-gram.
+        kept: False if pruned.
     """
 
     order: int
@@ -43,8 +47,10 @@ class Nodes(NamedTuple):
 def nodes(ngrams: Sorted, prune: Sequence[int]) -> Iterator[Nodes]:
     """Yield the distinct n-grams of order (length) 2, then of order 3, and so on up to the highest order.
 
-    ngrams: the n-grams of the highest order. prune: one number per order; n-grams with at most this many occurrences
-    are pruned (`kept` is False). N-grams with <s> after their first word are left out.
+    Args:
+        ngrams: the n-grams of the highest order.
+        prune: one number per order; n-grams with at most this many occurrences are pruned (`kept` is False). N-grams
+            with <s> after their first word are left out.
     """
     top = len(ngrams.columns)
     begins = [_begins(ngrams, n) for n in range(1, top + 1)]
@@ -84,8 +90,9 @@ class Statistics:
     def discounts(self, fallback: Sequence[float] | None) -> F64:
         """Return the discounts (subtracted from counts) per order for counts 0, 1, 2, and 3 or more, float64[order, 4].
 
-        fallback: three discounts for an order whose discounts cannot be computed. If it is None, DataprepError is
-        raised for such an order.
+        Args:
+            fallback: three discounts for an order whose discounts cannot be computed. If it is None, DataprepError is
+                raised for such an order.
         """
         rows = []
         for order, counts in enumerate(self.of_count.tolist(), 1):
@@ -116,9 +123,11 @@ def _discounts(order: int, t: Sequence[int]) -> tuple[Sequence[float], str]:
 class Smoothed(NamedTuple):
     """Probabilities of the n-grams of one order (length), and the back-off weights of the order below.
 
-    nodes: the n-grams. probability: the probability of each n-gram, float64. gamma: back-off weight of each context
-    (the words before the last), float64[m]. context: for each context, the index of an n-gram of the highest order that
-    has this context, int32[m].
+    Attributes:
+        nodes: the n-grams.
+        probability: the probability of each n-gram, float64.
+        gamma: back-off weight of each context (the words before the last), float64[m].
+        context: for each context, the index of an n-gram of the highest order that has this context, int32[m].
     """
 
     nodes: Nodes
@@ -130,8 +139,10 @@ class Smoothed(NamedTuple):
 def unigrams(adjusted: I64, discounts: F64) -> F64:
     """Return the probability of each single word, float64[words].
 
-    adjusted: int64[words], adjusted counts; discounts: of order 1, for counts of 0, 1, 2, and 3 or more. The word
-    <unk>, whose count is 0, gets only a share of the discounted probability. The probability of <s> is 1.
+    Args:
+        adjusted: int64[words], adjusted counts.
+        discounts: of order 1, for counts of 0, 1, 2, and 3 or more. The word <unk>, whose count is 0, gets only a share
+            of the discounted probability. The probability of <s> is 1.
     """
     total = adjusted.sum()
     taken = discounts[np.minimum(adjusted, 3)]
@@ -143,8 +154,11 @@ def unigrams(adjusted: I64, discounts: F64) -> F64:
 def smooth(ngrams: Sorted, prune: Sequence[int], discounts: F64, words: F64) -> Iterator[Smoothed]:
     """Yield the probabilities and back-off weights of every order, from 2 to the highest.
 
-    ngrams: the n-grams of the highest order. prune: one number per order, as in `nodes`. discounts: float64[order, 4].
-    words: float64, the probabilities of order 1.
+    Args:
+        ngrams: the n-grams of the highest order.
+        prune: one number per order, as in `nodes`.
+        discounts: float64[order, 4].
+        words: float64, the probabilities of order 1.
     """
     lower = words[ngrams.columns[0]]
     same = np.ones(max(0, len(ngrams.by_context) - 1), np.bool_)

@@ -37,9 +37,13 @@ MAX_ORDER = 6  # KenLM's limit, as built on PyPI
 class NgramModel:
     """A trained n-gram model.
 
-    path: path of the ARPA file. counts: the number of n-grams of each order (length). discounts: the discounts
-    (subtracted from counts) of each order. n_sentences, n_words: number of sentences and of words in the text. binary:
-    path of the file in KenLM's own format; None if there is none.
+    Attributes:
+        path: path of the ARPA file.
+        counts: the number of n-grams of each order (length).
+        discounts: the discounts (subtracted from counts) of each order.
+        n_sentences: the number of sentences in the text.
+        n_words: the number of words in the text.
+        binary: path of the file in KenLM's own format; None if there is none.
     """
 
     path: str

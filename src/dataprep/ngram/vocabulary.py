@@ -28,8 +28,12 @@ DONE, OUT_FULL, TABLE_FULL, NOT_ALLOWED = 0, 1, 2, 3
 class Table(NamedTuple):
     """Distinct words by number, and an open-addressing hash table that maps their hashes to numbers.
 
-    slots: the word number in each slot, -1 if the slot is free. hashes: the hash of each word. ends, pool: the bytes of
-    word i are pool[ends[i]:ends[i + 1]]. n_words: the number of words, in an array of one item.
+    Attributes:
+        slots: the word number in each slot, -1 if the slot is free.
+        hashes: the hash of each word.
+        ends: word i is pool[ends[i]:ends[i + 1]].
+        pool: the bytes of all words, one after another.
+        n_words: the number of words, in an array of one item.
     """
 
     slots: I32  # number of a word, -1 where free; a power of two, at least twice the words
@@ -42,7 +46,8 @@ class Table(NamedTuple):
 class Vocabulary:
     """The distinct words of the text, numbered in order of appearance and kept in memory: about 40 bytes per word.
 
-    capacity: number of words for which there is space at first; the space grows as needed.
+    Attributes:
+        capacity: number of words for which there is space at first; the space grows as needed.
     """
 
     def __init__(self, capacity: int = 1 << 14) -> None:

@@ -62,7 +62,9 @@ def across(lines: I64, offsets: I64, data: U8) -> list[tuple[int, int]]:
 class _Pair(NamedTuple):
     """Two lines: their kind of place, the offsets in bytes of their texts in the buffer, the texts, and both as one.
 
-    above: without white space at its end. below: without that at its start.
+    Attributes:
+        above: without white space at its end.
+        below: without that at its start.
     """
 
     kind: int

@@ -17,17 +17,21 @@ _RIB_LETTERS = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "12345678912345678923
 
 @dataclass(frozen=True)
 class PIIKind:
-    r"""A kind of personal data for `PII(kinds=...)`: a pattern of Python's `re`, and a check of what it matches.
+    r"""A kind of personal data for `PII(kinds=...)`: a pattern of Python's `re`, and a check of each match.
 
     >>> badge = PIIKind("badge", r"\bEMP-[0-9]{6}\b")
     >>> PII(kinds=("email", badge))                       # "badge <badge>, mail <email>"
 
-    name: its name in replacements and statistics: lower-case letters, digits and _. pattern: searched in every line; if
-    it has a group named `data`, only that group is replaced, so that a label may be required before it. check: "luhn"
-    (cards), "iban" (MOD 97-10), "rib" (the key of French and Moroccan accounts), or a function of your own; it is
-    called with the match without spaces and hyphens, and returns whether the match is valid. "": every match is.
+    Args:
+        name: the kind's name in replacements and statistics: lower-case letters, digits and _.
+        pattern: the regular expression, which is searched in every line. If it has a group named `data`, only that
+            group is replaced, so that a label may be required before it.
+        check: the check of a match: "luhn" (cards), "iban" (MOD 97-10), "rib" (the key of French and Moroccan
+            accounts), or a function that is called with the match, without spaces and hyphens, and returns whether the
+            match is valid. "": every match is valid.
 
-    Raises PlanError for a name that is taken, a pattern that is not valid or matches nothing at all, an unknown check.
+    Raises PlanError for a name that is taken, a pattern that is not valid or matches the empty text, or an unknown
+    check.
     """
 
     name: str

@@ -19,8 +19,12 @@ from .kernel import byte_kinds, suspects
 class Line(NamedTuple):
     """One line of the texts of a batch, which are stored one after another in a buffer.
 
-    row: the index of the text. start, stop: the line is the bytes start to stop - 1 of the buffer. text: the line as
-    str. can: the kinds of personal data that the line may contain, as a sum of `kernel.EMAIL`, IP, NUMBER and IBAN.
+    Attributes:
+        row: the index of the text.
+        start: the offset of the line's first byte in the buffer.
+        stop: the offset after the line's last byte.
+        text: the line as str.
+        can: the kinds of personal data that the line may contain, as a sum of `kernel.EMAIL`, IP, NUMBER and IBAN.
     """
 
     row: int
@@ -82,7 +86,10 @@ def find_joined(
 def every_line(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
     """Yield all lines with a character, in order; `can` states which of the wanted kinds each may contain.
 
-    offsets, data, wanted: as for `lines`.
+    Args:
+        offsets: as in `lines`.
+        data: as in `lines`.
+        wanted: as in `lines`.
     """
     can = {line.start: line.can for line in lines(offsets, data, wanted)} if wanted else {}
     for row, (start, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):

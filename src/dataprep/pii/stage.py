@@ -47,16 +47,18 @@ class PII(Stage):
     >>> PII(action="drop", max_found=3)
     >>> PII(kinds=("email", "phone", "mac", PIIKind("badge", r"EMP-[0-9]{6}")))
 
-    kinds: the kinds of data to find. By default: email; ip (public IPv4 and IPv6 addresses); phone (international with
-        + or 00, or after @, wa.me/ or phone= as in WhatsApp; national with a leading 0; North American with separators;
-        decimal digits of any script); card (issued prefixes and lengths, Luhn check digit); iban (the country's length,
-        MOD 97). Additional: rib (French and Moroccan bank accounts, with their key), cin (Moroccan identity cards,
-        after a label), ssn (United States), mac (MAC addresses), api_key (AWS, GitHub, GitLab, Google, Hugging Face,
-        Slack, and sk-...), and `PIIKind` objects for kinds of your own.
-    replace: the text that replaces a match; `{kind}` in it becomes the kind. None: texts are not changed, and matches
-    are only counted. action: "replace", or "drop", which drops documents (`pii`) and leaves the others unchanged.
-    max_found: documents with more matches than this are dropped. None: action="replace" drops no document, and
-    action="drop" drops every document with a match.
+    Args:
+        kinds: the kinds of data to find. By default: email; ip (public IPv4 and IPv6 addresses); phone (international
+            with + or 00, or after @, wa.me/ or phone= as in WhatsApp; national with a leading 0; North American with
+            separators; decimal digits of any script); card (issued prefixes and lengths, Luhn check digit); iban (the
+            country's length, MOD 97). Additional: rib (French and Moroccan bank accounts, with their key), cin
+            (Moroccan identity cards, after a label), ssn (United States), mac (MAC addresses), api_key (AWS, GitHub,
+            GitLab, Google, Hugging Face, Slack, and sk-...), and `PIIKind` objects for kinds of your own.
+        replace: the text that replaces a match; `{kind}` in it becomes the kind. None: texts are not changed, and
+            matches are only counted.
+        action: "replace", or "drop", which drops documents (`pii`) and leaves the others unchanged.
+        max_found: documents with more matches than this are dropped. None: action="replace" drops no document, and
+            action="drop" drops every document with a match.
 
     Matches are counted in the statistics as pii.email, pii.phone and so on, including those in dropped documents. No
     match crosses a line break (\n), except a phone number of which one line has only a part.

@@ -78,48 +78,55 @@ def read(
     part_size: int | str | None = None,
     **options: Any,
 ) -> Dataset:
-    """Return a Dataset of files, of other Datasets, or of a Hugging Face dataset; documents are read when needed.
+    """Return a Dataset of files, other Datasets or a Hugging Face dataset; documents are read when needed.
 
-    path: one of the following.
-    - a path, glob pattern, folder or URL, or a list of these. Files are read in this order, sorted within a glob or
+    Args:
+        path: the input; see below.
+        format: the name of a format, or a `Reader` or its class; None detects the format of each file by its suffix or
+            its first bytes (of a .json file only if it is on this machine). The suffix .gz, .zst, .xz or .bz2 may
+            follow. docs/reading.md lists the formats and their suffixes.
+        text: the name of the field that holds the text; for JSON Lines and Parquet also "OUTER.INNER", a field inside
+            another.
+        columns: the fields of the input that become columns instead of metadata: a list, such as ["url"], with types
+            inferred from the first 1,000 records, or a dict with the types, such as {"url": "string", "score":
+            "double"}.
+        on_bad_file: "stop" raises ReadError if a file is damaged, or has too many bad records. "skip" keeps the
+            documents before the error, lists the file in `Dataset.unread()`, and raises ReadError only if more than
+            `max_bad_files` files are bad, or if no file has a document.
+        max_bad_files: the maximum number of bad files with on_bad_file="skip"; None: no maximum.
+        max_window: the maximum window of a zstd or xz file in memory, in bytes or as text; None: 128 MiB. Files of
+            `zstd --long=31` need "2GiB", the largest value that is allowed.
+        part_size: the stored size of one part, which is the task of one worker, in bytes or as text; None: 256 MiB. For
+            slow stages, such as models, "2MB" distributes a small input over all workers, and less work is lost if a
+            run is killed. Ids do not depend on `part_size`.
+        options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or
+            date_order="dmy". For JSON Lines, CSV and Parquet, source="field:NAME" or "field:OUTER.INNER" takes the
+            source of each document from a field.
+
+    `path` is one of the following:
+
+    - A path, glob pattern, folder or URL, or a list of these. Files are read in this order, sorted within a glob or
       folder.
-    - {source: path or list of paths}. By default, the source of a file is its name without suffixes and shard numbers.
-    - a sealed Dataset, its folder, or a list of these, which are concatenated.
-    - a `datasets.Dataset`, `IterableDataset`, folder of `save_to_disk` or "hf://datasets/OWNER/NAME", with the options
-      split=, config=, revision= and key= (`read/hf.py`).
-    - a pandas or Polars data frame, a DuckDB relation, an Arrow table, a list of dicts, or an iterator of dicts or
+    - {source: path or list of paths}. Without a dict, the source of a file is its name without suffixes and shard
+      numbers.
+    - A sealed Dataset, its folder, or a list of these, which are concatenated.
+    - A `datasets.Dataset`, an `IterableDataset`, a folder of `save_to_disk` or "hf://datasets/OWNER/NAME", with the
+      options split=, config=, revision= and key= (`read/hf.py`).
+    - A pandas or Polars data frame, a DuckDB relation, an Arrow table, a list of dicts, or an iterator of dicts or
       texts, whose content `key=` must name (`read/memory.py`).
 
     Rows of Hugging Face datasets and of tables in memory are first written to a file, in the folder `out=` or in a
     cache folder (`read/row_source.py`).
 
-    format: the name of a format; None detects the format of each file, by its suffix or its first bytes (a .json file
-    only if it is on this machine); .gz, .zst, .xz or .bz2 may follow. The page `docs/reading.md` lists the formats
-    and their suffixes. These are never detected, so name them explicitly: paragraphs, lines, code, chat (any `time -
-    author: text`, see `line=`) and hf. To read files in a format of your own, pass a `Reader` or its class;
-    `dataprep.extend.register` adds it to the known formats.
+    The formats paragraphs, lines, code, chat (any `time - author: text`, see `line=`) and hf are never detected, so
+    they must be named. `dataprep.extend.register` adds your own `Reader` to the known formats.
 
-    text: the field that holds the text; in JSON Lines and Parquet also "OUTER.INNER", a field inside another.
-    columns: fields of the input that become columns instead of metadata: a list, such as ["url"], with types inferred
-    from the first 1,000 records, or a dict with the types, such as {"url": "string", "score": "double"}.
-    on_bad_file: "stop" raises ReadError if a file is damaged, or has too many bad records. "skip" keeps
-    the documents before the error, lists the file in `Dataset.unread()`, and raises ReadError only if more than
-    `max_bad_files` files are bad, or if no file has a document.
-    max_window: the maximum window of a zstd or xz file in memory, in bytes or as text; None: 128 MiB. Files of
-    `zstd --long=31` need "2GiB", the most that is allowed.
-    part_size: the size of one part as stored, which is one worker's task, in bytes or as text; None: 256 MiB. For slow
-    stages, such as models, "2MB" distributes a small input over all workers, and less work is lost if a run is killed.
-    Ids do not depend on it.
-    options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or date_order="dmy".
-    For JSON Lines, CSV and Parquet, source="field:NAME" or "field:OUTER.INNER" takes the source of each document from a
-    field.
-
-    In a folder with chats, text files become documents whose message columns are null; other files that have the suffix
+    In a folder with chats, text files become documents whose message columns are null. Other files that have the suffix
     of a chat export but are not chats are skipped; set format="jsonl" to read them. Numbered files of one export are
-    read from the oldest to the newest. `Dataset.unread()` has a row for each skipped file: hidden (a name that starts
-    with . or _, unless `path` names it), of unknown type, or empty.
+    read from the oldest to the newest. `Dataset.unread()` has a row for each skipped file: hidden (its name starts with
+    . or _, and `path` does not name it), of unknown type, or empty.
 
-    Raises PlanError for an unknown format or option, ReadError if nothing matches or all files are empty.
+    Raises PlanError for an unknown format or option, and ReadError if no file matches or all files are empty.
 
     >>> docs = dp.read({"news": "a/*.jsonl.zst", "books": "b/"}, columns=["url"])            # doctest: +SKIP
     """

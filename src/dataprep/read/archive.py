@@ -46,8 +46,10 @@ def has_texts(head: bytes, url: str) -> bool:
 class TextArchive(LimitedReader):
     """Reads the texts in a tar or zip: JSON Lines, JSON, CSV, text, HTML, mail and notebooks, also compressed.
 
-    text, meta and source: the options of these formats. max_doc_bytes: longer documents are dropped. max_bad: the
-    maximum share of bad records of a member.
+    text, meta and source: the options of these formats. max_doc_bytes: longer documents are dropped.
+
+    Attributes:
+        max_bad: the maximum share of bad records of a member.
     """
 
     text: str = "text"

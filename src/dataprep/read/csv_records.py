@@ -36,8 +36,9 @@ class CsvRecord(NamedTuple):
 class _Open:
     """A record of which some lines are read.
 
-    pieces: of a field whose quotes are open, None if there is none. odd: whether a closing quote was followed by
-    another character than a delimiter.
+    Attributes:
+        pieces: of a field whose quotes are open, None if there is none.
+        odd: whether a closing quote was followed by another character than a delimiter.
     """
 
     delimiter: bytes

@@ -38,8 +38,12 @@ class Csv(JsonRecords):
     """Reads CSV and TSV: one document per row.
 
     text, columns, meta and source refer to columns of the file, as they refer to fields of JSON Lines; values in `meta`
-    are text. delimiter: the character between fields; "": a tab in .tsv and .tab; otherwise it is detected from the
-    first rows (comma, tab, semicolon or vertical bar). names: the column names of a file without a header row.
+    are text.
+
+    Attributes:
+        delimiter: the character between fields; "": a tab in .tsv and .tab; otherwise it is detected from the first
+            rows (comma, tab, semicolon or vertical bar).
+        names: the column names of a file without a header row.
     """
 
     delimiter: str = ""

@@ -27,9 +27,13 @@ WHOLE_FILE = "text"  # the format of one document per file
 class Format:
     """A file format that `dp.read` knows.
 
-    reader: a Reader, its class, or "module:Class" in this package. suffixes: such as ".txt"; an entry without a dot in
-    front is a whole file name. sniff: a function that accepts or rejects a file with one of these suffixes by its first
-    bytes; None: the suffix suffices. is_chat: whether its documents are chat messages.
+    Attributes:
+        reader: a Reader, its class, or "module:Class" in this package.
+        suffixes: the suffixes of files of this format, such as ".txt"; an entry that does not start with a dot is a
+            whole file name.
+        sniff: a function that accepts or rejects a file with one of these suffixes by its first bytes; None: every file
+            with one of the suffixes is accepted.
+        is_chat: whether its documents are chat messages.
     """
 
     name: str
@@ -190,10 +194,13 @@ def register(
 ) -> None:
     """Add a format to those that `dp.read` knows in this process; a registered format of the same name is replaced.
 
-    reader: a Reader, or its class, which gets the options of `dp.read`. suffixes: files with one of them are of this
-    format, even if a format registered earlier has the same suffix; compression suffixes are left out (".log" means
-    ".log.gz" too). sniff: called as `sniff(head, url)` with a file's first 64 kB, decompressed; if given, only files
-    that it accepts are of this format.
+    Args:
+        name: the name of the format.
+        reader: a Reader, or its class, which gets the options of `dp.read`.
+        suffixes: the suffixes of files of this format, which take precedence over formats that were registered earlier.
+            Compression suffixes are left out: ".log" also means ".log.gz".
+        sniff: a function that is called as `sniff(head, url)` with a file's first 64 kB, decompressed; if it is given,
+            only files that it accepts are of this format.
 
     Raises PlanError for the name of a built-in format, or a reader that is not a frozen dataclass.
 

@@ -35,9 +35,12 @@ def hub_rows(
 ) -> RowSource:
     """Return the rows of a Hugging Face dataset, the source name of their documents, and a key of their content.
 
-    data: a `datasets` object, a repository ("OWNER/NAME" or hf://datasets/OWNER/NAME@REVISION), or a local folder.
-    split, config, revision: the split, configuration and revision of the repository to read. key: a name for the
-    content, required for an IterableDataset.
+    Args:
+        data: a `datasets` object, a repository ("OWNER/NAME" or hf://datasets/OWNER/NAME@REVISION), or a local folder.
+        split: the split to read.
+        config: the configuration of the repository.
+        revision: the revision (branch, tag or commit) of the repository.
+        key: a name for the content, required for an IterableDataset.
 
     Raises PlanError if split or key is missing, ReadError if there is no such dataset, Transient if the network fails.
     """

@@ -51,7 +51,9 @@ class _Page:
 class MediaWiki(Text):
     """Reads MediaWiki dumps: one document per page; `meta` has title, ns, page id and the revision's timestamp.
 
-    namespaces: the namespaces to read; 0 contains the articles. max_doc_bytes: pages with more markup are dropped.
+    Attributes:
+        namespaces: the namespaces to read; 0 contains the articles.
+        max_doc_bytes: pages with more markup are dropped.
     """
 
     VERSION: ClassVar[int] = 1

@@ -8,13 +8,24 @@ from typing import TypedDict
 class ReadOptions(TypedDict, total=False):
     """Additional options of `dp.read`; each format accepts some of them, which its reader describes.
 
-    max_doc_bytes: all formats. max_bad: all but those of whole files and parquet. meta, source: jsonl, json, zip,
-    tar, parquet and csv. delimiter, names: csv. records_in: json. namespaces: mediawiki. table, query: sqlite.
-    strict, digests: wet, warc, arc and wat. status, types: warc and arc. extract, main_content, list_bullets,
-    comments, alt_texts, links, form_fields, noscript: warc, arc and html. date_order: whatsapp, line and discord.
-    me: signal, imessage, sms and discord. author: slack and discord. line: chat. split, config, revision: Hugging
-    Face data sets. key: the same, and rows in memory. out: the folder for rows of data sets and of tables in
-    memory.
+    Attributes:
+        max_doc_bytes: all formats.
+        max_bad: all but those of whole files and parquet.
+        meta, source: jsonl, json, zip, tar, parquet and csv.
+        delimiter, names: csv.
+        records_in: json.
+        namespaces: mediawiki.
+        table, query: sqlite.
+        strict, digests: wet, warc, arc and wat.
+        status, types: warc and arc.
+        extract, main_content, list_bullets, comments, alt_texts, links, form_fields, noscript: warc, arc and html.
+        date_order: whatsapp, line and discord.
+        me: signal, imessage, sms and discord.
+        author: slack and discord.
+        line: chat.
+        split, config, revision: Hugging Face data sets.
+        key: the same, and rows in memory.
+        out: the folder for rows of data sets and of tables in memory.
     """
 
     max_doc_bytes: int

@@ -39,10 +39,13 @@ from .trust import MAX_DOC_BYTES
 class Parquet(Reader):
     """Reads Parquet files, one document per row.
 
-    text: the column that contains the text, or "OUTER.INNER" for a field of a struct. columns: pairs (name, Arrow type)
-    of further columns to keep as columns. meta: whether to keep the rest as JSON. max_doc_bytes: rows with longer texts
-    are dropped. source: "field:NAME" or "field:OUTER.INNER" (in a struct, or in a string with JSON), the column that
-    names the source of a document.
+    Attributes:
+        text: the column that contains the text, or "OUTER.INNER" for a field of a struct.
+        columns: pairs (name, Arrow type) of further columns to keep as columns.
+        meta: whether to keep the rest as JSON.
+        max_doc_bytes: rows with longer texts are dropped.
+        source: "field:NAME" or "field:OUTER.INNER" (in a struct, or in a string with JSON), the column that names the
+            source of a document.
     """
 
     text: str = "text"

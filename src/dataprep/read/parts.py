@@ -43,8 +43,9 @@ MAX_FILES = 1 << (64 - POSITION_BITS)
 class InputFile:
     """A file to read: its URL, its format, the source name of its documents, and its size in bytes as stored.
 
-    unread: the reason why the file cannot be read; None if it can be read. listed: the folder or glob by which the file
-    was found, "" if the file itself was named.
+    Attributes:
+        unread: the reason why the file cannot be read; None if it can be read.
+        listed: the folder or glob by which the file was found, "" if the file itself was named.
     """
 
     url: str

@@ -32,8 +32,10 @@ NOT_ARROW = (AttributeError, NotImplementedError, OverflowError, TypeError, Valu
 class RowSource:
     """Rows to write to a file.
 
-    tables: function that returns the rows as tables. source: name of the documents' source. key: identifies the
-    content.
+    Attributes:
+        tables: function that returns the rows as tables.
+        source: name of the documents' source.
+        key: identifies the content.
     """
 
     tables: Callable[[], Iterable[pa.Table]]

@@ -33,7 +33,8 @@ class Section(NamedTuple):
 class Sections(Text):
     """Base class of readers that load a complete file. max_doc_bytes: longer texts, and longer files, are dropped.
 
-    MAX_FILE: bytes of a file that has many documents, which may be longer than one; 0: max_doc_bytes.
+    Attributes:
+        MAX_FILE: bytes of a file that has many documents, which may be longer than one; 0: max_doc_bytes.
     """
 
     VERSION: ClassVar[int] = 1

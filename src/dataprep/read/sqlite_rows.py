@@ -36,9 +36,11 @@ def is_sqlite(head: bytes, url: str) -> bool:  # noqa: ARG001 - a sniffer
 class Sqlite(JsonRecords):
     """Reads a table of a local SQLite database: one document per row.
 
-    text, columns, meta and source refer to columns, as they refer to fields of JSON Lines. table: the name of the
-    table; "": the only table with the text column. query: a SELECT statement whose rows are read instead; use ORDER BY,
-    since ids are row numbers.
+    text, columns, meta and source refer to columns, as they refer to fields of JSON Lines.
+
+    Attributes:
+        table: the name of the table; "": the only table with the text column.
+        query: a SELECT statement whose rows are read instead; use ORDER BY, since ids are row numbers.
     """
 
     table: str = ""

@@ -42,8 +42,12 @@ OTHERS = "; give a folder with documents or chats"
 class FileGroup:
     """Files that one call of `dp.read` reads.
 
-    chats: whether they are exports of chats. text: the field that has the text. paths: files, folders and globs that
-    name exactly these files. formats: number of files per format. stored: their bytes as stored, per format.
+    Attributes:
+        chats: whether they are exports of chats.
+        text: the field that has the text.
+        paths: files, folders and globs that name exactly these files.
+        formats: number of files per format.
+        stored: their bytes as stored, per format.
     """
 
     chats: bool

@@ -36,8 +36,12 @@ BOM = b"\xef\xbb\xbf"
 class LineBlock:
     """Whole lines of a file, data[:stop], each with its newline; the next block overwrites `data`.
 
-    data is longer than `stop` by at least PADDING bytes. start: offset of data[0] in the file. too_long: if not None,
-    the block has no lines, and one line of that many bytes (without its newline) was skipped at `start`.
+    data is longer than `stop` by at least PADDING bytes.
+
+    Attributes:
+        start: offset of data[0] in the file.
+        too_long: if not None, the block has no lines, and one line of that many bytes (without its newline) was skipped
+            at `start`.
     """
 
     data: npt.NDArray[np.uint8]

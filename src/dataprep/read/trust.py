@@ -23,8 +23,10 @@ MAX_BAD = 0.01  # the share of records
 class LimitedReader(Reader):
     """Base class of readers that limit the size of records and the share of bad records.
 
-    max_doc_bytes: longer records are dropped. max_bad: the largest share of bad records, 0 to 1; if a file has a larger
-    share, and at least 10 bad records, ReadError is raised.
+    Attributes:
+        max_doc_bytes: longer records are dropped.
+        max_bad: the largest share of bad records, 0 to 1; if a file has a larger share, and at least 10 bad records,
+            ReadError is raised.
     """
 
     max_doc_bytes: int = MAX_DOC_BYTES
@@ -43,8 +45,13 @@ class LimitedReader(Reader):
 class Trust:
     """Counts the good and bad records of one file, or of a slice of it, and raises ReadError if too many are bad.
 
-    max_bad: the largest share of bad records. whole: whether the records of a whole file are counted. remedy: what the
-    error advises. good, bad: the counts so far. first: position and description of the first bad record.
+    Attributes:
+        max_bad: the largest share of bad records.
+        whole: whether the records of a whole file are counted.
+        remedy: what the error advises.
+        good: the number of good records so far.
+        bad: the number of bad records so far.
+        first: position and description of the first bad record.
     """
 
     url: str

@@ -11,8 +11,11 @@ from dataprep.shown.notebook import html_table, text
 def section(anchor: str, title: str, lead: str, *bodies: str) -> str:
     """Return a section of the report as HTML.
 
-    anchor: the section's id, for links. title: the heading. lead: the introduction, one or two sentences of HTML.
-    bodies: the HTML below it.
+    Args:
+        anchor: the section's id, for links.
+        title: the heading.
+        lead: the introduction, one or two sentences of HTML.
+        bodies: the HTML below it.
     """
     inside = "".join(bodies)
     head = f'<section id="{anchor}" aria-labelledby="{anchor}-h"><h2 id="{anchor}-h">{title}</h2>'
@@ -22,7 +25,10 @@ def section(anchor: str, title: str, lead: str, *bodies: str) -> str:
 def card(*bodies: str, title: str = "", style: str = "") -> str:
     """Return a box as HTML, which can be scrolled if its content is too wide.
 
-    bodies: HTML of the content. title: a heading, "" for none. style: CSS classes.
+    Args:
+        bodies: HTML of the content.
+        title: a heading, "" for none.
+        style: CSS classes.
     """
     head = f"<h3>{title}</h3>" if title else ""
     return f'<div class="card {style}">{head}<div class="scroll">{"".join(bodies)}</div></div>'
@@ -37,7 +43,10 @@ def plots(*cards: str) -> str:
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
     """Return a table as HTML, with the first cell of each row as the row's heading.
 
-    heads: the column titles. rows: the HTML cells of each row. caption: a title for screen readers.
+    Args:
+        heads: the column titles.
+        rows: the HTML cells of each row.
+        caption: a title for screen readers.
     """
     return html_table(heads, rows, f'<caption class="unseen">{caption}</caption>')
 

@@ -21,7 +21,9 @@ Points = Sequence[tuple[float, float]]
 def wedge(came: float, left: float) -> str:
     """Return the shape of one stage in a funnel chart as SVG.
 
-    came: the share (0 to 1) of all documents that the stage received. left: the share that it returned.
+    Args:
+        came: the share (0 to 1) of all documents that the stage received.
+        left: the share that it returned.
     """
     a, b = 100 * came, 100 * left
     return (
@@ -35,8 +37,12 @@ def histogram(
 ) -> str:
     """Return a chart of stacked bars as SVG.
 
-    rows: (label, counts) of each bar; a bar has a segment per count. styles: the CSS class of each segment. axis: title
-    of the axis below. description: a text for screen readers. labels: the largest number of labels to show.
+    Args:
+        rows: (label, counts) of each bar; a bar has a segment per count.
+        styles: the CSS class of each segment.
+        axis: title of the axis below.
+        description: a text for screen readers.
+        labels: the largest number of labels to show.
     """
     most = max((sum(counts) for _, counts in rows), default=1) or 1
     ticks = _ticks(0, most, least=1)
@@ -59,9 +65,12 @@ def histogram(
 def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int, int] | None, description: str) -> str:
     """Return a histogram of similarities as SVG, with the threshold and the probability that a pair is compared.
 
-    counts: removed documents per hundredth of similarity, int[100]. threshold: the similarity at which a line is drawn;
-    None for no line. bands: (bands b, rows r) of locality-sensitive hashing, which compares a pair of similarity s with
-    probability 1 - (1 - s^r)^b; None to draw no probability. description: a text for screen readers.
+    Args:
+        counts: removed documents per hundredth of similarity, int[100].
+        threshold: the similarity at which a line is drawn; None for no line.
+        bands: (bands b, rows r) of locality-sensitive hashing, which compares a pair of similarity s with probability 1
+            - (1 - s^r)^b; None to draw no probability.
+        description: a text for screen readers.
     """
     lowest = next((i for i, n in enumerate(counts) if n), 99)
     first = min(50 if bands else 70, lowest - lowest % 5)
@@ -96,7 +105,9 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
 def week(table: Sequence[Sequence[int]], description: str) -> str:
     """Return a chart of seven rows (Monday first) of 24 cells (hours) as SVG; cells with larger counts are darker.
 
-    table: counts, int[7][24]. description: a text for screen readers.
+    Args:
+        table: counts, int[7][24].
+        description: a text for screen readers.
     """
     most = max(1, *(n for row in table for n in row))
     wide, tall, left = (RIGHT - 40) / 24, 22.0, 40.0
@@ -118,8 +129,10 @@ def week(table: Sequence[Sequence[int]], description: str) -> str:
 def loglog(points: Points, x_axis: str, description: str) -> str:
     """Return a chart of dots over two logarithmic axes as SVG.
 
-    points: pairs (x, y) of numbers of at least 1. x_axis: title of the axis below. description: a text for screen
-    readers.
+    Args:
+        points: pairs (x, y) of numbers of at least 1.
+        x_axis: title of the axis below.
+        description: a text for screen readers.
     """
     x_most, y_most = (max(1, math.ceil(math.log10(max(p[i] for p in points) * 1.05))) for i in (0, 1))
 
@@ -143,8 +156,11 @@ def loglog(points: Points, x_axis: str, description: str) -> str:
 def curves(train: Points, val: Points, axis: str, description: str) -> str:
     """Return a chart with the lines of training and validation over the same axes, as SVG.
 
-    train, val: points (x, y) of the two lines; the points of `val` are also drawn as dots. axis: title of the axis
-    below. description: a text for screen readers.
+    Args:
+        train: the points (x, y) of the training line.
+        val: the points (x, y) of the validation line, which are also drawn as dots.
+        axis: title of the axis below.
+        description: a text for screen readers.
     """
     both = [*train, *val]
     x_most = max(x for x, _ in both) or 1.0

@@ -66,8 +66,13 @@ LONGEST = pa.schema(
 class Hit:
     """One occurrence of a text in the corpus.
 
-    id: the document's id. source: the document's source. start: byte offset of the occurrence in the document. before,
-    after: the characters before and after the occurrence. match: the text that was searched.
+    Attributes:
+        id: the document's id.
+        source: the document's source.
+        start: the byte offset of the occurrence in the document.
+        before: the characters before the occurrence.
+        match: the text that was searched.
+        after: the characters after the occurrence.
     """
 
     id: int
@@ -82,8 +87,12 @@ class Hit:
 class Shared:
     """The longest passage that a text shares with the corpus.
 
-    text: the passage. start: the offset of the passage in the given text, in bytes. n_bytes: its size in bytes. count:
-    the number of its occurrences in the corpus. hit: the first of these occurrences; None if nothing is shared.
+    Attributes:
+        text: the passage.
+        start: the offset of the passage in the given text, in bytes.
+        n_bytes: its size in bytes.
+        count: the number of its occurrences in the corpus.
+        hit: the first of these occurrences; None if nothing is shared.
     """
 
     text: str
@@ -118,12 +127,16 @@ class SuffixIndex:
     def build(cls, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False) -> SuffixIndex:
         """Write an index of `docs` into the folder `out`, and open it; an earlier build of the same docs is reused.
 
-        Disk: at most 5 bytes per byte of text (the text itself, and 4 bytes per character). Memory per worker: 5 bytes
-        per byte of a shard (a share of the corpus of at most 64 MB), so 320 MB. A document of more than 64 MB is a
-        shard of its own, and needs more memory. If a build was stopped, the next call resumes it. Documents on the
-        forget lists of the Datasets are left out. replace: if `out` holds an index of other documents, replace it, once
-        the new one is complete; not needed if only the content of the same input files has changed. Needs the extra
-        `dedup`.
+        Args:
+            docs: the documents. Documents on the forget lists of their Datasets are left out.
+            out: the local folder of the index. If a build was stopped, the next call resumes it.
+            runner: the Runner that builds the shards; None: `dp.Serial()`.
+            replace: whether to replace an index of other documents in `out`, once the new one is complete. This is not
+                needed if only the content of the same input files has changed.
+
+        The index takes at most 5 bytes of disk per byte of text (the text itself, and 4 bytes per character). A worker
+        needs 5 bytes of memory per byte of a shard (a share of the corpus of at most 64 MB), that is 320 MB. A document
+        of more than 64 MB is a shard of its own, and needs more memory. Needs the extra `dedup`.
 
         Raises StaleOutput if `out` holds other files, and PlanError if it is not a local folder.
         """
@@ -165,9 +178,12 @@ class SuffixIndex:
         return sum(last - first for first, last in (shard.span(query) for shard in self.shards))
 
     def find(self, text: str, limit: int | None = 10, context: int = CONTEXT) -> list[Hit]:
-        """Return the first `limit` occurrences of a text (None: all), ordered by document id and offset.
+        """Return the first `limit` occurrences of a text, ordered by document id and offset.
 
-        context: number of characters before and after each occurrence to return.
+        Args:
+            text: the text.
+            limit: the maximum number of occurrences to return; None: all.
+            context: the number of characters before and after each occurrence to return.
 
         Raises PlanError if the text is empty.
         """
@@ -182,8 +198,12 @@ class SuffixIndex:
     def longest(self, text: str, context: int = CONTEXT) -> Shared:
         """Return the longest passage of whole characters that `text` shares with the corpus.
 
+        Args:
+            text: the text.
+            context: the number of characters to return before and after the first occurrence of the passage.
+
         If several passages are equally long, the first one in `text` is returned; if nothing is shared, the passage is
-        "". context: number of characters to return before and after the first occurrence.
+        "".
         """
         start, size = self._longest(text)
         if not size:
@@ -194,10 +214,10 @@ class SuffixIndex:
     def contamination(self, texts: Iterable[str]) -> pa.Table:
         """Return a table with a row per text: the longest passage that it shares with the corpus.
 
-        Columns: text (the number of the text, from 0), n_bytes (size of the text), longest (the passage), longest_bytes
-        (size of the passage), start (byte offset of the passage in the text), and count (number of occurrences of the
-        passage in the corpus). Three more columns are for the first of these occurrences, and are null if nothing is
-        shared: id and source (of the document), and found_at (byte offset in the document).
+        The columns are text (the index of the text, from 0), n_bytes (size of the text), longest (the passage),
+        longest_bytes (size of the passage), start (byte offset of the passage in the text), and count (number of
+        occurrences of the passage in the corpus). Three more columns describe the first of these occurrences, and are
+        null if nothing is shared: id and source (of the document), and found_at (byte offset in the document).
         """
         rows = []
         for number, text in enumerate(texts):

@@ -41,9 +41,12 @@ BLOCK = 1 << 20  # entries written at once
 class WriteTexts(Pass[Part]):
     """Task that reads one part of the corpus and writes its documents as the text files of one or more shards.
 
-    out: the folder of all shards' files. shard_bytes: the largest number of bytes of text per shard; a document that is
-    longer is a shard of its own. The receipt (record of finished work) has each shard's name, numbers of documents and
-    bytes, and sources.
+    out: the folder of all shards' files.
+
+    Attributes:
+        shard_bytes: the maximum number of bytes of text per shard; a longer document is a shard of its own.
+
+    The receipt (record of finished work) has each shard's name, numbers of documents and bytes, and sources.
     """
 
     folder = SHARDS

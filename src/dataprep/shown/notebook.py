@@ -25,7 +25,10 @@ def text(value: object, most: int = MOST_CHARS) -> str:
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
     """Return a table as HTML, with the first cell of each row as the row's heading.
 
-    heads: the column titles. rows: the HTML cells of each row. caption: HTML before the rows, such as `<caption>`.
+    Args:
+        heads: the column titles.
+        rows: the HTML cells of each row.
+        caption: HTML before the rows, such as `<caption>`.
     """
     top = "".join(f'<th scope="col">{head}</th>' for head in heads)
     body = "".join(

@@ -109,7 +109,9 @@ def _lower(url: str) -> str:
 class _Frames(io.RawIOBase):
     """Decompressor of the frames or streams of a file one after the other, in bounded memory.
 
-    make: returns a decompressor of one frame, such as `lzma.LZMADecompressor`. padding: bytes between frames.
+    Attributes:
+        make: returns a decompressor of one frame, such as `lzma.LZMADecompressor`.
+        padding: bytes between frames.
     """
 
     def __init__(self, raw: BinaryIO, make: Callable[[], Any], padding: bytes = b"") -> None:

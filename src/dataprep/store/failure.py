@@ -25,8 +25,12 @@ LONGEST = 1_000  # characters of a message that are stored
 def noted(folder: str, but: tuple[type[Exception], ...] = REFUSALS, **facts: str) -> Iterator[None]:
     """Delete what `folder` states about an earlier failure; if an error ends the `with` block, write it there.
 
-    Nothing is written into a folder without files, or after a signal. folder: path of a local folder. but: errors that
-    are not written. facts: more fields of the file.
+    Nothing is written into a folder without files, or after a signal.
+
+    Args:
+        folder: path of a local folder.
+        but: errors that are not written.
+        facts: more fields of the file.
     """
     path = os.path.join(folder, NAME)
     forget(folder)

@@ -30,8 +30,10 @@ SIMPLE = (str, int, float, bool, type(None))
 def key(value: Any) -> str:
     """Return a hash of a value, 32 hex digits; it is the same in every process and on every machine.
 
-    value: a dataclass, a function (hashed with its source), or plain values, for example. Raises PlanError if the
-    value, or an element of it, cannot be hashed.
+    Args:
+        value: a dataclass, a function (hashed with its source), or plain values, for example.
+
+    Raises PlanError if the value, or an element of it, cannot be hashed.
     """
     return xxhash.xxh3_128_hexdigest(orjson.dumps(_plain(value, ()), option=orjson.OPT_SORT_KEYS))
 

@@ -60,7 +60,10 @@ def files_named(values: Iterable[Any], folder: str) -> Iterator[str]:
 class Stays(contextlib.AbstractContextManager["Stays"]):
     """Puts the working folder back that a user's function changed in the `with` block, and raises FunctionFailed.
 
-    name: the function's, for the message. An error that the block raises is raised as it is.
+    Attributes:
+        name: the function's name, for the message.
+
+    An error that the block raises is raised unchanged.
     """
 
     def __init__(self, name: str) -> None:

@@ -26,9 +26,13 @@ SMALL = 1 << 20  # bytes of a remote file that is fetched to be compared
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Do a task's work once: call `make` and write a receipt, unless the receipt shows that the work is done.
 
-    receipt: URL of the receipt. key: hash of all that decides the result. make: a function that writes files (with
-    `atomic`) and returns {"files": [their URLs], ...}, a dict of values that JSON can represent. Returns the content of
-    the receipt: what `make` returned, the key, and the size and hash of each file.
+    Args:
+        receipt: URL of the receipt.
+        key: hash of all that decides the result.
+        make: a function that writes files (with `atomic`) and returns {"files": [their URLs], ...}, a dict of values
+            that JSON can represent.
+
+    Returns the content of the receipt: what `make` returned, the key, and the size and hash of each file.
     """
     done = valid(receipt, key)
     return write(receipt, key, make()) if done is None else done

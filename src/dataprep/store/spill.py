@@ -28,7 +28,8 @@ TAIL = 16  # bytes of the two counts
 class Divided(NamedTuple):
     """An array that is several sections, which are written at once: section k is rows[cuts[k]:cuts[k + 1]].
 
-    cuts: int64, ascending, from 0 to the number of rows.
+    Attributes:
+        cuts: int64, ascending, from 0 to the number of rows.
     """
 
     rows: npt.NDArray[Any]
@@ -155,9 +156,14 @@ def all_sections(urls: Iterable[str], number: int, dtype: Any) -> npt.NDArray[An
 class SpilledRows:
     """The rows of one partition of shuffle files; a row is a header of fixed size, and a payload of any size.
 
-    Each segment has two sections per partition, one of headers and one of payloads. urls: the files. headers: the
-    headers of all rows, in memory. file: for each row, the index in `urls` of the file with its payload. offset, size:
-    the offset of this payload in the file and its size, in bytes.
+    Each segment has two sections per partition, one of headers and one of payloads.
+
+    Attributes:
+        urls: the files.
+        headers: the headers of all rows, in memory.
+        file: for each row, the index in `urls` of the file with its payload.
+        offset: the offset of this payload in the file, in bytes.
+        size: the size of this payload in bytes.
     """
 
     urls: Sequence[str]
@@ -190,7 +196,8 @@ class SpilledRows:
     def load(self, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
         """Read the payloads of n rows; return (the offset of each in the bytes, int64[n]; the bytes, uint8).
 
-        rows: the indexes of these rows.
+        Args:
+            rows: the indexes of these rows.
         """
         order = np.lexsort((self.offset[rows], self.file[rows]))
         chosen = rows[order]

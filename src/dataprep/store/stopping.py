@@ -78,7 +78,10 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
     """Make SIGTERM raise Stopped(143) in the `with` block, unless the program has its own handler.
 
     When Ctrl-C or SIGTERM ends the block, the workers of this process are ended too; neither is lost while a kernel
-    compiles. folder: the output folder of the work, which `stopped_in` lists afterwards; None if there is none.
+    compiles.
+
+    Args:
+        folder: the output folder of the work, which `stopped_in` lists afterwards; None if there is none.
     """
     main = threading.current_thread() is threading.main_thread()
     usual = ((signal.SIGTERM, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler))

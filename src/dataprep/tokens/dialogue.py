@@ -34,8 +34,10 @@ Ids = npt.NDArray[Any]
 class Encoded(NamedTuple):
     """Encoded documents as three arrays.
 
-    tokens: the ids of all documents, one after another. ends: uint64[documents], the index in `tokens` after each
-    document's last token. mask: uint8[tokens], 1 for a token that counts in the loss.
+    Attributes:
+        tokens: the ids of all documents, one after another.
+        ends: uint64[documents], the index in `tokens` after each document's last token.
+        mask: uint8[tokens], 1 for a token that counts in the loss.
     """
 
     tokens: npt.NDArray[Any]
@@ -236,8 +238,11 @@ def _splitter(names: tuple[str, ...]) -> re.Pattern[str]:
 class ChatTokenCounter:
     """Measures turns in tokens, for `dp.chats.Turns(token_counter=)`.
 
-    tokenizer: path of `tokenizer.json`. hash: hash of the vocabulary. template: the format of a dialogue. max_length:
-    the most tokens that a window of turns may have, the separator after it included.
+    Attributes:
+        tokenizer: path of `tokenizer.json`.
+        hash: hash of the vocabulary.
+        template: the format of a dialogue.
+        max_length: the most tokens that a window of turns may have, the separator after it included.
     """
 
     tokenizer: str = field(repr=False)  # a path, so not in the recipe
@@ -262,7 +267,11 @@ class ChatTokenCounter:
         """Return how many tokens to count for a turn in addition to its content: those of the template, plus one.
 
         One more token is counted because content and template text, encoded together, may have one token more than
-        apart. role: the role of the turn's speaker. name: the speaker's name, or None.
+        apart.
+
+        Args:
+            role: the role of the turn's speaker.
+            name: the speaker's name, or None.
         """
         return _overhead(self, role, name)
 

@@ -43,10 +43,13 @@ MAX_STRATA = 1 << 10  # 32 MB of sums; with more, sources are merged (or languag
 class Sample:
     """The settings of a sample of the training documents, or with `held_out` of the validation and test documents.
 
-    share: the size of the sample as a share of the documents' bytes, 0 to 1. min_bytes, max_bytes: smallest and largest
-    size of the sample in bytes, whatever the share. weights: pairs (source, weight); the bytes of the sources in the
-    sample are in proportion to their weights. split: assigns documents to train, validation and test. seed: another
-    seed draws other documents.
+    Attributes:
+        share: the size of the sample as a share of the documents' bytes, 0 to 1.
+        min_bytes: the minimum size of the sample in bytes, whatever the share.
+        max_bytes: the maximum size of the sample in bytes, whatever the share.
+        weights: pairs (source, weight); the bytes of the sources in the sample are in proportion to their weights.
+        split: assigns documents to train, validation and test.
+        seed: another seed draws other documents.
     """
 
     share: float = 1.0
@@ -82,8 +85,12 @@ class Sample:
     def limits(self, sums: Mapping[Stratum, Bytes]) -> dict[Stratum, int]:
         """Return how many bins of each stratum (source, language) to take into the sample.
 
-        A bin is a group of documents whose hashes begin with the same bits. sums: the bytes of text per bin,
-        int64[BINS], of each stratum. Raises PlanError if `weights` cannot be met.
+        A bin is a group of documents whose hashes begin with the same bits.
+
+        Args:
+            sums: the bytes of text per bin, int64[BINS], of each stratum.
+
+        Raises PlanError if `weights` cannot be met.
         """
         sizes = {stratum: int(of.sum()) for stratum, of in sums.items()}
         wanted = self._wanted(sizes) if self.weights is None else self._weighted(sizes)
@@ -162,9 +169,13 @@ class Strata:
 class SampleTask:
     """The task for one part of the corpus: count its bytes, or with `limits` return its share of the sample.
 
-    Bytes are counted by stratum (source, language) and bin (leading bits of the documents' hashes). limits: how many
-    bins of each stratum to take. columns: names of the columns to read. by_source, by_language: whether documents of
-    different sources, or languages, are different strata.
+    Bytes are counted by stratum (source, language) and bin (leading bits of the documents' hashes).
+
+    Attributes:
+        limits: how many bins of each stratum to take.
+        columns: names of the columns to read.
+        by_source: whether documents of different sources are in different strata.
+        by_language: whether documents in different languages are in different strata.
     """
 
     sample: Sample
@@ -242,8 +253,12 @@ def _coded(column: pa.Array) -> tuple[Bytes, list[str]]:
 class Drawn:
     """A sample that was drawn; `batches` reads its texts.
 
-    there, taken: bytes of each stratum (source, language) in the corpus and in the sample. task, parts, runner: the
-    task that reads the texts, its inputs, and the Runner.
+    Attributes:
+        there: the bytes of each stratum (source, language) in the corpus.
+        taken: the bytes of each stratum in the sample.
+        task: the task that reads the texts.
+        parts: the inputs of the task.
+        runner: the Runner that executes the task.
     """
 
     there: dict[Stratum, int]

@@ -34,9 +34,12 @@ _SPLIT, _SAMPLE = 0x53504C49, 0x53414D50
 class Split(Stage):
     """Assigns documents to train, validation and test by hash(seed, id), or by a hash of the group's name.
 
-    val, test: shares of the documents; changing one does not move the documents of the other. group: a column whose
-    equal values (a host, a conversation, an author) are in one split; a document without a value is its own group.
-    seed: another seed gives another split.
+    Args:
+        val: the share of the documents for validation; changing it does not move test documents.
+        test: the share of the documents for the test set; changing it does not move validation documents.
+        group: a column whose equal values (a host, a conversation, an author) are in one split; a document without a
+            value is its own group.
+        seed: another seed gives another split.
 
     `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` use it. As a stage it adds the column `side` (0 train, 1
     val, 2 test), by which a deduplication can keep the held-out copy:
@@ -105,12 +108,16 @@ class Split(Stage):
 
 
 def split_of(docs: Dataset, split: Split, size: Callable[[Batch], npt.NDArray[np.int64]]) -> tuple[Split, bool]:
-    """Return `split` with a seed by which about its shares of the documents' sizes are held out; whether they are near.
+    """Return `split` with a seed that holds out about its shares of the documents' sizes, and whether they are near.
 
-    docs: the documents, with the column `split.group` and those that `size` reads. size: returns the size of each
-    document of a batch, int64[n]. A share is near if it is between half and twice that of `split`. The first seed is
-    taken by which it is within a quarter; if there is none, the one with the nearest shares by which some documents are
-    held out and at least half of the sizes are for training. A single document is not held out.
+    Args:
+        docs: the documents, with the column `split.group` and the columns that `size` reads.
+        split: the wanted shares.
+        size: a function that returns the size of each document of a batch, int64[n].
+
+    A share is near if it is between half and twice that of `split`. The result has the first seed whose shares differ
+    from those of `split` by at most a quarter. If there is none, it has the seed with the nearest shares by which some
+    documents are held out and at least half of the sizes are for training. A single document is not held out.
     """
     if not split.val + split.test:
         return split, True
@@ -149,8 +156,14 @@ def _group_ids(column: pa.Array, ids: Ids) -> Ids:
 def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> npt.NDArray[np.uint8]:
     """Return the split of each document by a hash of its id, uint8[n]: 0 train, 1 validation, 2 test.
 
-    ids: uint64[n]. val, test: shares of the documents. Validation takes the smallest hashes and test the largest, so
-    that changing one share does not move documents of the other.
+    Args:
+        ids: uint64[n], the documents' ids.
+        val: the share of the documents for validation, 0 to 1.
+        test: the share of the documents for the test set, 0 to 1.
+        seed: the seed of the hash.
+
+    Validation takes the smallest hashes and test the largest, so that changing one share does not move documents of the
+    other.
 
     >>> (side_of(np.arange(100_000, dtype=np.uint64), val=0.01) == 1).mean()   # about 0.01
     """

@@ -34,7 +34,11 @@ class Template:
 
     course: `<|startoftext|>NAME<|separator|>...<|endoftext|>` per turn; NAME is the speaker's name, or "User". chatml:
     `<|im_start|>ROLE\n...<|im_end|>\n` per turn. Jinja templates are those of `transformers`, with the variables
-    `messages`, `bos_token`, `eos_token` and `add_generation_prompt`. bos, eos: the values of bos_token and eos_token.
+    `messages`, `bos_token`, `eos_token` and `add_generation_prompt`.
+
+    Attributes:
+        bos: the value of bos_token.
+        eos: the value of eos_token.
     """
 
     source: str
@@ -45,7 +49,11 @@ class Template:
         """Return the template rendered for turns, as a sequence of texts and numbers.
 
         A number i of at least 0 stands for the content of turn i; the number ~i (-1 - i) for the name of its speaker.
-        speakers: for each turn, (role, whether it has a name). Raises PlanError if the template cannot render them.
+
+        Args:
+            speakers: for each turn, (role, whether it has a name).
+
+        Raises PlanError if the template cannot render them.
         """
         return _pieces(self, speakers)
 

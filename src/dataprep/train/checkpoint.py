@@ -49,7 +49,8 @@ class Lowered(StaleOutput):
 def data_key(sets: Mapping[str, Shards]) -> str:
     """Return a hash of the training data: tokenizer, vocabulary, and each shard's name, tokens, document ends and mask.
 
-    sets: {name: token shards}.
+    Args:
+        sets: {name: token shards}.
     """
     tokens = [
         [name, [[s.first_name, s.tokens, s.hash, s.ends_hash, s.mask_hash] for s in shards.manifest.shards]]
@@ -175,9 +176,10 @@ def _is_checkpoint(content: Any) -> bool:
 def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
     """Return `read(path)` of the newest checkpoint that can be read.
 
-    paths: the checkpoints, the earliest step first. read: function that reads a checkpoint, and raises CorruptShard or
-    StaleOutput to reject it; rejections are logged. If all checkpoints are rejected, the last of these errors is
-    raised.
+    Args:
+        paths: the checkpoints, the earliest step first.
+        read: function that reads a checkpoint, and raises CorruptShard or StaleOutput to reject it; rejections are
+            logged. If all checkpoints are rejected, the last of these errors is raised.
     """
     rejected: list[DataprepError] = []
     for path in reversed(paths):
@@ -200,9 +202,12 @@ def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
 def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: Mapping[str, Shards]) -> None:
     """Raise StaleOutput, with the differences, if a checkpoint was made with other training data or another config.
 
-    path: the checkpoint's path, for the message. content: the checkpoint's content. config, sets: the config and the
-    token shards of this run. The number of steps may differ if the learning rates up to the checkpoint's step are the
-    same.
+    Args:
+        path: the checkpoint's path, for the message.
+        content: the checkpoint's content.
+        config: the config of this run. Its number of steps may differ if the learning rates up to the checkpoint's step
+            are the same.
+        sets: the token shards of this run.
     """
     earlier, step = TrainConfig.from_dict(content["config"]), content["step"]
     differences = config.differences(earlier)

@@ -48,37 +48,57 @@ RUN_ONLY = {
 class TrainConfig:
     """The settings of a training run; the defaults are common values for language models trained with AdamW.
 
-    Settings of rows. layout: the name of the rule by which documents become rows of `model.context` tokens. masks: if
-    shards have loss masks, whether the loss counts only targets with mask 1. mask_documents: whether tokens attend only
-    to tokens of their own document; None means True in all layouts but "contiguous". weights: weight of each set of
-    shards; the sets' rows are mixed in these proportions, or, if it is None, in proportion to their numbers. objective:
-    what the model learns to predict, "next" (the next token), "prefix" or "span" (see `objectives`). corruption: for
-    "span", the fraction of tokens that are hidden. mean_span: for "span", the mean number of tokens per hidden span.
+    Settings of rows.
 
-    Settings of steps. steps: number of optimiser steps; None means one pass over the tokens. batch: rows per step.
-    micro_batch: rows on the device at once; None means all rows of a step, "auto" as many as fit into memory.
-    recompute: whether to use activation checkpointing, which stores only the inputs of blocks and computes the rest
-    again for the gradient. lr: highest learning rate. warmup: number of steps in which the learning rate rises to `lr`.
-    schedule: the learning rate after these steps, "cosine", "wsd" (constant, then lower during the last share `decay`
-    of the steps) or "constant". final_lr: last learning rate, as a fraction of `lr`. weight_decay, betas: parameters of
-    AdamW. clip: maximum gradient norm; 1e9 disables clipping. seed: seed of all random numbers.
-    on_spike: what to do about a step whose loss is far above those before it: "report" it, "skip" its update of the
-    weights, or "rollback" to the newest checkpoint and leave out the data up to this step.
+    Attributes:
+        layout: the name of the rule by which documents become rows of `model.context` tokens.
+        masks: if shards have loss masks, whether the loss counts only targets with mask 1.
+        mask_documents: whether tokens attend only to tokens of their own document; None means True in all layouts but
+            "contiguous".
+        weights: weight of each set of shards; the sets' rows are mixed in these proportions, or, if it is None, in
+            proportion to their numbers.
+        objective: what the model learns to predict, "next" (the next token), "prefix" or "span" (see `objectives`).
+        corruption: for "span", the fraction of tokens that are hidden.
+        mean_span: for "span", the mean number of tokens per hidden span.
+        steps: number of optimiser steps; None means one pass over the tokens.
+        batch: rows per step.
+        micro_batch: rows on the device at once; None means all rows of a step, "auto" as many as fit into memory.
+        recompute: whether to use activation checkpointing, which stores only the inputs of blocks and computes the rest
+            again for the gradient.
+        lr: highest learning rate.
+        warmup: number of steps in which the learning rate rises to `lr`.
+        schedule: the learning rate after these steps, "cosine", "wsd" (constant, then lower during the last share
+            `decay` of the steps) or "constant".
+        final_lr: last learning rate, as a fraction of `lr`.
+        weight_decay: the weight decay of AdamW.
+        betas: the two decay rates of AdamW's moments.
+        clip: maximum gradient norm; 1e9 disables clipping.
+        seed: seed of all random numbers.
+        on_spike: what to do about a step whose loss is far above those before it: "report" it, "skip" its update of the
+            weights, or "rollback" to the newest checkpoint and leave out the data up to this step.
+        dpo: beta of preference tuning on pairs of answers (see `preference`); None: each token is learned.
+        lora: rank of the low-rank updates; None means that all weights are trained.
+        lora_alpha: updates are multiplied by lora_alpha / lora, or by 2 if it is None.
+        lora_targets: matrices that have an update.
+        lora_dropout: fraction of an update's inputs that are set to 0.
+        lora_base: format of the frozen matrices, "plain" or "nf4" (QLoRA).
+        eval_every: steps between validations.
+        save_every: steps between checkpoints.
+        log_every: steps between reports.
+        eval_rows: maximum number of rows per validation.
+        keep_checkpoints: number of the newest checkpoints to keep.
+        device: "cpu", "cuda" ..., or "auto" for a GPU if there is one.
+        dtype: number type of activations, or "auto" for bfloat16 if it is fast on the GPU, else float32.
+        compile: whether to use torch.compile; None means only on CUDA, if Triton is installed.
+        shard_optimizer: whether each of several processes (torchrun) holds only a part of AdamW's moments (ZeRO stage
+            1).
+        reduce_dtype: the number type in which processes exchange gradients.
 
-    dpo: beta of preference tuning on pairs of answers (see `preference`); None: each token is learned.
+    Settings of steps.
 
-    Settings of LoRA. lora: rank of the low-rank updates; None means that all weights are trained. lora_alpha: updates
-    are multiplied by lora_alpha / lora, or by 2 if it is None. lora_targets: matrices that have an update.
-    lora_dropout: fraction of an update's inputs that are set to 0. lora_base: format of the frozen matrices, "plain" or
-    "nf4" (QLoRA).
+    Settings of LoRA.
 
-    Settings of the run. eval_every: steps between validations. save_every: steps between checkpoints. log_every: steps
-    between reports. eval_rows: maximum number of rows per validation. keep_checkpoints: number of the newest
-    checkpoints to keep.
-    device: "cpu", "cuda" ..., or "auto" for a GPU if there is one. dtype: number type of activations, or "auto" for
-    bfloat16 if it is fast on the GPU, else float32. compile: whether to use torch.compile; None means only on
-    CUDA, if Triton is installed. shard_optimizer: whether each of several processes (torchrun) holds only a part of
-    AdamW's moments (ZeRO stage 1). reduce_dtype: the number type in which processes exchange gradients.
+    Settings of the run.
     """
 
     model: ModelConfig = field(default_factory=ModelConfig)

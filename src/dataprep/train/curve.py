@@ -16,7 +16,8 @@ _SCALE = 8  # characters of the numbers at the left
 class Curve:
     """Collects the losses of a run, and draws them: training as a line of Braille dots, validation as circles.
 
-    plain: draw the line with asterisks, for a terminal that cannot show Braille.
+    Attributes:
+        plain: draw the line with asterisks, for a terminal that cannot show Braille.
     """
 
     def __init__(self, *, plain: bool = False) -> None:

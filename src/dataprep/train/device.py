@@ -92,7 +92,9 @@ def memory_named(config: TrainConfig, ranks: int = 1) -> Iterator[None]:
 def model_memory_named(device: object, remedy: str) -> Iterator[None]:
     """Raise a DataprepError that names a remedy if memory for a trained model runs out inside the `with` block.
 
-    device: where the model is or shall be. remedy: what to change, for the message.
+    Args:
+        device: where the model is or shall be.
+        remedy: what to change, for the message.
     """
     try:
         yield

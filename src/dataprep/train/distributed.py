@@ -35,8 +35,11 @@ _runs = itertools.count()
 class World:
     """The processes that train one model together; if there is only one process, methods exchange nothing.
 
-    device: where this process computes. rank: its number, from 0; process 0 alone writes files and prints. ranks: the
-    number of processes. store: a key-value store that all processes share; None if there is one process.
+    Attributes:
+        device: where this process computes.
+        rank: its number, from 0; process 0 alone writes files and prints.
+        ranks: the number of processes.
+        store: a key-value store that all processes share; None if there is one process.
     """
 
     device: torch.device
@@ -136,9 +139,12 @@ ALONE = World(torch.device("cpu"))
 def joined(device: str) -> Iterator[World]:
     """Yield the World of this process: alone, or connected inside the `with` block to those that torchrun started.
 
-    device: a name as in TrainConfig. If there are several processes, each must have a GPU of its own. An error that
-    ends the block in one process ends it in all. Raises PlanError if the machine does not have the device,
-    DataprepError if the processes cannot connect.
+    Args:
+        device: a device name, as in TrainConfig. If there are several processes, each must have its own GPU.
+
+    An error that ends the block in one process ends it in all processes.
+
+    Raises PlanError if the machine does not have the device, DataprepError if the processes cannot connect.
     """
     launch = launched()
     own = _own_device(device, launch)

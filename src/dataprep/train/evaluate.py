@@ -29,8 +29,11 @@ from .model.gpt import GPT
 class LossSum:
     """The loss of a model on some tokens; two sums of different tokens can be added with +.
 
-    n_targets: number of predicted tokens. nats: sum of their losses. text_nats: the same without special tokens.
-    n_bytes: bytes of text of the predicted tokens; 0 if they are unknown.
+    Attributes:
+        n_targets: number of predicted tokens.
+        nats: sum of their losses.
+        text_nats: the same without special tokens.
+        n_bytes: bytes of text of the predicted tokens; 0 if they are unknown.
     """
 
     n_targets: int

@@ -19,8 +19,10 @@ class GradientSums:
     """The sums of one step's gradients over all processes.
 
     A bucket is summed as soon as the gradients of all its parameters are ready, in the same order in all processes: the
-    last parameters come first, as in the backward pass. With one process, nothing is done. dtype: the type in which
-    gradients are exchanged; bfloat16 halves the bytes that are sent, and rounds.
+    last parameters come first, as in the backward pass. With one process, nothing is done.
+
+    Attributes:
+        dtype: the type in which gradients are exchanged; bfloat16 halves the bytes that are sent, and rounds.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], world: World, dtype: torch.dtype = torch.float32) -> None:

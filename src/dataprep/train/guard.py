@@ -23,10 +23,14 @@ ROLLBACKS = 2
 class Guard:
     """Counts of a training run's skipped steps and rollbacks (returns to a checkpoint), stored in its checkpoints.
 
-    skipped: all skipped steps. streak: skipped steps in succession up to the newest step. rollbacks: rollbacks since
-    the run last passed the step `furthest`. furthest: the latest step from which the run was rolled back. ahead:
-    batches of data that rollbacks left out; step i reads batch i + ahead. spikes: steps whose loss was a spike. spiked:
-    whether the run must return to a checkpoint because of the newest spike.
+    Attributes:
+        skipped: all skipped steps.
+        streak: skipped steps in succession up to the newest step.
+        rollbacks: rollbacks since the run last passed the step `furthest`.
+        furthest: the latest step from which the run was rolled back.
+        ahead: batches of data that rollbacks left out; step i reads batch i + ahead.
+        spikes: steps whose loss was a spike.
+        spiked: whether the run must return to a checkpoint because of the newest spike.
     """
 
     skipped: int = 0

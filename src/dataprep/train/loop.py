@@ -229,8 +229,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Asked:
     """A request to end training.
 
-    signal: the number of the signal that this process received, None until then. of_all: the same of any process, as
-    all of them knew it at the beginning of the step.
+    Attributes:
+        signal: the number of the signal that this process received, None until then.
+        of_all: the same of any process, as all of them knew it at the beginning of the step.
     """
 
     signal: int | None = None

@@ -49,7 +49,8 @@ class Watcher(Protocol):
 class Metrics:
     """The JSONL file of a training run's metrics, open for appending; rows of steps after `step` are removed first.
 
-    watchers: objects that receive the same rows.
+    Attributes:
+        watchers: objects that receive the same rows.
     """
 
     def __init__(self, path: Path, step: int, watchers: Sequence[Watcher] = ()) -> None:
@@ -121,7 +122,8 @@ def can_print(text: str) -> bool:
 class Progress:
     """Shows the progress of training on the terminal: a bar if rich is installed, else a line from time to time.
 
-    curve: the loss curve, which is drawn above the bar at each update, and printed at the end; None: no curve.
+    Attributes:
+        curve: the loss curve, which is drawn above the bar at each update, and printed at the end; None: no curve.
     """
 
     def __init__(self, steps: int, done: int, *, quiet: bool = False, curve: Curve | None = None) -> None:

@@ -33,8 +33,9 @@ from .model.masks import Mask
 class Preference:
     """The loss of preference tuning; reference: the frozen copy, or None for the model itself without LoRA's updates.
 
-    beta: strength of the constraint to the reference; with smaller values, the model may deviate further. val: the
-    pairs to validate on, if any.
+    Attributes:
+        beta: strength of the constraint to the reference; with smaller values, the model may deviate further.
+        val: the pairs to validate on, if any.
     """
 
     beta: float

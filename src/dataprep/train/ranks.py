@@ -14,8 +14,11 @@ _NAMES = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 class Launch:
     """The numbers that identify this process among those that train together.
 
-    rank: number of this process, from 0. ranks: number of all processes. local: number of this process among the
-    processes on this machine, from 0. here: number of processes on this machine.
+    Attributes:
+        rank: number of this process, from 0.
+        ranks: number of all processes.
+        local: number of this process among the processes on this machine, from 0.
+        here: number of processes on this machine.
     """
 
     rank: int = 0

@@ -37,11 +37,19 @@ METRICS, TOKENIZER = "metrics.jsonl", "tokenizer.json"
 class Result:
     """The result of a training run; losses are in nats per token.
 
-    steps: number of steps done. loss: loss of the newest step. val_loss: the newest validation loss; None if there is
-    no validation split. bits_per_byte: the newest validation loss in bits per byte of text; None also if the shards
-    have no token_bytes.npy. n_params: number of the model's parameters. tokens: number of tokens trained on. epochs:
-    passes over the training data. checkpoint: path of the newest checkpoint. metrics: path of metrics.jsonl. skipped:
-    number of skipped steps. spikes: number of steps with a spike of the loss.
+    Attributes:
+        steps: number of steps done.
+        loss: loss of the newest step.
+        val_loss: the newest validation loss; None if there is no validation split.
+        bits_per_byte: the newest validation loss in bits per byte of text; None also if the shards have no
+            token_bytes.npy.
+        n_params: number of the model's parameters.
+        tokens: number of tokens trained on.
+        epochs: passes over the training data.
+        checkpoint: path of the newest checkpoint.
+        metrics: path of metrics.jsonl.
+        skipped: number of skipped steps.
+        spikes: number of steps with a spike of the loss.
     """
 
     steps: int
@@ -67,13 +75,25 @@ class Result:
 class Run:
     """The state of a training run: all that the next step needs; a part of it is stored in checkpoints.
 
-    sets: token shards by name. out: the output folder. loader: reads training rows. val: validation rows by set. step:
-    steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
-    the weights that the run began with; "" for random ones. before: hash of the data of these weights. writer: writes
-    the checkpoints. world: the processes that train together. attention: the back end of attention.
-    spikes: the losses of the last steps. pairs: the loss of preference tuning. scaler: the
-    scale of the loss.
-    replaces: the folder with the earlier run that this one replaces at its end.
+    Attributes:
+        sets: token shards by name.
+        out: the output folder.
+        loader: reads training rows.
+        val: validation rows by set.
+        step: steps done so far.
+        loss: the newest training loss, in nats per token.
+        val_loss: the newest validation loss, in nats per token.
+        bits_per_byte: the newest validation loss, in bits per byte of text.
+        guard: counts of skipped steps.
+        start: hash of the weights that the run began with; "" for random ones.
+        before: hash of the data of these weights.
+        writer: writes the checkpoints.
+        world: the processes that train together.
+        attention: the back end of attention.
+        spikes: the losses of the last steps.
+        pairs: the loss of preference tuning.
+        scaler: the scale of the loss.
+        replaces: the folder with the earlier run that this one replaces at its end.
     """
 
     config: TrainConfig
@@ -162,8 +182,9 @@ class Run:
     def restore_newest(self, choose: Callable[[], Sequence[Path]]) -> None:
         """Restore the newest checkpoint that is not damaged; no change if there are none.
 
-        choose: function that returns the paths of the checkpoints, the earliest first. It is called in the first
-        process only; all processes restore the checkpoint that the first one could read.
+        Args:
+            choose: a function that returns the paths of the checkpoints, the earliest first. It is called in the first
+                process only. All processes restore the checkpoint that the first process could read.
         """
 
         def restored() -> str | None:

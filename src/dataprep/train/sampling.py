@@ -21,11 +21,15 @@ COLDEST = 1e-6
 class Sampling:
     """The rule by which the next token id is drawn from the model's scores.
 
-    temperature: divides the scores; 0, or a number below `COLDEST`, takes the best id. top_k: draw only from the k best
-    ids. top_p: draw only from the fewest best ids whose probabilities add up to p (nucleus sampling, Holtzman et al.
-    2019). min_p: draw only from ids at least p times as probable as the best (Nguyen et al. 2024). repetition_penalty:
-    divides the scores above 0 of ids that are in the text so far, and multiplies those below 0 (Keskar et al. 2019), by
-    0.01 to 100. seed: seed of the random numbers.
+    Attributes:
+        temperature: divides the scores; 0, or a number below `COLDEST`, takes the best id.
+        top_k: draw only from the k best ids.
+        top_p: draw only from the fewest best ids whose probabilities add up to p (nucleus sampling, Holtzman et al.
+            2019).
+        min_p: draw only from ids at least p times as probable as the best (Nguyen et al. 2024).
+        repetition_penalty: divides the scores above 0 of ids that are in the text so far, and multiplies those below 0
+            (Keskar et al. 2019), by 0.01 to 100.
+        seed: seed of the random numbers.
     """
 
     temperature: float = 1.0

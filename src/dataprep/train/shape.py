@@ -35,17 +35,22 @@ def in_range(config: Any, name: str, low: float, high: float) -> None:
 class ModelConfig:
     """The shape of a GPT; the size of the vocabulary is taken from the token shards.
 
-    n_layers: number of blocks. n_heads: number of query heads per block. d_model: width of the residual stream.
-    context: largest number of tokens that the model sees at once. n_kv_heads: number of key and value heads; None means
-    n_heads, a smaller number means grouped-query attention. d_ff: hidden width of the feed-forward layers. If it is
-    None, the width is 4 * d_model for "gelu"; for "swiglu" it is 8/3 of d_model, rounded up to a multiple of 64, so
-    that the three matrices have as many parameters as the two of "gelu" (Shazeer 2020). rope_base: base of the rotary
-    positions. tied: whether one matrix both embeds tokens and scores the next one. norm_eps: number added to the mean
-    square in RMSNorm, or to the variance in LayerNorm.
-
-    positions: "rope" (rotary), or "learned", a vector per position. norm: "rms" (RMSNorm), or "layer" (LayerNorm
-    without bias). feed_forward: "swiglu", or "gelu": two matrices with GELU between them. The second choices are those
-    of GPT-2 and nanoGPT.
+    Attributes:
+        n_layers: number of blocks.
+        n_heads: number of query heads per block.
+        d_model: width of the residual stream.
+        context: largest number of tokens that the model sees at once.
+        n_kv_heads: number of key and value heads; None means n_heads, a smaller number means grouped-query attention.
+        d_ff: hidden width of the feed-forward layers. If it is None, the width is 4 * d_model for "gelu"; for "swiglu"
+            it is 8/3 of d_model, rounded up to a multiple of 64, so that the three matrices have as many parameters as
+            the two of "gelu" (Shazeer 2020).
+        rope_base: base of the rotary positions.
+        tied: whether one matrix both embeds tokens and scores the next one.
+        norm_eps: number added to the mean square in RMSNorm, or to the variance in LayerNorm.
+        positions: "rope" (rotary), or "learned", a vector per position.
+        norm: "rms" (RMSNorm), or "layer" (LayerNorm without bias).
+        feed_forward: "swiglu", or "gelu": two matrices with GELU between them. The second choices are those of GPT-2
+            and nanoGPT.
     """
 
     n_layers: int = 4

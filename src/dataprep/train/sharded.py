@@ -25,8 +25,10 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 class Portion:
     """A process's part of a parameter.
 
-    own: a flat view of the part, which is the parameter for AdamW. size: elements of a part; the last one may have
-    fewer. A parameter of few elements is one part, which each process has (`is_divided` is False).
+    Attributes:
+        own: a flat view of the part, which is the parameter for AdamW.
+        size: elements of a part; the last one may have fewer. A parameter of few elements is one part, which each
+            process has (`is_divided` is False).
     """
 
     parameter: nn.Parameter

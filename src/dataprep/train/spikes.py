@@ -32,8 +32,10 @@ RISE = (0.2, 0.1)
 class Spikes:
     """The losses of the last steps, on the device of the run, and the lowest of their medians so far.
 
-    recent: float32 (WINDOW), NaN before there are so many steps. lowest: the lowest median, or before it the loss of a
-    guess. risen: whether a median rose far above it, which is reported once.
+    Attributes:
+        recent: float32 (WINDOW), NaN before there are so many steps.
+        lowest: the lowest median, or before it the loss of a guess.
+        risen: whether a median rose far above it, which is reported once.
     """
 
     recent: Tensor

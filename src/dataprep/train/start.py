@@ -136,8 +136,10 @@ def hash_of(model: GPT) -> str:
 def check_same_start(path: Path, content: Mapping[str, Any], start: str) -> None:
     """Raise StaleOutput if the run of a checkpoint began with other weights than this run.
 
-    path: the checkpoint's path, for the message. content: the checkpoint's content. start: hash of the weights with
-    which this run began (from `take_weights`); "" allows any weights.
+    Args:
+        path: the checkpoint's path, for the message.
+        content: the checkpoint's content.
+        start: hash of the weights with which this run began (from `take_weights`); "" allows any weights.
     """
     if start and content.get("start", "") != start:
         msg = (

@@ -42,10 +42,14 @@ WIDEST = 18  # code points of U+FDFA, a sentence
 class Canonical(NamedTuple):
     """The tables of canonical forms; `unsafe`, `order`, `row` and `dropped` have one item per code point.
 
-    unsafe: 1 if a text with this code point may have to be changed. order: canonical combining class. row: index in
-    `whole`; 0 if there is no decomposition. whole: uint32[rows, points], the code points of each decomposition,
-    followed by zeros. pairs: sorted pairs (first << 21 | second) of code points. composed: the code point to which each
-    pair is composed. dropped: 1 if the code point is removed.
+    Attributes:
+        unsafe: 1 if a text with this code point may have to be changed.
+        order: canonical combining class.
+        row: index in `whole`; 0 if there is no decomposition.
+        whole: uint32[rows, points], the code points of each decomposition, followed by zeros.
+        pairs: sorted pairs (first << 21 | second) of code points.
+        composed: the code point to which each pair is composed.
+        dropped: 1 if the code point is removed.
     """
 
     unsafe: U8

@@ -34,7 +34,9 @@ def mix64(x: Int) -> Int:
 def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
     """Return a hash of every character of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64).
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]], UTF-8.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
     """
     n = len(offsets) - 1
     ends = np.zeros(n + 1, np.int64)

@@ -45,8 +45,11 @@ class Environment(NamedTuple):
 class MachineCode(NamedTuple):
     """The compiled code of a kernel for certain arguments.
 
-    kinds: the text of the arguments' kinds. entry: the symbol of the function that Python calls. needs: the symbols
-    that others define. code: an object file.
+    Attributes:
+        kinds: the text of the arguments' kinds.
+        entry: the symbol of the function that Python calls.
+        needs: the symbols that others define.
+        code: an object file.
     """
 
     kinds: str

@@ -34,9 +34,12 @@ KEPT, DIGIT = 1 << 21, 1 << 22  # of an entry: the code point is kept; it is the
 def differences(given: str | Sequence[str] | None, unit: str, word_split: str) -> tuple[str, ...]:
     """Return the names of the differences to ignore, such as "case", in the order of SWITCHES.
 
-    given: the names, or "fineweb" for the differences that FineWeb ignores; None: the default for the unit. unit:
-    "word", "char", or another text for tokens. word_split: one of words.SPLITS. Raises PlanError if a name is unknown,
-    or if `given` lacks a difference that is always ignored for this unit.
+    Args:
+        given: the names, or "fineweb" for the differences that FineWeb ignores; None: the default for the unit.
+        unit: "word", "char", or another text for tokens.
+        word_split: one of words.SPLITS.
+
+    Raises PlanError if a name is unknown, or if `given` lacks a difference that is always ignored for this unit.
     """
     tokens = unit not in ("word", "char")
     if given is None and tokens:
@@ -138,8 +141,10 @@ def shingles(
 def shingle_hash(shingle: bytes | str, word_split: str = "unicode", normalize: tuple[str, ...] | None = None) -> int:
     """Return the 32-bit hash of a shingle of words, as MinHash uses it: `datasketch.MinHash(hashfunc=shingle_hash)`.
 
-    word_split: "unicode" or "regex", the value of `word_split=` of the MinHash. normalize: the names of its
-    `normalize=`.
+    Args:
+        shingle: the words, as text or UTF-8 bytes.
+        word_split: "unicode" or "regex", the value of `word_split=` of the MinHash.
+        normalize: the names in `normalize=` of the MinHash.
 
     >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
     True

@@ -75,7 +75,8 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
 class Removed(Reader):
     """Base class of readers of what was removed. reader: reads the input. made: identifies the result that removed it.
 
-    tables: the tables of what was removed; the paths have no influence on hashes.
+    Attributes:
+        tables: the tables of what was removed; the paths have no influence on hashes.
     """
 
     reader: Reader
@@ -131,7 +132,9 @@ class DroppedDocuments(Removed):
 class CutTexts(Removed):
     """Reads the texts that one stage cut out; the pieces of a document are joined by line feeds.
 
-    stage: the label of the stage. earlier: those of stages that cut the same texts before it.
+    Attributes:
+        stage: the label of the stage.
+        earlier: those of stages that cut the same texts before it.
     """
 
     stage: str

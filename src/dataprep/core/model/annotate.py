@@ -125,9 +125,11 @@ class _Annotate(Verdict):
 class AnnotateClusters(_Annotate):
     """Adds the columns duplicate, cluster, cluster_dataset, cluster_size and similarity to every document.
 
-    clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its own,
-    of size 1. centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.
-    sized: whether the sizes of clusters are known; if not, `cluster_size` is null.
+    Attributes:
+        clusters: the URL of the table of the members of clusters. A document that is in no cluster is a cluster of its
+            own, of size 1.
+        centroids: the URL of a table with the columns of CENTROIDS, which are added too; "": there is none.
+        sized: whether the sizes of clusters are known; if not, `cluster_size` is null.
     """
 
     clusters: str
@@ -164,7 +166,8 @@ class AnnotateClusters(_Annotate):
 class AnnotateSpans(_Annotate):
     """Adds the column repeats to every document: the list of the spans that would be cut, as in a cut table.
 
-    spans: the URL of the table of spans to cut.
+    Attributes:
+        spans: the URL of the table of spans to cut.
     """
 
     spans: str

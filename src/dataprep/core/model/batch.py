@@ -80,8 +80,12 @@ def parse_id(text: str) -> int:
 def make(ids: Any, text: Any, source: Any, meta: Any = None, columns: dict[str, Any] | None = None) -> Batch:
     """Return a batch of n documents.
 
-    ids: uint64[n]. text: n strings. source: one name for all rows, or n names. meta: n JSON objects as text; None: "{}"
-    in each row. columns: the values of further columns, n each, by name.
+    Args:
+        ids: uint64[n].
+        text: n strings.
+        source: one name for all rows, or n names.
+        meta: n JSON objects as text; None: "{}" in each row.
+        columns: the values of further columns, n each, by name.
     """
     n = len(ids)
     if isinstance(source, str):
@@ -130,7 +134,9 @@ def buffers(texts: Batch | pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], 
 def strings(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
     """Return n texts as an Arrow array without a copy; text k is data[offsets[k]:offsets[k + 1]].
 
-    offsets: int64[n + 1]. data: valid UTF-8 bytes, uint8.
+    Args:
+        offsets: int64[n + 1].
+        data: valid UTF-8 bytes, uint8.
     """
     return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
 

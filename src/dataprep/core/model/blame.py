@@ -220,7 +220,8 @@ def _check_columns(stage: Any, given: Batch, out: Any) -> None:
 def located(slices: Sequence[Slice]) -> Iterator[None]:
     """Add the document's file to a FunctionFailed that is raised in the `with` block.
 
-    slices: the slices of files that the block reads.
+    Args:
+        slices: the slices of files that the block reads.
     """
     try:
         yield

@@ -46,15 +46,21 @@ TRIES = 3  # to open a folder whose result is just being replaced
 
 @dataclass(frozen=True)
 class Dataset(Documents):
-    """Documents of input files or of a sealed (complete) output folder, in the order of their ids; read when needed.
+    """A collection of documents in input files or in a sealed (complete) output folder, in the order of their ids.
 
-    Each iteration reads the input again and applies the pending stages (those that were added but not run yet); to save
-    the result, call `Pipeline().run(docs, out=DIR)`. parts: the input, divided into shares that are one task each. url:
-    the output folder if the Dataset is sealed, else None. manifest: the content of the folder's manifest. left_out:
-    files that were listed but are not read. max_bad_files: ReadError is raised if more files than this are bad
-    (damaged, or with too many bad records); None sets no limit. last: notes which batch was read last; None: nobody
-    asks. hashes: the content hashes of input files that are known, which are not computed again. given_in: the working
-    folder in which `url` was given.
+    Documents are read when they are needed. Each iteration reads the input again and applies the pending stages (those
+    that were added but not run yet); to save the result, call `Pipeline().run(docs, out=DIR)`.
+
+    Attributes:
+        parts: the input, divided into parts; each part is one task.
+        url: the output folder if the Dataset is sealed, else None.
+        manifest: the content of the folder's manifest; None if the Dataset is not sealed.
+        left_out: the files that were listed but are not read.
+        max_bad_files: ReadError is raised if more files than this are bad (damaged, or with too many bad records); None
+            sets no limit.
+        last: an object that notes the batch that was read last; None: no batch is noted.
+        hashes: the known content hashes of input files, which are not computed again.
+        given_in: the working folder in which `url` was given.
     """
 
     parts: tuple[Part, ...]
@@ -75,7 +81,7 @@ class Dataset(Documents):
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """The hash of each input file's content, as {URL: hash}; a word for a file that will be listed as unread."""
+        """{URL: hash of the content} of the input files; a fixed text replaces the hash of a file that is not read."""
         self.check_here()
         pieces = [(piece, part.skips_bad) for part in self.parts for piece in part.slices]
         known = {piece.url: piece.fingerprint for piece, _ in pieces}
@@ -93,7 +99,7 @@ class Dataset(Documents):
 
     @cached_property
     def part_keys(self) -> list[str]:
-        """One hash per part (task) of the content of the part's input, its reader, and the stages still to apply."""
+        """One hash per part, computed from the content of its input, its reader, and the pending stages."""
         return [part.work_key(self.fingerprints, self.hashes.fingerprint) for part in self.parts]
 
     @property
@@ -105,7 +111,7 @@ class Dataset(Documents):
 
     @cached_property
     def key(self) -> str:
-        """Hash of the content of all input and of the stages still to apply."""
+        """One hash of the content of all input and of the pending stages."""
         return key(self.part_keys)
 
     @property
@@ -130,7 +136,7 @@ class Dataset(Documents):
 
     @property
     def inputs(self) -> list[dict[str, Any]]:
-        """The input files by number, or what is added to the file numbers of sealed Datasets."""
+        """The input files by number; for sealed Datasets, the number that is added to the file numbers in their ids."""
         found: dict[tuple[int, str], dict[str, Any]] = {}
         hides = self.hides
         for part in self.parts:
@@ -142,7 +148,7 @@ class Dataset(Documents):
 
     @property
     def last_file(self) -> int:
-        """The largest number of an input file, or that is added to the file numbers of a Dataset."""
+        """The largest number of an input file; for sealed Datasets, the largest that is added to file numbers."""
         return max((piece.file for part in self.parts for piece in part.slices), default=0)
 
     @property
@@ -152,7 +158,7 @@ class Dataset(Documents):
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, including those that stages which are still to be applied add."""
+        """The names of the columns, including the columns that pending stages add."""
         of_reader = [name for part in self.parts[:1] for name in part.reader.adds]
         return list(dict.fromkeys([*B.FIXED, *of_reader, *(name for stage in self.stages for name in stage.adds)]))
 
@@ -162,7 +168,7 @@ class Dataset(Documents):
         return sum(part.n_bytes for part in self.parts)
 
     def of(self, parts: Iterable[Part]) -> Dataset:
-        """Return a Dataset of the given parts, with the other fields of this one; it is not sealed."""
+        """Return a Dataset that is not sealed, of the given parts, with the other fields of this Dataset."""
         return replace(self, parts=tuple(parts), url=None, manifest=None)
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Dataset:
@@ -170,12 +176,12 @@ class Dataset(Documents):
         return self.of(part.then(*stages, labels=labels) for part in self.parts)
 
     def sample(self, max_bytes: int) -> Dataset:
-        """Return a Dataset of about `max_bytes` of text: the beginnings of up to 8 evenly spread parts."""
+        """Return a Dataset of about `max_bytes` of text, taken from the beginnings of up to 8 evenly spaced parts."""
         chosen = self.spread()
         return self.of(part.then(Head(max_bytes=max_bytes // len(chosen))) for part in chosen)
 
     def spread(self) -> Sequence[Part]:
-        """Return up to 8 evenly spread parts, and the first part of each of up to 64 sources of input files."""
+        """Return up to 8 evenly spaced parts, and the first part of each of up to 64 sources of input files."""
         n = len(self.parts)
         first: dict[str, int] = {}
         for i, part in enumerate(self.parts):
@@ -202,7 +208,7 @@ class Dataset(Documents):
 
     @property
     def count(self) -> int:
-        """The number of documents; all are read to count them unless the Dataset is sealed (complete)."""
+        """The number of documents. All documents are read to count them, unless the Dataset is sealed (complete)."""
         return self.sealed.docs if self._is_counted else sum(batch.num_rows for batch in self.batches(["id"]))
 
     @property
@@ -210,14 +216,14 @@ class Dataset(Documents):
         return self.manifest is not None and not self.stages
 
     def __len__(self) -> int:
-        """Return the number of documents. Raises TypeError if they must be read for it, so that `list` reads once."""
+        """Return the number of documents. Raises TypeError if they must be read to count them; `count` does that."""
         if not self._is_counted:
             msg = "a Dataset that is not sealed has no length until it is read; use docs.count, which reads it"
             raise TypeError(msg)
         return self.count
 
     def __bool__(self) -> bool:
-        """Return whether there is a document."""
+        """Return whether the Dataset has at least one document."""
         return self.count > 0 if self._is_counted else any(batch.num_rows for batch in self.batches(["id"]))
 
     @property
@@ -236,39 +242,50 @@ class Dataset(Documents):
     def drops(self) -> pa.Table:
         """Return a table of the documents that this Dataset's stages dropped, one row per document.
 
-        Columns: id, stage, reason, duplicate_of_dataset, duplicate_of, similarity, source, bytes, value, label.
-        duplicate_of: the id of the document that was kept instead; null if there is none. duplicate_of_dataset: the
-        Dataset that contains this document; null if it is this Dataset. similarity: the similarity of the two
-        documents, 0 to 1. source, bytes: the source of the dropped document, and the UTF-8 bytes of its text as the
-        stage read it. value: the number that the filter compared, such as a score. label: the label of a classifier,
-        such as the language.
+        The columns are:
+
+        - id, stage, reason: the id of the dropped document, and the stage and the reason for which it was dropped.
+        - duplicate_of: the id of the document that was kept instead; null if there is none.
+        - duplicate_of_dataset: the Dataset that contains the kept document; null if it is this Dataset.
+        - similarity: the similarity of the two documents, 0 to 1.
+        - source: the source of the dropped document.
+        - bytes: the size of the dropped document's text, in UTF-8 bytes, when the stage read it.
+        - value: the number that the filter compared, such as a score.
+        - label: the label of a classifier, such as the language.
         """
         return self._tables(folder.DROPS)
 
     def cuts(self) -> pa.Table:
-        """Return a table of the spans that stages cut out of texts, one row per span.
+        """Return a table of the spans that stages cut out of texts, one row per span. Offsets are in UTF-8 bytes.
 
-        Columns: id, stage, start, end, duplicate_of_dataset, duplicate_of, duplicate_of_start, duplicate_of_end,
-        reason, source. Offsets are in bytes. duplicate_of_dataset, duplicate_of, duplicate_of_start, duplicate_of_end
-        locate the copy that was kept: its Dataset (null if it is this one), its document, its start and its end.
-        reason: the rule that cut; null if the stage has one rule. source: the document's source.
+        The columns are:
+
+        - id, stage, start, end: the document's id, the stage, and the offsets of the span in the text that the stage
+          read.
+        - duplicate_of_dataset, duplicate_of, duplicate_of_start, duplicate_of_end: the location of the copy that was
+          kept: its Dataset (null if it is this one), its document, and its offsets in that document.
+        - reason: the rule that cut the span; null if the stage has only one rule.
+        - source: the document's source.
         """
         return self._tables(folder.CUTS)
 
     def dropped(self) -> Dataset:
-        """Return the documents that this Dataset's stages dropped, as its input has them, as a Dataset.
+        """Return a Dataset of the documents that this Dataset's stages dropped, with their texts as in the input.
 
-        They have the further columns stage, reason, duplicate_of_dataset, duplicate_of, similarity, value and label of
-        `drops()`. Documents that were forgotten are not among them. Raises ReadError if the input is not known, or has
-        moved or changed.
+        It has the further columns stage, reason, duplicate_of_dataset, duplicate_of, similarity, value and label of
+        `drops()`. Forgotten documents are left out. Raises ReadError if the input is not known, or has moved or
+        changed.
         """
         return Dataset(removed.dropped_parts(self._home))
 
     def cut_texts(self, stage: str | None = None) -> Dataset:
-        """Return the texts that a stage cut out, as a Dataset: a document's pieces, joined by line feeds.
+        """Return a Dataset of the texts that a stage cut out; the pieces of a document are joined by line feeds.
 
-        stage: the stage's name in `cuts()`; None: the only one that cut texts. The further column is stage. Raises
-        PlanError if the stage cut nothing, and ReadError if its input is not known, or has moved or changed.
+        Args:
+            stage: the stage's name in `cuts()`; None: the only stage that cut texts.
+
+        The Dataset has the further column `stage`. Raises PlanError if the stage cut nothing, and ReadError if the
+        input of the stage is not known, or has moved or changed.
         """
         return Dataset(removed.cut_parts(self._home, stage, lambda url: open_dataset(url).parts))
 
@@ -289,9 +306,9 @@ class Dataset(Documents):
         return home
 
     def unread(self) -> pa.Table:
-        """Return a table of the files that were not read, with the columns file, reason, offset (bytes), detail.
+        """Return a table of the files that were not read, with the columns file, reason, offset (in bytes) and detail.
 
-        Until the Dataset is sealed (complete), the table has only the files that were left out when the Dataset was
+        If the Dataset is not sealed (complete), the table has only the files that were left out when the Dataset was
         made.
         """
         if self.manifest is not None:
@@ -343,6 +360,9 @@ def check_dataset(docs: object) -> None:
 def open_dataset(url: str) -> Dataset:
     """Return the Dataset in a folder that a Pipeline sealed (completed).
 
+    Args:
+        url: the folder, as a path or a URL.
+
     Raises ReadError if there is no sealed Dataset, and CorruptShard if a data file is missing or has the wrong size.
     """
     url = str(url).rstrip("/")
@@ -374,10 +394,10 @@ def _shard(url: str, shard: Shard) -> Slice:
 
 
 def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
-    """Return several sealed (complete) Datasets as one; the file numbers in ids are shifted, so that ids stay unique.
+    """Return several sealed (complete) Datasets as one. File numbers in ids are shifted, so that ids stay unique.
 
-    It has the columns of all of them; documents of a Dataset that lacks a column have nulls there. Raises PlanError if
-    one is not sealed, or if the types of a column differ and no type has all their values.
+    The result has the columns of all Datasets; if a Dataset lacks a column, its documents have nulls there. Raises
+    PlanError if a Dataset is not sealed, or if the types of a column differ and no type can represent all values.
     """
     parts: list[Part] = []
     offset = 0

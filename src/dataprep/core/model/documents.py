@@ -38,7 +38,10 @@ FIRST = 1 << 27  # bytes of the longest first line that is read
 class Documents:
     """Base class of Dataset: methods to convert, write and upload documents.
 
-    parts, url, manifest: those of the Dataset.
+    Attributes:
+        parts: the parts of the Dataset.
+        url: the folder of the Dataset, or None.
+        manifest: the manifest of the Dataset, or None.
     """
 
     parts: tuple[Part, ...]
@@ -85,9 +88,9 @@ class Documents:
             yield from batch.to_pylist()
 
     def __getitem__(self, position: int | slice) -> Any:
-        """Return the document at a position, as a dict, or those of a slice, as a list of dicts; -1 is the last.
+        """Return the document at a position as a dict, or those of a slice as a list of dicts; -1 is the last one.
 
-        Documents before it are read, but not those after it. Raises IndexError if there is no such document.
+        All documents before the position are read. Raises IndexError if there is no such document.
         """
         if isinstance(position, slice):
             if _counts_back(position) and not self._is_counted:
@@ -107,16 +110,20 @@ class Documents:
         return found[0]
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show: this Dataset in words, and the beginnings of its first five documents."""
+        """Return HTML for notebooks: a description of this Dataset and the beginnings of its first five documents."""
         rows = ([text(B.show_id(row["id"])), text(row["source"]), text(row["text"], SHOWN)] for row in self.take(5))
         return f"<p>{text(repr(self), 1_000)}</p>{html_table(('id', 'source', 'text'), rows)}"
 
     def write(self, path: str, format: str | None = None) -> None:  # noqa: A002 - the word users know
         """Write all documents to one file.
 
-        format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None: the format that the end of `path` names, or
-        `jsonl.zst` if it names none. A file that this method wrote is replaced. Raises PlanError if `path` is one of
-        the input files, or would be read as one the next time, StaleOutput if it is another file.
+        Args:
+            path: the file to write. A file that this method wrote before is replaced.
+            format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`. None: the format that the suffix of `path` names, or
+                `jsonl.zst` if the suffix names none.
+
+        Raises PlanError if `path` is an input file, or if the next run would read it as an input file, and StaleOutput
+        if `path` exists and was not written by this method.
         """
         self.check_here()
         check_file_apart(self.parts, str(path))
@@ -126,10 +133,12 @@ class Documents:
     def to_arrow(self, *, restore: bool = False) -> pa.Table:
         """Return the documents as an Arrow table, with sources as strings.
 
-        restore: return the columns of the input, under their names and if possible with their types, instead
-        of id, source and meta. They have the texts as they are now, and columns that stages added follow. Values of
-        `meta` are as in JSON, so bytes are text, and NaN is null. Raises PlanError if the input files had their texts
-        in fields of different names.
+        Args:
+            restore: True returns the columns of the input instead of id, source and meta, under their names and if
+                possible with their types. The texts are the current ones. Columns that stages added follow. Values of
+                `meta` are those of JSON, so bytes are text, and NaN is null.
+
+        Raises PlanError if the input files had their texts in fields of different names.
         """
         table = self.table()
         if restore:
@@ -149,7 +158,10 @@ class Documents:
     def to_hf(self, *, restore: bool = False) -> Any:
         """Return the documents as a `datasets.Dataset` (Hugging Face), memory-mapped if this one is sealed (complete).
 
-        restore: as in `to_arrow`; the result is then in memory. Needs the extra `hf`.
+        Args:
+            restore: as in `to_arrow`; the result is then in memory.
+
+        Needs the extra `hf`.
         """
         datasets = need("datasets", extra="hf")
         self.check_here()
@@ -163,13 +175,19 @@ class Documents:
     ) -> Any:  # fmt: skip
         """Upload the documents to the Hugging Face Hub with a dataset card; return the commit of the documents.
 
-        The README.md of the repository gets features, splits and sizes, by which the hub shows the data, and a section
-        with the size and the documents that each stage dropped, which replaces that of an earlier push. Other text in
-        it is kept.
+        The card (README.md of the repository) gets features, splits and sizes, which the Hub's viewer needs, and a
+        section with the size and the number of documents that each stage dropped. The section replaces that of an
+        earlier push; other text in the card is kept.
 
-        repository: "OWNER/NAME". restore: as in `to_arrow`. license: its name on the hub, such as "cc-by-4.0"; None:
-        that which the repository states, if any. options: those of `datasets.Dataset.push_to_hub`, such as
-        private=True, split="train", config_name= or token=. Needs the extra `hf`.
+        Args:
+            repository: "OWNER/NAME".
+            restore: as in `to_arrow`.
+            license: the license's name on the Hub, such as "cc-by-4.0"; None: the license that the repository states,
+                if any.
+            options: options of `datasets.Dataset.push_to_hub`, such as private=True, split="train", config_name= or
+                token=.
+
+        Needs the extra `hf`.
         """
         must = 'must be "OWNER/NAME", a name on the hub; to_hf().save_to_disk() writes a local folder'
         is_name = isinstance(repository, str) and REPOSITORY.fullmatch(repository)

@@ -23,11 +23,18 @@ from .verdict import DropIds
 class Estimator(Declared):
     """Base class of steps that must read all documents to decide which to drop or cut; `fit` returns a Stage for that.
 
-    Write a subclass as a frozen dataclass that defines `fit`; all other members have defaults. needs: columns that the
-    Estimator reads in addition to id, text, source and meta. VERSION: an integer; increase it when the same parameters
-    produce a different result. only_drops, hides, adds: the values for the Stage that `fit` returns. loses, sees: what
-    later stages cannot see, and what this one must see. `Stage` describes them. reads_folders: folders of Datasets that
-    the Estimator reads, in addition to its input; they cannot be the output folder.
+    Write a subclass as a frozen dataclass that defines `fit`; all other members have defaults.
+
+    Attributes:
+        needs: the columns that the Estimator reads in addition to id, text, source and meta.
+        VERSION: an integer; increase it when the same parameters produce a different result.
+        only_drops: the value for the Stage that `fit` returns.
+        hides: the value for the Stage that `fit` returns.
+        adds: the value for the Stage that `fit` returns.
+        loses: the data that later stages cannot see, as in `Stage`.
+        sees: the data that this Estimator must see in full, as in `Stage`.
+        reads_folders: the folders of Datasets that the Estimator reads, in addition to its input; they cannot be the
+            output folder.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
@@ -45,11 +52,16 @@ class Estimator(Declared):
     def drop(self, docs: Dataset, out: str, rows: pa.Table, **facts: Any) -> DropIds:
         """Write the documents to drop as a table under `out`, and return the Stage that drops them.
 
-        rows: one row per document, with the columns `id` (uint64), `reason`, and optionally `duplicate_of` (the id of
-        the document that is kept instead), `duplicate_of_dataset` (the folder of that document's Dataset),
-        `similarity`, `value` (the number that was compared) and `label`. facts: numbers for the manifest and the
-        report. Rows may be in any order. Raises PlanError if an id or a reason is missing, or if an id occurs twice or
-        is the `kept` of its own row.
+        Args:
+            docs: the documents that `fit` received.
+            out: the folder that `fit` received.
+            rows: one row per document, in any order, with the columns `id` (uint64), `reason`, and optionally
+                `duplicate_of` (the id of the document that is kept instead), `duplicate_of_dataset` (the folder of that
+                document's Dataset), `similarity`, `value` (the number that was compared) and `label`.
+            facts: numbers for the manifest and the report.
+
+        Raises PlanError if an id or a reason is missing, if an id occurs twice, or if a document is a duplicate of
+        itself.
         """
         url = files.join(out, VERDICTS_FILE)
         write_verdicts(url, self._checked(rows))

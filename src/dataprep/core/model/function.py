@@ -43,14 +43,14 @@ class _Function(Stage):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns that its parameters name."""
+        """The columns that the function's parameters name, except the columns of every batch."""
         return tuple(n for n in parameter_names(self.fn) if n not in B.FIXED)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
 
     def answers(self, batch: Batch) -> list[Any]:
-        """Return what the function returns for each row. Raises FunctionFailed, which names the row's document."""
+        """Return the function's result for each row. Raises FunctionFailed, with the document, if it fails."""
         answers: list[Any] = []
         try:
             with Stays(repr(self)):
@@ -78,11 +78,13 @@ class _Function(Stage):
 
 @dataclass(frozen=True, repr=False)
 class Filter(_Function):
-    """Keeps or drops each document by the result of a plain function, whose parameter names are column names.
+    """Keep or drop each document by the result of a plain function, whose parameter names are column names.
 
-    fn: the function. It must return a str to drop the document with that reason, False to drop it with the function's
-    name as the reason, or None or True to keep it. version: a text that identifies a function whose source Python
-    cannot find; change it when the function changes.
+    Args:
+        fn: the function. It must return a str to drop the document with that reason, False to drop it with the
+            function's name as the reason, or None or True to keep it.
+        version: a text that identifies a function whose source code Python cannot find; change the text when the
+            function changes.
 
     >>> def too_short(text): return "too_short" if len(text) < 200 else None
     >>> stage = Filter(too_short)
@@ -109,10 +111,14 @@ class Filter(_Function):
 
 @dataclass(frozen=True, repr=False)
 class Map(_Function):
-    """Rewrites each document's text by a plain function, or adds columns; the parameter names are column names.
+    """Rewrite each document's text by a plain function, or add columns; its parameter names are column names.
 
-    The function must return the new text (str), or a dict with the values of the new columns, and with "text" if the
-    text changes. adds: {name: Arrow type} of the new columns.
+    Args:
+        fn: the function. It must return the new text (str), or a dict with the values of the new columns, and with
+            "text" if the text changes.
+        adds: {name: Arrow type} of the new columns.
+        version: a text that identifies a function whose source code Python cannot find; change the text when the
+            function changes.
 
     >>> def stripped(text): return text.strip()
     >>> stage = Map(stripped)

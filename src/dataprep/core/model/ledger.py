@@ -55,12 +55,15 @@ class HeldBatch:
 class Ledger:
     """Records what one stage or reader does to each document; stages get it as the argument `stats`.
 
-    stage: the stage's name. record: counts and histograms so far. drops, cuts: rows of dropped documents and cut spans.
-    unread: files that a reader could not read. source: for the ledger of a reader, the source name of its documents;
-    None for a stage. quiet: if True, nothing is recorded, since an earlier pass over the same documents did. same_text:
-    if True, FunctionFailed is raised if a returned text differs from the text that was received (a user's Stage that
-    promises `only_drops`). is_replay: True if a stage is run once more to find where its rules cut: it must then pass
-    each cut to `cut`, with its rule as `reason`, where it else calls `trim`.
+    `record` has the counts, `drops` and `cuts` the rows of the tables, `unread` the files that could not be read.
+
+    Attributes:
+        stage: the stage's name.
+        source: for the ledger of a reader, the source name of its documents; None for a stage.
+        quiet: if True, nothing is recorded, since an earlier pass over the same documents did.
+        same_text: if True, FunctionFailed is raised if a stage returns a text that differs from the one it received.
+        is_replay: True if a stage is run once more to find where its rules cut: it must then pass each cut to `cut`,
+            with its rule as `reason`, where it else calls `trim`.
     """
 
     stage: str
@@ -95,14 +98,16 @@ class Ledger:
     ) -> None:
         """Record that documents are dropped.
 
-        ids: uint64[n]. reason: one word for all ids, or a word per id. duplicate_of: uint64[n] or None, the documents
-        that are kept instead; if only some ids have one, pass an Arrow array with nulls, since 0 is a valid id.
-        similarity: float[n] or None, the similarity of the dropped and the kept documents. duplicate_of_dataset: the
-        folder of the Dataset that contains `duplicate_of`, if it is another one. n_bytes: only for Readers, the size in
-        bytes of records that never became documents. moved: True if the text is now part of the document
-        `duplicate_of`, so that it is not counted as lost. further: further columns of the drop table, by name: `value`,
-        float[n], the number that the rule compared, and `label`, what a classifier said. The ledger sets the columns
-        `source` and `bytes` itself.
+        Args:
+            ids: uint64[n].
+            reason: one word for all ids, or a word per id.
+            duplicate_of: uint64[n], the documents that are kept instead, as an Arrow array with nulls if some have
+                none.
+            similarity: float[n] or None, the similarity of the dropped and the kept documents.
+            duplicate_of_dataset: the folder of the Dataset that contains `duplicate_of`, if it is another one.
+            n_bytes: only for Readers, the size in bytes of records that never became documents.
+            moved: True if the text is now part of the document `duplicate_of`, so that it is not counted as lost.
+            further: `value`, float[n], the numbers that the rule compared; `label`, the labels of a classifier.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
@@ -125,27 +130,23 @@ class Ledger:
             self._add_drops(mine, held.batch.column("source").take(pa.array(at)), held.n_bytes[at], (held.batch, at))
 
     def cut(
-        self,
-        ids: Any,
-        start: Any,
-        end: Any,
-        duplicate_of: Any = None,
-        duplicate_of_start: Any = None,
-        duplicate_of_end: Any = None,
-        *,
-        duplicate_of_dataset: Any = None,
-        **further: Any,
-    ) -> None:
+        self, ids: Any, start: Any, end: Any, duplicate_of: Any = None, duplicate_of_start: Any = None,
+        duplicate_of_end: Any = None, *, duplicate_of_dataset: Any = None, **further: Any,
+    ) -> None:  # fmt: skip
         """Record byte ranges that were removed from texts, and for each the copy that is retained elsewhere.
 
-        ids: uint64[n], the documents that lose a range. start, end: int64[n], UTF-8 bytes of the text that the stage
-        received. duplicate_of: uint64[n] or None, the document with the retained copy. duplicate_of_start,
-        duplicate_of_end: int64[n] or None, the bytes of the copy in that document. duplicate_of_dataset: the folder of
-        the Dataset that contains `duplicate_of`, if it is another one. further: further columns of the cut table, by
-        name: `reason`, the rule that cut. The ledger fills `source`.
+        Args:
+            ids: uint64[n], the documents that lose a range.
+            start: int64[n], offsets in UTF-8 bytes in the text that the stage received.
+            end: int64[n], the offset after the last removed byte of each range.
+            duplicate_of: uint64[n] or None, the document with the retained copy.
+            duplicate_of_start: int64[n] or None, the offset of the copy in that document.
+            duplicate_of_end: int64[n] or None, the offset after the last byte of the copy.
+            duplicate_of_dataset: the folder of the Dataset that contains `duplicate_of`, if it is another one.
+            further: `reason`, the rule that cut each range.
 
-        A document may have several ranges, also overlapping ones. The removed bytes are counted when the batch is
-        returned; a document of which nothing is left must also be dropped.
+        Ranges of a document may overlap. The removed bytes are counted when the batch is returned; a document of which
+        nothing is left must also be dropped.
         """
         if self.quiet:
             return
@@ -166,8 +167,12 @@ class Ledger:
     def trim(self, rule: str, ids: Any, times: Any, n_bytes: Any, *, private: bool = False) -> None:
         """Record how much a rule cut out of texts, for a stage that cuts so often that rows of `cut` would cost time.
 
-        rule: its name. ids: uint64[n], documents that are then returned. times, n_bytes: int64[n], the number of cuts
-        in each, and their UTF-8 bytes together. private: True if the texts that were cut must not be quoted.
+        Args:
+            rule: its name.
+            ids: uint64[n], documents that are then returned.
+            times: int64[n], the number of cuts in each document.
+            n_bytes: int64[n], the total size of these cuts in UTF-8 bytes.
+            private: True if the texts that were cut must not be quoted.
 
         A few of the documents are passed to the stage once more, with a ledger whose `is_replay` is True, so that the
         statistics quote texts that the rule cut. What each document loses must not depend on other documents.

@@ -42,8 +42,10 @@ REOPEN = (
 class Sealed(Reader):
     """Reads the Parquet files of documents (shards) that a Pipeline wrote; one row group is one batch.
 
-    extra: (name, type) of each column other than id, text, source and meta. joined: the schema of all Datasets that
-    this one is joined with, as text; columns that a shard lacks are null. "": all shards have the same columns.
+    Attributes:
+        extra: (name, type) of each column other than id, text, source and meta.
+        joined: the schema of all Datasets that this one is joined with, as text; columns that a shard lacks are null.
+            "": all shards have the same columns.
     """
 
     extra: tuple[tuple[str, str], ...] = ()
@@ -101,13 +103,17 @@ class Sealed(Reader):
 class Part:
     """The share of the input that one task reads: slices of files, their reader, and the stages still to apply.
 
-    number: the part's index in the Dataset. key: a hash of the part's content and stages. `Dataset.tasks` sets `number`
-    and `key`. labels: the names of the stages in statistics, if these differ from the stages' own names. forgotten: the
-    URL of a list of documents that are dropped right after reading; "" for none. skips_bad: whether reading continues
-    after a bad file. max_window: the largest window of zstd files in bytes; 0: 128 MiB. files_before: a number that is
-    added to the file numbers in ids, after the stages, so that the ids of several Datasets stay unique. given_in: the
-    working folder in which relative paths of the slices were given. The key does not depend on `forgotten`,
-    `skips_bad`, `files_before` or `given_in`.
+    Args:
+        number: the part's index in the Dataset.
+        key: a hash of the part's content and stages. `Dataset.tasks` sets `number` and `key`.
+        labels: the names of the stages in statistics, if these differ from the stages' own names.
+        forgotten: the URL of a list of documents that are dropped right after reading; "" for none.
+        skips_bad: whether reading continues after a bad file.
+        max_window: the largest window of zstd files in bytes; 0: 128 MiB.
+        files_before: a number that is added to the file numbers in ids, after the stages, so that the ids of several
+            Datasets stay unique.
+        given_in: the working folder in which relative paths of the slices were given. The key does not depend on
+            `forgotten`, `skips_bad`, `files_before` or `given_in`.
     """
 
     slices: tuple[Slice, ...]
@@ -147,8 +153,9 @@ class Part:
     def work_key(self, fingerprints: Mapping[str, str], hash_of: Callable[[str], str] = hashes.fingerprint) -> str:
         """Return a hash of the slices' content, the reader, and the stages.
 
-        fingerprints: {URL: hash} of the slices' files. hash_of: returns the content hash of a companion file, which the
-        reader reads in addition to these.
+        Args:
+            fingerprints: {URL: hash} of the slices' files.
+            hash_of: returns the content hash of a companion file, which the reader reads in addition to these.
         """
         named = [replace(piece, fingerprint=fingerprints[piece.url]) for piece in self.slices]
         beside = {url: None for s in self.slices if s.unread is None for url in self.reader.companions(s.url)}
@@ -182,8 +189,9 @@ class Part:
     def batches(self, columns: Sequence[str] | None = None, ledgers: Sequence[Ledger] | None = None) -> Iterator[Batch]:
         """Yield the documents in batches, in the order of their ids, with the pending stages applied to them.
 
-        columns: names of the columns to read; None: all. ledgers: from `ledgers()`, to record the drops and cuts of
-        each stage.
+        Args:
+            columns: names of the columns to read; None: all.
+            ledgers: from `ledgers()`, to record the drops and cuts of each stage.
         """
         self.check_here()
         if isinstance(self.reader, Sealed):
@@ -200,7 +208,9 @@ class Part:
     def pick(self, ids: Ids, columns: Sequence[str]) -> Iterator[Batch]:
         """Yield the documents with the given ids in batches, in the order of `ids`; others are not parsed if possible.
 
-        ids: uint64[n], ascending, of documents that `batches` yields. columns: names of the columns to read.
+        Args:
+            ids: uint64[n], ascending, of documents that `batches` yields.
+            columns: names of the columns to read.
         """
         self.check_here()
         if self.applied or not self.reader.picks:

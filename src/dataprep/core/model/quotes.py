@@ -30,8 +30,11 @@ LINE = 1_000  # characters within which the beginning of a line is looked for
 class Quotes:
     """The texts to quote of one stage, by rule, and the documents that must be read once more for them.
 
-    most: quotes of a rule. chosen: {rule: [(hash of the id, id)]}, smallest first. found: {(rule, id): the text}.
-    waiting: {id: batch of one row}, the chosen documents.
+    Attributes:
+        most: quotes of a rule.
+        chosen: {rule: [(hash of the id, id)]}, smallest first.
+        found: {(rule, id): the text}.
+        waiting: {id: batch of one row}, the chosen documents.
     """
 
     most: int

@@ -23,10 +23,13 @@ from .tables import QUARANTINED, Unread
 class Slice:
     """A range of an input file; `start` and `stop` (None: the end) are positions that the file's reader defines.
 
-    file: the file's number in the Dataset; of a sealed shard, what is added to the file numbers inside. source: name of
-    the documents' source. fingerprint: hash that identifies the content; "": it is computed when a key needs it.
-    n_bytes: size as stored. unread: the reason why the file cannot be read, or None. listed: the folder or glob by
-    which the file was found; "" if the user named the file.
+    Args:
+        file: the file's number in the Dataset; of a sealed shard, what is added to the file numbers inside.
+        source: name of the documents' source.
+        fingerprint: hash that identifies the content; "": it is computed when a key needs it.
+        n_bytes: size as stored.
+        unread: the reason why the file cannot be read, or None.
+        listed: the folder or glob by which the file was found; "" if the user named the file.
     """
 
     url: str
@@ -56,18 +59,22 @@ class Reader:
     Write a subclass as a frozen dataclass, whose fields are options of `dp.read`, and define `__call__`; all other
     members have defaults. `__call__` must do the following:
 
-    - Yield batches made by `dataprep.extend.make`, of at most MAX_ROWS documents and about MAX_BYTES, with
-      the columns that `adds` names in addition to the fixed ones.
-    - Give each document the id `doc_id(piece.file, position)`. A position is an integer below 2**40 that follows from
-      the file alone, such as a byte offset or the number of a record; positions ascend.
+    - Yield batches made by `dataprep.extend.make`, of at most MAX_ROWS documents and about MAX_BYTES, with the columns
+      that `adds` names in addition to the fixed ones.
+    - Give each document the id `doc_id(piece.file, position)`. A position is an integer below 2**40 that depends on the
+      file alone, such as a byte offset or the number of a record; positions ascend.
     - Yield the documents with positions in [piece.start, piece.stop), and no others.
     - Drop records that cannot be converted to documents with `stats.drop(ids, reasons)`. Raise ReadError if the file
       cannot be read.
 
-    VERSION: an integer; increase it when the same file yields different documents. `companions` returns other files
-    that are read with a file, so that work is done again if they change. splits: True if a slice of a plain (not
-    compressed) file may begin at any byte, as with lines; False if reading must begin at the start of the file. picks:
-    True if `pick` reads some documents faster than `__call__` reads all.
+    Define `companions` if other files are read together with a file; if they change, the work on the file is done
+    again.
+
+    Attributes:
+        VERSION: an integer; increase it when the same file yields different documents.
+        splits: True if a slice of an uncompressed file may begin at any byte, as with lines; False if reading must
+            begin at the start of the file.
+        picks: True if `pick` reads some documents faster than `__call__` reads all.
     """
 
     VERSION: ClassVar[int] = 1
@@ -80,19 +87,19 @@ class Reader:
         return {}
 
     def named(self, piece: Slice) -> str:  # noqa: ARG002
-        """Return what the documents of a slice state of its path, such as the path in `meta`; keys depend on it."""
+        """Return the parts of the path that the documents of a slice contain, such as the path in `meta`, for keys."""
         return ""
 
     def companions(self, url: str) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the other files that are read with the file `url`, such as one with the names of people.
+        """Return the other files that are read together with the file `url`, such as a file with the names of people.
 
-        Work on `url` is done again if they change.
+        If they change, the work on `url` is done again.
         """
         return ()
 
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """Return (name, type) of each field in `names`, which becomes a column, as found in the file `url`.
+        """Return (name, type) of each field in `names` as found in the file `url`; these fields become columns.
 
         Only readers with an option `columns` define this method; others raise PlanError.
         """
@@ -117,14 +124,17 @@ class Reader:
         raise NotImplementedError
 
     def narrowed(self, columns: Sequence[str]) -> Reader:  # noqa: ARG002
-        """Return a reader of the same documents, which may give columns that are not in `columns` any values."""
+        """Return a reader of the same documents that may fill the columns not in `columns` with any values."""
         return self
 
     def pick(self, piece: Slice, positions: Ids) -> Iterator[Batch]:
-        """Yield only the documents of a slice at these positions; define it only if `picks` is True.
+        """Yield only the documents of a slice at the given positions; define this method only if `picks` is True.
 
-        positions: uint64[n], ascending, of documents that `__call__` yielded before. Raises ReadError if the file has
-        changed since.
+        Args:
+            piece: the slice.
+            positions: uint64[n], ascending, the positions of documents that `__call__` yielded before.
+
+        Raises ReadError if the file has changed since.
         """
         raise NotImplementedError
 

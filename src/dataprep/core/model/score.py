@@ -56,10 +56,14 @@ class ScoredFilter(Stage):
         raise NotImplementedError
 
     def compared(self, scores: Mapping[str, pa.Array], reasons: pa.StringArray) -> Mapping[str, pa.Array]:  # noqa: ARG002
-        """Return columns of the drop table, one value per document: what was compared, to give each of `reasons`.
+        """Return columns of the drop table, one value per document: the number or label that led to its reason.
 
-        scores: the columns of `score`. `value` is a number, and `label` is what a classifier said. Here, `value` is the
-        score if there is one, and it is a number; a subclass with several scores chooses.
+        Args:
+            scores: the columns of `score`.
+            reasons: the reason to drop each document, or null.
+
+        `value` is a number, and `label` is a classifier's label. Here, `value` is the score if the filter has exactly
+        one and it is a number; a subclass with several scores chooses one of them.
         """
         only = next(iter(scores.values()))
         numeric = pa.types.is_integer(only.type) or pa.types.is_floating(only.type)
@@ -104,8 +108,10 @@ def number_or_null(values: Any) -> pa.DoubleArray:
 class Score(Stage):
     """Adds the scores of a filter as columns, and drops nothing.
 
-    filter: any stage that drops. For a `ScoredFilter` the columns are its scores. For any other filter there is one
-    column, NAME_reason, with the reason for which the filter would drop the document; null if the filter would keep it.
+    Args:
+        filter: any stage that drops. For a `ScoredFilter` the columns are its scores. For any other filter there is one
+            column, NAME_reason, with the reason for which the filter would drop the document; null if the filter would
+            keep it.
     """
 
     only_drops: ClassVar[bool] = True

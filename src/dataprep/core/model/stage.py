@@ -79,10 +79,11 @@ class Stage(Declared):
     compiled: ClassVar[bool] = False
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents that are kept; every other one is passed to `stats.drop` with a reason.
+        """Yield the documents that are kept; pass every other document to `stats.drop` with a reason.
 
-        batches: documents with the fixed columns and those in `needs`. stats: records drops, cuts, counts and
-        histograms of this stage.
+        Args:
+            batches: documents with the fixed columns and those in `needs`.
+            stats: records drops, cuts, counts and histograms of this stage.
         """
         raise NotImplementedError
 
@@ -94,9 +95,10 @@ class Stage(Declared):
         return None
 
     def masked(self, texts: Sequence[str]) -> list[str]:
-        """Return texts as statistics may quote them, for this stage and those before it; they quote up to 300 letters.
+        """Return the texts in the form in which statistics may quote them, for this stage and the stages before it.
 
-        A stage that replaces what is private returns the texts with it replaced, and "" for a text that it would drop.
+        Statistics quote up to 300 letters of a text. A stage that replaces private data returns the texts with the data
+        replaced, and "" for a text that it would drop.
         """
         return list(texts)
 
@@ -146,7 +148,11 @@ class Head(Stage):
 def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Ledger, **further: pa.Array) -> Batch:
     """Record in `stats` that documents with a reason are dropped; return the documents whose reason is null.
 
-    reasons: one per document. further: further columns of the drop table, one value per document, as in `Ledger.drop`.
+    Args:
+        batch: the documents.
+        reasons: the reason for each document, or null.
+        stats: the ledger of the stage.
+        further: further columns of the drop table, one value per document, as in `Ledger.drop`.
     """
     keep = pc.is_null(reasons)
     if batch.num_rows == 0 or pc.all(keep).as_py():

@@ -45,9 +45,12 @@ class Amount:
 class Example:
     """One dropped document, an example of the reason for which it was dropped; or one text that a rule cut.
 
-    text: the beginning of the document's text, or of the text that was cut out of it. rank: a hash of the id; the
-    documents with the smallest hashes are the examples, so that every run has the same examples. duplicate_of: the id
-    of the document that was kept instead; None if there is none. similarity: the similarity of the two documents.
+    Attributes:
+        text: the beginning of the document's text, or of the text that was cut out of it.
+        rank: a hash of the id; the documents with the smallest hashes are the examples, so that every run has the same
+            examples.
+        duplicate_of: the id of the document that was kept instead; None if there is none.
+        similarity: the similarity of the two documents.
     """
 
     rank: int
@@ -62,8 +65,11 @@ class Example:
 class RuleCuts:
     """What one rule of a stage cut out of the documents that the stage kept.
 
-    times: the number of cuts; for a stage that does not state its rules, the number of documents that became shorter.
-    bytes: UTF-8 bytes cut. examples: texts that were cut, each of another document.
+    Attributes:
+        times: the number of cuts; for a stage that does not state its rules, the number of documents that became
+            shorter.
+        bytes: UTF-8 bytes cut.
+        examples: texts that were cut, each of another document.
     """
 
     times: int = 0
@@ -114,12 +120,18 @@ def removed(read: Amount, kept: Amount, moved: Amount, source: str) -> str:
 class StageStats:
     """The statistics of one stage.
 
-    into: documents received, by source. out: documents returned, by source. dropped: dropped documents, by reason and
-    then by source. cut: bytes by which documents that are kept became shorter. added: bytes by which others became
-    longer. cuts: what was cut out of kept documents, by rule. counts: other counters, by name. private: the counters
-    whose names identify people. moved: drop reasons of documents whose text became part of another document.
-    histograms: for each name, the number of values by their number of binary digits. examples: dropped documents by
-    reason.
+    Attributes:
+        into: documents received, by source.
+        out: documents returned, by source.
+        dropped: dropped documents, by reason and then by source.
+        cut: bytes by which documents that are kept became shorter.
+        added: bytes by which others became longer.
+        cuts: what was cut out of kept documents, by rule.
+        counts: other counters, by name.
+        private: the counters whose names identify people.
+        moved: drop reasons of documents whose text became part of another document.
+        histograms: for each name, the number of values by their number of binary digits.
+        examples: dropped documents by reason.
     """
 
     name: str

@@ -173,7 +173,10 @@ def write_spans(url: str, spans: Iterable[npt.NDArray[Any] | pa.RecordBatch]) ->
 def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
     """Merge spans of a document that overlap or touch; return the arrays (ids, starts, ends), sorted by id and start.
 
-    ids: the document of each given span. start, end: the offsets of each span. Spans may be in any order.
+    Args:
+        ids: the document of each given span.
+        start: the offset at which each span begins. Spans may be in any order.
+        end: the offset after the last byte of each span.
     """
     order = np.lexsort((start, ids))
     ids, start, end = ids[order], start[order], end[order]
@@ -221,11 +224,17 @@ def write_rows(url: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.Recor
 class Drop:
     """One row of a table of dropped documents, and the output folder that the table belongs to.
 
-    id: the dropped document. stage: the stage that dropped it. reason: the reason of the drop. duplicate_of: the
-    document that was kept instead. duplicate_of_dataset: the Dataset that contains `duplicate_of`; None if it is the
-    same as that of `id`. similarity: the similarity of the documents `id` and `duplicate_of`. source, bytes: the
-    document's source, and the UTF-8 bytes of its text.
-    value: the number that the rule compared. label: what a classifier said, such as the language.
+    Attributes:
+        id: the dropped document.
+        stage: the stage that dropped it.
+        reason: the reason of the drop.
+        duplicate_of: the document that was kept instead.
+        duplicate_of_dataset: the Dataset that contains `duplicate_of`; None if it is the same as that of `id`.
+        similarity: the similarity of the documents `id` and `duplicate_of`.
+        source: the document's source.
+        bytes: the size of its text in UTF-8 bytes.
+        value: the number that the rule compared.
+        label: what a classifier said, such as the language.
     """
 
     id: int
@@ -245,11 +254,17 @@ class Drop:
 class Cut:
     """One row of a table of spans cut out of texts, and the output folder that the table belongs to.
 
-    id: the document. stage: the stage that cut the span. start, end: the span's offsets, in bytes, in the text that the
-    stage read. duplicate_of: the document that retains a copy of the cut text. duplicate_of_start, duplicate_of_end:
-    the offsets of the copy in that document. duplicate_of_dataset: the Dataset that contains `duplicate_of`; None if it
-    is the same as that of `id`. reason: the rule that cut; None if the stage has one rule. source: the document's
-    source.
+    Attributes:
+        id: the document.
+        stage: the stage that cut the span.
+        start: the offset of the span's first byte in the text that the stage read.
+        end: the offset after the span's last byte.
+        duplicate_of: the document that retains a copy of the cut text.
+        duplicate_of_start: the offset, in bytes, at which the copy begins in that document.
+        duplicate_of_end: the offset after the last byte of the copy.
+        duplicate_of_dataset: the Dataset that contains `duplicate_of`; None if it is the same as that of `id`.
+        reason: the rule that cut; None if the stage has one rule.
+        source: the document's source.
     """
 
     id: int
@@ -269,8 +284,11 @@ class Cut:
 class Unread:
     """One row of a table of files that were not read, or not read to their end.
 
-    file: the file's URL. reason: one word, such as "unreadable". offset: the offset at which reading stopped, in
-    decompressed bytes. detail: a sentence, such as the message of the error.
+    Attributes:
+        file: the file's URL.
+        reason: one word, such as "unreadable".
+        offset: the offset at which reading stopped, in decompressed bytes.
+        detail: a sentence, such as the message of the error.
     """
 
     file: str

@@ -59,9 +59,12 @@ def _stopped_at(row: Unread) -> ReadError:
 def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int | None = None) -> None:
     """Check the number of bad files; log a warning if some are bad but allowed.
 
-    rows: the files that could not be read to their end. max_bad_files: the largest number of bad files that is allowed;
-    None sets no limit. n_docs: number of documents that were read; None if it is not known yet. Raises ReadError if
-    more than `max_bad_files` files are bad, or if files are bad or empty and no document was read.
+    Args:
+        rows: the files that could not be read to their end.
+        max_bad_files: the largest number of bad files that is allowed; None sets no limit.
+        n_docs: number of documents that were read; None if it is not known yet.
+
+    Raises ReadError if more than `max_bad_files` files are bad, or if files are bad or empty and no document was read.
     """
     rows = list(rows)
     found = [row for row in rows if row.reason in (UNREADABLE, EMPTY, QUARANTINED)]
@@ -121,8 +124,10 @@ def without_names(rows: Iterable[Unread]) -> list[Unread]:
 class UnreadFiles:
     """The files that a run does not read, from its tasks; `table` is the entry for the manifest, None without files.
 
-    listed: files that are known not to be read. names: whether the table may name files. As a context manager, it
-    writes the table with the bad file that ends the `with` block, too.
+    Attributes:
+        listed: files that are known not to be read.
+        names: whether the table may name files. As a context manager, it writes the table with the bad file that ends
+            the `with` block, too.
     """
 
     def __init__(self, max_bad_files: int | None, places: Staging, listed: Sequence[Unread], *, names: bool) -> None:

@@ -24,8 +24,10 @@ from .tables import SPANS, VERDICTS
 class Verdict(Stage):
     """Base class of stages that apply an Estimator's table of documents to drop or spans to cut.
 
-    key: a hash that identifies the content of the table; it is used in place of the table's path. estimator: the name
-    of the Estimator. facts: numbers that the Estimator counted, for the manifest and the report.
+    Attributes:
+        key: a hash that identifies the content of the table; it is used in place of the table's path.
+        estimator: the name of the Estimator.
+        facts: numbers that the Estimator counted, for the manifest and the report.
     """
 
     key: str
@@ -57,7 +59,8 @@ def _with_rows(batches: Iterator[Batch], url: str, schema: pa.Schema) -> Iterato
 class DropIds(Verdict):
     """Drops the documents that an Estimator's table names.
 
-    verdicts: the URL of the table, which `write_verdicts` wrote.
+    Attributes:
+        verdicts: the URL of the table, which `write_verdicts` wrote.
     """
 
     only_drops: ClassVar[bool] = True
@@ -83,8 +86,10 @@ def check_min_remaining_chars(min_remaining_chars: Any) -> None:
 class CutSpans(Verdict):
     """Removes from texts the spans that an Estimator's table names; the spans may overlap.
 
-    spans: the URL of the table, which `write_spans` wrote. min_remaining_chars: if a document was cut and has fewer
-    characters left than this, not counting white space, it is dropped with the reason "too_short_after_cuts".
+    Attributes:
+        spans: the URL of the table, which `write_spans` wrote.
+        min_remaining_chars: if a document was cut and has fewer characters left than this, not counting white space, it
+            is dropped with the reason "too_short_after_cuts".
     """
 
     spans: str

@@ -33,9 +33,12 @@ CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"
 class Strings(NamedTuple):
     """Strings from one section of a file, such as a column, in which private strings are searched.
 
-    place: a description of the section, for messages. how: the kind of the strings: CELL (values), TEXT (prose),
-    FRAGMENT (fragments of words) or BYTES (a whole file). values: the strings. first: index of values[0] in the
-    section.
+    Attributes:
+        place: a description of the section, for messages.
+        how: the kind of the strings: CELL (values), TEXT (prose), FRAGMENT (fragments of words) or BYTES (a whole
+            file).
+        values: the strings.
+        first: index of values[0] in the section.
     """
 
     place: str
@@ -47,8 +50,10 @@ class Strings(NamedTuple):
 class Finding(NamedTuple):
     """A private string that was found in a `Strings`.
 
-    name: the private string. row: index in `Strings.values` of the value that contains it. stays: True if a rule allows
-    the string to stay in the file.
+    Attributes:
+        name: the private string.
+        row: index in `Strings.values` of the value that contains it.
+        stays: True if a rule allows the string to stay in the file.
     """
 
     name: str

@@ -23,10 +23,14 @@ SEALED = "Sealed"  # the reader of shards of Datasets
 class Changes:
     """What differs between the input of an earlier run and that of this one, as URLs; a Dataset counts as one file.
 
-    changed: files with other content. new, gone: files of one run only. unreadable: files that the earlier run could
-    open, and that are empty or cannot be opened now. same: whether the files are the same otherwise, with the same
-    numbers and sources, and are read in the same way. of: the number of files now. numbers: the numbers of the changed
-    files that are not Datasets.
+    Attributes:
+        changed: files with other content.
+        new: files of the later run only.
+        gone: files of the earlier run only.
+        unreadable: files that the earlier run could open, and that are empty or cannot be opened now.
+        same: whether the files are the same otherwise, with the same numbers and sources, and are read in the same way.
+        of: the number of files now.
+        numbers: the numbers of the changed files that are not Datasets.
     """
 
     changed: tuple[str, ...]

@@ -64,10 +64,14 @@ IN_WORK = re.compile(rf"/({RECEIPTS}|pieces-[0-9a-f]{{8}})/")  # in OUT/_unfinis
 class Wanted:
     """What a run wants to make in a folder; nothing of it depends on what the folder holds.
 
-    recipe: the input and the stages. origin: the input files; None if a stage hides them. forgotten: ids of the
-    documents to leave out, uint64[n]. private: whether the result before must not be kept, since a stage hides what it
-    may hold. steps: names of the folders of steps that the result may refer to. again: what is done if only the input
-    changed, as the end of a warning; None: parts that did not change are kept.
+    Attributes:
+        recipe: the input and the stages.
+        origin: the input files; None if a stage hides them.
+        forgotten: ids of the documents to leave out, uint64[n].
+        private: whether the result before must not be kept, since a stage hides what it may hold.
+        steps: names of the folders of steps that the result may refer to.
+        again: what is done if only the input changed, as the end of a warning; None: parts that did not change are
+            kept.
     """
 
     recipe: Recipe
@@ -82,9 +86,12 @@ class Wanted:
 class Work(Generic[T]):
     """The work on the next result of a folder.
 
-    recipe: of the result. files: where new files are written. opened: opens the finished result in a folder. earlier:
-    folders of results of which finished parts may be kept. result: what is finished; None as long as there is work to
-    do.
+    Attributes:
+        recipe: of the result.
+        files: where new files are written.
+        opened: opens the finished result in a folder.
+        earlier: folders of results of which finished parts may be kept.
+        result: what is finished; None as long as there is work to do.
     """
 
     out: str
@@ -117,9 +124,10 @@ class Work(Generic[T]):
     def commit(self, manifest: AnyManifest, check: Check | None = None) -> T:
         """Make the files of the work the result of the folder, and return it.
 
-        manifest: lists all files of the result; its generation and its list of input files are filled in here. check:
-        called with the folder, and the paths in it that will be replaced or removed, after all files are written and
-        before the result changes; an exception from it aborts the commit.
+        Args:
+            manifest: lists all files of the result; its generation and its list of input files are filled in here.
+            check: called with the folder, and the paths in it that will be replaced or removed, after all files are
+                written and before the result changes; an exception from it aborts the commit.
         """
         origin, generation = self.origin or manifest.origin, self.recipe.generation
         manifest = dataclasses.replace(manifest, origin=origin, generation=generation)
@@ -140,8 +148,10 @@ class Work(Generic[T]):
 class Output(Generic[T]):
     """An output folder. url: its URL. opened: opens the finished result in it. nested: whether it is part of another.
 
-    A nested folder is written under the lease and the journal of the folder around it. also: folders of other results,
-    of which finished parts are kept, too.
+    A nested folder is written under the lease and the journal of the folder around it.
+
+    Attributes:
+        also: folders of other results, of which finished parts are kept, too.
     """
 
     def __init__(

@@ -52,7 +52,9 @@ def digest(ids: Ids, of_sources: Mapping[str, str | None] | None = None) -> str 
 def wanted(homes: Iterable[tuple[str, int]], out: str | None = None) -> Ids:
     """Return the ids to leave out of `out`: those on its forget list, and those on the lists of its input Datasets.
 
-    homes: the folder of each of these Datasets, and what is added to the numbers of its files. out: None: no list.
+    Args:
+        homes: the folder of each of these Datasets, and what is added to the numbers of its files.
+        out: None: no list.
     """
     shifted = (listed(home) + np.uint64(offset << POSITION_BITS) for home, offset in homes)
     return np.unique(np.concatenate([NO_IDS if out is None else listed(out), *shifted]))

@@ -251,7 +251,10 @@ class Folder:
 def step_name(number: int, label: str, key: str) -> str:
     """Return the name of an Estimator's folder inside OUT/steps: "03-MinHash-1a2b3c4d".
 
-    number: its number, from 1, in the Pipeline. label: its name there. key: hash of all that decides its result.
+    Args:
+        number: its number, from 1, in the Pipeline.
+        label: its name there.
+        key: hash of all that decides its result.
     """
     return f"{number:02d}-{label}-{key[:STEP_DIGITS]}"
 

@@ -19,7 +19,9 @@ THREADS = 8
 class Staging:
     """Where the files of one generation of a result are written; sent to workers.
 
-    out: the output folder. generation: see `Recipe`.
+    Attributes:
+        out: the output folder.
+        generation: see `Recipe`.
     """
 
     out: str

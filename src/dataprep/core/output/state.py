@@ -40,10 +40,14 @@ class UnreadTable(File):
 class Shard(File):
     """A Parquet file of documents.
 
-    docs, bytes: number of documents, and of UTF-8 bytes of their texts. last_id: the largest id; None if it has no
-    documents. content: hash of ids, texts and columns, however Parquet stores them. drops, cuts: paths of the tables of
-    the part that the shard belongs to; cuts is None if the part has none. sealed: the hash of the file before documents
-    were forgotten, which keys depend on.
+    Attributes:
+        docs: the number of documents.
+        bytes: the total size of their texts in UTF-8 bytes.
+        last_id: the largest id; None if it has no documents.
+        content: hash of ids, texts and columns, however Parquet stores them.
+        drops: the path of the drop table of the part that the shard belongs to.
+        cuts: the path of the part's cut table; None if the part has none.
+        sealed: the hash of the file before documents were forgotten, which keys depend on.
     """
 
     docs: int
@@ -59,11 +63,17 @@ class Shard(File):
 class Recipe(StateRecord):
     """What makes a result: the input and the stages.
 
-    kind: DATASET, TOKENS or INDEX. key: a hash of the input and the stages. stages: what `describe` returns for each.
-    lost: {what: [the first stage that loses it, the way out]}. forgotten: hash of the ids that were left out. parts:
-    the number of tasks. generation: a number that grows each time that a result is replaced; files of generation n > 1
-    have ".gN" before the end of their names. keeps: names of the folders of steps that stay, if the result before may
-    not be kept, since this one hides or leaves out what it holds; None if it may be kept.
+    Attributes:
+        kind: DATASET, TOKENS or INDEX.
+        key: a hash of the input and the stages.
+        stages: what `describe` returns for each.
+        lost: {what: [the first stage that loses it, the way out]}.
+        forgotten: hash of the ids that were left out.
+        parts: the number of tasks.
+        generation: a number that grows each time that a result is replaced; files of generation n > 1 have ".gN" before
+            the end of their names.
+        keeps: names of the folders of steps that stay, if the result before may not be kept, since this one hides or
+            leaves out what it holds; None if it may be kept.
     """
 
     kind: str
@@ -85,11 +95,20 @@ class Recipe(StateRecord):
 class Manifest(Recipe):
     """The description of a finished Dataset; it names all files of the result.
 
-    docs, bytes: totals of the shards. content: hash of all documents. columns: [name, Arrow type] of each. last_file:
-    the largest number of an input file. inputs: the input files by number. shards: the Parquet files in order of ids.
-    stats: the statistics of each stage. saved: folders of the saved inputs of Estimators. fits: what each Estimator
-    stated. unread: the table of files that were not read. origin: the name of the file that lists the input files.
-    made_with: versions of Python and pyarrow.
+    Attributes:
+        docs: the number of documents in all shards.
+        bytes: the total size of the documents' texts in UTF-8 bytes.
+        content: hash of all documents.
+        columns: [name, Arrow type] of each.
+        last_file: the largest number of an input file.
+        inputs: the input files by number.
+        shards: the Parquet files in order of ids.
+        stats: the statistics of each stage.
+        saved: folders of the saved inputs of Estimators.
+        fits: what each Estimator stated.
+        unread: the table of files that were not read.
+        origin: the name of the file that lists the input files.
+        made_with: versions of Python and pyarrow.
     """
 
     docs: int
@@ -138,8 +157,11 @@ class WrittenShard(StateRecord):
 class Receipt(StateRecord):
     """The record of a finished part: its key, the files that it wrote, and what they hold.
 
-    The paths of `files` are relative to the receipt, those of `shards` to the folder. stats: the statistics of each
-    stage. unread: rows of the table of unread files.
+    The paths of `files` are relative to the receipt, those of `shards` to the folder.
+
+    Attributes:
+        stats: the statistics of each stage.
+        unread: rows of the table of unread files.
     """
 
     key: str
@@ -153,9 +175,14 @@ class Receipt(StateRecord):
 class OriginFile(StateRecord):
     """An input file, or a shard of a Dataset that is the input.
 
-    url: where it was, without passwords. file: its number, or what is added to the numbers of a Dataset. source: its
-    name as a source. reader: index in `Origin.readers`. size: stored bytes. fingerprint: hash of its name and content.
-    left_out: True if the file is listed as unread.
+    Attributes:
+        url: where it was, without passwords.
+        file: its number, or what is added to the numbers of a Dataset.
+        source: its name as a source.
+        reader: index in `Origin.readers`.
+        size: stored bytes.
+        fingerprint: hash of its name and content.
+        left_out: True if the file is listed as unread.
     """
 
     url: str
@@ -188,8 +215,10 @@ class MixedFolder(StateRecord):
 class Origin(StateRecord):
     """The input files of a result, with paths of the machine that made it; no key depends on it.
 
-    readers: each as JSON; None for a reader that is not of this package. work: a hash of the readers and stages, which
-    does not depend on the input files. sources: the folders of token shards of a mixture.
+    Attributes:
+        readers: each as JSON; None for a reader that is not of this package.
+        work: a hash of the readers and stages, which does not depend on the input files.
+        sources: the folders of token shards of a mixture.
     """
 
     format: int = FORMAT
@@ -212,7 +241,8 @@ class RunSteps(StateRecord):
 class Quarantine(StateRecord):
     """The slices of input files that ended a worker twice.
 
-    slices: {hash of the file's content, ":", start of the slice: why}.
+    Attributes:
+        slices: {hash of the file's content, ":", start of the slice: why}.
     """
 
     format: int = FORMAT
@@ -223,9 +253,12 @@ class Quarantine(StateRecord):
 class TokenShard(StateRecord):
     """One token shard: its name without an ending, its split, totals, and hashes of its files.
 
-    bytes: of the text that its ids represent. hash, ends_hash, docs_hash, mask_hash: of the files .bin, .idx,
-    .docs.parquet and .msk; None if another program, which wrote the file, did not state it. Only a shard with a
-    mask_hash has the file .msk.
+    Attributes:
+        bytes: of the text that its ids represent.
+        hash: the hash of the .bin file. Each hash is None if another program wrote the file and did not state it.
+        ends_hash: the hash of the .idx file.
+        docs_hash: the hash of the .docs.parquet file.
+        mask_hash: the hash of the .msk file; a shard without this hash has no .msk file.
     """
 
     name: str
@@ -257,7 +290,8 @@ class TokenShard(StateRecord):
 class TokenizerFile(StateRecord):
     """The tokenizer of token shards: its file, its hash, the hash of the file's bytes, and the file for transformers.
 
-    file: None if the folder has no tokenizer.
+    Attributes:
+        file: None if the folder has no tokenizer.
     """
 
     file: str | None = None
@@ -270,12 +304,26 @@ class TokenizerFile(StateRecord):
 class TokenManifest(StateRecord):
     """The description of a finished folder of token shards.
 
-    dtype: "uint16" or "uint32". eot: id of the separator. special: {special token: id}. tokens, documents, bytes:
-    totals of the shards. bytes_per_token: the file with the bytes of text of each id, and its hash. recipe: hash of all
-    that decides the shards. settings: the parameters that it covers. split: the rule that divides documents into
-    splits, or of a mixture the rule of each source. template, template_ends, speakers: of chats. special_in_text: how
-    often texts spell each special token. mixture: the plan with the shares of the sources. imported: the files that
-    `import_tokens` read. forgotten, generation: see `Recipe`. origin: the name of the file that lists the input files.
+    Attributes:
+        dtype: "uint16" or "uint32".
+        eot: id of the separator.
+        special: {special token: id}.
+        tokens: the number of tokens in all shards.
+        documents: the number of documents in all shards.
+        bytes: the total size in bytes.
+        bytes_per_token: the file with the bytes of text of each id, and its hash.
+        recipe: hash of all that decides the shards.
+        settings: the parameters that it covers.
+        split: the rule that divides documents into splits, or of a mixture the rule of each source.
+        template: the chat template, for shards of chats.
+        template_ends: the template's bos and eos, as texts.
+        speakers: {role: the most frequent name of its authors, or None}.
+        special_in_text: how often texts spell each special token.
+        mixture: the plan with the shares of the sources.
+        imported: the files that `import_tokens` read.
+        forgotten: as in `Recipe`.
+        generation: as in `Recipe`.
+        origin: the name of the file that lists the input files.
     """
 
     kind: str
@@ -315,7 +363,9 @@ class TokenManifest(StateRecord):
 class IndexShard(StateRecord):
     """One shard of a suffix index: the path of its files without an ending, its totals and its sources.
 
-    bytes: of its text, with a byte after each document. characters: of its text.
+    Attributes:
+        bytes: of its text, with a byte after each document.
+        characters: of its text.
     """
 
     name: str
@@ -329,7 +379,10 @@ class IndexShard(StateRecord):
 class IndexManifest(Recipe):
     """The description of a finished suffix index.
 
-    docs, bytes: totals of the texts. origin: the name of the file that lists the input files.
+    Attributes:
+        docs: the number of documents.
+        bytes: the total size of the texts in UTF-8 bytes.
+        origin: the name of the file that lists the input files.
     """
 
     docs: int

@@ -28,9 +28,13 @@ from .context import Context
 class Account:
     """The documents of a run, as far as they were processed, and what the passes before did.
 
-    docs: the documents, with the stages that are still to be applied. earlier: statistics of each pass. unread: files
-    that were not read. saved: folders of saved inputs of Estimators, relative to the output folder. fits: the facts of
-    each Estimator. searches: for private strings, which the result must pass.
+    Attributes:
+        docs: the documents, with the stages that are still to be applied.
+        earlier: the statistics of each pass.
+        unread: the files that were not read.
+        saved: the folders of saved inputs of Estimators, relative to the output folder.
+        fits: the facts of each Estimator.
+        searches: the searches for private strings that the result must pass.
     """
 
     def __init__(self, docs: Dataset) -> None:

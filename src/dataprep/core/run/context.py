@@ -35,8 +35,10 @@ R = TypeVar("R")
 class Context:
     """A Runner that also identifies the run that it is a part of.
 
-    runner: calls the tasks. trial: the run on a sample that this is a part of; None: the run reads its whole input.
-    given: the documents that the run reads; None: this is not a run.
+    Attributes:
+        runner: calls the tasks.
+        trial: the run on a sample that this is a part of; None: the run reads its whole input.
+        given: the documents that the run reads; None: this is not a run.
     """
 
     runner: Runner

@@ -41,8 +41,11 @@ class Crashes:
     def add(self, lost: list[tuple[int, Any]], at: int, why: str, advice: str) -> None:
         """Count a death. Raises WorkerDied at the limit, or Quarantined if the file may be left out instead.
 
-        lost: index and item of the tasks that are lost. at: the slice of the item that was read. why: in words. advice:
-        what to do, for the message of WorkerDied.
+        Args:
+            lost: index and item of the tasks that are lost.
+            at: the slice of the item that was read.
+            why: in words.
+            advice: what to do, for the message of WorkerDied.
         """
         for index, item in lost:
             known = self.counts.get(index, 0)

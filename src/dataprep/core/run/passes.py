@@ -20,10 +20,13 @@ class Pass(Generic[T]):
     """Base class of tasks that write one file per item; files with a receipt (work record) are not written again.
 
     A subclass must set `folder`, the name of its folder inside `out`, and define `write`. Items are numbers, or objects
-    with a `number`, such as Parts. noun: the word with which the names of files begin: part-00003 for "part". If it is
-    "", there is one item, and the file is OUT/FOLDER.
+    with a `number`, such as Parts.
 
-    out: folder of the estimator's work. key: a hash of everything, apart from the item, on which the result depends.
+    Attributes:
+        noun: the word with which the names of files begin: part-00003 for "part". If it is "", there is one item, and
+            the file is OUT/FOLDER.
+        out: folder of the estimator's work.
+        key: a hash of everything, apart from the item, on which the result depends.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Hash(Pass[Part]):

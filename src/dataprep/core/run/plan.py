@@ -34,8 +34,11 @@ log = logging.getLogger("dataprep")
 class PlannedStage:
     """One stage of a Pipeline, numbered from 1.
 
-    key: a hash of the input and of all stages up to this one. label: the stage's name in statistics. folder: the folder
-    of an Estimator's work. forgotten: see `Recipe`.
+    Attributes:
+        key: a hash of the input and of all stages up to this one.
+        label: the stage's name in statistics.
+        folder: the folder of an Estimator's work.
+        forgotten: see `Recipe`.
     """
 
     number: int
@@ -73,8 +76,12 @@ class PlannedStage:
 class Plan:
     """What a Pipeline will do.
 
-    docs: the input; forgotten documents are dropped right after reading. steps: the stages, with their keys and labels.
-    out: the output folder. wanted: what is to be in it. sources: of the documents; None if not known yet.
+    Attributes:
+        docs: the input; forgotten documents are dropped right after reading.
+        steps: the stages, with their keys and labels.
+        out: the output folder.
+        wanted: what is to be in it.
+        sources: of the documents; None if not known yet.
     """
 
     docs: Dataset

@@ -30,7 +30,8 @@ NAME = ".dataprep-quarantine"
 def without_deadly_files(execute: Callable[..., None]) -> Callable[..., None]:
     """Return `execute`, wrapped so that a slice of a file that ends workers is noted, and then left out of its input.
 
-    execute: a function of a plan, which names the input and the folder of the notes, and of other values.
+    Args:
+        execute: a function of a plan, which names the input and the folder of the notes, and of other values.
     """
 
     @functools.wraps(execute)

@@ -30,9 +30,12 @@ ADVICE = "allow more memory, or find what ends the process by Serial()"
 class Ray:
     """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`.
 
-    address: the address of the cluster, as for `ray.init`. memory: bytes that all workers may take together, or text
-    like "4GB"; each worker may take an equal share. timeout: seconds that a task may take for a file; None: no limit.
-    With a limit, a Ray worker does its work in another process, which it ends at the limit.
+    Args:
+        address: the address of the cluster, as for `ray.init`.
+        memory: the maximum memory of all workers together, in bytes or as text like "4GB"; each worker may use an equal
+            share.
+        timeout: the maximum number of seconds that a task may take for one file; None: no limit. With a limit, a Ray
+            worker does its work in another process, which it ends at the limit.
     """
 
     address: str | None = None
@@ -112,9 +115,14 @@ def _answer(ray: Any, reference: Any, item: Any) -> bytes | Exception:
 
 
 def _work_elsewhere(path: list[str], folder: str, task: bytes, item: bytes, apart: Local | None) -> bytes:
-    """Run a task in a Ray worker, with the module search path of the driver, and its working folder if there is one.
+    """Run a task in a Ray worker, with the module search path and, if it exists, the working folder of the driver.
 
-    apart: the task runs in a process of this Runner.
+    Args:
+        path: the module search path of the driver.
+        folder: the working folder of the driver.
+        task: the pickled task.
+        item: the pickled item.
+        apart: the Runner in whose process the task runs; None: the task runs in the Ray worker itself.
     """
     sys.path.extend(p for p in path if p not in sys.path)
     with contextlib.suppress(OSError):  # on another machine, where relative paths are refused (`check_here`)

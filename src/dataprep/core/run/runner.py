@@ -55,13 +55,15 @@ class Runner(Protocol):
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Yield `task(item)` for every item, in item order.
 
-        The task, the items and the results must be picklable by cloudpickle. label: title of the progress bar; "" for
-        no progress bar.
+        Args:
+            task: the function to call; it must be picklable by cloudpickle, and so must items and results.
+            items: the arguments of the calls.
+            label: the title of the progress bar; "" for no progress bar.
         """
 
     @property
     def workers(self) -> int:
-        """Number of items processed at once; if it is more than 1, kernels are compiled before the work starts."""
+        """The number of items processed at once; if it is above 1, kernels are compiled before the work starts."""
 
     @property
     def memory(self) -> int | str | None:
@@ -132,8 +134,9 @@ def at_once(runner: Runner) -> int:
 class Serial:
     """Runs everything in this process, one item after another.
 
-    memory: the memory for which work is planned, in bytes or as text like "4GB"; it is not enforced. timeout: must be
-    None, since a process cannot end its own work on a file; use `Local(1, timeout=...)`.
+    Args:
+        memory: the memory for which work is planned, in bytes or as text like "4GB"; it is not enforced.
+        timeout: must be None, since a process cannot end its own work on a file; use `Local(1, timeout=...)`.
     """
 
     memory: int | str | None = None
@@ -157,11 +160,15 @@ class Serial:
 class Local:
     """Runs tasks in processes of this machine.
 
-    workers: number of processes. memory: bytes that all of them may take together, or text like "4GB"; None: 90 % of
-    the machine's. If they use more, the largest process is killed. timeout: seconds that a task may take for a file;
-    None: no limit. The work of a killed process is retried. Processes are spawned, since fork is unsafe with
-    Arrow's threads. They belong to this object, so pass the same one to several pipelines: a process takes a second to
-    start. They end when the object is freed, or the program ends.
+    Args:
+        workers: the number of processes.
+        memory: the maximum memory of all processes together, in bytes or as text like "4GB"; None: 90 % of the
+            machine's memory. If the processes use more, the largest one is killed.
+        timeout: the maximum number of seconds that a task may take for one file; None: no limit.
+
+    The work of a killed process is retried. Processes are spawned, since fork is unsafe with Arrow's threads. They
+    belong to this object and end when it is freed or the program ends. Starting a process takes a second, so pass the
+    same object to several pipelines.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -230,7 +237,7 @@ class Local:
                 yield cloudpickle.loads(answer)
 
     def _why(self, cause: str) -> str:
-        """Return in words why a worker ended."""
+        """Return a description of why a worker ended."""
         if cause == TIME:
             return f"a worker took longer than timeout={self.timeout:g} s"
         if cause == MEMORY:
@@ -275,12 +282,11 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
 
 
 def work(task: bytes, item: bytes, timeout: float | None = None, folder: str = "") -> bytes:
-    """Run a task in a worker process, in the working folder of the program that sent it; "": in its own one.
+    """Run a task in a worker process, in the working folder of the program that sent it; return the result.
 
-    cloudpickle sends functions of the user's script by value.
-
-    An error that the parent could not load, which would look like a killed worker, arrives as a RuntimeError, and one
-    that would end the parent, as FunctionFailed.
+    Functions of the user's script are sent by value (cloudpickle). An error that the parent process could not load,
+    which would look like a killed worker, is raised as a RuntimeError. An error that would end the parent process is
+    raised as FunctionFailed.
     """
     try:
         if folder and folder != here():

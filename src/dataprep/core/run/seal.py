@@ -39,8 +39,11 @@ class Seal:
     """Task that reads a Part, applies its pending stages, and writes the resulting documents into a folder.
 
     It writes Parquet shards, the tables of dropped documents and cut spans, and the receipt, a record of these files.
-    places: where they are written. codec: Parquet compression. ledgers: function that returns the ledgers in which a
-    part's stages are recorded.
+
+    Attributes:
+        places: where they are written.
+        codec: Parquet compression.
+        ledgers: function that returns the ledgers in which a part's stages are recorded.
     """
 
     places: Staging

@@ -27,8 +27,10 @@ MOST_PACKED = 20  # bytes of text in a byte of a compressed file; seldom more
 class Sampled:
     """The size of one input of a trial in bytes.
 
-    stored: size of the files as stored. text: estimated size of all text in the files; exact if all was read. sample:
-    size of the text that was sampled.
+    Attributes:
+        stored: size of the files as stored.
+        text: estimated size of all text in the files; exact if all was read.
+        sample: size of the text that was sampled.
     """
 
     stored: int
@@ -40,7 +42,9 @@ class Sampled:
 class Reserved:
     """Memory in bytes that one process needs for the whole input, in addition to what a worker takes.
 
-    what: a description of the data that takes the memory. instead: the advice to the user if the memory is too small.
+    Attributes:
+        what: a description of the data that takes the memory.
+        instead: the advice to the user if the memory is too small.
     """
 
     n_bytes: int
@@ -54,9 +58,13 @@ class Trial:
 
     An input that is certainly smaller is read completely; of others, the beginnings of up to 8 parts are read.
 
-    Files inside the folder `out`, which earlier steps of the trial wrote, are read whole. ledgers: called for each Part
-    (one task's input) in place of `Part.ledgers`. inputs: the inputs that were sampled so far. reserved: the memory
-    that stages reserved so far. passes: the label of each pass over documents so far.
+    Files inside the folder `out`, which earlier steps of the trial wrote, are read whole.
+
+    Attributes:
+        ledgers: called for each Part (one task's input) in place of `Part.ledgers`.
+        inputs: the inputs that were sampled so far.
+        reserved: the memory that stages reserved so far.
+        passes: the label of each pass over documents so far.
     """
 
     out: str

@@ -40,7 +40,9 @@ TIMED = hasattr(signal, "setitimer")  # not on Windows
 class Pool:
     """Worker processes that are kept between tasks; they end when nobody refers to the pool.
 
-    reading: index of the slice that a worker began last. over: ids of processes that were ended for their memory.
+    Attributes:
+        reading: index of the slice that a worker began last.
+        over: ids of processes that were ended for their memory.
     """
 
     executor: ProcessPoolExecutor

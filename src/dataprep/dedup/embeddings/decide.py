@@ -53,9 +53,11 @@ def n_partitions(n_docs: int, dim: int) -> int:
 class AssignClusters(Pass[Part]):
     """Find the nearest cluster of each document of an input part; write the documents to temporary files by partition.
 
-    dim: numbers per vector. partitions: the number of partitions, which are groups of clusters. keep: which copy of a
-    document is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), or a rule of `keep.py`, such as
-    "first".
+    Attributes:
+        dim: numbers per vector.
+        partitions: the number of partitions, which are groups of clusters.
+        keep: which copy of a document is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), or a
+            rule of `keep.py`, such as "first".
     """
 
     folder = "assign"
@@ -101,8 +103,10 @@ class AssignClusters(Pass[Part]):
 class Members:
     """The documents of one partition (a group of clusters): their headers and vectors.
 
-    rows: headers, and locations of the vectors in temporary files. dim: numbers per vector. held: all vectors, int16[n,
-    dim], if they are in memory; None if they are read when needed.
+    Attributes:
+        rows: headers, and locations of the vectors in temporary files.
+        dim: numbers per vector.
+        held: all vectors, int16[n, dim], if they are in memory; None if they are read when needed.
     """
 
     rows: SpilledRows
@@ -135,13 +139,16 @@ class Members:
 class DecideClusters(Pass[int]):
     """Decide which documents of one partition (a group of clusters) to drop, and write these decisions to a file.
 
-    dim: numbers per vector. n_parts: number of input parts. n_groups: number of groups of input parts; the file has one
-    section per group. limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
-    n_old: the number of parts of older Datasets, which come first and whose documents are all kept. drops_all: also new
-    documents for which others are dropped are dropped.
-    held_bytes: the vectors of the partition are held in memory if they have at most this many bytes. kept_bytes: memory
-    for the vectors of kept documents. The receipt (the task's record) states the number of dropped documents, the
-    number of compared pairs and the size of the largest cluster.
+    Attributes:
+        dim: numbers per vector.
+        n_parts: number of input parts.
+        n_groups: number of groups of input parts; the file has one section per group.
+        limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
+        n_old: the number of parts of older Datasets, which come first and whose documents are all kept.
+        drops_all: also new documents for which others are dropped are dropped.
+        held_bytes: the vectors of the partition are held in memory if they have at most this many bytes.
+        kept_bytes: memory for the vectors of kept documents. The receipt (the task's record) states the number of
+            dropped documents, the number of compared pairs and the size of the largest cluster.
     """
 
     folder = "decide"
@@ -194,8 +201,9 @@ class DecideClusters(Pass[int]):
 class Decisions:
     """The decisions on the documents of a partition, one array entry per document.
 
-    kept_by: the row of the kept document that the document duplicates; -1 if there is none. similarity: the cosine of
-    the two documents' vectors.
+    Attributes:
+        kept_by: the row of the kept document that the document duplicates; -1 if there is none.
+        similarity: the cosine of the two documents' vectors.
     """
 
     kept_by: I64
@@ -206,8 +214,11 @@ class Decisions:
 class KeptVectors:
     """The documents of one cluster that were kept so far, in order of preference, at most `capacity`.
 
-    rows: the documents' rows in the partition. vectors: the documents' vectors, float32[:, dim]. size: the lengths
-    (norms) of the vectors. n: the number of documents; entries of the arrays from `n` on are unused.
+    Attributes:
+        rows: the documents' rows in the partition.
+        vectors: the documents' vectors, float32[:, dim].
+        size: the lengths (norms) of the vectors.
+        n: the number of documents; entries of the arrays from `n` on are unused.
     """
 
     capacity: int
@@ -219,8 +230,10 @@ class KeptVectors:
     def add(self, rows: npt.NDArray[np.intp], vectors: F32, size: F64) -> None:
         """Append m kept documents; enlarge the arrays if they are full.
 
-        rows: the documents' rows in the partition. vectors: float32[m, dim]. size: the lengths (norms) of the vectors,
-        float64[m].
+        Args:
+            rows: the documents' rows in the partition.
+            vectors: float32[m, dim].
+            size: the lengths (norms) of the vectors, float64[m].
         """
         need = self.n + len(rows)
         if need > len(self.rows):
@@ -279,8 +292,11 @@ def decide_cluster(
 def nearest_centroids(out: str, items: Iterable[Part], partitions: int, first: np.uint64) -> Iterator[pa.RecordBatch]:
     """Yield rows with the nearest centroid of each document that has a vector, and the cosine to it, in order of ids.
 
-    out: the folder of the temporary files. items: the input parts. partitions: the number of partitions. first: is
-    subtracted from the ids.
+    Args:
+        out: the folder of the temporary files.
+        items: the input parts.
+        partitions: the number of partitions.
+        first: is subtracted from the ids.
     """
     for rows in each_section([AssignClusters.url(out, item.number) for item in items], 2 * partitions, NEAREST):
         cosines = (rows["cosine"] / UNITS).astype(np.float32)
@@ -290,7 +306,10 @@ def nearest_centroids(out: str, items: Iterable[Part], partitions: int, first: n
 def verdicts_of(out: str, partitions: int, group: int) -> npt.NDArray[Any]:
     """Return the decisions (VERDICTs) of all partitions about one group of input parts, in order of document ids.
 
-    out: the folder of the temporary files. partitions: the number of partitions. group: the group's number.
+    Args:
+        out: the folder of the temporary files.
+        partitions: the number of partitions.
+        group: the group's number.
     """
     rows = all_sections([DecideClusters.url(out, partition) for partition in range(partitions)], group, VERDICT)
     return rows[np.argsort(rows["id"])]

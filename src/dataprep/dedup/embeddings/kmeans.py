@@ -103,9 +103,13 @@ def k_means(sample: I16, k: int, iterations: int = ITERATIONS) -> I16:
 class FindClusters(Pass[int]):
     """Find centroids by k-means on a sample of the documents' vectors, in one task for the whole input.
 
-    dim: numbers per vector. n_parts: the number of input parts. n_docs: documents that have a vector and were not
-    dropped. clusters: the number of centroids to find. seed: decides which documents are in the sample. dropped: ids of
-    documents to leave out. The receipt (the task's record) states the number of centroids.
+    Attributes:
+        dim: numbers per vector.
+        n_parts: the number of input parts.
+        n_docs: documents that have a vector and were not dropped.
+        clusters: the number of centroids to find.
+        seed: decides which documents are in the sample.
+        dropped: ids of documents to leave out. The receipt (the task's record) states the number of centroids.
     """
 
     folder = "clusters"
@@ -193,7 +197,9 @@ def centroids_in(url: str, dim: int) -> I16:
 class MeasureNearness(Pass[int]):
     """Write, for each kept document of an input part, the cosine to its nearest centroid, in ten-thousandths.
 
-    dim: numbers per vector. dropped: ids of the documents to leave out. The centroids are those of FindSecondClusters.
+    Attributes:
+        dim: numbers per vector.
+        dropped: ids of the documents to leave out. The centroids are those of FindSecondClusters.
     """
 
     folder = "nearness"
@@ -217,8 +223,9 @@ class MeasureNearness(Pass[int]):
 class CosineLimit:
     """The rule that drops prototypes, which are documents whose cosine to their nearest centroid is above `cosine`.
 
-    cosine: in ten-thousandths. keep: how many of the documents with exactly this cosine are kept: the ones with the
-    smallest ids.
+    Attributes:
+        cosine: in ten-thousandths.
+        keep: how many of the documents with exactly this cosine are kept: the ones with the smallest ids.
     """
 
     cosine: int

@@ -88,8 +88,10 @@ class SampleTexts(Pass[Part]):
 class LearnWords(Pass[int]):
     """Train word vectors on the sample of all `n_parts` input parts, in one task.
 
-    dim: numbers per vector. The receipt (the task's record) states the characters in the sample ("sample_bytes") and
-    the number of words learnt ("words").
+    Attributes:
+        dim: the number of dimensions of a vector.
+
+    The receipt states the size of the sample ("sample_bytes") and the number of words learnt ("words").
     """
 
     folder = "words"

@@ -17,7 +17,10 @@ from .vectors import F32, F64
 def cosine(product: Int, a: Int, b: Int) -> Int:
     """Return the cosine of two vectors, rounded to an integer in ten-thousandths.
 
-    product: the vectors' scalar product; a, b: their lengths (norms).
+    Args:
+        product: the vectors' scalar product.
+        a: the norm of the first vector.
+        b: the norm of the second vector.
     """
     return np.int64(np.rint(min(np.float64(product) / (a * b), 1.0) * 10_000.0))
 

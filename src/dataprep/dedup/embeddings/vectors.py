@@ -109,7 +109,10 @@ class UserVectors:
 class VectorBlock(NamedTuple):
     """Some documents of an input part, as their ids, ranks and vectors.
 
-    ids, ranks: uint64[n]; of several copies, the document with the smallest (rank, id) is kept. vectors: int16[n, d].
+    Attributes:
+        ids: uint64[n], the documents' ids.
+        ranks: uint64[n]; of several copies, the document with the smallest (rank, id) is kept.
+        vectors: int16[n, d].
     """
 
     ids: U64
@@ -121,7 +124,9 @@ class VectorBlock(NamedTuple):
 class StoredVectors:
     """The vectors of the documents of an older Dataset, which were computed when it was made.
 
-    urls: files of EmbedDocuments, in order of ids. shift: what leads from an id to the id in the files, modulo 2^64.
+    Attributes:
+        urls: files of EmbedDocuments, in order of ids.
+        shift: what leads from an id to the id in the files, modulo 2^64.
     """
 
     urls: tuple[str, ...]
@@ -168,10 +173,12 @@ class StoredVectors:
 class EmbedDocuments(Pass[Part]):
     """Compute the vector of every document of an input part, and write the vectors to a temporary file.
 
-    embed: computes the vectors. keep: the rule that ranks copies; not those of the first `n_old` parts, which belong to
-    older Datasets. stored: vectors of each of these parts that an earlier run stored; () or None: there are none. The
-    receipt (the task's record) states the number of documents ("docs"), numbers per vector ("dim"), nonzero vectors
-    ("vectors"), and values that `keep` cannot read ("unreadable"), with the first of these ("such_as").
+    Attributes:
+        embed: computes the vectors.
+        keep: the rule that ranks copies; not those of the first `n_old` parts, which belong to older Datasets.
+        stored: vectors of each of these parts that an earlier run stored; () or None: there are none. The receipt (the
+            task's record) states the number of documents ("docs"), numbers per vector ("dim"), nonzero vectors
+            ("vectors"), and values that `keep` cannot read ("unreadable"), with the first of these ("such_as").
     """
 
     folder = "vectors"

@@ -35,9 +35,10 @@ COMMON_DOCS = 1000  # fewer do not show what most share
 class WordTable(NamedTuple):
     """The vectors of words, and a hash table that finds the vector of a word by the word's hash.
 
-    keys: hashes of words, one per slot of the table (open addressing). rows: for each slot, the word's row in
-    `vectors`; -1 if the slot is free. vectors: int16[:, dim], first those of the learnt words, then RARE random ones
-    for other words.
+    Attributes:
+        keys: hashes of words, one per slot of the table (open addressing).
+        rows: for each slot, the word's row in `vectors`; -1 if the slot is free.
+        vectors: int16[:, dim], first those of the learnt words, then RARE random ones for other words.
     """
 
     keys: U64
@@ -63,9 +64,12 @@ def _sums(texts: tuple[I64, U8], table: WordTable) -> Any:
 def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: int) -> WordTable:
     """Return the table of word vectors: the learnt ones, and RARE random ones for words that were not learnt.
 
-    vocabulary: the learnt words. weighted: float64[words, dim], the learnt vectors times their weights. texts: a
-    sample; if it is large enough, directions that most of its documents share are removed from all vectors. seed:
-    decides the random vectors.
+    Args:
+        vocabulary: the learnt words.
+        weighted: float64[words, dim], the learnt vectors times their weights.
+        texts: a sample; if it is large enough, directions that most of its documents share are removed from all
+            vectors.
+        seed: decides the random vectors.
     """
     rare = np.random.RandomState(seed + 1).standard_normal((RARE, weighted.shape[1]))
     vectors = np.concatenate([weighted, rare / np.linalg.norm(rare, axis=1, keepdims=True)])
@@ -87,8 +91,9 @@ def _rounded(vectors: F64) -> I16:
 def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
     """Return a hash table of words with open addressing: the key and the word number of each slot, uint64 and int32.
 
-    vocabulary: the words; their order defines the numbers. A key is the hash of a word; the word number of a free slot
-    is -1.
+    Args:
+        vocabulary: the words; their order defines the numbers. A key is the hash of a word; the word number of a free
+            slot is -1.
     """
     _, hashes = words(*B.buffers(pa.array(vocabulary, pa.large_string())))
     assert len(hashes) == len(vocabulary), "a word of a normal form is one word"
@@ -140,7 +145,10 @@ def sum_words(ends: I64, hashes: U64, keys: U64, rows: I32, vectors: I16) -> F64
 class WordVectors:
     """Computes documents' vectors as sums of their words' vectors, int16[n, dim]; a document without words has zeros.
 
-    url: the file of the WordTable. key: identifies the content of this file. dim: numbers per vector.
+    Attributes:
+        url: the file of the WordTable.
+        key: identifies the content of this file.
+        dim: numbers per vector.
     """
 
     url: str

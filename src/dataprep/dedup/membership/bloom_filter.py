@@ -30,8 +30,9 @@ WRITE_BYTES = 64 << 20
 class FilterSize:
     """The dimensions of a Bloom filter.
 
-    capacity: the number of distinct keys (hashes) that the filter is made for. error_rate: the rate of false positives
-    (0 to 1) when the filter holds `capacity` keys.
+    Attributes:
+        capacity: the number of distinct keys (hashes) that the filter is made for.
+        error_rate: the rate of false positives (0 to 1) when the filter holds `capacity` keys.
     """
 
     capacity: int
@@ -108,7 +109,10 @@ class BloomFilter:
     def enter(self, keys: U64) -> U8:
         """Enter the keys in order; return 1 for each key that seems to have been entered before, else 0, uint8[n].
 
-        keys: uint64[n]. Raises DataprepError if more new keys are entered than the filter's capacity.
+        Args:
+            keys: uint64[n].
+
+        Raises DataprepError if more new keys are entered than the filter's capacity.
         """
         seen = enter(self.bits, keys, self.size.n_slices, self.size.slice_bits)
         self._add(len(seen) - int(seen.sum(dtype=np.int64)))
@@ -117,9 +121,13 @@ class BloomFilter:
     def judge(self, keys: U64, units: I64, sizes: I64, threshold: float) -> U8:
         """Return uint8[paragraphs], 1 for each paragraph to cut, else 0; add the keys of the other paragraphs.
 
-        keys: uint64, of all paragraphs in order. units: number of paragraphs of each document. sizes: number of keys of
-        each paragraph. threshold: a paragraph is cut if earlier documents added at least this share (0 to 1) of its
-        keys; all paragraphs of a document are cut if earlier documents added at least this share of all its keys.
+        Args:
+            keys: uint64, of all paragraphs in order.
+            units: number of paragraphs of each document.
+            sizes: number of keys of each paragraph.
+            threshold: a paragraph is cut if earlier documents added at least this share (0 to 1) of its keys; all
+                paragraphs of a document are cut if earlier documents added at least this share of all its keys.
+
         Raises DataprepError if more new keys are added than the filter's capacity.
         """
         cut, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
@@ -196,8 +204,11 @@ def _aim(xs: U64, at: U64, base: Int, n: Int) -> None:
 def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
     """Set the bits of each key, in order; return 1 for each key whose bits were all set before, else 0, uint8[keys].
 
-    bits: uint8, all slices of the filter, one after the other; changed in place. keys: uint64. n_slices, slice_bits:
-    number of slices, and bits per slice.
+    Args:
+        bits: uint8, all slices of the filter, one after the other; changed in place.
+        keys: uint64.
+        n_slices: the number of slices of the filter.
+        slice_bits: the number of bits per slice.
     """
     n, one, three, seven = np.uint64(slice_bits), np.uint8(1), np.uint64(3), np.uint64(7)
     seen, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
@@ -214,8 +225,11 @@ def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
     """Return 1 for each key whose bits are set in all slices, else 0, uint8[keys]; `bits` is not changed.
 
-    bits: uint8, all slices of the filter, one after the other. keys: uint64. n_slices, slice_bits: number of slices,
-    and bits per slice.
+    Args:
+        bits: uint8, all slices of the filter, one after the other.
+        keys: uint64.
+        n_slices: the number of slices of the filter.
+        slice_bits: the number of bits per slice.
     """
     n, three, seven = np.uint64(slice_bits), np.uint64(3), np.uint64(7)
     found, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
@@ -270,8 +284,10 @@ def judge(
 def ones(bits: U8, n_slices: int, slice_bits: int) -> I64:
     """Return the number of bits set in each slice, int64[n_slices].
 
-    bits: uint8, all slices of the filter, one after the other. n_slices, slice_bits: number of slices, and bits per
-    slice.
+    Args:
+        bits: uint8, all slices of the filter, one after the other.
+        n_slices: the number of slices of the filter.
+        slice_bits: the number of bits per slice.
     """
     counts = np.zeros(256, np.int64)
     for b in range(1, 256):

@@ -186,10 +186,15 @@ class LookUp:
     Works in one process, and also writes the Bloom filter. Each key is entered into the filter after it was looked up.
     If a run is killed, the next run starts with an empty filter and the stored keys; so no key is left out or entered
     twice.
-    out: the folder that contains the files written by SaveKeys. url: the table to write. unit, threshold: as in
-    `look_up`. size: the
-    dimensions of the filter. joined: the documents; those of older Datasets are only entered. filters: files of
-    filters of the same dimensions, whose keys count as entered.
+
+    Attributes:
+        out: the folder that contains the files written by SaveKeys.
+        url: the table to write.
+        unit: as in `look_up`.
+        threshold: as in `look_up`.
+        size: the dimensions of the filter.
+        joined: the documents; those of older Datasets are only entered.
+        filters: files of filters of the same dimensions, whose keys count as entered.
     """
 
     out: str

@@ -39,10 +39,14 @@ def p_candidate(similarity: float, bands: int, rows: int) -> float:
 class BandSettings:
     """The parameters of MinHash.
 
-    threshold: a document is dropped if its similarity is at least this. bands, rows: number of bands, and rows per
-    band. shingle: "word" or "char". ngram: the number of words or characters per shingle. word_split: how words are
-    split.
-    normalize: the differences that do not count.
+    Attributes:
+        threshold: a document is dropped if its similarity is at least this.
+        bands: the number of bands.
+        rows: the number of rows per band.
+        shingle: "word" or "char".
+        ngram: the number of words or characters per shingle.
+        word_split: how words are split.
+        normalize: the differences that do not count.
     """
 
     threshold: float
@@ -56,8 +60,9 @@ class BandSettings:
     def found(self, measure: str) -> float:
         """Return the share (0 to 1) of the pairs of similarity `threshold` that are expected to have a band in common.
 
-        measure: "jaccard" or "containment". For "containment", the pairs are those in which one text is RATIO times as
-        long as the other.
+        Args:
+            measure: "jaccard" or "containment". For "containment", the pairs are those in which one text is RATIO times
+                as long as the other.
         """
         return p_candidate(least_jaccard(self.threshold, measure), self.bands, self.rows)
 
@@ -97,8 +102,10 @@ def choose(threshold: float, recall: float = RECALL) -> tuple[int, int] | None:
 def resolve(**given: Any) -> BandSettings:
     """Return the parameters of MinHash, in which None is replaced by the preset's value or the default.
 
-    given: threshold, bands, rows, shingle, ngram, preset and measure, as in `MinHash`. Raises PlanError if a value is
-    out of range, or two values exclude each other.
+    Args:
+        given: threshold, bands, rows, shingle, ngram, preset and measure, as in `MinHash`.
+
+    Raises PlanError if a value is out of range, or two values exclude each other.
     """
     preset, measure = given.pop("preset"), given.pop("measure")
     known = ", ".join(map(repr, PRESETS))

@@ -85,8 +85,10 @@ def joined(columns: Sequence[pa.LargeStringArray], separator: str) -> pa.LargeSt
 class ChosenShingles(Shingles):
     """The rule for MinHash over chosen columns, without the matches of a pattern, or in tokens.
 
-    chosen: the columns, whose values are joined by line breaks. ignore: the regular expression. tokens: what cuts the
-    text into units; None: words or characters, as `unit` has it.
+    Attributes:
+        chosen: the columns, whose values are joined by line breaks.
+        ignore: the regular expression.
+        tokens: what cuts the text into units; None: words or characters, as `unit` has it.
     """
 
     chosen: tuple[str, ...] = ("text",)
@@ -132,7 +134,9 @@ def hashed(ids: U64) -> U64:
 class ChosenTexts(WholeText):
     """The rule for `Exact` over chosen columns, or without the matches of a pattern.
 
-    chosen: the columns, of which all values must be equal. ignore: the regular expression.
+    Attributes:
+        chosen: the columns, of which all values must be equal.
+        ignore: the regular expression.
     """
 
     chosen: tuple[str, ...] = ("text",)

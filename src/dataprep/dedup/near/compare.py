@@ -25,9 +25,11 @@ OPEN, KEPT, DROPPED = 0, 1, 2  # states of a document
 class Undecided(NamedTuple):
     """Documents that are not yet kept or dropped, in order of preference (best copy first).
 
-    rows: their rows in the partition. words: for each document its keys and then its contents, as 64-bit words; those
-    of document i are words[starts[i]:starts[i] + sizes[i]]. old: 1 for a document of an older Dataset, which is kept in
-    any case, else 0.
+    Attributes:
+        rows: their rows in the partition.
+        words: for each document its keys and then its contents, as 64-bit words; those of document i are
+            words[starts[i]:starts[i] + sizes[i]].
+        old: 1 for a document of an older Dataset, which is kept in any case, else 0.
     """
 
     rows: I64
@@ -40,9 +42,11 @@ class Undecided(NamedTuple):
 class Outcome(NamedTuple):
     """The decisions on documents, one array entry per document.
 
-    state: 0 if the document is undecided, 1 if it is kept, 2 if it is dropped. kept_by: the row of the kept document
-    that it duplicates, -1 if there is none. similarity: the similarity of the two documents. looked: how many entries
-    of the index of kept documents were read to decide.
+    Attributes:
+        state: 0 if the document is undecided, 1 if it is kept, 2 if it is dropped.
+        kept_by: the row of the kept document that it duplicates, -1 if there is none.
+        similarity: the similarity of the two documents.
+        looked: how many entries of the index of kept documents were read to decide.
     """
 
     state: U8

@@ -35,7 +35,9 @@ class KeyRange:
     """The keys (hashes of bands) that one task sorts.
 
     These are the keys of the bands [first, last) = `bands` whose top byte is in the range [first, last) = `buckets`.
-    number: the task's number.
+
+    Attributes:
+        number: the task's number.
     """
 
     number: int
@@ -62,8 +64,11 @@ def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
 class MatchKeys(Pass[KeyRange]):
     """Find documents that share a key (hash of a band) in one range of the keys; write them as pairs (edges).
 
-    parts: the stored keys of each input part. bases: the number of the first document of each part. first_new: the
-    number of the first document that may be dropped. The receipt (the task's record) states the number of edges.
+    Attributes:
+        parts: the stored keys of each input part.
+        bases: the number of the first document of each part.
+        first_new: the number of the first document that may be dropped. The receipt (the task's record) states the
+            number of edges.
     """
 
     folder = "match"
@@ -125,10 +130,16 @@ def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
 class FindComponents(Pass[int]):
     """Join documents that share keys to connected components; write each part's candidates, in one task.
 
-    A candidate is a document that is joined to another one. parts, bases: as in MatchKeys. n_docs: number of documents.
-    n_ranges: number of files of MatchKeys. doc_bytes: memory for a candidate in bytes, in addition to the candidate's
-    contents. The receipt (the task's record) states the number of candidates, the documents of the largest component,
-    and the bytes of all candidates.
+    A candidate is a document that is joined to another one.
+
+    Attributes:
+        parts: as in `MatchKeys`.
+        bases: as in `MatchKeys`.
+        n_docs: number of documents.
+        n_ranges: number of files of MatchKeys.
+        doc_bytes: memory for a candidate in bytes, in addition to the candidate's contents. The receipt (the task's
+            record) states the number of candidates, the documents of the largest component, and the bytes of all
+            candidates.
     """
 
     folder = "cluster"
@@ -170,8 +181,9 @@ class FindComponents(Pass[int]):
 def unite(parent: U32, edges: U32) -> None:
     """Join the components of the two documents of each edge, in place; a component's root is its first document.
 
-    parent: uint32[n], for each document an earlier one of the same component; a root is its own parent. edges:
-    uint32[m, 2], pairs of documents.
+    Args:
+        parent: uint32[n], for each document an earlier one of the same component; a root is its own parent.
+        edges: uint32[m, 2], pairs of documents.
     """
     for e in range(len(edges)):
         x, y = edges[e, 0], edges[e, 1]
@@ -191,7 +203,10 @@ def unite(parent: U32, edges: U32) -> None:
 def flatten(parent: U32) -> U8:
     """Set every document's parent to the root of its component; return 1 for each document that is joined to another.
 
-    parent: uint32[n], as in `unite`, changed in place. The result, uint8[n], is 0 for a document that is alone.
+    Args:
+        parent: uint32[n], as in `unite`; it is changed in place.
+
+    The result, uint8[n], is 0 for a document that is in no group with another document.
     """
     shared = np.zeros(len(parent), np.uint8)
     for d in range(len(parent)):

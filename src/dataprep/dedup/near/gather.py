@@ -42,10 +42,14 @@ class GatherCandidates(Pass[Part]):
     """Read an input part; write the id, rank, keys and contents of each candidate to a temporary file, by partition.
 
     A candidate is a document that shares a key with another; a partition is a group of candidates that are compared
-    with each other. sketch: computes the keys, and the contents, which are the hashes that are compared. keep: computes
-    the rank, which decides which copy is kept. partitions: their number. n_old: the first `n_old` parts belong to older
-    Datasets, whose documents are all kept. The receipt (the task's record) states how many values `keep` could not read
-    ("unreadable"), and the first of them ("such_as").
+    with each other.
+
+    Attributes:
+        sketch: computes the keys, and the contents, which are the hashes that are compared.
+        keep: computes the rank, which decides which copy is kept.
+        partitions: their number.
+        n_old: the first `n_old` parts belong to older Datasets, whose documents are all kept. The receipt (the task's
+            record) states how many values `keep` could not read ("unreadable"), and the first of them ("such_as").
     """
 
     folder = "gather"

@@ -28,11 +28,19 @@ class KeptIndex(NamedTuple):
     """An index that finds kept documents by key (hash of a band): a hash table with a linked list of entries per key.
 
     An entry represents a kept document; entry number `kept * bands + band` is kept document number `duplicate_of`,
-    under the key of its band number `band`. key, last, entries: for each slot of the table, its key, its newest entry
-    (-1: the slot is free), and its number of entries. before: for each entry, the next older one in its list. row: for
-    each kept document, its row in the partition. pool, ends: the contents of all kept documents, and the offsets at
-    which they begin and end. bits: the bitmaps of all kept documents. drawn: the offset of each bitmap in `bits`. fill:
-    the number of kept documents, and 1 if the index is full.
+    under the key of its band number `band`.
+
+    Attributes:
+        key: the key in each slot of the table.
+        last: the newest entry of each slot; -1: the slot is free.
+        entries: the number of entries of each slot.
+        before: for each entry, the next older one in its list.
+        row: for each kept document, its row in the partition.
+        pool: the contents of all kept documents, one after another.
+        ends: the offsets in `pool` at which the documents begin and end.
+        bits: the bitmaps of all kept documents.
+        drawn: the offset of each bitmap in `bits`.
+        fill: the number of kept documents, and 1 if the index is full.
     """
 
     key: U64  # of every slot
@@ -51,9 +59,10 @@ class KeptIndex(NamedTuple):
 def allowance(looked: Int) -> Int:
     """Return how many entries of the next index of kept documents a document may read.
 
-    looked: the number of entries that it has read of earlier indexes. Of all indexes that together have enough entries,
-    it reads MOST; then of each further one half as many as of the one before, so at most 2 * LATER in all; and always
-    FEWEST, so that a near copy in the last of many indexes is found by a rare key.
+    Args:
+        looked: the number of entries that it has read of earlier indexes. Of all indexes that together have enough
+            entries, it reads MOST; then of each further one half as many as of the one before, so at most 2 * LATER in
+            all; and always FEWEST, so that a near copy in the last of many indexes is found by a rare key.
     """
     return max(MOST - looked, (MOST + 2 * LATER - looked) // 2, FEWEST)
 

@@ -54,8 +54,10 @@ def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
 def key_url(out: str, file: KeyFile) -> str:
     """Return the URL of a file of keys (hashes of documents), stored by this deduplication or by another one.
 
-    out: the folder of this deduplication. file: (name of the other one's folder, which is next to `out`, or "" for
-    `out`; name of the file), or ("/", URL).
+    Args:
+        out: the folder of this deduplication.
+        file: (name of the other one's folder, which is next to `out`, or "" for `out`; name of the file), or ("/",
+            URL).
     """
     step, name = file
     return name if step == "/" else files.join(files.join(parent(out), step) if step else out, KEYS, name)
@@ -70,8 +72,11 @@ def parent(out: str) -> str:
 class LentKeys:
     """The stored keys of one part of a sealed Dataset (a finished output), computed when that Dataset was deduplicated.
 
-    rows: URL of the file of rows, which maps keys to documents. keys: URLs of the files of keys. first, last: the
-    smallest and the largest document id.
+    Attributes:
+        rows: URL of the file of rows, which maps keys to documents.
+        keys: URLs of the files of keys.
+        first: the smallest document id.
+        last: the largest document id.
     """
 
     rows: str
@@ -89,8 +94,10 @@ def is_complete(url: str) -> bool:
 class PartToHash:
     """An input part whose documents' keys (hashes) are needed, and the files with keys that an earlier run stored.
 
-    name: the name of the part's file of keys. found: an existing file of that name. lent: if the part is a file of a
-    finished Dataset, keys that were stored when that Dataset was made.
+    Attributes:
+        name: the name of the part's file of keys.
+        found: an existing file of that name.
+        lent: if the part is a file of a finished Dataset, keys that were stored when that Dataset was made.
     """
 
     part: Part
@@ -224,8 +231,10 @@ def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
 class PartKeys:
     """The stored keys of one input part; a document is identified by its row in the part.
 
-    rows: URL of the file of rows, which maps keys to documents. keys: URLs of the files of keys. docs: number of
-    documents.
+    Attributes:
+        rows: URL of the file of rows, which maps keys to documents.
+        keys: URLs of the files of keys.
+        docs: number of documents.
     """
 
     rows: str

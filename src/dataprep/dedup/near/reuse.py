@@ -32,7 +32,8 @@ log = logging.getLogger("dataprep")
 class StoredKeys:
     """The keys (hashes of documents) that deduplication stored when a sealed Dataset (a finished output) was made.
 
-    folder: the Dataset's folder.
+    Attributes:
+        folder: the Dataset's folder.
     """
 
     folder: Folder
@@ -107,7 +108,10 @@ def _lent(folder: str, number: int) -> LentKeys | None:
 def sibling_steps(out: str) -> list[str]:
     """Return the folders of other steps of the same output that hold keys (hashes of documents), to use them again.
 
-    out: a step's folder, such as OUTPUT/steps/01-MinHash-...; for other folders the result is [].
+    Args:
+        out: a step's folder, such as OUTPUT/steps/01-MinHash-...
+
+    Returns [] for other folders.
     """
     home = parent(out)
     names = [n for n in files.listdir(home) if n != files.name_of(out)] if files.name_of(home) == STEPS else []

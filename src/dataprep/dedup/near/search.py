@@ -54,13 +54,19 @@ FACTS = ("documents", "edges", "candidates", "largest_component", "compared", "s
 class DuplicateSearch:
     """A search for the duplicates in `docs`, which writes its files into the folder `out`.
 
-    sketch: the rule that hashes and compares documents. keep: the rule that chooses the kept copy. name: the stage's
-    name, for progress bars. reason: the drop reason of each dropped document. reason_in_older: that of documents whose
-    kept copy is in an older Dataset; "": the same. key: hash of everything that decides
-    which documents are dropped. index: if keys are to be stored for later searches, the hash of everything but the
-    threshold; if "", they are deleted at the end. sketch_key: hash of the settings that decide a document's keys.
-    keeps_candidates: whether the candidates are stored too, for a search with another threshold.
-    contained: as in `MatchRule`. older: Datasets whose documents come first and are kept.
+    Attributes:
+        sketch: the rule that hashes and compares documents.
+        keep: the rule that chooses the kept copy.
+        name: the stage's name, for progress bars.
+        reason: the drop reason of each dropped document.
+        reason_in_older: that of documents whose kept copy is in an older Dataset; "": the same.
+        key: hash of everything that decides which documents are dropped.
+        index: if keys are to be stored for later searches, the hash of everything but the threshold; if "", they are
+            deleted at the end.
+        sketch_key: hash of the settings that decide a document's keys.
+        keeps_candidates: whether the candidates are stored too, for a search with another threshold.
+        contained: as in `MatchRule`.
+        older: Datasets whose documents come first and are kept.
 
     Memory: 5 bytes per document and 8 bytes per candidate while documents are clustered, else a bounded amount per
     worker. Disk under `out`: 12 bytes per key and document, and the candidates' contents. This space is in use during
@@ -85,7 +91,8 @@ class DuplicateSearch:
     def find(self, **facts: Any) -> DropIds:
         """Write the table of documents to drop, unless a valid one exists; return the stage that drops these documents.
 
-        facts: further entries for the stage's statistics.
+        Args:
+            facts: further entries for the stage's statistics.
         """
         url = files.join(self.out, "verdicts.parquet")
         found = table_once(url, self.key, lambda: self._find(url), TEMPORARY)

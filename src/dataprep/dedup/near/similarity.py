@@ -25,9 +25,11 @@ BITS = 8  # of a bitmap per member, at least
 class MatchRule(NamedTuple):
     """The rule that decides from two documents' contents whether one is dropped.
 
-    threshold: a document is dropped if its similarity is at least this; a threshold above 1 means that the contents
-    must be equal. contained: if False, the similarity is the Jaccard similarity; if True, it is the share of the
-    document's shingles that the kept document has.
+    Attributes:
+        threshold: a document is dropped if its similarity is at least this; a threshold above 1 means that the contents
+            must be equal.
+        contained: if False, the similarity is the Jaccard similarity; if True, it is the share of the document's
+            shingles that the kept document has.
     """
 
     threshold: float
@@ -37,8 +39,10 @@ class MatchRule(NamedTuple):
 class SetTable(NamedTuple):
     """A hash table of the shingles of one document, used for one document after another.
 
-    values: the hash in each slot. stamps: for each slot, the number of the document that filled it; all slots with
-    another number are free. bits: the bitmap of the document's shingles.
+    Attributes:
+        values: the hash in each slot.
+        stamps: for each slot, the number of the document that filled it; all slots with another number are free.
+        bits: the bitmap of the document's shingles.
     """
 
     values: U64

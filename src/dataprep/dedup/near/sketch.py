@@ -61,10 +61,14 @@ class Sketch(Protocol):
 class Shingles:
     """The rule for MinHash: a document is a set of shingles (runs of words or characters), hashed to one key per band.
 
-    unit: "word" or "char". ngram: number of units per shingle. word_split: how words are split, "unicode" or "regex".
-    threshold: a document is dropped if its similarity is at least this. bands, rows: number of bands of the signature,
-    and rows per band. seed: decides the permutations. A document with fewer than `min_shingles` shingles is never
-    compared.
+    Attributes:
+        unit: "word" or "char".
+        ngram: number of units per shingle.
+        word_split: how words are split, "unicode" or "regex".
+        threshold: a document is dropped if its similarity is at least this.
+        bands: the number of bands of the signature.
+        rows: the number of rows per band.
+        seed: decides the permutations. A document with fewer than `min_shingles` shingles is never compared.
     """
 
     unit: str
@@ -127,8 +131,9 @@ class Shingles:
 class EqualTexts:
     """The rule for exact deduplication: a document is represented by one text, and duplicates have equal texts.
 
-    key_bits: how many bits of a text's hash are used as its key; tests use fewer than 64 to give different texts equal
-    keys.
+    Attributes:
+        key_bits: how many bits of a text's hash are used as its key; tests use fewer than 64 to give different texts
+            equal keys.
     """
 
     key_bits: int = 64
@@ -187,7 +192,11 @@ class WholeText(EqualTexts):
 def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
     """Return n normalised texts, offsets int64[n + 1] and UTF-8 bytes; the unchanged text replaces each empty one.
 
-    ends, normal: offsets and bytes of the normalised texts. offsets, data: offsets and bytes of the unchanged texts.
+    Args:
+        ends: the offsets of the normalised texts in `normal`.
+        normal: the bytes of the normalised texts.
+        offsets: the offsets of the unchanged texts in `data`.
+        data: the bytes of the unchanged texts.
     """
     n = len(ends) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -206,8 +215,12 @@ def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
 def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
     """Return each text as 64-bit words, of which the first is its length: offsets int64[n + 1], and words, uint64.
 
-    offsets, data: of the texts in UTF-8 bytes. The words of text i are those from offsets[i] to offsets[i + 1] of the
-    result. Two texts are equal exactly if their words are.
+    Args:
+        offsets: text i is data[offsets[i]:offsets[i + 1]].
+        data: the texts, UTF-8 bytes.
+
+    The words of text i are those from offsets[i] to offsets[i + 1] of the result. Two texts are equal exactly if their
+    words are equal.
     """
     n = len(offsets) - 1
     starts = np.zeros(n + 1, np.int64)

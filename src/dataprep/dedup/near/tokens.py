@@ -20,9 +20,11 @@ from dataprep.unicode.text import I64, U64
 class Tokens:
     """A tokenizer that cuts texts into the units of which shingles are made.
 
-    name: as messages and manifests show it. digest: hash of all that ids depend on. engine: the tokenizer; of
-    `encode_column` (dp.Tokenizer), `encode_ordinary_batch` (tiktoken) and `encode_batch` (tokenizers), it has at least
-    one method.
+    Attributes:
+        name: as messages and manifests show it.
+        digest: hash of all that ids depend on.
+        engine: the tokenizer; of `encode_column` (dp.Tokenizer), `encode_ordinary_batch` (tiktoken) and `encode_batch`
+            (tokenizers), it has at least one method.
     """
 
     name: str = field(compare=False)
@@ -41,8 +43,11 @@ class Tokens:
     def of(cls, given: Any) -> Tokens:
         """Return a tokenizer given by name, path or object.
 
-        given: a name of tiktoken ("o200k_base"); the path of a `tokenizer.json`, or of its folder; a `dp.Tokenizer`; or
-        a tokenizer of the libraries tiktoken, tokenizers or transformers. Raises PlanError for anything else.
+        Args:
+            given: a name of tiktoken ("o200k_base"); the path of a `tokenizer.json`, or of its folder; a
+                `dp.Tokenizer`; or a tokenizer of the libraries tiktoken, tokenizers or transformers.
+
+        Raises PlanError for anything else.
         """
         if isinstance(given, Tokens):
             return given

@@ -34,12 +34,15 @@ BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of kept
 class VerifyPartition(Pass[int]):
     """Decide which documents of one partition (a group of candidates) to drop; write the decisions to a temporary file.
 
-    index: the folder with the gathered candidates. bands: keys per document. rule: when a document is dropped. origins:
-    for each input part, the number of its Dataset; only the last Dataset is deduplicated. n_groups: number of groups of
-    input parts; the file has one section per group. drops_all: also new documents for which others are dropped are
-    dropped. The receipt (the task's record) states the numbers of dropped
-    documents, compared pairs and skipped entries (kept documents that share a key with a document that has too many of
-    them).
+    Attributes:
+        index: the folder with the gathered candidates.
+        bands: keys per document.
+        rule: when a document is dropped.
+        origins: for each input part, the number of its Dataset; only the last Dataset is deduplicated.
+        n_groups: number of groups of input parts; the file has one section per group.
+        drops_all: also new documents for which others are dropped are dropped. The receipt (the task's record) states
+            the numbers of dropped documents, compared pairs and skipped entries (kept documents that share a key with a
+            document that has too many of them).
     """
 
     folder = "verify"

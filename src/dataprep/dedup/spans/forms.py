@@ -54,10 +54,15 @@ VALUE = (1 << 22) - 1  # the code point and KEPT: 0 if it is not compared
 class Form(NamedTuple):
     """The tables and flags of a normal form of text, for kernels.
 
-    entries: uint32, the replacement of each code point; ascii: its first 128 entries. several: replacements of more
-    than one code point. classes: class bits of each code point. strips: white space at the ends is removed. lowers:
-    case is removed. zeros: digits become 0. plain: a code for the set of ASCII characters that are replaced by one byte
-    each: EVERY, PRINTED or LETTERS.
+    Attributes:
+        entries: uint32, the replacement of each code point.
+        ascii: its first 128 entries.
+        several: replacements of more than one code point.
+        classes: class bits of each code point.
+        strips: white space at the ends is removed.
+        lowers: case is removed.
+        zeros: digits become 0.
+        plain: a code for the set of ASCII characters that are replaced by one byte each: EVERY, PRINTED or LETTERS.
     """
 
     entries: U32  # [0x110000]

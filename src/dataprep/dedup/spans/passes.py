@@ -45,10 +45,13 @@ TOP = 20
 class HashUnits(Pass[Part]):
     """Hash the units (lines, paragraphs, spans) of an input part; write a record of each unit to a file.
 
-    A record contains the hash and location of a unit. No record is written for a unit whose normal form is empty. unit,
-    normalize: as in Exact. partitions: number of sections of the file; each section is for a range of hashes. The
-    receipt (the task's record) states the number of documents and units, and the id of the first document of every
-    segment of the file.
+    A record contains the hash and location of a unit. No record is written for a unit whose normal form is empty.
+
+    Attributes:
+        unit, normalize: as in Exact.
+        partitions: number of sections of the file; each section is for a range of hashes. The receipt (the task's
+            record) states the number of documents and units, and the id of the first document of every segment of the
+            file.
     """
 
     folder = "hash"
@@ -110,9 +113,13 @@ def _checked(batch: Batch) -> tuple[I64, Any]:
 class MatchUnits(Pass[int]):
     """Read one partition of the hashed units, in order of documents; write the units that repeat an earlier one.
 
-    A partition is a range of hashes. firsts: for each input part, the id of the first document in every segment of the
-    file of HashUnits. The receipt (the task's record) states the number of distinct units and of duplicates, and the
-    most frequent units as (count, id, start, size), in bytes.
+    A partition is a range of hashes.
+
+    Attributes:
+        firsts: for each input part, the id of the first document in every segment of the file of HashUnits.
+
+    The receipt states the number of distinct units, the number of duplicates, and the most frequent units as (count,
+    id, start, size), with start and size in bytes.
     """
 
     folder = "match"
@@ -230,9 +237,11 @@ def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: in
 class CutRepeats(Pass[Part]):
     """Collect the repeated units of an input part, read its texts, and write the byte ranges to cut, in order.
 
-    partitions: number of files of repeats. strips: True if the normal form has no white space at its ends. firsts: for
-    each input part, the id of the first document of every segment. The receipt (the task's record) states the number of
-    ranges and of bytes that are cut; it has no text, so that `forget` need not search it.
+    Attributes:
+        partitions: number of files of repeats.
+        strips: True if the normal form has no white space at its ends.
+        firsts: for each input part, the id of the first document of every segment. The receipt (the task's record)
+            states the number of ranges and of bytes that are cut; it has no text, so that `forget` need not search it.
     """
 
     folder = "cut"

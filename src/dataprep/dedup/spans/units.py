@@ -42,9 +42,12 @@ BLOCK_UNITS = 1 << 17  # split and hashed at a time, so that no document is too 
 class UnitBlock(NamedTuple):
     """Some consecutive units of text (lines, paragraphs or spans), one array entry each.
 
-    text: the number of the text that contains the unit. start, end: the unit is the bytes data[start:end]. hashes:
-    uint64[m, 2], the 128-bit hash of the unit's normal form. chars: the number of characters of this form; if it is 0,
-    the unit is never a duplicate.
+    Attributes:
+        text: the number of the text that contains the unit.
+        start: the offset of the unit's first byte in `data`.
+        end: the offset after the unit's last byte.
+        hashes: uint64[m, 2], the 128-bit hash of the unit's normal form.
+        chars: the number of characters of this form; if it is 0, the unit is never a duplicate.
     """
 
     text: I64
@@ -57,11 +60,15 @@ class UnitBlock(NamedTuple):
 def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
     r"""Split texts into units; return (first, start, end): text i has the units from first[i] to first[i + 1] - 1.
 
-    Unit k is data[start[k]:end[k]]; all arrays are int64. offsets, data: the texts, as in the module. unit: "line" and
-    "paragraph": the text between `\n`. A blank line is a unit, but there is no empty unit after a last `\n`. A `\r`
-    before `\n` belongs to the line, as white space at its end. "span3": every run of three consecutive sentences, which
-    may span lines; a text with fewer than three sentences has no units. Sentences end as `sentences.py` states, at any
-    mark that Unicode calls a sentence terminal, and at line breaks.
+    Unit k is data[start[k]:end[k]]; all arrays are int64.
+
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        unit: "line" and "paragraph": the text between `\n`. A blank line is a unit, but there is no empty unit after a
+            last `\n`. A `\r` before `\n` belongs to the line, as white space at its end. "span3": every run of three
+            consecutive sentences, which may span lines; a text with fewer than three sentences has no units. Sentences
+            end as `sentences.py` states, at any mark that Unicode calls a sentence terminal, and at line breaks.
     """
     found = [(np.zeros(0, np.int64),) * 3, *_cut(offsets, data, unit, BLOCK_UNITS)]
     text, start, end = (np.concatenate(column) for column in zip(*found, strict=True))

@@ -15,9 +15,12 @@ from .word_spans import WordSpans, empty_words
 class RecordBlock(NamedTuple):
     """Records (runs of neighbouring windows of text) in order of position.
 
-    data: UTF-8 bytes; the text of record i is data[at[i]:stop[i]] (neighbours may overlap). The other arrays have an
-    entry per record. id: the record's document. offset: the offset of its first byte in this document. info: its packed
-    description, without the offset (see `minimizers.py`).
+    Attributes:
+        data: UTF-8 bytes; the text of record i is data[at[i]:stop[i]] (neighbours may overlap). The other arrays have
+            an entry per record.
+        id: the record's document.
+        offset: the offset of its first byte in this document.
+        info: its packed description, without the offset (see `minimizers.py`).
     """
 
     data: U8
@@ -32,8 +35,15 @@ class RecordBlock(NamedTuple):
 class Scratch(NamedTuple):
     """Work arrays for the windows of one record, and for the words of two records that are compared.
 
-    Four arrays have an entry per window. start, end: the window is the bytes from `start` to `end` - 1. tag: its hash.
-    owner: the number of an earlier record that has the window too. words, other: the words of the two records.
+    Four arrays have an entry per window.
+
+    Attributes:
+        start: the offset of the window's first byte.
+        end: the offset after the window's last byte.
+        tag: its hash.
+        owner: the number of an earlier record that has the window too.
+        words: the words of the first record.
+        other: the words of the second record.
     """
 
     start: I64

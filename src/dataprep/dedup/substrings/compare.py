@@ -30,8 +30,14 @@ def by_groups(
 ) -> U64:
     """Find the repeated windows in all groups of records; return them, uint64[m, 7] (columns: see `repeats.py`).
 
-    block: the records. order, bounds: group g has the records order[bounds[g]:bounds[g + 1]], which have equal hashes.
-    rule: defines a window. table, scratch, out: buffers; `out` is replaced by a longer array when it is full.
+    Args:
+        block: the records.
+        order: the numbers of the records, grouped by hash.
+        bounds: group g, of records with equal hashes, is order[bounds[g]:bounds[g + 1]].
+        rule: defines a window.
+        table: a hash table of windows, used for one group after another.
+        scratch: work arrays for the windows of one record.
+        out: the array for the result; a longer array replaces it when it is full.
     """
     out, k, left = by_pairs(block, rule, order, bounds, scratch, out)
     stack = np.empty((64, 2), np.int64)

@@ -31,7 +31,8 @@ MAX_GROUPS = 1024  # every file of repeats is opened once per group
 def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
     """Return the first id of each group of documents, ascending; there are at most MAX_GROUPS groups.
 
-    firsts: ids at which a group may begin.
+    Args:
+        firsts: ids at which a group may begin.
     """
     step = -(-max(1, len(firsts)) // MAX_GROUPS)
     return tuple(sorted(firsts)[::step]) or (0,)
@@ -50,8 +51,10 @@ def by_group(repeats: U64, firsts: Sequence[int]) -> list[U64]:
 class SortRepeats(Pass[int]):
     """Collect and sort the repeats (text that occurred earlier) of one group of documents.
 
-    If `cut` is "char", the repeats are also turned into spans to cut. sources: the files of repeats, which have one
-    section per group of documents.
+    If `cut` is "char", the repeats are also turned into spans to cut.
+
+    Attributes:
+        sources: the files of repeats, which have one section per group of documents.
     """
 
     folder = "sort"
@@ -79,7 +82,10 @@ class SortRepeats(Pass[int]):
 class ShrinkRepeats(Pass[Part]):
     """Shrink the repeats (text that occurred earlier) in an input part to whole words or lines; write the spans to cut.
 
-    cut: "word" or "line"; word_split: how words are split. firsts: the first id of each group of documents.
+    Attributes:
+        cut: "word" or "line".
+        word_split: how words are split.
+        firsts: the first id of each group of documents.
     """
 
     folder = "shrink"

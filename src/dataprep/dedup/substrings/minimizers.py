@@ -36,9 +36,12 @@ _BYTES = np.random.RandomState(1_914).randint(0, 1 << 63, 256, np.uint64) * np.u
 class WindowRule(NamedTuple):
     """The definition of a window of text: `width` words if `words` is True, else `width` bytes.
 
-    gram: the number of words or bytes of a gram, a run that is shorter than a window. table: classes of code points.
-    The other arrays have an entry per byte value, for rolling hashes. values: the term of a byte in the hash. leaving:
-    the term to subtract when the byte leaves a gram. leaving_window: the term to subtract when it leaves a window.
+    Attributes:
+        gram: the number of words or bytes of a gram, a run that is shorter than a window.
+        table: classes of code points. The other arrays have an entry per byte value, for rolling hashes.
+        values: the term of a byte in the hash.
+        leaving: the term to subtract when the byte leaves a gram.
+        leaving_window: the term to subtract when it leaves a window.
     """
 
     width: int
@@ -159,8 +162,11 @@ FIRST, AT, MINIMUM, TIE = 0, 1, 2, 3  # of the open record: window number, byte,
 class WindowChunk(NamedTuple):
     """Neighbouring windows of one text that are processed together.
 
-    n: number of windows. first: the number of the first window in its text. at: offset of the first window in the data,
-    in bytes. shift: the number to add to an offset in the data to get the offset in the text of the input part.
+    Attributes:
+        n: number of windows.
+        first: the number of the first window in its text.
+        at: offset of the first window in the data, in bytes.
+        shift: the number to add to an offset in the data to get the offset in the text of the input part.
     """
 
     n: Int
@@ -172,10 +178,13 @@ class WindowChunk(NamedTuple):
 class WindowRecords(NamedTuple):
     """The records made so far: runs of neighbouring windows of text that have the same smallest hash.
 
-    hashes: the smallest hash of each finished record. info: the packed description of each finished record (see the
-    module). low: the smallest hash of the unfinished record. state: four values of the unfinished record: the number of
-    its first window, the offset of its first byte, the number of the word or byte at which the gram with the smallest
-    hash starts, and 1 if this hash occurs twice, else 0.
+    Attributes:
+        hashes: the smallest hash of each finished record.
+        info: the packed description of each finished record (see the module).
+        low: the smallest hash of the unfinished record.
+        state: four values of the unfinished record: the number of its first window, the offset of its first byte, the
+            number of the word or byte at which the gram with the smallest hash starts, and 1 if this hash occurs twice,
+            else 0.
     """
 
     state: I64  # of the open record
@@ -243,7 +252,10 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 def found(info: U64) -> tuple[Any, Any]:
     """Return (offsets, windows) of m records (runs of windows), int64[m] each, from their packed descriptions `info`.
 
-    offsets: where each record begins in the text of its input part, in bytes. windows: the number of its windows. info:
-    uint64[m].
+    offsets: the byte offset at which each record begins in the text of its input part. windows: the number of its
+    windows.
+
+    Args:
+        info: uint64[m].
     """
     return (info >> np.uint64(25)).astype(np.int64), (info & np.uint64(MAX_WINDOWS)).astype(np.int64)

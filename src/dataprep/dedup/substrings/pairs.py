@@ -29,8 +29,10 @@ REPRESENTATIVES = 16  # records of one group that are compared with all later on
 class Same(NamedTuple):
     """A range of bytes of one record, data[start:end], which a second record has too.
 
-    bytes: the number to add to an offset in the range to get the offset of the same text in the second record. items:
-    the number to add to the index of a word in the first record to get the index of the same word in the second.
+    Attributes:
+        bytes: the number to add to an offset in the range to get the offset of the same text in the second record.
+        items: the number to add to the index of a word in the first record to get the index of the same word in the
+            second.
     """
 
     start: Int
@@ -43,8 +45,10 @@ class Same(NamedTuple):
 def minimum_at(info: Int) -> Int:
     """Return the index of the word or byte, in a record, at which the gram with the smallest hash starts.
 
-    A record is a run of windows of text; a gram is a run of words or bytes shorter than a window. info: the record's
-    packed description; see `minimizers.py`.
+    A record is a run of windows of text; a gram is a run of words or bytes shorter than a window.
+
+    Args:
+        info: the record's packed description; see `minimizers.py`.
     """
     return (np.int64(info) & MAX_WINDOWS) - 1 + (np.int64(info) >> 14 & (MAX_SLIDE - 1))
 
@@ -55,9 +59,15 @@ def trim_words(
 ) -> tuple[Int, Int]:
     """Return the range [low, high) of the windows of a record that a second record has with the same word boundaries.
 
-    start, end: offsets of the record's words. their_start, their_end: offsets of the second record's words. last: words
-    per window, minus one. same: the range of bytes that both records have. low, high: the range [low, high) of windows
-    to examine.
+    Args:
+        start: the offset at which the record's words begin.
+        end: the offset at which they end.
+        their_start: the offset at which the second record's words begin.
+        their_end: the offset at which they end.
+        last: words per window, minus one.
+        same: the range of bytes that both records have.
+        low: the first window to examine.
+        high: the window after the last one to examine.
     """
     while low < high and (start[low] < same.start or start[low] + same.bytes != their_start[low + same.items]):
         low += 1

@@ -40,10 +40,13 @@ INFO = np.uint64((1 << 25) - 1)
 class HashWindows(Pass[Part]):
     """Hash the windows (runs of words or bytes) of an input part, and write their records to a temporary file.
 
-    A record is a run of neighbouring windows with the same smallest hash. width: length of a window, in bytes if
-    `word_split` is "", else in words. The file has one section per bucket (the leading bits of the hash). The receipt
-    (the task's record) states the number of documents, bytes, windows and records, and the first id in every
-    GROUP_BYTES of text.
+    A record is a run of neighbouring windows with the same smallest hash.
+
+    Attributes:
+        width: the length of a window, in bytes if `word_split` is "", else in words.
+
+    The file has one section per bucket (the leading bits of the hash). The receipt states the numbers of documents,
+    bytes, windows and records, and the first id in every GROUP_BYTES of text.
     """
 
     folder = "hash"
@@ -84,7 +87,10 @@ class HashWindows(Pass[Part]):
 def bucket_ranges(n_records: int) -> list[tuple[int, int]]:
     """Return ranges [first, last) of buckets (leading bits of hashes), one per task, with about equally many records.
 
-    n_records: the number of records in all buckets; a range has about COUNT_RECORDS records.
+    Args:
+        n_records: the number of records in all buckets.
+
+    A range has about COUNT_RECORDS records.
     """
     width = min(BUCKETS, max(1, BUCKETS * COUNT_RECORDS // max(1, n_records)))
     return [(low, min(low + width, BUCKETS)) for low in range(0, BUCKETS, width)]
@@ -95,9 +101,12 @@ class CountHashes(Pass[tuple[int, int]]):
     """Drop the records (runs of windows) whose hash occurs once, as their text is not repeated; write the others.
 
     Records whose hash occurs only in older Datasets are dropped too. One task does this for a range of buckets (leading
-    bits of hashes), and writes one file. width: length of a window, in bytes if `word_split` is "", else in words.
-    n_old: the first of the `n_parts` parts, which belong to older Datasets. The receipt (the task's record) states the
-    number of remaining records.
+    bits of hashes), and writes one file.
+
+    Attributes:
+        width: length of a window, in bytes if `word_split` is "", else in words.
+        n_old: the first of the `n_parts` parts, which belong to older Datasets. The receipt (the task's record) states
+            the number of remaining records.
     """
 
     folder = "count"
@@ -146,8 +155,9 @@ class CountHashes(Pass[tuple[int, int]]):
 class Partitions:
     """The partition of every hash; a partition is a group of hashes whose windows one task compares.
 
-    bins: each partition's first bin (range of hashes). heavy: the hashes that are so frequent that each has its own
-    partition; these partitions come last.
+    Attributes:
+        bins: each partition's first bin (range of hashes).
+        heavy: the hashes that are so frequent that each has its own partition; these partitions come last.
     """
 
     bins: tuple[int, ...]
@@ -174,7 +184,8 @@ class Partitions:
     def of(self, hashes: U64) -> I64:
         """Return the number of the partition (group of hashes that one task compares) of each hash, int64[n].
 
-        hashes: uint64[n].
+        Args:
+            hashes: uint64[n].
         """
         fine = (hashes >> np.uint64(64 - (BUCKETS * FINE - 1).bit_length())).astype(np.int64)
         out = np.searchsorted(np.array(self.bins), fine, "right") - 1
@@ -188,9 +199,13 @@ class Partitions:
 class GatherRecords(Pass[Part]):
     """Read an input part again; write the text of windows whose hash occurs more than once, sorted into partitions.
 
-    A partition is a group of hashes that one task compares. width: length of a window, in bytes if `word_split` is "",
-    else in words. partitions: the partition of every hash. ranges: for each file of CountHashes, the range [first,
-    last) of its buckets (leading bits of hashes). The receipt (the task's record) states the bytes of text.
+    A partition is a group of hashes that one task compares.
+
+    Attributes:
+        width: length of a window, in bytes if `word_split` is "", else in words.
+        partitions: the partition of every hash.
+        ranges: for each file of CountHashes, the range [first, last) of its buckets (leading bits of hashes). The
+            receipt (the task's record) states the bytes of text.
     """
 
     folder = "gather"
@@ -254,7 +269,8 @@ class GatherRecords(Pass[Part]):
 def shared_bytes(headers: npt.NDArray[Any]) -> I64:
     """Return how many of each record's first bytes are also the last bytes of the record before it, int64[n].
 
-    headers: structured array with the id, offset and size in bytes of n records, in order.
+    Args:
+        headers: structured array with the id, offset and size in bytes of n records, in order.
     """
     out = np.zeros(len(headers), np.int64)
     stop = headers["offset"] + headers["size"]

@@ -119,8 +119,12 @@ def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
 def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U32) -> I64:
     """Return, for each offset at[j], the number of bytes to the end of the n_words[j]-th word from there, int64[m].
 
-    data: UTF-8 bytes. at, stop, n_words: int64[m]; the text that begins at at[j] ends at stop[j]. table: the class bits
-    of every code point.
+    Args:
+        data: UTF-8 bytes.
+        at: int64[m], the offsets from which words are counted.
+        stop: int64[m], the end of the text that contains each offset.
+        n_words: int64[m], the number of words to count from each offset.
+        table: the class bits of every code point.
     """
     out = np.zeros(len(at), np.int64)
     for j in range(len(at)):

@@ -35,11 +35,17 @@ CUTS = ("char", "word", "line")
 class Repeat(NamedTuple):
     """A run of windows that occurred before: its bytes, and the place of their first occurrence.
 
-    start, end: offsets of its first byte and after its last byte in the data. id: its document. shift: the number to
-    add to `start` or `end` to get the offset in this document. duplicate_of: the document of the first occurrence.
-    duplicate_of_start: the offset of the first occurrence in that document. period, rounds, turn: 0, except in periodic
-    text such as "aaaa". There the first occurrences of the windows return to `duplicate_of_start` after every `period`
-    bytes, `rounds` times, and the windows before the first return have `turn` bytes.
+    Attributes:
+        start: the offset of its first byte in the data.
+        end: the offset after its last byte.
+        id: its document.
+        shift: the number to add to `start` or `end` to get the offset in this document.
+        duplicate_of: the document of the first occurrence.
+        duplicate_of_start: the offset of the first occurrence in that document.
+        period: 0, except in periodic text such as "aaaa", where the first occurrences of the windows return to
+            `duplicate_of_start` after every `period` bytes.
+        rounds: the number of these returns; 0 if the text is not periodic.
+        turn: the number of bytes of the windows before the first return; 0 if the text is not periodic.
     """
 
     start: Int
@@ -113,10 +119,15 @@ def twice_repeats(out: U64) -> U64:
 def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U32, cut: int) -> U64:
     """Return the spans to cut, uint64[m, 6]: all repeats (text that occurred earlier), shrunk to the boundary `cut`.
 
-    A span is (id, start, end, duplicate_of id, kept start, kept end), in bytes. repeats: uint64[n, 7], in order of (id,
-    start).
-    ids, offsets, data: the documents in order of ids; all documents with repeats must be among them. table: the class
-    bits of every code point. cut: CHAR, BY_WORD or BY_LINE; with CHAR the texts are not read.
+    A span is (id, start, end, duplicate_of id, kept start, kept end), in bytes.
+
+    Args:
+        repeats: uint64[n, 7], in order of (id, start).
+        ids: the documents' ids, ascending; all documents with repeats must be among them.
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        table: the class bits of every code point.
+        cut: CHAR, BY_WORD or BY_LINE; with CHAR the texts are not read.
     """
     out, k, doc = np.empty((len(repeats) + 1, SPAN_COLUMNS), np.uint64), 0, 0
     first = 0

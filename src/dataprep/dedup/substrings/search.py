@@ -35,10 +35,14 @@ class CompareRecords(Pass[int]):
     """Find the repeated windows among the records of one partition; write them to a temporary file.
 
     A record is a run of neighbouring windows with the same smallest hash; a partition is a group of hashes. The file
-    has one section per group of documents. width: length of a window, in bytes if `word_split` is "", else in words.
-    n_parts: number of input parts. n_shared: number of partitions with many hashes, which come first; later partitions
-    have one hash each. firsts: the first document id of each group. The receipt (the task's record) states the number
-    of repeats ("marks").
+    has one section per group of documents.
+
+    Attributes:
+        width: length of a window, in bytes if `word_split` is "", else in words.
+        n_parts: number of input parts.
+        n_shared: number of partitions with many hashes, which come first; later partitions have one hash each.
+        firsts: the first document id of each group. The receipt (the task's record) states the number of repeats
+            ("marks").
     """
 
     folder = "compare"

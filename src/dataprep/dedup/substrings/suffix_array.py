@@ -42,8 +42,10 @@ NO_WINDOW = -1  # in `first`; lower values are the first offset of a group, as -
 class SortCorpus(Pass[int]):
     """Find all windows of the corpus that occurred earlier, by a suffix array in memory; one task.
 
-    width: length of a window, in bytes if `word_split` is "", else in words. items: the input parts. The receipt (the
-    task's record) states the number of documents, bytes, windows and repeats ("marks").
+    Attributes:
+        width: length of a window, in bytes if `word_split` is "", else in words.
+        items: the input parts. The receipt (the task's record) states the number of documents, bytes, windows and
+            repeats ("marks").
     """
 
     folder = "sorted"
@@ -158,8 +160,15 @@ def group(order: I32, data: U8, first: I32) -> None:
 def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, out: U64) -> U64:
     """Return the repeats (text that occurred earlier) of all texts, uint64[m, 7], in order of (id, start).
 
-    For the columns see `repeats.py`. ids, offsets, data: the texts. rule: defines a window. first: int32, the table
-    that `group` wrote. out: a buffer, replaced by a longer one when it is full.
+    For the columns see `repeats.py`.
+
+    Args:
+        ids: the documents' ids, ascending.
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        rule: defines a window.
+        first: int32, the table that `group` wrote.
+        out: a buffer, replaced by a longer one when it is full.
     """
     k = 0
     words = empty_words(CHUNK + rule.width if rule.words else 1)

@@ -25,13 +25,19 @@ WINDOWS, POOLED, RUNS, BEFORE, FULL = 0, 1, 2, 3, 4  # of `WindowTable.fill`
 class WindowTable(NamedTuple):
     """A hash table of the distinct windows (of words or bytes of text) so far; their bytes are in one array, `pool`.
 
-    Four arrays have an entry per slot of the table. tag: the hash of the slot's window. at: the window's offset in the
-    pool, -1 if the slot is free. size: the window's length in bytes. last: the offset of its last occurrence in all
-    data so far.
+    Four arrays have an entry per slot of the table.
 
-    Neighbouring windows are stored together, as one range of the pool; three arrays have an entry per range. run: the
-    start of the range in the pool. run_id: its document. run_offset: the offset of its first byte in this document.
-    fill: how much of the table, the pool and the ranges is in use.
+    Attributes:
+        tag: the hash of the slot's window.
+        at: the window's offset in the pool, -1 if the slot is free.
+        size: the window's length in bytes.
+        last: the offset of its last occurrence in all data so far.
+        run: the start of the range in the pool.
+        run_id: its document.
+        run_offset: the offset of its first byte in this document.
+        fill: how much of the table, the pool and the ranges is in use.
+
+    Neighbouring windows are stored together, as one range of the pool; three arrays have an entry per range.
     """
 
     tag: U64

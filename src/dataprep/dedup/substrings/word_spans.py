@@ -20,8 +20,11 @@ FACTOR = 0xD6E8FEB86659FD93  # of the polynomial hashes of words and grams
 class WordSpans(NamedTuple):
     """The words of a text.
 
-    start, end: byte offsets of each word. word: the hash of each word. gap: the hash of each word with the gap after
-    it.
+    Attributes:
+        start: the byte offset at which each word begins.
+        end: the byte offset at which each word ends.
+        word: the hash of each word.
+        gap: the hash of each word with the gap after it.
     """
 
     start: I64

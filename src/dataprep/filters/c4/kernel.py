@@ -36,11 +36,16 @@ HAS_LOREM, HAS_JAVASCRIPT, HAS_POLICY = 32, 64, 128
 class C4Rules(NamedTuple):
     """The parameters of `C4` in the form that the kernels read.
 
-    may_end: uint8[256], 1 for bytes that can be the last of a kept line. fold_all: True if every line must be
-    lower-cased whole. phrases: those of `lorem_ipsum`, `javascript` and `policy`. sentence_leads: uint8[256], 1 for
-    bytes that can begin a sentence mark. bracketed: contents of a citation other than digits. marks: the kind of words,
-    as in `unicode.spaced.marks_of`. words: the table of word boundaries. classes: the class bits of each code point.
-    lower: the lower case of each code point.
+    Attributes:
+        may_end: uint8[256], 1 for bytes that can be the last of a kept line.
+        fold_all: True if every line must be lower-cased whole.
+        phrases: those of `lorem_ipsum`, `javascript` and `policy`.
+        sentence_leads: uint8[256], 1 for bytes that can begin a sentence mark.
+        bracketed: contents of a citation other than digits.
+        marks: the kind of words, as in `unicode.spaced.marks_of`.
+        words: the table of word boundaries.
+        classes: the class bits of each code point.
+        lower: the lower case of each code point.
     """
 
     max_word_chars: int

@@ -33,9 +33,11 @@ RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
 class Phrases(NamedTuple):
     """Lower-case phrases in the form that the kernels read.
 
-    words: the bytes of the phrases. bits: int64[phrases], the flags that a line gets if the phrase occurs in it.
-    anchors: int64[phrases, 4], the offset and the byte of each of a phrase's two rarest letters. longest: bytes of the
-    longest phrase.
+    Attributes:
+        words: the bytes of the phrases.
+        bits: int64[phrases], the flags that a line gets if the phrase occurs in it.
+        anchors: int64[phrases, 4], the offset and the byte of each of a phrase's two rarest letters.
+        longest: bytes of the longest phrase.
     """
 
     words: Packed
@@ -47,7 +49,8 @@ class Phrases(NamedTuple):
 def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
     """Return phrases in the form that kernels read.
 
-    phrases: pairs (phrase, integer); the integer is the flag bits that a line gets if the phrase occurs in it.
+    Args:
+        phrases: pairs (phrase, integer); the integer is the flag bits that a line gets if the phrase occurs in it.
     """
     words = [fold_text(phrase).encode() for phrase, _ in phrases]
     anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)
@@ -74,10 +77,13 @@ def _rank(byte: int) -> int:
 class Room(NamedTuple):
     """The work buffers of the kernels, made once per batch.
 
-    low: uint8, a block (BLOCK bytes) of a page in lower case, and some bytes after it. marks: uint8[BLOCK], flags of
-    each byte of the block. ends: int64[BLOCK], for each line that ends in the block, the offset of its end from the
-    block's start. holds: uint8[BLOCK], for each of these lines, the flags of the phrases and brackets in it. cited:
-    uint8, a line without its citations. folded: uint8, a line in lower case.
+    Attributes:
+        low: uint8, a block (BLOCK bytes) of a page in lower case, and some bytes after it.
+        marks: uint8[BLOCK], flags of each byte of the block.
+        ends: int64[BLOCK], for each line that ends in the block, the offset of its end from the block's start.
+        holds: uint8[BLOCK], for each of these lines, the flags of the phrases and brackets in it.
+        cited: uint8, a line without its citations.
+        folded: uint8, a line in lower case.
     """
 
     low: U8  # a block in lower case, and after it as many bytes as a phrase can reach

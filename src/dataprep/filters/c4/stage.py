@@ -58,17 +58,20 @@ class C4(Stage):
     | parameter | a line, or its page, is dropped if | reason |
     |---|---|---|
     | max_word_chars | a word (`str.split`) has more code points | word_too_long |
-    | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are removed; see below) | |
+    | citations | (no line is dropped; `[12]`, `[]`, `[edit]` and `[citation needed]` are removed) | |
     | terminal_punctuation, not_... | it lacks the first, or has the second, at its end | no_terminal_punctuation |
     | min_words | it has fewer words (see `word_split`) | too_few_words |
     | lorem_ipsum | *page*: it contains "lorem ipsum" | lorem_ipsum |
     | javascript | it contains "javascript" | javascript |
     | curly_bracket | *page*: it contains `{` | curly_bracket |
-    | policy | it contains one of these phrases | policy |
+    | policy | it contains one of the phrases in `policy` | policy |
     | min_sentences | *page*: its kept lines have fewer sentences in total | too_few_sentences |
 
-    word_split: "blanks": words are runs without white space, as published. "unicode", "punctuation": as in `Gopher`; in
-    scripts without spaces between words, a line is one or few words of the first kind.
+    Args:
+        preset: "tfds", the published code; or "paper", whose values are min_words=3 and min_sentences=5.
+        word_split: how lines are split into words: "blanks" (runs without white space, as published), or "unicode" or
+            "punctuation", as in `Gopher`. In scripts without spaces between words, a line is only one or a few words
+            with "blanks".
 
     White space next to a citation is kept, so a line that ends with `. [1]` has no terminal punctuation, as in the
     published code. Case is ignored in phrases (`str.lower`; the two small sigmas are equal). Kept lines are joined with

@@ -44,27 +44,29 @@ class Language(ScoredFilter):
     >>> Language("ary", model="darija.bin", mixed=0.3)          # your own model: `dataprep train-langid`
     >>> Language()                                              # adds the columns, drops nothing
 
-    languages: codes of the languages to keep, as the model names them (`ary-Latn` and `ary_Latn` are equal); without
-    codes, all languages are kept.
-    model: "builtin" is py3langid (Barbaresi; 140 languages, including Darija); "lid.176" is fastText's (Joulin et al.
-    2016); or the path, or the name in a folder of DATAPREP_MODELS, of any supervised fastText model.
-    unit: the text that is classified at once: the "document", or each "paragraph" (separated by blank lines) or "line".
-    For paragraphs and lines, the language of a document is the one with the most bytes.
-    min_score: documents with a lower score are dropped; None means the value of the preset or, without a preset, 0.5,
-    as in CCNet (Wenzek et al. 2020). The score is that of the model, rounded to 1e-4; for paragraphs and lines, it is
-    the mean score of those in the document's language, weighted by bytes.
-    max_bytes: the model reads only this many bytes from the start of a unit; None: all.
-    mixed: for code-switched text, the minimum share of `languages` together in a kept document. It is a share of the
-    document's bytes or, with unit="document", the model's probability (over the five most likely languages). Adds the
-    column `languages`: languages and their shares, largest first.
-    min_letters: a unit with fewer letters has no language. A document that has only such units gets the language "und"
-    and the score 0, and is **kept**, so that short messages, numbers and links are not lost. With 0, every unit is
-    classified.
-    preset: a folder written by `dataprep fit-language`; it sets `model` and, unless they are given, `languages` and
-    `min_score`.
+    Args:
+        languages: the codes of the languages to keep, as the model names them (`ary-Latn` and `ary_Latn` are equal);
+            without codes, all languages are kept.
+        model: "builtin", which is py3langid (Barbaresi; 140 languages, including Darija); "lid.176", which is
+            fastText's model (Joulin et al. 2016); or the path of any supervised fastText model, or its name in a folder
+            of DATAPREP_MODELS.
+        unit: the text that is classified at once: the "document", or each "paragraph" (separated by blank lines) or
+            "line". For paragraphs and lines, the language of a document is the language with the most bytes.
+        min_score: the minimum score of a kept document. None: the value of the preset or, without a preset, 0.5, as in
+            CCNet (Wenzek et al. 2020). The score is the model's, rounded to 1e-4; for paragraphs and lines, it is the
+            mean score of those in the document's language, weighted by bytes.
+        max_bytes: the number of bytes from the start of a unit that the model reads; None: all.
+        mixed: for code-switched text, the minimum share of a kept document that is in any of `languages`: a share of
+            the document's bytes or, with unit="document", the model's probability (over the five most likely
+            languages). `mixed` adds the column `languages`, which lists languages and their shares, largest first.
+        min_letters: the minimum number of letters of a unit that is classified. A document that has only shorter units
+            gets the language "und" and the score 0, and is **kept**, so that short messages, numbers and links are not
+            lost. With 0, every unit is classified.
+        preset: a folder written by `dataprep fit-language`; it sets `model` and, unless they are given, `languages` and
+            `min_score`.
 
-    Drop reasons: "other_language", "language_score", and with `mixed` "language_share". Existing columns of these names
-    are overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
+    The drop reasons are "other_language", "language_score", and with `mixed` "language_share". Existing columns of
+    these names are overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
     """
 
     compiled: ClassVar[bool] = True

@@ -28,11 +28,20 @@ LOWEST = np.float32(np.log(1e-5))  # logarithm of the smallest probability of a 
 class Tables(NamedTuple):
     """A classifier as read-only arrays.
 
-    words, starts: word k is the bytes words[starts[k]:starts[k + 1]]; labels come after the words. table: a hash table
-    of the words by their FNV hash; -1: empty. slots: the row of each hash of a subword modulo `bucket`; -1: none.
-    known: a bit for each slot, 1 if it has a row (these bits stay in the cache). rows, outputs: the vectors of words
-    and subwords, and those of the tree's nodes. left, right: the children of each node of the tree; -1 for a leaf,
-    which is a label. n_words: the number of words. shortest, longest: characters of subwords. bucket: see slots.
+    Attributes:
+        words: the bytes of all words, and of all labels after them.
+        starts: word k is words[starts[k]:starts[k + 1]].
+        table: a hash table of the words by their FNV hash; -1: empty.
+        slots: the row of each hash of a subword modulo `bucket`; -1: none.
+        known: a bit for each slot, 1 if it has a row (these bits stay in the cache).
+        rows: the vectors of words and subwords.
+        outputs: the vectors of the tree's nodes.
+        left: the left child of each node of the tree; -1 for a leaf, which is a label.
+        right: the right child of each node; -1 for a leaf.
+        n_words: the number of words.
+        shortest: the number of characters of the shortest subwords.
+        longest: the number of characters of the longest subwords.
+        bucket: see slots.
     """
 
     words: U8
@@ -53,8 +62,11 @@ class Tables(NamedTuple):
 class TextScratch(NamedTuple):
     """Arrays in which the kernels work.
 
-    word: longer than the longest text by two bytes. held: rows that are to be added. total: the sum of rows. nodes,
-    scores: as long as the labels, and two more.
+    Attributes:
+        word: longer than the longest text by two bytes.
+        held: rows that are to be added.
+        total: the sum of rows.
+        nodes, scores: as long as the labels, and two more.
     """
 
     word: U8

@@ -35,7 +35,10 @@ SAMPLES = (b"", b"The garden was open to everyone. ", "الحديقة مفتوح
 class Download(NamedTuple):
     """A model that is downloaded when it is first used by name.
 
-    url: the address of the file. sha256: the hash that the file must have. n_bytes: the size of the file.
+    Attributes:
+        url: the address of the file.
+        sha256: the hash that the file must have.
+        n_bytes: the size of the file.
     """
 
     url: str
@@ -64,8 +67,10 @@ LID_176 = """
 class FastText:
     """A supervised fastText model.
 
-    model: fastText's own object. labels: its labels, without the prefix "__label__". tables: the model for
-    compiled code; None if only the library can use it.
+    Attributes:
+        model: fastText's own object.
+        labels: its labels, without the prefix "__label__".
+        tables: the model for compiled code; None if only the library can use it.
     """
 
     model: Any
@@ -75,7 +80,11 @@ class FastText:
     def likeliest(self, units: I64, data: U8) -> tuple[I32, F32] | None:
         """Return the likeliest label of each text, an index of `labels`, and its probability; -1: it has none.
 
-        units, data: as for `likeliest.likeliest`. Returns None if `top` must be called for each text instead.
+        Args:
+            units: as in `likeliest.likeliest`.
+            data: as in `likeliest.likeliest`.
+
+        Returns None if `top` must be called for each text instead.
         """
         if self.tables is None:
             return None
@@ -95,7 +104,9 @@ class FastText:
 class Py3langid:
     """The language classifier of py3langid, with scores normalised to probabilities; used like `FastText`.
 
-    model: py3langid's own object. labels: its language codes.
+    Attributes:
+        model: py3langid's own object.
+        labels: its language codes.
     """
 
     model: Any
@@ -118,8 +129,11 @@ Classifier = FastText | Py3langid
 def find(model: str) -> str:
     """Return the path of a fastText model; "builtin" is returned unchanged.
 
-    model: a path, "builtin", or a name, which is searched in the folders of DATAPREP_MODELS and in the cache folder, or
-    downloaded if it is known. Raises PlanError if there is no such model and it cannot be downloaded.
+    Args:
+        model: a path, "builtin", or a name, which is searched in the folders of DATAPREP_MODELS and in the cache
+            folder, or downloaded if it is known.
+
+    Raises PlanError if there is no such model and it cannot be downloaded.
     """
     if model == BUILTIN or os.path.isfile(files.path_of(model)):
         return files.path_of(model)
@@ -255,10 +269,14 @@ def round_scores(scores: Any) -> Any:
 def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64, I32]:
     """Return the numbers of the features (byte sequences known to the model) in a text, and how often each occurs.
 
-    The numbers are int64, in order of first occurrence; the counts are int32. text: UTF-8 bytes. moves, rows, features:
-    the automaton; from `state`, a byte leads to the state moves[rows[state] + byte]; if features[state] is not -1, it
-    is the number of a feature that ends there. seen: int32, a work array with a zero for every feature; it is all zero
-    again after the call.
+    The numbers are int64, in order of first occurrence; the counts are int32.
+
+    Args:
+        text: UTF-8 bytes.
+        moves: the automaton's transitions: from `state`, a byte leads to the state moves[rows[state] + byte].
+        rows: the offset of each state's transitions in `moves`.
+        features: the number of the feature that ends in each state; -1 if none does.
+        seen: int32, a work array with a zero for every feature; it is all zero again after the call.
     """
     order = np.empty(len(text), np.int64)
     n, state = 0, np.int64(0)

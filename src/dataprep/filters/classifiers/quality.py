@@ -30,16 +30,19 @@ class Quality(ScoredFilter):
     >>> Quality(model="quality.bin", score_range=(0.5, 0.999))
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus, as in DCLM
 
-    model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep train-quality`).
-    score_range: the lowest score (the model's probability of `label`) at which a document is kept; or (low, high), to
-    keep documents with low <= score < high; None is no limit. Required, unless `Percentiles` sets the range. top: leave
-    it unset; it is a parameter of `Percentiles`. Scores are rounded to 1e-4. Drop reasons: "quality_low",
-    "quality_high".
-    label: the positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's). max_bytes:
-    the model reads only this many bytes from the start of a text; None: all, as in DCLM.
+    Args:
+        model: the path of a supervised fastText model, or its name in a folder of DATAPREP_MODELS (see `dataprep
+            train-quality`).
+        score_range: the minimum score (the model's probability of `label`) of a kept document; or (low, high), to keep
+            documents with low <= score < high, where None sets no limit. It is required, unless `Percentiles` sets the
+            range.
+        top: leave it unset; it is a parameter of `Percentiles`.
+        label: the positive label; None: the label that `train-quality` wrote next to the model, or "hq" (DCLM's label).
+        max_bytes: the number of bytes from the start of a text that the model reads; None: all, as in DCLM.
 
-    To add the scores as the column `quality_score`, use `dp.Score`. Line feeds are replaced by spaces, as in DCLM.
-    Needs the extra `langid`. Raises PlanError if the model or a parameter is invalid.
+    Scores are rounded to 1e-4. The drop reasons are "quality_low" and "quality_high". To add the scores as the column
+    `quality_score`, use `dp.Score`. Line feeds are replaced by spaces, as in DCLM. Needs the extra `langid`. Raises
+    PlanError if the model or a parameter is invalid.
     """
 
     model: str

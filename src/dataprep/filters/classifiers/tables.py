@@ -55,9 +55,11 @@ def check(path: str) -> None:
 def tables_of(path: str, model: Any) -> Tables | None:
     """Return the tables of a fastText classifier; None if the library has to be asked.
 
-    path: the file of a model that the library could load. model: the library's object. The tables are of quantized
-    models with pruned subwords, labels in a tree, and no word n-grams: for others, the compiled code was not twice as
-    fast as the library. None also if the library gives other answers to SAMPLES.
+    Args:
+        path: the file of a model that the library could load.
+        model: the library's object. The tables are of quantized models with pruned subwords, labels in a tree, and no
+            word n-grams: for others, the compiled code was not twice as fast as the library. None also if the library
+            gives other answers to SAMPLES.
     """
     data = np.asarray(np.memmap(path, np.uint8, "r"))
     _, version, dim, *settings = HEADER.unpack(data[: HEADER.size].tobytes())

@@ -46,12 +46,20 @@ fasttext.train_supervised(thread=1, verbose=0, **settings).save_model(path)
 class Settings:
     """Settings of training; names and meanings are fastText's.
 
-    dim: length of the vectors. min_n, max_n: characters of the shortest and longest subwords (0, 0: none). word_ngrams:
-    words in the longest n-grams. bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
-    min_count: the least number of occurrences of a word in the vocabulary. lr: learning rate. epochs: number of passes
-    over the texts. max_bytes: number of bytes from the start of each text that are used. held_out: share of the texts
-    that are held out for testing, selected by hash, so that all copies of a text are in one split. max_texts: maximum
-    number of texts per label, selected by hash. seed: seed of the order of texts and of fastText's random numbers.
+    Attributes:
+        dim: length of the vectors.
+        min_n: the number of characters of the shortest subwords; 0 with max_n=0: no subwords are used.
+        max_n: the number of characters of the longest subwords.
+        word_ngrams: words in the longest n-grams.
+        bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
+        min_count: the least number of occurrences of a word in the vocabulary.
+        lr: learning rate.
+        epochs: number of passes over the texts.
+        max_bytes: number of bytes from the start of each text that are used.
+        held_out: share of the texts that are held out for testing, selected by hash, so that all copies of a text are
+            in one split.
+        max_texts: maximum number of texts per label, selected by hash.
+        seed: seed of the order of texts and of fastText's random numbers.
     """
 
     dim: int = 16
@@ -85,8 +93,11 @@ QUALITY = Settings(dim=32, min_n=0, max_n=0, word_ngrams=2, min_count=3, lr=0.1,
 class Trained:
     """A trained classifier, and its results on the held-out texts.
 
-    path: the model file. labels: its labels. n_train: number of training texts per label. confusion: confusion[true
-    label][predicted label], numbers of held-out texts.
+    Attributes:
+        path: the model file.
+        labels: its labels.
+        n_train: number of training texts per label.
+        confusion: confusion[true label][predicted label], numbers of held-out texts.
     """
 
     path: str

@@ -30,9 +30,12 @@ FACTOR = 0x9E3779B97F4A7C15
 class Words(NamedTuple):
     """Texts as lower-cased words with one space between them.
 
-    data: UTF-8 bytes of all texts. offsets: int64[texts + 1], where each text begins in `data`. ends: int64[texts + 1],
-    the index of each text's first word. hashes: the hash of each word. starts: the offset in `data` at which each word
-    begins.
+    Attributes:
+        data: UTF-8 bytes of all texts.
+        offsets: int64[texts + 1], where each text begins in `data`.
+        ends: int64[texts + 1], the index of each text's first word.
+        hashes: the hash of each word.
+        starts: the offset in `data` at which each word begins.
     """
 
     offsets: I64  # [n + 1] into `data`
@@ -45,10 +48,14 @@ class Words(NamedTuple):
 class Runs(NamedTuple):
     """The distinct runs of words (n-grams) of the evaluation sets, numbered from 0, in a hash table.
 
-    lengths: the lengths of runs that occur, in words, ascending. slots: for each slot of the table, the number of its
-    run, or -1 if it is free. keys: the hash of each run. at, size: the offset of each run in `data` (UTF-8), and its
-    number of bytes. bits: a bit table; one bit is set for the hash of the first words of each run. mask: the bits of a
-    hash that are used.
+    Attributes:
+        lengths: the lengths of runs that occur, in words, ascending.
+        slots: for each slot of the table, the number of its run, or -1 if it is free.
+        keys: the hash of each run.
+        at: the offset of each run in `data` (UTF-8).
+        size: the number of bytes of each run.
+        bits: a bit table; one bit is set for the hash of the first words of each run.
+        mask: the bits of a hash that are used.
     """
 
     lengths: I64  # all different lengths in words, ascending
@@ -179,8 +186,12 @@ def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
 def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
     """Return, for each text, whether it may contain one of the runs of words, bool[texts].
 
-    True means that some words have the hash of a run; bytes are not compared. ends: int64[texts + 1], the index of each
-    text's first word. hashes: uint64, of all words. runs: the runs of words to find.
+    True means that some words have the hash of a run; bytes are not compared.
+
+    Args:
+        ends: int64[texts + 1], the index of each text's first word.
+        hashes: uint64, of all words.
+        runs: the runs of words to find.
     """
     n = len(ends) - 1
     out = np.zeros(n, np.bool_)

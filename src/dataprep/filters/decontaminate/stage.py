@@ -35,25 +35,32 @@ class Decontaminate(ScoredFilter):
 
     >>> Decontaminate(sets={"gsm8k": "eval/gsm8k.jsonl", "mine": ["What is the capital of Morocco called in Darija?"]})
 
-    sets: {name: questions}, where questions are the URL of a file, a Dataset, or a list of texts. Files named .jsonl or
-    .ndjson are JSON Lines with one question per record (the first of `fields` that the record has); other files are
-    UTF-8 text with one question per line. Files may be compressed (.gz, .zst, .xz, .bz2). Questions are numbered by
-    row, from 1, including empty rows.
-    ngram: the number of consecutive words (a run) that must be shared; case, and punctuation between words, are
-    ignored. word_split: how words are split: "unicode" (docs/words.md), where composed and decomposed characters are
-    equal, and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı` is `i`; or
-    "regex", runs of `\w`, as published.
-    min_words: a question of fewer than `ngram` words is searched as a single run if it has at least `min_words` words.
-    Shorter questions are not searched, since they occur by chance (8 and 13 are the published bounds). The `repr` of
-    the stage states how many questions are searched.
-    min_ngrams: a document with at least this many occurrences of runs of one set is dropped (`contaminated_NAME`).
-    action: "drop", or "report", which counts documents in the same way but keeps all of them.
+    Args:
+        sets: {name: questions}, where questions are the URL of a file, a Dataset, or a list of texts. Files named
+            .jsonl or .ndjson are JSON Lines with one question per record; other files are UTF-8 text with one question
+            per line. Files may be compressed (.gz, .zst, .xz, .bz2). Questions are numbered by row, from 1, including
+            empty rows.
+        ngram: the number of consecutive words (a run) that must be shared. Case, and punctuation between words, are
+            ignored.
+        word_split: how texts are split into words: "unicode" (docs/words.md), where composed and decomposed characters
+            are equal, and letters and their forms (Arabic presentation forms, ligatures, full-width letters), and `ı`
+            is `i`; or "regex" (runs of `\w`, as published).
+        min_words: the minimum number of words of a question that is searched. A question of at least `min_words` and
+            fewer than `ngram` words is searched as a single run. Shorter questions are not searched, since they occur
+            by chance (8 and 13 are the published bounds). The `repr` of the stage states how many questions are
+            searched.
+        min_ngrams: the minimum number of occurrences of a set's runs at which a document is dropped
+            (`contaminated_NAME`).
+        action: "drop", or "report", which counts documents in the same way but keeps all of them.
+        fields: the field names of JSON Lines; the first of them that a record has is the question.
 
-    Counted for each set, over documents with at least `min_ngrams`: "NAME.documents", "NAME.ngrams", and
-    "NAME.question.17", the number of documents with a run of question 17 (see `questions`). A run that is in several
-    questions of a set is counted for the first of them. Scores: decontaminate_NAME (occurrences) and
-    decontaminate_NAME_questions. Runs are found by hash and compared byte by byte. The key of the stage depends on the
-    questions, not on paths. Raises PlanError for a file that is missing or malformed, or a set without a run.
+    For each set, over documents with at least `min_ngrams` occurrences, the statistics count "NAME.documents",
+    "NAME.ngrams", and, for question 17, "NAME.question.17", the number of documents with a run of this question (see
+    `questions`). A run that is in several questions of a set is counted for the first of them. The scores are
+    decontaminate_NAME (occurrences) and decontaminate_NAME_questions. Runs are found by hash and compared byte by byte.
+    The key of the stage depends on the questions, not on paths.
+
+    Raises PlanError if a file is missing or malformed, or if a set has no run.
     """
 
     compiled: ClassVar[bool] = True
@@ -152,8 +159,10 @@ class Decontaminate(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return `contaminated_NAME` for each document that shares enough runs of words with a set, else null.
 
-        NAME is the first set with at least `min_ngrams` occurrences. With action="report", all are null. scores: the
-        columns of `score`.
+        NAME is the first set with at least `min_ngrams` occurrences. With action="report", all are null.
+
+        Args:
+            scores: the columns of `score`.
         """
         first = np.full(len(next(iter(scores.values()))), len(self.sets))
         for number, (name, _) in reversed(list(enumerate(self.sets))):
@@ -189,8 +198,11 @@ class Decontaminate(ScoredFilter):
     def questions(self, docs: Dataset) -> pa.Table:
         """Return the questions that this stage found when `docs` was made, those found in most documents first.
 
-        docs: a sealed (finished) Dataset, whose statistics are read. The table has the columns set, question (its
-        number), documents (how many), text.
+        Args:
+            docs: a sealed (finished) Dataset, whose statistics are read.
+
+        The columns of the table are set, question (its number in the set), documents (the number of documents that
+        contain it) and text.
         """
         counts = [stage.counts for stage in docs.stats.stages if stage.name == self.name]
         rows = [

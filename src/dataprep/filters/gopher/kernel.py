@@ -39,10 +39,14 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 class GopherRules(NamedTuple):
     """The word lists of `Gopher` in the form that the kernels read.
 
-    bullets: signs with which a bullet line begins. keys: uint64, sorted hashes of all stop words. lists: uint64, an
-    entry per stop word, in which bit k is set if the word is in list number k. n_lists: the number of lists.
-    max_letters: letters of the longest stop word.
-    classes: the result of `word_classes`. lower: the lower case of each code point.
+    Attributes:
+        bullets: signs with which a bullet line begins.
+        keys: uint64, sorted hashes of all stop words.
+        lists: uint64, an entry per stop word, in which bit k is set if the word is in list number k.
+        n_lists: the number of lists.
+        max_letters: letters of the longest stop word.
+        classes: the result of `word_classes`.
+        lower: the lower case of each code point.
     """
 
     bullets: Packed
@@ -57,11 +61,16 @@ class GopherRules(NamedTuple):
 class WordBuffers(NamedTuple):
     """Work buffers for the words of one document, made once per batch.
 
-    words: hash of each word. chars: number of characters of the words before each word. lines: index of the first word
-    of each line. paragraphs: index of the first word of each paragraph. grams: hash of the n-gram that starts at each
-    word. starts: indices of the words at which an (n - 1)-gram begins that occurs at least twice. slots: for each of
-    these words, the slot in `counts` of the n-gram that begins there. counts: a table that counts hashes. stopped: for
-    each stop word, the number of the last document that has it.
+    Attributes:
+        words: hash of each word.
+        chars: number of characters of the words before each word.
+        lines: index of the first word of each line.
+        paragraphs: index of the first word of each paragraph.
+        grams: hash of the n-gram that starts at each word.
+        starts: indices of the words at which an (n - 1)-gram begins that occurs at least twice.
+        slots: for each of these words, the slot in `counts` of the n-gram that begins there.
+        counts: a table that counts hashes.
+        stopped: for each stop word, the number of the last document that has it.
     """
 
     words: U64  # hash of each word
@@ -79,7 +88,10 @@ class WordBuffers(NamedTuple):
 def count(offsets: I64, data: U8, rules: GopherRules) -> I64:
     """Return the counts for each document that Gopher's rules need, int64[n, len(COUNTS)]; COUNTS names the columns.
 
-    offsets, data: the documents, UTF-8 bytes. rules: the word lists.
+    Args:
+        offsets: document k is data[offsets[k]:offsets[k + 1]].
+        data: the documents, UTF-8 bytes.
+        rules: the word lists.
     """
     n = len(offsets) - 1
     out = np.zeros((n, N_COUNTS), np.int64)

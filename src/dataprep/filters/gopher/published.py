@@ -48,11 +48,16 @@ UNITS, PARAGRAPHS = 13, 17  # the columns of n-grams are in published_repeats.py
 class Published(NamedTuple):
     """The parameters of the rules in the form that the kernels read.
 
-    code: DATATROVE, DOLMA or DCLM. bullets: the signs with which a bullet line begins. endings: the ellipses with which
-    an ellipsis line ends. keys: uint64, sorted hashes of all stop words. lists: an entry per stop word, in which bit k
-    is set if the word is in list number k. symbols: uint8[0x110000], 1 for some characters; a word that consists only
-    of these is not counted. classes: the class bits of each code point. lower: the lower case of each code point.
-    segments: from `segment_table`.
+    Attributes:
+        code: DATATROVE, DOLMA or DCLM.
+        bullets: the signs with which a bullet line begins.
+        endings: the ellipses with which an ellipsis line ends.
+        keys: uint64, sorted hashes of all stop words.
+        lists: an entry per stop word, in which bit k is set if the word is in list number k.
+        symbols: uint8[0x110000], 1 for some characters; a word that consists only of these is not counted.
+        classes: the class bits of each code point.
+        lower: the lower case of each code point.
+        segments: from `segment_table`.
     """
 
     code: int

@@ -27,9 +27,14 @@ GRAM_WORDS, GRAM_CHARS, GRAM_2, OF_GRAM_2 = 21, 22, 23, 32  # columns of the cou
 class Buffers(NamedTuple):
     """Work buffers for one document; a unit is a word, line or paragraph.
 
-    hashes: hash of each unit. chars: characters of the units before each unit; while words are counted, the length of
-    each word, from index 1 on. grams: hash of each n-gram. slots: slot in `counts` of each unit or n-gram. counts: a
-    table that counts hashes. stopped: how often each stop word occurs.
+    Attributes:
+        hashes: hash of each unit.
+        chars: characters of the units before each unit; while words are counted, the length of each word, from index 1
+            on.
+        grams: hash of each n-gram.
+        slots: slot in `counts` of each unit or n-gram.
+        counts: a table that counts hashes.
+        stopped: how often each stop word occurs.
     """
 
     hashes: U64

@@ -134,18 +134,21 @@ class Gopher(ScoredFilter):
     rule drops nothing. Accents, vowel signs of Arabic or Hebrew, and the tatweel are not counted as characters of it.
     None switches a rule off.
 
-    preset: "paper"; or "datatrove", "dolma" or "dclm", for the word definitions, denominators, thresholds and
-    repetition counts of the code of this project (docs/filters.md lists the differences); or a folder written by
-    `dataprep fit-language`, with the thresholds and stop words of one language and the definitions of "paper". The
-    scores are the columns gopher_*, one per rule, in the unit of its threshold.
+    Args:
+        preset: "paper"; or "datatrove", "dolma" or "dclm", for the word definitions, denominators, thresholds and
+            repetition counts of the code of this project (docs/filters.md lists the differences); or a folder written
+            by `dataprep fit-language`, with the thresholds and stop words of one language and the definitions of
+            "paper".
+
+    The scores are the columns gopher_*, one per rule, in the unit of the rule's threshold.
 
     The paper leaves some details open. Here, the most frequent n-gram (the first of equally frequent ones) is counted
     once per occurrence, even if occurrences overlap, and must occur at least twice. A character inside several repeated
     n-grams is counted once, and the first occurrence of an n-gram is not a repetition. The default bullets are not from
     the paper. **Stop words** are compared by their letters in lower case ("The," is "the"). `languages` names lists of
     stop words: ar, ary, ary-Latn, de, en (as published), es and fr. Only the list with the most matches counts, so an
-    additional list never drops additional documents. `stop_words` is a list of your own; with languages=(), it is the
-    only one. Repetition is decided by 64-bit hashes; the texts are not compared (see kernel.py).
+    additional list never drops additional documents. `stop_words` is a list of your own; with languages=(), no other
+    list is used. Repetition is decided by 64-bit hashes; the texts are not compared (see kernel.py).
 
     Raises PlanError for an unknown preset or kind of words, a language without a list, a threshold below 0, or a stop
     word without a letter.
@@ -241,7 +244,8 @@ class Gopher(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Return the reason of the first rule of the table that drops each document, null if none does.
 
-        scores: the columns of `score`.
+        Args:
+            scores: the columns of `score`.
         """
         return reasons(self, RULES, scores)
 
@@ -272,7 +276,9 @@ def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:
 def _shares(counts: I64, of_text: I64) -> dict[str, pa.Array]:
     """Return the scores of `RULES`, in their order, from the kernel's counts.
 
-    counts: of texts with a space between words; of_text: of the texts as they are, for lines, paragraphs and symbols.
+    Args:
+        counts: of texts with a space between words.
+        of_text: of the texts as they are, for lines, paragraphs and symbols.
     """
     n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
     n |= {name: of_text[:, K.COUNTS.index(name)] for name in OF_TEXT}

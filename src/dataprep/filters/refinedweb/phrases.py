@@ -23,7 +23,8 @@ NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "re
 class PackedPhrases(NamedTuple):
     """Phrases without case differences, for kernels: phrase k is the UTF-8 bytes data[starts[k]:starts[k + 1]].
 
-    leads: uint8[256], 1 for each byte that can begin a phrase in a text of any case.
+    Attributes:
+        leads: uint8[256], 1 for each byte that can begin a phrase in a text of any case.
     """
 
     data: U8
@@ -34,9 +35,16 @@ class PackedPhrases(NamedTuple):
 class RefinedWebRules(NamedTuple):
     """The parameters of `RefinedWeb` in the form that the kernels read.
 
-    as_dclm: True for `preset="dclm"`, whose kernel is in dclm.py. max_upper, max_numeric, max_removed: shares, 0 to 1.
-    marks: the kind of words, as in `spaced.marks_of`. words: the table of word boundaries. classes: the class bits of
-    each code point. lower: the lower case of each code point. folds: the same, as the phrases are compared.
+    Attributes:
+        as_dclm: True for `preset="dclm"`, whose kernel is in dclm.py.
+        max_upper: the maximum share, 0 to 1, of upper-case characters in a line.
+        max_numeric: the maximum share, 0 to 1, of numeric characters in a line.
+        max_removed: the maximum share, 0 to 1, of its words that a document may lose.
+        marks: the kind of words, as in `spaced.marks_of`.
+        words: the table of word boundaries.
+        classes: the class bits of each code point.
+        lower: the lower case of each code point.
+        folds: the same, as the phrases are compared.
     """
 
     as_dclm: bool

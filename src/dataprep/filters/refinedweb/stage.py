@@ -53,11 +53,12 @@ class RefinedWeb(Stage):
     paper describes types of phrases with one example each; these examples are the defaults. The default `counters` are
     English, French and Arabic words. To filter for quality and repetition as both papers do, use `Gopher`.
 
-    preset: "paper", or "dclm" for these rules of DCLM's code: lines end at line feeds only, their white space counts
-    among their characters, lines of white space are dropped, texts are stripped after nearly every rule, words count in
-    `max_removed_words` if they begin with a letter or digit, and `counters` are twelve English words. A phrase is
-    removed with one blank before it (a prefix: after it), a full stop in it is any character, and edited lines are not
-    stripped.
+    Args:
+        preset: "paper", or "dclm" for these rules of DCLM's code: lines end at line feeds only, their white space
+            counts among their characters, lines of white space are dropped, texts are stripped after nearly every rule,
+            words count in `max_removed_words` if they begin with a letter or digit, and `counters` are twelve English
+            words. A phrase is removed with one blank before it (a prefix: after it), a full stop in it is any
+            character, and edited lines are not stripped.
 
     Raises PlanError for an unknown preset or kind of words, a number below 0, or a phrase that cannot occur in a
     stripped line.

@@ -22,8 +22,11 @@ from .windows import ANSWERS, rows_with_text
 class Places(NamedTuple):
     """The places where a conversation may be cut: before somebody else's turn that follows a turn of the person.
 
-    ids: uint64[k], of the message after each place. pauses: int64[k], seconds before it. after: int64[k], the number of
-    letters that the person writes from there to the end. size: the number of letters of the person in the conversation.
+    Attributes:
+        ids: uint64[k], of the message after each place.
+        pauses: int64[k], seconds before it.
+        after: int64[k], the number of letters that the person writes from there to the end.
+        size: the number of letters of the person in the conversation.
     """
 
     ids: U64

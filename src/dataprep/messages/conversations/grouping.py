@@ -27,9 +27,13 @@ NOTHING = (1 << 64) - 1  # the id answered by a message that answers none
 class Messages(NamedTuple):
     """The columns of n messages, in the order of the input.
 
-    chats: the row of OpenChats for each message's chat. ids: the messages' ids. times: the messages' times in seconds
-    since 1970, or NEVER if unknown. sizes: the messages' sizes in bytes. answered: the id of the message that each
-    message answers, or NOTHING. cut: whether a conversation has to begin with each message.
+    Attributes:
+        chats: the row of OpenChats for each message's chat.
+        ids: the messages' ids.
+        times: the messages' times in seconds since 1970, or NEVER if unknown.
+        sizes: the messages' sizes in bytes.
+        answered: the id of the message that each message answers, or NOTHING.
+        cut: whether a conversation has to begin with each message.
     """
 
     chats: I64
@@ -43,8 +47,11 @@ class Messages(NamedTuple):
 class OpenChats(NamedTuple):
     """The newest conversation of each chat, one row per chat; `conversations_of` updates the arrays in place.
 
-    number: the conversation's number; -1 if the chat has none yet. first: id of its first message. begin: total bytes
-    of all messages before its first one. last: time of its last message in seconds since 1970.
+    Attributes:
+        number: the conversation's number; -1 if the chat has none yet.
+        first: id of its first message.
+        begin: total bytes of all messages before its first one.
+        last: time of its last message in seconds since 1970.
     """
 
     number: I64  # -1: none yet
@@ -56,9 +63,12 @@ class OpenChats(NamedTuple):
 class Limits(NamedTuple):
     """The limits of a conversation, and the state before the first message.
 
-    gap: the silence in seconds that ends a conversation. reply_gap: a reply continues the conversation if the silence
-    is shorter than this, in seconds. max_bytes: the largest size of a conversation in bytes.
-    next_number: number of the next new conversation. bytes_read: bytes of all earlier messages.
+    Attributes:
+        gap: the silence in seconds that ends a conversation.
+        reply_gap: a reply continues the conversation if the silence is shorter than this, in seconds.
+        max_bytes: the largest size of a conversation in bytes.
+        next_number: number of the next new conversation.
+        bytes_read: bytes of all earlier messages.
     """
 
     gap: int
@@ -106,9 +116,11 @@ class OpenConversation(NamedTuple):
 class Grouping:
     """Numbers conversations in the order of their first messages, and remembers which conversations are open.
 
-    gap: a silence of this many seconds ends a conversation. reply_gap: a reply to a message of the conversation
-    continues it, if the silence is shorter than this. max_bytes: size at which a conversation is split. cuts: ids of
-    messages with which a conversation begins in any case.
+    Attributes:
+        gap: a silence of this many seconds ends a conversation.
+        reply_gap: a reply to a message of the conversation continues it, if the silence is shorter than this.
+        max_bytes: size at which a conversation is split.
+        cuts: ids of messages with which a conversation begins in any case.
     """
 
     def __init__(self, gap: int, reply_gap: int, max_bytes: int, cuts: Sequence[int] = ()) -> None:
@@ -149,8 +161,9 @@ class Grouping:
 class Finished(NamedTuple):
     """Messages of conversations that have ended, one conversation after another.
 
-    starts: int64, the row of `messages` at which each conversation begins. settled: the smallest id of a message in a
-    conversation that has not ended; 2^64 - 1 if there is none.
+    Attributes:
+        starts: int64, the row of `messages` at which each conversation begins.
+        settled: the smallest id of a message in a conversation that has not ended; 2^64 - 1 if there is none.
     """
 
     messages: Batch

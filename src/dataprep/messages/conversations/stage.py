@@ -35,15 +35,18 @@ class Conversations(Stage):
     by its name, so one in several files (Telegram's pages, two exports after `Overlaps`) continues from one file to the
     next. Conversations are returned in the order of their first messages.
 
-    gap, reply_gap: durations such as "90s", "30m", "1h" or "2d".
-    replies: a message that answers a message of the chat's newest conversation (column `reply_to`, if present) joins
-        this conversation if less than `reply_gap` passes between the answer and the message before it; an answer never
-        reopens an older conversation.
-    line: template of a message, with {author} and {text}; a message without an author is its text alone.
-    separator: text between messages.
-    cuts: ids of messages that always begin a new conversation.
-    max_bytes: a conversation is split between two messages if it, together with the messages of other chats since its
-    first one, would become larger than this; this limits the memory.
+    Args:
+        gap: a duration such as "90s", "30m", "1h" or "2d"; a message joins the conversation of the message before it if
+            less time passes between them.
+        reply_gap: a duration; the limit that `replies` uses instead of `gap`.
+        replies: a message that answers a message of the chat's newest conversation (column `reply_to`, if present)
+            joins this conversation if less than `reply_gap` passes between the answer and the message before it; an
+            answer never reopens an older conversation.
+        line: template of a message, with {author} and {text}; a message without an author is its text alone.
+        separator: text between messages.
+        cuts: ids of messages that always begin a new conversation.
+        max_bytes: a conversation is split between two messages if it, together with the messages of other chats since
+            its first one, would become larger than this; this limits the memory.
 
     Raises PlanError for invalid values.
 

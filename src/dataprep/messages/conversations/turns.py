@@ -64,7 +64,9 @@ class TokenCounter(Protocol):
     def overhead(self, role: str, name: str | None) -> int:
         """Return the largest number of tokens that the chat template adds to the text of a turn.
 
-        role: "user" or "assistant". name: the author, or None.
+        Args:
+            role: "user" or "assistant".
+            name: the author, or None.
         """
 
     def count(self, texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
@@ -78,14 +80,19 @@ class TokenCounter(Protocol):
 class Turns(Stage):
     """Join messages into windows (training examples) of turns, each of which ends with an answer of `person`.
 
-    person: the author to imitate; None: the column `answers` states which messages are that author's; add it before
-    `Pseudonyms` replaces the authors.
-    token_counter: counts tokens (`dataprep.tokens.dialogue.ChatTokenCounter`); None: each conversation is one window.
-    gap, replies, reply_gap, cuts: decide where a conversation ends, as in `Conversations`.
-    merge: text between messages of one turn.
-    context: the number of turns that a window repeats from the end of the previous window.
-    openings: what happens to the first messages of a conversation if the person wrote them. "empty": they answer an
-        empty user turn; True: the window begins with them, which some templates reject; False: they are dropped.
+    Args:
+        person: the author to imitate; None: the column `answers` states which messages are that author's; add it before
+            `Pseudonyms` replaces the authors.
+        token_counter: counts tokens (`dataprep.tokens.dialogue.ChatTokenCounter`); None: each conversation is one
+            window.
+        gap: the pause that ends a conversation, as in `Conversations`.
+        replies: whether an answer continues a conversation after a longer pause, as in `Conversations`.
+        reply_gap: the longest pause before such an answer, as in `Conversations`.
+        cuts: ids of messages that always begin a new conversation, as in `Conversations`.
+        merge: text between messages of one turn.
+        context: the number of turns that a window repeats from the end of the previous window.
+        openings: what happens to the first messages of a conversation if the person wrote them. "empty": they answer an
+            empty user turn; True: the window begins with them, which some templates reject; False: they are dropped.
 
     Adds the columns `messages` (role, name, content, weight) and `conversation` (the id of the conversation's first
     message, for `dp.Split(group="conversation")`); the text is a transcript. A window has the id of its first message

@@ -31,8 +31,11 @@ NO_WORDS = pa.scalar("", pa.large_string())
 class Turn(NamedTuple):
     """Consecutive messages of the person to imitate, or of all others, joined to one text.
 
-    name: the author; None if the text itself names the speakers. start, stop: its messages, [start, stop), among those
-    with text. answer: True if the person to imitate wrote them.
+    Attributes:
+        name: the author; None if the text itself names the speakers.
+        start: the index of its first message among those with text.
+        stop: the index after its last message.
+        answer: True if the person to imitate wrote them.
     """
 
     name: str | None
@@ -153,8 +156,12 @@ class WindowColumns(NamedTuple):
     def add(self, row: int, conversation: int, turns: Sequence[Turn], said: Sequence[str], n_context: int) -> None:
         """Append a window.
 
-        row: of its first message that is not context. conversation: id. turns, said: its turns, and their texts after
-        they were cut to fit. n_context: so many turns, the first, are context.
+        Args:
+            row: of its first message that is not context.
+            conversation: id.
+            turns: the turns of the window.
+            said: the texts of these turns, after they were cut to fit.
+            n_context: so many turns, the first, are context.
         """
         self.rows.append(row)
         self.conversations.append(conversation)

@@ -30,8 +30,9 @@ Weights = npt.NDArray[np.int32]
 class PointTable(NamedTuple):
     """The points of words and parts of words for each language, in a hash table with open addressing.
 
-    keys: uint64[slots], hashes of words, 0 if the slot is empty. weights: int32[slots, labels], their points per
-    language.
+    Attributes:
+        keys: uint64[slots], hashes of words, 0 if the slot is empty.
+        weights: int32[slots, labels], their points per language.
     """
 
     keys: U64

@@ -48,11 +48,12 @@ class MessageLanguage(Stage):
     after @ and #, and links, are ignored. German and other languages in Latin script get one of the five labels: use
     `dp.Language` first if a chat has them.
 
-    context: True: a message with too little evidence, such as "ok" or "safi", gets the label of the last message with
-        enough evidence that its author wrote in this chat and script, or, if there is none, that anybody wrote there;
-        its score is then 0. False: such a message gets its own most probable label, or "und".
-    model: a filter that adds `language` and `language_score`, used in place of the word lists.
-    kinds: kinds of messages to label; the platform's own lines do not reveal their author's language.
+    Args:
+        context: True: a message with too little evidence, such as "ok" or "safi", gets the label of the last message
+            with enough evidence that its author wrote in this chat and script, or, if there is none, that anybody wrote
+            there; its score is then 0. False: such a message gets its own most probable label, or "und".
+        model: a filter that adds `language` and `language_score`, used in place of the word lists.
+        kinds: kinds of messages to label; the platform's own lines do not reveal their author's language.
 
     language_score: the label's share of the points of all labels, 0 to 1, rounded to 1e-4; with `model` the model's
     score. Measured accuracy: docs/chats-safety.md. Raises PlanError if `model` does not add these columns.
@@ -159,10 +160,16 @@ class _Before:
 def carry(codes: Codes, is_sure: Any, script: Codes, by_author: Any, by_chat: Any, last: Any) -> Codes:
     """Return the label of each of n messages: its own if sure, else its author's last sure label, else the chat's.
 
-    A label is a language's number. codes: int32[n], each message's own label, -1: none. is_sure: bool[n]. script:
-    int32[n], 0 or 1; messages with other values get -1. last: int32[rows, 2 scripts], the last sure label of each
-    author and each chat by script, -1: none; it is updated, and kept from batch to batch. by_author, by_chat: int64[n],
-    rows of `last` for each message.
+    A label is a language's number.
+
+    Args:
+        codes: int32[n], each message's own label, -1: none.
+        is_sure: bool[n].
+        script: int32[n], 0 or 1; messages with other values get -1.
+        last: int32[rows, 2 scripts], the last sure label of each author and each chat by script, -1: none; it is
+            updated, and kept from batch to batch.
+        by_author: int64[n], the row of `last` for each message's author.
+        by_chat: int64[n], the row of `last` for each message's chat.
     """
     out = codes.copy()
     for i in range(len(codes)):

@@ -29,7 +29,8 @@ _HANGUL = ((0x1100, 0x1200), (0x3130, 0x3190), (0xA960, 0xA980), (0xAC00, 0xD800
 class BesideNames:
     """Finds names next to letters of another script; trie: of all terms. sure: which terms are found so, bool[n].
 
-    sieve: as in a Trie, of all words of the terms.
+    Attributes:
+        sieve: as in a Trie, of all words of the terms.
     """
 
     def __init__(self, trie: Trie, sure: Bools, sieve: U8) -> None:
@@ -38,7 +39,10 @@ class BesideNames:
     def find(self, offsets: I64, data: U8, prefixes: U32) -> I64:
         """Return the names in n texts, int64[m, 5], as `kernel.find_names` does.
 
-        offsets, data: the texts in UTF-8. prefixes: letters that may be joined to the beginning of a name.
+        Args:
+            offsets: text k is data[offsets[k]:offsets[k + 1]].
+            data: the texts, UTF-8 bytes.
+            prefixes: letters that may be joined to the beginning of a name.
         """
         rows = np.flatnonzero(P.changes_script(offsets, data, scripts(), folded(), self.sieve, prefixes))
         if not len(rows):

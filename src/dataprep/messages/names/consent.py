@@ -35,14 +35,16 @@ log = logging.getLogger("dataprep")
 class Consent(Estimator):
     """Drop the messages of people who did not agree to their use, with the reason "no_consent"; an Estimator.
 
-    refused: names of people who did not agree. allowed: names of people who agreed; all others' messages are dropped.
-    Give one of the two: the names, or the path of a file with one per line. The platform's own lines (no author) are
-    kept. Names are compared without case, accents, emoji, invisible signs and a leading ~; phone numbers by their
-    digits, in national or international form: a listed +7 912 345 67 89 is not +91 2345 6789. A handle or id that an
-    export states identifies the person of that account.
-    strict: True: a listed name that no author has stops the run; False: it is only logged, as when one list serves
-    several corpora.
-    people: a people file (`dataprep people`): a listed name stands for all names of its person.
+    Args:
+        refused: names of people who did not agree.
+        allowed: names of people who agreed; all others' messages are dropped. Give one of the two: the names, or the
+            path of a file with one per line. The platform's own lines (no author) are kept. Names are compared without
+            case, accents, emoji, invisible signs and a leading ~; phone numbers by their digits, in national or
+            international form: a listed +7 912 345 67 89 is not +91 2345 6789. A handle or id that an export states
+            identifies the person of that account.
+        strict: True: a listed name that no author has stops the run; False: it is only logged, as when one list serves
+            several corpora.
+        people: a people file (`dataprep people`): a listed name stands for all names of its person.
 
     Messages of others are kept, replies to the dropped messages included: an export does not quote the answered
     message, it has only `reply_to`, which may then name a dropped message. To remove the names of people who did not
@@ -106,7 +108,11 @@ class Consent(Estimator):
         """Raise PlanError if a listed name is not among `people`, or a national number may be that of several of them.
 
         The message shows the nearest names; if `strict` is False, or only a sample of the input is read, it is only
-        logged. people: names of authors. whole: whether these are all authors, not those of a sample.
+        logged.
+
+        Args:
+            people: names of authors.
+            whole: whether these are all authors, not those of a sample.
         """
         present = sorted(set(people))
         for name in self.given if whole else ():
@@ -147,7 +153,8 @@ class Consent(Estimator):
 class Consented(Stage):
     """Drops the messages of people who did not agree; `Consent.fit` returns this stage.
 
-    borne: the listed names that are a part of the name of an author who is not listed, such as Sara of Sara Lund.
+    Attributes:
+        borne: the listed names that are a part of the name of an author who is not listed, such as Sara of Sara Lund.
     """
 
     consent: Consent

@@ -38,7 +38,8 @@ Spans = Callable[[I64, U8, I64], I64]  # offsets, data, rows of these texts -> s
 class Decoded(NamedTuple):
     """A decoded text; starts, ends: of each of its characters, the characters of the text that it stands for.
 
-    coded: whether each character is decoded.
+    Attributes:
+        coded: whether each character is decoded.
     """
 
     text: str
@@ -106,7 +107,10 @@ def _read(m: re.Match[str]) -> tuple[str, list[int]]:
 def coded_spans(batch_texts: pa.Array, offsets: I64, spans_of: Spans) -> list[tuple[int, int, int, int]]:
     """Return the spans of what is found in decoded parts of texts: (text, first byte, end, index of the new word).
 
-    batch_texts: n texts; offsets: int64[n + 1], of their bytes. spans_of: the search in decoded texts.
+    Args:
+        batch_texts: n texts.
+        offsets: int64[n + 1], of their bytes.
+        spans_of: the search in decoded texts.
     """
     rows = np.flatnonzero(pc.match_substring_regex(batch_texts, _MARKED).to_numpy(zero_copy_only=False))
     raws = batch_texts.take(pa.array(rows)).to_pylist() if len(rows) else []

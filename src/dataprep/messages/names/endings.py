@@ -18,9 +18,14 @@ from .weighing import listed_words
 class _Script(NamedTuple):
     """The endings of one script; all texts are folded (`matching.words`).
 
-    first, last: its code points. least: letters of the shortest name that gets endings. finals: letters at the end of
-    a name that an ending replaces. endings: what follows; fronts: what precedes. kept: names that end with one of
-    `finals` also have the endings behind it.
+    Attributes:
+        first: the code point with which the range begins.
+        last: the last code point of the range.
+        least: letters of the shortest name that gets endings.
+        finals: letters at the end of a name that an ending replaces.
+        endings: what follows.
+        fronts: what precedes.
+        kept: names that end with one of `finals` also have the endings behind it.
     """
 
     first: int
@@ -75,7 +80,8 @@ def _folded(forms: str) -> tuple[str, ...]:
 def with_endings(word: str) -> frozenset[str]:
     """Return the forms of a name's word with endings and particles; not the word itself, its stem and listed words.
 
-    word: as `matching.words` returns it.
+    Args:
+        word: as `matching.words` returns it.
 
     >>> "дмитрия" in with_endings("дмитрии"), "ნინოსთან" in with_endings("ნინო"), with_endings("ilse")
     (True, True, frozenset())

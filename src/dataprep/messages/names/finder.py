@@ -21,8 +21,10 @@ from .unspaced import UnspacedNames
 class Finder:
     """Finds terms (words and full names, folded) as words, next to digits and other scripts, in hashtags and addresses.
 
-    terms: the terms; the number of a term is its index. weak: the terms that count only after an @. signed: for terms
-    that are written with signs between their words, these signs.
+    Attributes:
+        terms: the terms; the number of a term is its index.
+        weak: the terms that count only after an @.
+        signed: for terms that are written with signs between their words, these signs.
     """
 
     def __init__(self, terms: Iterable[str], weak: frozenset[str], signed: Mapping[str, frozenset[int]]) -> None:
@@ -41,7 +43,10 @@ class Finder:
     def hits(self, offsets: I64, data: U8, prefixes: U32) -> I64:
         """Return the names in n texts, int64[m, 5], as `kernel.find_names` does, also terms that count only after an @.
 
-        offsets, data: the texts in UTF-8. prefixes: folded letters that may be joined to the beginning of a name.
+        Args:
+            offsets: text k is data[offsets[k]:offsets[k + 1]].
+            data: the texts, UTF-8 bytes.
+            prefixes: folded letters that may be joined to the beginning of a name.
         """
         found = K.find_names(offsets, data, folded(), *self.trie, prefixes)
         glued = self.glued.find(offsets, data, prefixes)

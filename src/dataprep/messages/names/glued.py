@@ -37,8 +37,11 @@ ARABIZI = re.compile(r"[2356789]")  # single digits that may be letters: "sma3",
 class GluedNames:
     """Finds the glued names in texts.
 
-    terms: all terms. trie: of `terms`. words: number of each term that is one word and sure to be a name, by its folded
-    text. full: numbers of the terms of several words.
+    Attributes:
+        terms: all terms.
+        trie: of `terms`.
+        words: number of each term that is one word and sure to be a name, by its folded text.
+        full: numbers of the terms of several words.
     """
 
     def __init__(self, terms: Sequence[str], trie: Trie, words: Mapping[str, int], full: Sequence[int] = ()) -> None:
@@ -56,7 +59,10 @@ class GluedNames:
     def find(self, offsets: I64, data: U8, prefixes: U32 = _NO_PREFIXES) -> I64:
         """Return the glued names in n texts, int64[m, 5], as `kernel.find_names` returns names.
 
-        offsets, data: the texts in UTF-8. prefixes: letters that may be joined to the beginning of a name.
+        Args:
+            offsets: text k is data[offsets[k]:offsets[k + 1]].
+            data: the texts, UTF-8 bytes.
+            prefixes: letters that may be joined to the beginning of a name.
         """
         signs = _tokens(offsets, data)
         some = P.with_terms(data, *signs[1:], folded(), self.trie.keys, self.trie.children, self.ends)
@@ -189,7 +195,12 @@ def _digits(data: U8, step: int) -> str:
 def is_no_arabizi(offsets: I64, data: U8, row: int, start: int, end: int) -> bool:
     """Return whether a name next to digits is one, and not a word of Arabizi, in which single digits are letters.
 
-    offsets, data: the texts in UTF-8. row, start, end: the number of the text, the first byte and the end of the name.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        row: the index of the text.
+        start: the offset of the name's first byte.
+        end: the offset after the name's last byte.
     """
     if end - start > MIN_LETTERS:  # bytes: other scripts than Latin are not Arabizi
         return True

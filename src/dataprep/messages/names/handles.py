@@ -60,7 +60,9 @@ def with_accounts(known: Identities, rows: Iterable[Row]) -> Identities:
 
     All spellings of an international phone number are one person, too.
 
-    known: the people of the people file, who stay as they are. rows: (kind, chat or account, name), also of authors.
+    Args:
+        known: the people of the people file, who stay as they are.
+        rows: (kind, chat or account, name), also of authors.
     """
     named: dict[str, set[str]] = defaultdict(set)
     authors = set()

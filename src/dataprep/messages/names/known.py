@@ -96,12 +96,15 @@ def parts(name: str) -> tuple[str, ...]:
 class KnownPeople:
     """Finds people in strings, to check that an output folder names nobody (`dataprep.core.output.audit`).
 
-    names: spellings of names, phone numbers, e-mail addresses and handles to find. stay: words that are not an error if
-    they occur by themselves. own: names that are not an error, such as that of a person who trains a model on their own
-    messages. Findings of both are only counted. prefixes: the letters that `Pseudonyms` took for joined to a name: what
-    it replaces is also searched for by its own search (`finder.py`). None: names in texts were not replaced, so that
-    only whole words are searched for. groups: those of `names` that are names of groups, which are not searched over
-    line breaks, where their words ("reading circle") meet by chance.
+    Attributes:
+        names: spellings of names, phone numbers, e-mail addresses and handles to find.
+        stay: words that are not an error if they occur by themselves.
+        own: names that are not an error, such as that of a person who trains a model on their own messages. Findings of
+            both are only counted.
+        prefixes: the letters that `Pseudonyms` took for joined to a name: what it replaces is also searched for by its
+            own search (`finder.py`). None: names in texts were not replaced, so that only whole words are searched for.
+        groups: those of `names` that are names of groups, which are not searched over line breaks, where their words
+            ("reading circle") meet by chance.
     """
 
     names: tuple[str, ...]

@@ -141,6 +141,7 @@ _UNSEEN = frozenset(c for c in _INVISIBLE if c != 0x640)  # tatweel is kept: the
 def common_words(given: tuple[str, ...] | None) -> frozenset[str]:
     """Return the set of words too common to be taken for a name if they occur alone, in the form that `words` returns.
 
-    given: the words to use; None: the words of COMMON.
+    Args:
+        given: the words to use; None: the words of COMMON.
     """
     return frozenset(w for entry in (COMMON if given is None else given) for w in words(entry))

@@ -27,10 +27,16 @@ Span = tuple[int, int, int, int]  # text, first byte, end, index of the new word
 def with_numbers(offsets: I64, data: U8, names: I64, phones: tuple[Phones, dict[str, int]], first_kind: int) -> I64:
     """Return the ranges to replace in texts, int64[n, 4]: those of names, known phone numbers, and personal data.
 
-    A row is (text, first byte, end, index of the replacement). offsets, data: the texts in UTF-8. names: int64[m, 4],
-    rows of names, in order. phones: the known numbers, and the index of the replacement for each. first_kind: index of
-    the replacement for the first of KINDS, the kinds of personal data; -1: personal data is not searched. Overlapping
-    ranges are joined, and the joined range gets the replacement of the longest of them.
+    A row is (text, first byte, end, index of the replacement).
+
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        names: int64[m, 4], rows of names, in order.
+        phones: the known numbers, and the index of the replacement for each.
+        first_kind: index of the replacement for the first of KINDS, the kinds of personal data; -1: personal data is
+            not searched. Overlapping ranges are joined, and the joined range gets the replacement of the longest of
+            them.
     """
     known, words = phones
     people = list(_people(offsets, data, known, words)) if words else []

@@ -137,7 +137,8 @@ def digit_values() -> U8:
 class Phones:
     """A search for known phone numbers in texts, in national or international form.
 
-    known: the numbers, as `phone` returns them.
+    Attributes:
+        known: the numbers, as `phone` returns them.
     """
 
     def __init__(self, known: Iterable[str]) -> None:

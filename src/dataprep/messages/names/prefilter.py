@@ -91,8 +91,13 @@ def _first_letter(data: U8, low: Int, i: Int, kinds: U8) -> Int:
 def near_digits(offsets: I64, data: U8, kinds: U8, fold: U32, sieve: U8, prefixes: U32) -> Bools:
     """Return whether each of n texts may have a word of a term next to a digit, bool[n].
 
-    offsets, data: the texts in UTF-8. kinds: LETTER, DIGIT, UNSEEN (not seen) or 0 for each code point. fold, prefixes:
-    as in `find_names`. sieve: as in a Trie, of all words of the terms.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        kinds: LETTER, DIGIT, UNSEEN (not seen) or 0 for each code point.
+        fold: as in `find_names`.
+        prefixes: as in `find_names`.
+        sieve: as in a Trie, of all words of the terms.
     """
     out = np.zeros(len(offsets) - 1, np.bool_)
     for d in range(len(out)):
@@ -136,8 +141,9 @@ def _may_mix(data: U8, start: Int, stop: Int) -> bool:
 def changes_script(offsets: I64, data: U8, scripts: U8, fold: U32, sieve: U8, prefixes: U32) -> Bools:
     """Return whether each of n texts may have a word of a term next to a letter of another script, bool[n].
 
-    offsets, data: the texts in UTF-8. scripts: for each code point a number of its script, 0 for no letter, or UNSEEN.
-    The others are those of `near_digits`.
+    offsets: text k is data[offsets[k]:offsets[k + 1]].
+    data: the texts, UTF-8 bytes. scripts: for each code point a number of its script, 0 for no letter, or UNSEEN. The
+    others are those of `near_digits`.
     """
     out = np.zeros(len(offsets) - 1, np.bool_)
     for d in range(len(out)):
@@ -165,8 +171,11 @@ def changes_script(offsets: I64, data: U8, scripts: U8, fold: U32, sieve: U8, pr
 def with_ends(offsets: I64, data: U8, values: U8, ends: Bools) -> Bools:
     """Return whether each of n texts has the last digits of a known number, without an ASCII letter between, bool[n].
 
-    offsets, data: the texts in UTF-8. values: the digit that each code point is, or NO_DIGIT. ends: bool, whether a
-    number ends with these digits; its length is a power of ten.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        values: the digit that each code point is, or NO_DIGIT.
+        ends: bool, whether a number ends with these digits; its length is a power of ten.
     """
     out, n_ends = np.zeros(len(offsets) - 1, np.bool_), round(np.log10(len(ends)))
     for d in range(len(out)):
@@ -192,7 +201,11 @@ def with_ends(offsets: I64, data: U8, values: U8, ends: Bools) -> Bools:
 def with_pairs(offsets: I64, data: U8, fold: U32, pairs: Bools) -> Bools:
     """Return whether each of n texts may have the first two letters of a term next to each other, bool[n].
 
-    offsets, data: the texts in UTF-8. fold: as in `find_names`. pairs: bool[65536], by `unspaced.pair_slot`.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        fold: as in `find_names`.
+        pairs: bool[65536], by `unspaced.pair_slot`.
     """
     out = np.zeros(len(offsets) - 1, np.bool_)
     for d in range(len(out)):
@@ -218,9 +231,17 @@ def with_terms(
     """Return, for each of n signs (such as an @), whether a term may be next to it, also inside a word, bool[n].
 
     For sign d, the bytes around it are searched up to the next space on each side, but not before starts[d] or after
-    stops[d]. A term of less than MIN_INSIDE letters is searched for only at an end of a word, or at a capital. data:
-    UTF-8. signs, starts, stops: int64[n]. fold, keys, children: as in `find_names`. ends: for each node, whether a term
-    that is searched ends there.
+    stops[d]. A term of less than MIN_INSIDE letters is searched for only at an end of a word, or at a capital.
+
+    Args:
+        data: UTF-8.
+        signs: int64[n].
+        starts: int64[n].
+        stops: int64[n].
+        fold: as in `find_names`.
+        keys: as in `find_names`.
+        children: as in `find_names`.
+        ends: for each node, whether a term that is searched ends there.
     """
     out = np.zeros(len(signs), np.bool_)
     for d in range(len(signs)):

@@ -50,8 +50,10 @@ def shortest(digests: Iterable[str], digits: int) -> dict[str, str]:
 class People:
     """The people and chats named in a corpus.
 
-    seen: (kind, chat, name) of authors, mentioned people and chats; kind states which of these the name is of. more:
-    further names, given by the user. known: which names are one person.
+    Attributes:
+        seen: (kind, chat, name) of authors, mentioned people and chats; kind states which of these the name is of.
+        more: further names, given by the user.
+        known: which names are one person.
     """
 
     seen: set[tuple[str, str, str]]  # kind, chat, name
@@ -61,9 +63,13 @@ class People:
     def table(self, key: bytes, form: str, digits: int, weak: frozenset[str]) -> pa.Table:
         """Return the table of pseudonyms with the columns of PEOPLE (kind, chat, name, pseudonym).
 
-        It has a row for each name, and for each word that is in the names of several people. key: the secret key. form:
-        a person's pseudonym, with {} for the letters. digits: the least number of letters. weak: words that by
-        themselves are not a name.
+        It has a row for each name, and for each word that is in the names of several people.
+
+        Args:
+            key: the secret key.
+            form: a person's pseudonym, with {} for the letters.
+            digits: the least number of letters.
+            weak: words that by themselves are not a name.
         """
         who = self.known.key_of
         found = self.found() | {(MORE, "", n) for n in self.more}

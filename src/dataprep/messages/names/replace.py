@@ -50,8 +50,11 @@ def read_people(url: str) -> pa.Table:
 class Pseudonymised(Stage):
     """Replaces names by pseudonyms; `Pseudonyms.fit` returns this stage.
 
-    people: URL of the table of pseudonyms. key: hash that identifies the table's content. counts_words: also count how
-    often each word is replaced, for trials. The other fields are those of `Pseudonyms`.
+    Attributes:
+        people: URL of the table of pseudonyms.
+        key: hash that identifies the table's content.
+        counts_words: also count how often each word is replaced, for trials. The other fields are those of
+            `Pseudonyms`.
     """
 
     people: str

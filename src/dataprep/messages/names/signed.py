@@ -34,8 +34,11 @@ class SignedNames:
     def joined(self, offsets: I64, data: U8, hits: I64) -> I64:
         """Return `hits` with the names found here, in order; hits that are inside of one are left out.
 
-        offsets, data: the texts in UTF-8. hits: int64[m, 5], as `kernel.find_names` returns them, in order. A name that
-        overlaps only a part of one of `hits` is not added.
+        Args:
+            offsets: text k is data[offsets[k]:offsets[k + 1]].
+            data: the texts, UTF-8 bytes.
+            hits: int64[m, 5], as `kernel.find_names` returns them, in order. A name that overlaps only a part of one of
+                `hits` is not added.
         """
         if not len(self.numbers):
             return hits

@@ -70,30 +70,33 @@ class Pseudonyms(Estimator):
     several people's names share means the one who is in that chat; if there is not exactly one, it gets a pseudonym of
     its own. `chat` and `source` become `Chat-...`, `meta` keeps only `keep_meta`.
 
-    key: the path of a file with at least 16 bytes, "env:NAME", or bytes. Only its fingerprint is stored. None: a random
-        key that is not stored. A run that was stopped continues with its pseudonyms; another folder gets others.
-    mapping: path of a table of all names and pseudonyms to write (Parquet: kind, chat, name, pseudonym), outside of
-        `out`; None: write none.
-    consent: a `Consent`: all names are learned, then the messages of people who did not agree are dropped.
-    names: more names to hide, or a file with one per line: nicknames, people who never wrote.
-    min_chars: a shorter word of a name is replaced only after an @.
-    common_words: words that are replaced only after an @, since they usually are not names (will, work, نور); None:
-        `matching.COMMON`. Words left because of `min_chars` or `common_words` are counted as names.common_left.
-    detect_common_words: also leave words that are in dataprep's lists of frequent words, and that the texts use more
-        often in their ordinary meaning than as names. With common_words=(), no other words of names are left, except
-        short ones.
-    prefixes: letters that Arabic joins to the following word; at most two, which are kept. redact_kinds: kinds of
-    messages whose text becomes `<kind>`, since they name people and places that are unknown here. keep_meta: the keys
-    of `meta` to keep. min_suffix_letters: the least number of letters after `Person-`, 4 bits each. With more letters,
-    it is rarer that a new person makes existing pseudonyms longer.
-    pseudonym_format: pseudonym of a person, with {} for the letters.
-    pii: also replace personal data, as `PII()` does, in the same pass over the raw text.
-    people: a people file (`dataprep people`): all names and numbers of a person get one pseudonym, that of the first
-        name; so do the chats of two people that are named after the person. `consent` uses this file, too.
-
-    exports: the exports as `dp.read` returns them, from which ids and names of accounts are read. None: they are read
-        from the files that the documents came from, also if stages or pipelines before this one saved the documents;
-        if such a file is gone, a warning says so.
+    Args:
+        key: the path of a file with at least 16 bytes, "env:NAME", or bytes. Only its fingerprint is stored. None: a
+            random key that is not stored. A run that was stopped continues with its pseudonyms; another folder gets
+            others.
+        mapping: path of a table of all names and pseudonyms to write (Parquet: kind, chat, name, pseudonym), outside of
+            `out`; None: write none.
+        consent: a `Consent`: all names are learned, then the messages of people who did not agree are dropped.
+        names: more names to hide, or a file with one per line: nicknames, people who never wrote.
+        min_chars: a shorter word of a name is replaced only after an @.
+        common_words: words that are replaced only after an @, since they usually are not names (will, work, نور); None:
+            `matching.COMMON`. Words left because of `min_chars` or `common_words` are counted as names.common_left.
+        detect_common_words: also leave words that are in dataprep's lists of frequent words, and that the texts use
+            more often in their ordinary meaning than as names. With common_words=(), no other words of names are left,
+            except short ones.
+        prefixes: letters that Arabic joins to the following word; at most two, which are kept.
+        redact_kinds: kinds of messages whose text becomes `<kind>`, since they name people and places that are unknown
+            here.
+        keep_meta: the keys of `meta` to keep.
+        min_suffix_letters: the least number of letters after `Person-`, 4 bits each. With more letters, it is rarer
+            that a new person makes existing pseudonyms longer.
+        pseudonym_format: pseudonym of a person, with {} for the letters.
+        pii: also replace personal data, as `PII()` does, in the same pass over the raw text.
+        people: a people file (`dataprep people`): all names and numbers of a person get one pseudonym, that of the
+            first name; so do the chats of two people that are named after the person. `consent` uses this file, too.
+        exports: the exports as `dp.read` returns them, from which ids and names of accounts are read. None: they are
+            read from the files that the documents came from, also if stages or pipelines before this one saved the
+            documents; if such a file is gone, a warning says so.
 
     Raises PlanError for a key that is missing or short, a mapping inside `out`, values that are not valid, and a people
     file that is not valid or has a person whom the documents do not have.

@@ -29,12 +29,19 @@ from .terms import Term, is_group_name, terms_in, terms_of
 class NameTables:
     """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms (names, words), and pseudonyms.
 
-    finder: finds the terms. target:
-    int64[terms], each term's pseudonym, as an index into `words`. is_shared: bool[terms], if several people may be
-    meant. local, local_target: chat * terms + term, ascending, and the pseudonym, if a shared term means one person of
-    that chat. words: pseudonyms, then the words for kinds of personal data. phones: known numbers, and their
-    pseudonyms. chats: the number of each chat, by name. authors, author_pseudonyms, chat_names, chat_pseudonyms: names,
-    and the pseudonym of each.
+    Attributes:
+        finder: finds the terms.
+        target: int64[terms], each term's pseudonym, as an index into `words`.
+        is_shared: bool[terms], if several people may be meant.
+        local: chat * terms + term, ascending, for each shared term that means one person of that chat.
+        local_target: the pseudonym for each item of `local`.
+        words: pseudonyms, then the words for kinds of personal data.
+        phones: known numbers, and their pseudonyms.
+        chats: the number of each chat, by name.
+        authors: the names of authors.
+        author_pseudonyms: the pseudonym of each author.
+        chat_names: the names of chats.
+        chat_pseudonyms: the pseudonym of each chat.
     """
 
     finder: Finder
@@ -53,8 +60,11 @@ class NameTables:
     def meant(self, hits: I64, chats: I64) -> I64:
         """Return the pseudonym of each of m found names, int64[m], as an index into `words`.
 
-        It is that of the only person in the chat whom the name can mean, else the term's own. hits: int64[m, 5], as
-        `find_names` returns them. chats: int64, the chat of each text, as numbered in the field `chats`.
+        It is that of the only person in the chat whom the name can mean, else the term's own.
+
+        Args:
+            hits: int64[m, 5], as `find_names` returns them.
+            chats: int64, the chat of each text, as numbered in the field `chats`.
         """
         n_terms = max(1, len(self.target))
         wanted = chats[hits[:, 0]] * n_terms + hits[:, 3]

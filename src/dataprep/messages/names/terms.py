@@ -28,7 +28,9 @@ _NUMBERED = re.compile(r"user(\d+)")
 class Term:
     """A word or a full name to find in texts.
 
-    persons: the people it may mean. weak: True if it counts only after an @.
+    Attributes:
+        persons: the people it may mean.
+        weak: True if it counts only after an @.
     """
 
     persons: set[str] = field(default_factory=set)
@@ -85,7 +87,10 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
 def whole_forms(name: tuple[str, ...]) -> tuple[str, ...]:
     """Return the terms that are a whole name: its words, and the name written as one word, such as "ilsevarga".
 
-    name: the words, as `matching.words` returns them. For "user1234567", as Telegram calls accounts, also the number.
+    Args:
+        name: the words, as `matching.words` returns them.
+
+    For a name such as "user1234567", which Telegram gives to accounts, the number is returned too.
 
     >>> whole_forms(("ilse", "van", "varga"))
     ('ilse van varga', 'ilse vanvarga', 'ilsevan varga', 'ilsevanvarga', 'ilsevarga', 'vargailse')

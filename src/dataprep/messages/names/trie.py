@@ -24,9 +24,11 @@ SIEVE_BITS = 16
 class Trie(NamedTuple):
     """The terms to find, as a tree of letters (trie), stored as a hash table from (node, character) to the next node.
 
-    keys: int64[slots], node << 21 | character, or EMPTY. children: int32[slots], the next node; 0 is the root. terms:
-    int32[nodes], the number of the term that ends at a node, or EMPTY. sieve: uint8[65536], 1 if a term begins with
-    letters of this hash; it rejects most words.
+    Attributes:
+        keys: int64[slots], node << 21 | character, or EMPTY.
+        children: int32[slots], the next node; 0 is the root.
+        terms: int32[nodes], the number of the term that ends at a node, or EMPTY.
+        sieve: uint8[65536], 1 if a term begins with letters of this hash; it rejects most words.
     """
 
     keys: I64

@@ -72,7 +72,10 @@ class Anywhere:
     def find(self, offsets: I64, data: U8, rows: I64) -> I64:
         """Return the names in some of n texts, int64[m, 5], as `kernel.find_names` does.
 
-        offsets, data: the texts in UTF-8. rows: the numbers of the texts to search.
+        Args:
+            offsets: text k is data[offsets[k]:offsets[k + 1]].
+            data: the texts, UTF-8 bytes.
+            rows: the numbers of the texts to search.
         """
         view, spans = memoryview(data), zip(offsets[rows].tolist(), offsets[rows + 1].tolist(), strict=True)  # type: ignore[arg-type]
         text = b"\n".join([view[a:b] for a, b in spans]).decode()
@@ -108,7 +111,9 @@ class UnspacedNames:
     def find(self, offsets: I64, data: U8) -> I64:
         """Return the names in n texts, int64[m, 5], as `kernel.find_names` does; of overlapping names, the longer one.
 
-        offsets, data: the texts in UTF-8.
+        Args:
+            offsets: text k is data[offsets[k]:offsets[k + 1]].
+            data: the texts, UTF-8 bytes.
         """
         if self.anywhere is None:
             return np.zeros((0, 5), np.int64)

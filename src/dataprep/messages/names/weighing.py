@@ -62,7 +62,10 @@ def _uses(asked: tuple[str, ...], part: Part) -> Counter[tuple[str, bool]]:
 def uses_as_name(offsets: I64, data: U8, hits: I64) -> tuple[np.ndarray, np.ndarray]:
     """Return (whether each found word is used as a name, whether its use is unclear), bool[m] each.
 
-    offsets, data: the texts in UTF-8. hits: int64[m, 5], as `kernel.find_names` returns them.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        hits: int64[m, 5], as `kernel.find_names` returns them.
     """
     start, low = hits[:, 1], offsets[hits[:, 0]]
     before, two = data[np.maximum(start - 1, 0)], data[np.maximum(start - 2, 0)]

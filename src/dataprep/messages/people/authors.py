@@ -15,8 +15,13 @@ from .identities import Identities
 def names_of_author(docs: Dataset, given: Sequence[str], known: Identities) -> tuple[str, ...]:
     """Return the names of a person under which messages were written, in the order of their numbers of messages.
 
-    docs: messages. given: the names that the user gave. known: who has which names. Raises PlanError, listing the
-    authors, if there is no name, or if nobody wrote under one of these, or under another name of its person.
+    Args:
+        docs: messages.
+        given: the names that the user gave.
+        known: who has which names.
+
+    Raises PlanError, listing the authors, if there is no name, or if nobody wrote under one of these, or under another
+    name of its person.
     """
     if "author" not in docs.columns:
         msg = "these files have no authors; give exports of chats from WhatsApp, Telegram, Discord ..."

@@ -46,8 +46,10 @@ from .stated import Account, Stated, stated_by
 class MessageSample(NamedTuple):
     """A sample of the messages of one export.
 
-    rows: uint64[3, k]; for each message, the hash of its minute and text (ascending), the minute, and the author's
-    index in `who`, or UNCLEAR if the export has the message twice in that minute. who: the authors.
+    Attributes:
+        rows: uint64[3, k]; for each message, the hash of its minute and text (ascending), the minute, and the author's
+            index in `who`, or UNCLEAR if the export has the message twice in that minute.
+        who: the authors.
     """
 
     rows: U64
@@ -70,8 +72,11 @@ class MessageSample(NamedTuple):
 class EqualMessages(NamedTuple):
     """Two authors who have equal messages in two exports of one chat.
 
-    common: number of sampled messages that are of `one` in one export and of `other` in the other. of_one, of_other:
-    number of sampled messages of each that are in both exports. chats: the names of the chat.
+    Attributes:
+        common: number of sampled messages that are of `one` in one export and of `other` in the other.
+        of_one: the number of sampled messages of the first author that are in both exports.
+        of_other: the number of sampled messages of the second author that are in both exports.
+        chats: the names of the chat.
     """
 
     one: str
@@ -86,9 +91,13 @@ class EqualMessages(NamedTuple):
 class Evidence:
     """The evidence in exports about which names are one person.
 
-    wrote: number of messages by author. named: names that occur only in texts or as names of chats. exports: the
-    authors of each export, a pair (chat, number of the file). accounts: {(platform, account): {name: numbers of the
-    files that state it}}. cards: (name, digits of a phone number) of contacts. matches: authors with equal messages.
+    Attributes:
+        wrote: number of messages by author.
+        named: names that occur only in texts or as names of chats.
+        exports: the authors of each export, a pair (chat, number of the file).
+        accounts: {(platform, account): {name: numbers of the files that state it}}.
+        cards: (name, digits of a phone number) of contacts.
+        matches: authors with equal messages.
     """
 
     wrote: Counter[str] = field(default_factory=Counter)

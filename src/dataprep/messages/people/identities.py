@@ -23,10 +23,12 @@ _MENTION = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
 class Identities:
     """The people of a people file; each is a tuple of strings, of which the first is the name of the person.
 
-    persons: the strings of each person. A string matches a name of an export without regard to case, invisible signs
-    and a leading ~; a phone number matches by its digits, and a national form matches the only international number
-    that consists of a country's code and it. source: the path of the file, for messages. lines: the line of each person
-    in it.
+    Attributes:
+        persons: the strings of each person. A string matches a name of an export without regard to case, invisible
+            signs and a leading ~; a phone number matches by its digits, and a national form matches the only
+            international number that consists of a country's code and it.
+        source: the path of the file, for messages.
+        lines: the line of each person in it.
     """
 
     persons: tuple[tuple[str, ...], ...] = ()

@@ -26,8 +26,10 @@ MAX_MAYBES = 3  # of one short name
 class Link(NamedTuple):
     """Evidence that two names are of one person.
 
-    kind: "account", "phone", "messages", "card" or "name". is_sure: whether this evidence alone suffices to join the
-    names. why: the evidence in words.
+    Attributes:
+        kind: "account", "phone", "messages", "card" or "name".
+        is_sure: whether this evidence alone suffices to join the names.
+        why: the evidence in words.
     """
 
     one: str

@@ -51,8 +51,14 @@ _TAIL = """\
 class PeopleFile:
     """The content of a people file.
 
-    persons, sames, aparts, maybes: (line, names) of each entry. proposed: the groups of names proposed before;
-    shown: the groups that were shown as [[maybe]] before. text: the file's text.
+    Attributes:
+        persons: (line, names) of each [[person]] entry.
+        sames: (line, names) of each [[same]] entry.
+        aparts: (line, names) of each [[apart]] entry.
+        maybes: (line, names) of each [[maybe]] entry.
+        proposed: the groups of names proposed before.
+        shown: the groups that were shown as [[maybe]] before.
+        text: the file's text.
     """
 
     persons: tuple[tuple[int, Names], ...] = ()
@@ -200,10 +206,14 @@ def rendered(
 ) -> str:  # fmt: skip
     """Return the text of a people file.
 
-    old: the file so far; its [[person]], [[same]] and [[apart]] entries are kept. grown: {index of a person: (names to
-    add, why)}. new: (names, why) of each new person. maybes: (names, why) of each group with weak evidence. proposed:
-    all groups of names that were ever proposed. shown: all groups that were ever shown as [[maybe]]. others: comment
-    lines about the names that are in no entry.
+    Args:
+        old: the file so far; its [[person]], [[same]] and [[apart]] entries are kept.
+        grown: {index of a person: (names to add, why)}.
+        new: (names, why) of each new person.
+        maybes: (names, why) of each group with weak evidence.
+        proposed: all groups of names that were ever proposed.
+        shown: all groups that were ever shown as [[maybe]].
+        others: comment lines about the names that are in no entry.
     """
     lines = [_HEAD]
     number = 0

@@ -38,9 +38,13 @@ from .stated import CARD, card_files
 class Proposal:
     """The content of a new people file.
 
-    text: the file. people: all people with several names, old and new. new: number of people that were not in the file
-    before. grown: number of people of the old file to which names were added. maybes: number of groups with weak
-    evidence. single: number of authors with one name.
+    Attributes:
+        text: the content of the file.
+        people: the number of people with several names, old and new.
+        new: the number of people that were not in the old file.
+        grown: the number of people of the old file to which names were added.
+        maybes: the number of groups with weak evidence.
+        single: the number of authors with one name.
     """
 
     text: str
@@ -61,12 +65,15 @@ class Proposal:
 def propose_people(
     exports: Any, out: str, *, replace: bool = False, runner: Runner | None = None, **options: Any
 ) -> Proposal:
-    """Write a people file, which states the people who have several names in exports of chats; return its content.
+    """Write a people file, which lists people who have several names in exports of chats; return its content.
 
-    exports: a file, a folder or a list of exports, of any platform; files of contacts (.vcf) are used as evidence.
-    out: the people file. If it exists, `replace` must be True; its [[person]], [[same]] and [[apart]] entries are kept,
-    a name that the user removed from a person is not added again, and new names are added.
-    options: parameters of `dp.read`.
+    Args:
+        exports: a file, a folder or a list of exports, of any platform; files of contacts (.vcf) are used as evidence.
+        out: the path of the people file.
+        replace: whether to replace an existing people file. Its [[person]], [[same]] and [[apart]] entries are kept, a
+            name that the user removed from a person is not added again, and new names are added.
+        runner: the Runner that reads the exports; None: `dp.Serial()`.
+        options: parameters of `dp.read`.
 
     Raises PlanError if the file exists and `replace` is False, or if it is not a valid people file.
 

@@ -42,9 +42,11 @@ _WAID = re.compile(r"waid=(\d+)", re.IGNORECASE)
 class Stated:
     """The accounts and contacts that one file states.
 
-    accounts: pairs (account, name); an account may have several names. handles: those of these names that are ids or
-    names of accounts, not of people. cards: contacts, (name, digits of a phone number). others: names of people whose
-    account is not stated, such as those of forwarded messages.
+    Attributes:
+        accounts: pairs (account, name); an account may have several names.
+        handles: those of these names that are ids or names of accounts, not of people.
+        cards: contacts, (name, digits of a phone number).
+        others: names of people whose account is not stated, such as those of forwarded messages.
     """
 
     accounts: set[tuple[Account, str]] = field(default_factory=set)
@@ -70,7 +72,8 @@ STATING = (IMessage, Slack, Sms, Signal, Telegram, Discord)  # readers of export
 def stated_by(source: tuple[str, Any]) -> Stated:
     """Return the accounts and contacts in a file.
 
-    source: the URL, and the Reader of the file; None for a file of vCards.
+    Args:
+        source: the URL, and the Reader of the file; None for a file of vCards.
     """
     url, reader = source
     if reader is None:

@@ -35,8 +35,11 @@ GREEK_ISO = b"\xb6"  # a letter in ISO 8859-7, a sign in Windows-1253
 class DecodedText(NamedTuple):
     """A decoded document.
 
-    charset: the codec that decoded it. agreed: share of the sources (header, document, detector) that name this charset
-    among those that name one, 0 to 1. n_lost: number of characters that are U+FFFD because their bytes are no text.
+    Attributes:
+        charset: the codec that decoded it.
+        agreed: share of the sources (header, document, detector) that name this charset among those that name one, 0 to
+            1.
+        n_lost: number of characters that are U+FFFD because their bytes are no text.
     """
 
     text: str
@@ -48,7 +51,10 @@ class DecodedText(NamedTuple):
 def characters(data: bytes, declared: str = "", *, is_html: bool) -> DecodedText | None:
     """Decode a document; return None if no charset decodes all but three characters of it, or 99 %.
 
-    data: its bytes. declared: the charset in the HTTP header, or "". is_html: whether a tag `meta` counts.
+    Args:
+        data: its bytes.
+        declared: the charset in the HTTP header, or "".
+        is_html: whether a tag `meta` counts.
 
     Bytes with zeros at every other place are UTF-16, ASCII with the escapes of ISO-2022 or HZ is text in these, and
     bytes that are UTF-8 are UTF-8, whatever is stated. Raises PlanError if the detector is needed and not installed.

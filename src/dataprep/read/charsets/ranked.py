@@ -34,8 +34,10 @@ _BESIDE_ASCII = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f]|[^\x00-\x7f](?=[A-Za-z])"
 def ranked(data: bytes, named: list[str], detected: str) -> list[str]:
     """Return the charsets in the order in which to try them; each is a codec of Python.
 
-    data: the bytes. named: the charset that HTTP states, and those that the document states, each "" if there is none.
-    detected: that which the detector finds, or "".
+    Args:
+        data: the bytes.
+        named: the charset that HTTP states, and those that the document states, each "" if there is none.
+        detected: that which the detector finds, or "".
 
     `ISO-8859-1` is the default of servers, so it counts less than any other name, and the detector is not trusted with
     few bytes of Latin script, for which Windows-1252 is the likely one. First are charsets that suit the bytes: in

@@ -43,8 +43,10 @@ PAIR = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")  # a
 class Charset:
     """The encoding of a file: name of Python's codec, and whether all lines are in it, or only those not in UTF-8.
 
-    n_lines: how many lines are not UTF-8. n_lost: how many bytes of them are no characters, each is then U+FFFD; 0 in
-    encodings with characters of several bytes, in which such a line stays as it is.
+    Attributes:
+        n_lines: how many lines are not UTF-8.
+        n_lost: how many bytes of them are no characters, each is then U+FFFD; 0 in encodings with characters of several
+            bytes, in which such a line stays as it is.
     """
 
     name: str

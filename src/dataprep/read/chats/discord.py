@@ -41,9 +41,11 @@ NAMES = {"nickname": ("nickname", "name", "id"), "name": ("name", "id"), "id": (
 class Discord(JsonExport):
     """Reads channels exported by DiscordChatExporter, as JSON or CSV, and Discord's own data package.
 
-    author: the field that becomes the author: "nickname", the account's "name", or "id". date_order: order of day,
-    month and year ("dmy", "mdy" or "ymd") in a CSV whose dates are not in ISO 8601; None: inferred from the dates. me:
-    the name of a data package's owner; None means the name of the account.
+    Attributes:
+        author: the field that becomes the author: "nickname", the account's "name", or "id".
+        date_order: order of day, month and year ("dmy", "mdy" or "ymd") in a CSV whose dates are not in ISO 8601; None:
+            inferred from the dates.
+        me: the name of a data package's owner; None means the name of the account.
     """
 
     author: str = "nickname"

@@ -34,8 +34,9 @@ UNIX_DAY = 719_163  # the ordinal of 1970-01-01
 class FirstLine(NamedTuple):
     """The first line of a message: its time (seconds since 1970 on the exporting device's clock), author and text.
 
-    kind, meta: kind and further fields of the message, if the first line decides them; kind is "" if the whole message
-    is needed to decide it.
+    Attributes:
+        kind: the kind of the message; "" if the whole message is needed to decide it.
+        meta: further fields of the message, if the first line decides them.
     """
 
     time: int | None
@@ -51,8 +52,12 @@ BETWEEN = FirstLine(None, None, "")  # a line that ends the message before it an
 class Held(NamedTuple):
     """A message whose further lines are being collected.
 
-    position: byte offset of its first line. head: the parsed first line. rest: the further lines; None if the message
-    is too long to keep. n_bytes: size of the message. last: whether it is the last message of the file.
+    Attributes:
+        position: byte offset of its first line.
+        head: the parsed first line.
+        rest: the further lines; None if the message is too long to keep.
+        n_bytes: size of the message.
+        last: whether it is the last message of the file.
     """
 
     position: int
@@ -65,7 +70,8 @@ class Held(NamedTuple):
 class MessageContent(NamedTuple):
     """The columns of a message that `Headed.row` returns; its time and position come from its first line.
 
-    meta: further fields, stored as JSON.
+    Attributes:
+        meta: further fields, stored as JSON.
     """
 
     author: str | None
@@ -181,7 +187,10 @@ class Columns:
     def add(self, position: int, time: int | None, row: MessageContent) -> None:
         """Append one message.
 
-        position: its byte offset in the file. time: seconds since 1970; None: unknown. row: its other columns.
+        Args:
+            position: its byte offset in the file.
+            time: seconds since 1970; None: unknown.
+            row: its other columns.
         """
         self.positions.append(position)
         self.times.append(time)

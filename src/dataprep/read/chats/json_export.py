@@ -34,7 +34,9 @@ HEX_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")  # \x08, whic
 class MessageRow(NamedTuple):
     """The columns of a message, as the method `row` of a platform's reader returns them; time: its time in ISO 8601.
 
-    kind: the kind of the message, such as "text", "image" or "system". meta: further fields, stored as JSON.
+    Attributes:
+        kind: the kind of the message, such as "text", "image" or "system".
+        meta: further fields, stored as JSON.
     """
 
     text: str
@@ -270,8 +272,9 @@ class Known:
     def find(self, answered: list[int | None], file: int) -> pa.Array | None:
         """Return the document ids of the messages replied to, uint64[n], null if unknown; None if all are null.
 
-        answered: for each of n messages, the platform's number of the message to which it replies, or None. file: the
-        number of the file, from which ids are made.
+        Args:
+            answered: for each of n messages, the platform's number of the message to which it replies, or None.
+            file: the number of the file, from which ids are made.
         """
         rows = np.array([k for k, one in enumerate(answered) if one is not None], np.int64)
         if not len(rows) or not self.runs:

@@ -88,8 +88,13 @@ def message_batch(
 ) -> Batch:
     """Return n messages as a batch with all columns of chat readers.
 
-    piece: the file. ids: uint64[n]. texts: n texts. columns: {name: list or Arrow array of n values}, for any of chat,
-    author, time, kind and reply_to; a column that is left out is null. meta: n JSON texts; None: all "{}".
+    Args:
+        piece: the file.
+        ids: uint64[n].
+        texts: n texts.
+        columns: {name: list or Arrow array of n values}, for any of chat, author, time, kind and reply_to; a column
+            that is left out is null.
+        meta: n JSON texts; None: all "{}".
     """
     arrays = {n: pa.array(columns.get(n, [None] * len(ids)), kind) for n, kind in COLUMNS.items()}
     return B.make(ids, texts, piece.source, meta, columns=arrays)

@@ -47,7 +47,8 @@ EXAMPLE = "{time:%Y-%m-%d %H:%M} - {author}: {text}"
 class Chat(Headed):
     """Reads a chat in a text file in which each message starts with a line of a given format.
 
-    line: format string of such a line, such as "[{time:%d.%m.%Y %H:%M}] <{author}> {text}".
+    Attributes:
+        line: format string of such a line, such as "[{time:%d.%m.%Y %H:%M}] <{author}> {text}".
     """
 
     line: str = EXAMPLE
@@ -68,8 +69,10 @@ class Chat(Headed):
 class LineForm(NamedTuple):
     """A format string of messages' first lines, as regular expressions.
 
-    line: matches a first line (groups when, author and text). time: matches the time in it. named: whether the format
-    string has {author}.
+    Attributes:
+        line: matches a first line (groups when, author and text).
+        time: matches the time in it.
+        named: whether the format string has {author}.
     """
 
     line: re.Pattern[str]

@@ -119,7 +119,9 @@ class Signal(Headed):
     def row(self, head: FirstLine, text: str) -> MessageContent:
         """Return author, text, kind and meta of a message; quotes, reactions and edit marks move from text to meta.
 
-        head: the parsed first line. text: the whole text.
+        Args:
+            head: the parsed first line.
+            text: the whole text.
         """
         author = self.me if self.me and head.author in OWNER else head.author
         if not head.kind:

@@ -64,8 +64,9 @@ def title_of(line: bytes) -> str | None:
 def messages(lines: Iterable[Record], max_bytes: int) -> Iterator[Held | Record]:
     """Yield each message, complete in its first line; or a Record for a line before the first message.
 
-    lines: those of the file. max_bytes: size of the longest message; a longer one has None in place of its further
-    lines.
+    Args:
+        lines: those of the file.
+        max_bytes: size of the longest message; a longer one has None in place of its further lines.
     """
     held: list[bytes] | None = None  # lines of a message; None before the first
     position = n_bytes = 0

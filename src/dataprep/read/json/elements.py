@@ -32,7 +32,8 @@ def is_json(head: bytes, url: str) -> bool:  # noqa: ARG001 - a sniffer
 class Json(JsonRecords):
     """Reads JSON arrays, and JSON objects of several lines: one document per element, or per object.
 
-    records_in: the name of the field that contains the array of records, if it is inside an object, such as "data".
+    Attributes:
+        records_in: the name of the field that contains the array of records, if it is inside an object, such as "data".
     """
 
     records_in: str = ""

@@ -16,8 +16,10 @@ from .grammar import copy_string, next_special, skip_space, value_end
 class Inner(NamedTuple):
     """The names on the path to a text that is inside another field.
 
-    names: all names after the first, UTF-8, joined. ends: int64[levels], the end of each. same: int64[levels], the
-    first level with the same name.
+    Attributes:
+        names: all names after the first, UTF-8, joined.
+        ends: int64[levels], the end of each.
+        same: int64[levels], the first level with the same name.
     """
 
     names: U8

@@ -45,10 +45,12 @@ BAD_LINES = 1_024  # the kernel returns after so many bad lines
 class Jsonl(LimitedReader):
     """Reads JSON Lines: one document per line.
 
-    text: the field that contains the text, or "OUTER.INNER" for a nested field. columns: pairs (name, type); these
-    fields become columns; types are string, int64, double and bool. meta: whether to keep the other fields. source:
-    "field:NAME" or "field:OUTER.INNER", the field that names the source of a document; it is also kept in meta. The
-    limits of bad records apply to lines.
+    Attributes:
+        text: the field that contains the text, or "OUTER.INNER" for a nested field.
+        columns: pairs (name, type); these fields become columns; types are string, int64, double and bool.
+        meta: whether to keep the other fields.
+        source: "field:NAME" or "field:OUTER.INNER", the field that names the source of a document; it is also kept in
+            meta. The limits of bad records apply to lines.
     """
 
     text: str = "text"

@@ -33,8 +33,10 @@ LINE_ENDS = bytes.maketrans(b"\r\n", b"\t\t")  # white space between values, and
 class RawRecord(NamedTuple):
     """A record of a file: its position, the JSON object that it is, its size in bytes, and the reason to drop it.
 
-    data: the bytes of the object, or None if the record is to be dropped (`reason` is set). Line ends in it are
-    allowed. shown: the record in an error.
+    Attributes:
+        data: the bytes of the object, or None if the record is to be dropped (`reason` is set). Line ends in it are
+            allowed.
+        shown: the record in an error.
     """
 
     position: int

@@ -27,9 +27,14 @@ MAX_DEPTH = 1_024  # as orjson, which can then read back every accepted record
 class Fields(NamedTuple):
     """The names of the fields that `scan` must find (the text field, then those of columns), and five settings.
 
-    names: all names, UTF-8, joined. ends: int64[1 + columns], the end of each. max_line: bytes of the longest line to
-    keep. keep_meta: whether to keep other fields. taken: the number of names whose fields are not kept; the rest are
-    found and kept. outer: the number of the field that has the text inside, or -2. inner: its path there.
+    Attributes:
+        names: all names, UTF-8, joined.
+        ends: int64[1 + columns], the end of each.
+        max_line: bytes of the longest line to keep.
+        keep_meta: whether to keep other fields.
+        taken: the number of names whose fields are not kept; the rest are found and kept.
+        outer: the number of the field that has the text inside, or -2.
+        inner: its path there.
     """
 
     names: U8  # UTF-8
@@ -44,9 +49,13 @@ class Fields(NamedTuple):
 class Records(NamedTuple):
     """The arrays that `scan` fills, one row per good line.
 
-    starts: int64[rows], offset of each line. text, meta: uint8, the texts and the other fields, UTF-8; text_ends,
-    meta_ends: int64[rows + 1], offsets into them. spans: int64[rows, columns, 2], start and end of each column's value;
-    -1 if it is missing. bad: int64[lines, 3], start, size in bytes and error code of bad lines. stack: scratch.
+    Attributes:
+        starts: int64[rows], offset of each line.
+        text, meta: uint8, the texts and the other fields, UTF-8.
+        text_ends, meta_ends: int64[rows + 1], offsets into them.
+        spans: int64[rows, columns, 2], start and end of each column's value; -1 if it is missing.
+        bad: int64[lines, 3], start, size in bytes and error code of bad lines.
+        stack: scratch.
     """
 
     starts: I64  # [rows], position of each line

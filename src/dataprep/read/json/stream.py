@@ -35,8 +35,10 @@ MAX_FRAME = 256 << 20  # bytes around the messages; a whole account's contacts a
 class Group:
     """Neighbouring messages of one array of an export; message k is data[starts[k]:ends[k]].
 
-    array: the array's number in the document. base: offset of data[0] in the decompressed file. data is overwritten by
-    the next group. too_long: (offset in the file, size in bytes) of one message that was skipped, or None.
+    Attributes:
+        array: the array's number in the document.
+        base: offset of data[0] in the decompressed file. data is overwritten by the next group.
+        too_long: (offset in the file, size in bytes) of one message that was skipped, or None.
     """
 
     array: int
@@ -63,7 +65,10 @@ class Group:
 class JsonStream:
     """Reads the messages of a JSON export in one pass over its decompressed bytes.
 
-    url: the file's URL, for error messages. max_bytes: larger messages are skipped. name: the field of the arrays.
+    Attributes:
+        url: the file's URL, for error messages.
+        max_bytes: larger messages are skipped.
+        name: the field of the arrays.
     """
 
     ENDS = "the export ends in the middle of its messages; export the chat again, or copy the file again"

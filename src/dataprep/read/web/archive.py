@@ -33,9 +33,12 @@ UNNAMED = re.compile(r"(WARC-|Content-)", re.IGNORECASE)
 class Entry(NamedTuple):
     """A record of a web crawl archive.
 
-    position: its offset in the file as stored. n_bytes: size of its content. body: the content; None if its type was
-    not wanted, or if it is too long. lost: the reason why the record could not be read, "" if it was read; message:
-    describes it.
+    Attributes:
+        position: its offset in the file as stored.
+        n_bytes: size of its content.
+        body: the content; None if its type was not wanted, or if it is too long.
+        lost: the reason why the record could not be read, "" if it was read.
+        message: describes it.
     """
 
     position: int

@@ -32,9 +32,10 @@ MAX_RECORDS = 8_192  # in one block
 class ArchiveBlock(NamedTuple):
     """Records of an archive, one after the other; valid until the next block is read.
 
-    data: uint8, bytes of the archive. rows: int64[n, COLUMNS], the offsets in `data` of the parts of each
-    record, see `split.py`.
-    positions: int64[n], the offset of each record in the file as stored.
+    Attributes:
+        data: uint8, bytes of the archive.
+        rows: int64[n, COLUMNS], the offsets in `data` of the parts of each record, see `split.py`.
+        positions: int64[n], the offset of each record in the file as stored.
     """
 
     data: U8
@@ -123,7 +124,8 @@ class _Stream:
     def positions(self, bounds: I64) -> I64:
         """Return the offsets of the records in the stored file, int64[n]; fewer if later records have no known offset.
 
-        bounds: where each record begins in the bytes that are held, and the last one ends, int64[n + 1].
+        Args:
+            bounds: int64[n + 1], the offsets in the buffer at which the records begin, and the end of the last record.
         """
         at, n = self.base + bounds, len(bounds) - 1
         stored = at
@@ -180,7 +182,8 @@ class _Members:
     def positions(self, bounds: I64) -> I64:
         """Return the offsets of the records in the stored file, int64[n]; fewer if one cannot be found.
 
-        bounds: where each record begins in the bytes that are held, and the last one ends, int64[n + 1].
+        Args:
+            bounds: int64[n + 1], the offsets in the buffer at which the records begin, and the end of the last record.
         """
         starts = member_starts(np.frombuffer(self.tap.stored, np.uint8), bounds)
         found = self.base + starts

@@ -58,11 +58,14 @@ class Plain(NamedTuple):
 class Crawl(LimitedReader):
     """Base class of readers of web crawl archives; every record of the type `HOLDS` becomes a document.
 
-    columns: pairs (name, type); these entries of FIELDS become columns of their own, the others are stored in `meta`.
-    max_doc_bytes: largest payload of a record in bytes, decompressed. max_bad: the largest share of broken records;
-    above it the file is rejected. strict: raise ReadError at the first broken record; otherwise broken records are
-    dropped with reason and position. digests: whether records are compared with their WARC digests; None: only in
-    archives whose compression has no checksum of its own, that is, all but gzip and xz.
+    Attributes:
+        columns: pairs (name, type); these entries of FIELDS become columns of their own, the others are stored in
+            `meta`. max_doc_bytes: largest payload of a record in bytes, decompressed. max_bad: the largest share of
+            broken records; above it the file is rejected.
+        strict: raise ReadError at the first broken record; otherwise broken records are dropped with reason and
+            position.
+        digests: whether records are compared with their WARC digests; None: only in archives whose compression has no
+            checksum of its own, that is, all but gzip and xz.
     """
 
     columns: tuple[tuple[str, str], ...] = ()

@@ -42,7 +42,8 @@ def refuse(reason: str) -> NoReturn:
 class Response(NamedTuple):
     """An HTTP response, with only the three headers about its payload; their names are in lower case.
 
-    status: the HTTP status; None if the record has no HTTP head, but only a payload and its type.
+    Attributes:
+        status: the HTTP status; None if the record has no HTTP head, but only a payload and its type.
     """
 
     status: int | None
@@ -53,7 +54,10 @@ class Response(NamedTuple):
 def parse(block: bytes) -> Response:
     """Return the status, headers and payload of an HTTP response.
 
-    block: the bytes of a response record. Raises Refused with the reason "bad_http" if it is not a response.
+    Args:
+        block: the bytes of a response record.
+
+    Raises Refused with the reason "bad_http" if it is not a response.
     """
     status = STATUS.match(block)
     if status is None:

@@ -24,8 +24,9 @@ class _Begun:
 class Segments:
     """The divided records of one file whose last segment was not read yet.
 
-    max_bytes: limit of a joined record, and of all segments that are held at once. lost: (position of the first
-    segment, reason, bytes read) of each record that cannot be joined.
+    Attributes:
+        max_bytes: limit of a joined record, and of all segments that are held at once.
+        lost: (position of the first segment, reason, bytes read) of each record that cannot be joined.
     """
 
     max_bytes: int

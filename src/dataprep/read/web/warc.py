@@ -35,11 +35,16 @@ class Warc(Crawl):
     header, the XML declaration or tag `meta`, and the detector, of those that name this charset; null if all do),
     unreadable (the number of characters that became U+FFFD; null if none did) and truncated (why the crawler truncated
     the payload).
-    max_doc_bytes: largest size of a page in bytes, decompressed. status, types: the accepted HTTP statuses and content
-    types; a page without a type is HTML if it begins with "<". extract: the extractor of a page's text: "resiliparse",
-    "trafilatura" (extra `trafilatura`, with the settings of FineWeb), or "plain", all text of the page. main_content:
-    exclude navigation, footers and other boilerplate. `main_content` and the fields after it are options of Resiliparse
-    (`resiliparse.extract.html2text.extract_plain_text`); the defaults are the values of DCLM (Li et al. 2024).
+
+    Attributes:
+        max_doc_bytes: largest size of a page in bytes, decompressed.
+        status: the accepted HTTP statuses.
+        types: the accepted content types; a page without a content type is HTML if it begins with "<".
+        extract: the extractor of a page's text: "resiliparse", "trafilatura" (extra `trafilatura`, with the settings of
+            FineWeb), or "plain", all text of the page.
+        main_content: exclude navigation, footers and other boilerplate. `main_content` and the fields after it are
+            options of Resiliparse (`resiliparse.extract.html2text.extract_plain_text`); the defaults are the values of
+            DCLM (Li et al. 2024).
     """
 
     max_doc_bytes: int = MAX_PAGE_BYTES

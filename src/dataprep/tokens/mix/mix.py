@@ -43,9 +43,12 @@ Sources = Mapping[str, "Shards | str | os.PathLike[str]"]
 class Share:
     """One source in the plan of a mixture.
 
-    tokens: the tokens of the source. got: its tokens in the mixture, repeats included. asked, share: its requested and
-    its actual share of the mixture, 0 to 1. epochs: how often a document of the source occurs in the mixture on
-    average.
+    Attributes:
+        tokens: the number of tokens of the source.
+        got: the number of its tokens in the mixture, with repeats.
+        asked: its requested share of the mixture, 0 to 1.
+        share: its actual share of the mixture, 0 to 1.
+        epochs: the mean number of times that a document of the source occurs in the mixture.
     """
 
     source: str
@@ -93,11 +96,13 @@ class MixPlan:
 class Mix:
     """The shares of several sources in a training set.
 
-    weights: {source: weight}; shares are in proportion to the weights. A source of weight 0 is left out, with its
-    validation and test splits.
-    temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions of
-    the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
-    max_epochs: maximum number of epochs of a source. seed: selects the documents of the last, partial epoch.
+    Args:
+        weights: {source: weight}; shares are in proportion to the weights. A source of weight 0 is left out, with its
+            validation and test splits.
+        temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions
+            of the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
+        max_epochs: maximum number of epochs of a source.
+        seed: selects the documents of the last, partial epoch.
 
     >>> mix = dp.Mix({"web": 0.6, "chat": 0.1, "books": 0.3}, max_epochs=4)
     >>> print(mix.plan({"web": "work/web", "chat": "work/chat", "books": "work/books"}))
@@ -131,8 +136,9 @@ class Mix:
     def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> MixPlan:
         """Return the plan of a mixture of `tokens` tokens: tokens and epochs of each source; nothing is written.
 
-        sources: {name: folder of token shards}, or one such folder, whose documents name their sources. tokens: None:
-        as many as the sources have.
+        Args:
+            sources: {name: folder of token shards}, or one such folder, whose documents name their sources.
+            tokens: the number of tokens of the mixture; None: as many as the sources have.
         """
         return self._plan(self._chosen(sources), tokens)
 
@@ -148,10 +154,18 @@ class Mix:
     ) -> Shards:
         """Write the mixture to the folder `out` as shards that any trainer reads, and its plan as `mixture.lock.json`.
 
-        sources, tokens: as in `plan`. Every epoch of a source is spread evenly over the mixture: any range of the
-        shards has the shares of the plan. Documents are never divided; a partial last epoch has those with the
-        smallest hash(seed, id). Validation and test splits of all sources are written once, one after the other.
-        Documents on the forget list of `out` are left out. Needs about 60 bytes of memory per document.
+        Args:
+            sources: as in `plan`.
+            out: a local folder. Documents on its forget list are left out.
+            tokens: the number of tokens of the mixture, as in `plan`.
+            runner: a Runner; None: `dp.Serial()`.
+            shard_tokens: the maximum number of tokens per shard.
+            replace: whether to replace another mixture in `out`.
+
+        Every epoch of a source is spread evenly over the mixture, so any range of the shards has the shares of the
+        plan. Documents are never divided; a partial last epoch has the documents with the smallest hash(seed, id). The
+        validation splits of all sources are written once, one after another, and so are the test splits. Needs about 60
+        bytes of memory per document.
 
         Raises:
             PlanError: `max_epochs` allows too few tokens, or weights or tokenizers do not match the sources.

@@ -24,7 +24,8 @@ Numbers = npt.NDArray[np.int64]
 class MixSource:
     """One source of a mixture, called `name`: the documents in the folder of token shards `path`.
 
-    only: the source name of the documents to take; None: all documents of the folder.
+    Attributes:
+        only: the source name of the documents to take; None: all documents of the folder.
     """
 
     name: str
@@ -79,8 +80,10 @@ class MixSource:
 def sources_of(sources: Any) -> list[MixSource]:
     """Return a MixSource for each source to mix.
 
-    sources: {name: folder of token shards}, or one folder of token shards, whose documents name their sources. Raises
-    PlanError if there are no sources, or if they were encoded with different tokenizers or types of ids.
+    Args:
+        sources: {name: folder of token shards}, or one folder of token shards, whose documents name their sources.
+
+    Raises PlanError if there are no sources, or if they were encoded with different tokenizers or types of ids.
     """
     if isinstance(sources, Mapping):
         streams = [MixSource(str(name), _path(folder)) for name, folder in sources.items()]

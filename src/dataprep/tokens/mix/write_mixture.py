@@ -165,8 +165,12 @@ class MixedShard:
 class WriteMixedShard:
     """The task that writes one token shard of a mixture, unless its receipt (record of finished work) exists.
 
-    places: where the shards are written. pieces: the folder of the receipts. streams: the sources. dtype: type of the
-    ids. key: hash of all that decides the mixture.
+    Attributes:
+        places: where the shards are written.
+        pieces: the folder of the receipts.
+        streams: the sources.
+        dtype: type of the ids.
+        key: hash of all that decides the mixture.
     """
 
     places: Staging

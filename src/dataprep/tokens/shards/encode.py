@@ -155,8 +155,11 @@ def _encode(
 class ShardLayout:
     """The settings that decide the content of each token shard, in addition to the texts and the vocabulary.
 
-    split: assigns documents to train, validation and test. template: the format of dialogues; None: texts are encoded.
-    dtype: type of the ids. shard_tokens: most tokens per shard.
+    Attributes:
+        split: assigns documents to train, validation and test.
+        template: the format of dialogues; None: texts are encoded.
+        dtype: type of the ids.
+        shard_tokens: most tokens per shard.
     """
 
     split: Split
@@ -180,8 +183,12 @@ class ShardLayout:
 class EncodePart(Pass["Part"]):
     """Encodes one part of the documents into intermediate files (pieces) `OUT/parts/part-00012/train-00000.*`.
 
-    A piece has about `layout.shard_tokens` tokens at most. tokenizer: URL of `tokenizer.json`; hash: its hash. layout:
-    the settings of the shards.
+    A piece has about `layout.shard_tokens` tokens at most.
+
+    Attributes:
+        tokenizer: URL of `tokenizer.json`.
+        hash: its hash.
+        layout: the settings of the shards.
     """
 
     folder = "parts"
@@ -251,8 +258,11 @@ def chat_fields(template: Template | None, receipts: Iterable[Mapping[str, Any]]
     """Return the manifest fields that a program needs to talk to a model trained on these dialogues.
 
     The fields are "template" (its text), "template_ends" (its bos and eos) and "speakers" (the most frequent name per
-    role, None if most turns have none). template: None for texts without dialogues. receipts: the content of each
-    encoding task's receipt, which has counts of names.
+    role, None if most turns have none).
+
+    Args:
+        template: None for texts without dialogues.
+        receipts: the content of each encoding task's receipt, which has counts of names.
     """
     if template is None:
         return {"template": None}

@@ -130,8 +130,10 @@ class Made(NamedTuple):
 class ExportFile:
     """A file, or a group of files that differ only in suffix, to write from some token shards.
 
-    write: function that writes the files and returns their paths. names: names of the shards to write. path: path of
-    the files, without suffix.
+    Attributes:
+        write: function that writes the files and returns their paths.
+        names: names of the shards to write.
+        path: path of the files, without suffix.
     """
 
     write: Callable[[ExportFile], list[str]]

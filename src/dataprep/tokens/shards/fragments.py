@@ -51,9 +51,13 @@ class PieceWriter:
     def add(self, tokens: Any, ends: Any, ids: Any, sources: pa.Array, sizes: Any, mask: Any = None) -> None:
         """Append n whole documents to the current piece (file).
 
-        tokens: the token ids of all documents. ends: uint64[n], the index in `tokens` after each document. ids:
-        uint64[n], document ids. sources: n names. sizes: int64[n], bytes of their texts. mask: uint8[len(tokens)], 1 if
-        a token counts in the loss; None: no mask.
+        Args:
+            tokens: the token ids of all documents.
+            ends: uint64[n], the index in `tokens` after each document.
+            ids: uint64[n], document ids.
+            sources: n names.
+            sizes: int64[n], bytes of their texts.
+            mask: uint8[len(tokens)], 1 if a token counts in the loss; None: no mask.
         """
         if self._open is None:
             self._open, self._tokens = ExitStack(), 0
@@ -88,7 +92,10 @@ class PieceWriter:
 def read_rows(url: str) -> pa.RecordBatch:
     """Return the documents of a piece (file of encoded documents) as rows (id, source, end, size), memory-mapped.
 
-    url: URL of the piece, without suffix. Raises CorruptShard if the file is not what was written.
+    Args:
+        url: URL of the piece, without suffix.
+
+    Raises CorruptShard if the file is not what was written.
     """
     try:
         with pa.memory_map(os.fsencode(f"{url}.docs.arrow")) as f:
@@ -120,8 +127,10 @@ class ShardPlan:
 def shard_plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: int) -> list[ShardPlan]:
     """Return the token shards to write from all pieces (files of encoded documents): train, validation, then test.
 
-    pieces: the folder of the pieces. receipts: what each EncodePart task returned, in order. shard_tokens: most tokens
-    per shard.
+    Args:
+        pieces: the folder of the pieces.
+        receipts: what each EncodePart task returned, in order.
+        shard_tokens: most tokens per shard.
     """
     made: list[ShardPlan] = []
     for side in SIDES:
@@ -136,8 +145,11 @@ def shard_plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: i
 class Assemble:
     """The task that writes one token shard from files of encoded documents (pieces), unless it is finished already.
 
-    out: the folder for the shards. pieces: the folder of the pieces. dtype: type of the token ids. generation: of the
-    shards, see `Recipe`.
+    Attributes:
+        out: the folder for the shards.
+        pieces: the folder of the pieces.
+        dtype: type of the token ids.
+        generation: of the shards, see `Recipe`.
     """
 
     out: str

@@ -22,8 +22,13 @@ COLUMNS = ("id", "source", "start", "stop")
 class Document:
     """One document in a folder of token shards: number `k` in the folder, number `row` in its shard, both from 0.
 
-    id: the document's id. source: the name of its source. split, shard: names of the split and the shard that contain
-    the document. start, stop: the tokens of the document in the shard are start to stop - 1.
+    Attributes:
+        id: the document's id.
+        source: the name of its source.
+        split: the name of the split that contains the document.
+        shard: the name of the shard that contains the document.
+        start: the index of the document's first token in the shard.
+        stop: the index after the document's last token.
     """
 
     k: int
@@ -39,8 +44,10 @@ class Document:
 def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], sources: Sequence[Any]) -> bytes:
     """Return the content of the Parquet file that lists a shard's documents: id, source, start and stop of each.
 
-    ends: uint64[n], index after each document's last token, separators included. ids, sources: arrays of ids and of
-    source names, which joined have n items; an array of names may be a list or an Arrow array.
+    Args:
+        ends: uint64[n], index after each document's last token, separators included.
+        ids: arrays of ids, with n ids in total.
+        sources: lists or Arrow arrays of source names, with n names in total.
     """
     names = [s.cast(pa.string()) if isinstance(s, pa.Array) else pa.array(s, pa.string()) for s in sources]
     columns = {

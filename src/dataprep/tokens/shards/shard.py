@@ -80,8 +80,12 @@ class Shards:
     def open(cls, path: str | os.PathLike[str], split: str | None = None, *, sizes: bool = True) -> Shards:
         """Open the shards of a folder, or of one of its splits.
 
-        split: "train", "val" or "test"; None: all. sizes: whether to check file sizes against the manifest. Raises
-        PlanError if the folder has no token shards, CorruptShard if they are damaged.
+        Args:
+            path: the folder.
+            split: "train", "val" or "test"; None: all splits.
+            sizes: whether to check file sizes against the manifest.
+
+        Raises PlanError if the folder has no token shards, and CorruptShard if they are damaged.
         """
         path = Path(path)
         for attempt in range(TRIES):
@@ -188,7 +192,7 @@ class Shards:
         return ends
 
     def file(self, name: str) -> Path:
-        """Return the path of a file that the manifest names; if a later run set the file aside, where it is now.
+        """Return the current path of a file that the manifest names, also if a later run has moved it to `_replaced`.
 
         Raises Replaced if a later run removed it.
         """
@@ -239,9 +243,13 @@ class Shards:
         return numbers
 
     def docs(self, number: int, columns: Sequence[str] = ("id", "source", "start", "stop")) -> pa.Table:
-        """Return the table of the documents of shard number `number`, in order; needs pyarrow.
+        """Return the table of the documents of one shard, in order; needs pyarrow.
 
-        columns: names of the columns to read. Raises CorruptShard if the file is not such a table.
+        Args:
+            number: the index of the shard.
+            columns: the names of the columns to read.
+
+        Raises CorruptShard if the file is not such a table.
         """
         from .provenance import read_docs
 
@@ -312,7 +320,9 @@ def _manifest(path: Path) -> TokenManifest:
 def sizes_of(entry: TokenShard, dtype: np.dtype[Any]) -> dict[str, int]:
     """Return the size that each file of a token shard must have, as {suffix: bytes}.
 
-    entry: the shard's entry in the manifest. dtype: type of the token ids.
+    Args:
+        entry: the shard's entry in the manifest.
+        dtype: type of the token ids.
     """
     sizes = {"bin": entry.tokens * dtype.itemsize, "idx": entry.documents * ENDS.itemsize}
     return sizes | ({"msk": entry.tokens} if entry.has_mask else {})

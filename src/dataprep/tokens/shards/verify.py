@@ -64,7 +64,8 @@ def verify_shards(path: str | os.PathLike[str], runner: Runner | None = None) ->
 class CheckShard:
     """The check of one token shard, number `number` of `shards`, which is read block by block.
 
-    sizes: bytes of text per token id, int32; None if the file with them is damaged.
+    Attributes:
+        sizes: bytes of text per token id, int32; None if the file with them is damaged.
     """
 
     shards: Shards

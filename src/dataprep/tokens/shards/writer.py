@@ -57,9 +57,13 @@ class Writer:
     def add(self, tokens: Tokens, ends: npt.ArrayLike, ids: Any, sources: Any, n_bytes: int, mask: Any = None) -> None:
         """Append n whole documents to the shard.
 
-        tokens: their token ids, each document followed by its separator. ends: the index in `tokens` after each
-        document, uint64[n]. ids: document ids, uint64[n]. sources: n names (list or Arrow array). n_bytes: the UTF-8
-        bytes of all texts. mask: uint8[len(tokens)], 1 if a token counts in the loss; in every call or in none.
+        Args:
+            tokens: their token ids, each document followed by its separator.
+            ends: the index in `tokens` after each document, uint64[n].
+            ids: document ids, uint64[n].
+            sources: n names (list or Arrow array).
+            n_bytes: the UTF-8 bytes of all texts.
+            mask: uint8[len(tokens)], 1 if a token counts in the loss; in every call or in none.
         """
         ends = np.asarray(ends, ENDS)
         data = np.ascontiguousarray(tokens, self.dtype)

@@ -27,8 +27,10 @@ SCANNED = 48  # bytes; a longer word has a heap
 class MergeRules(NamedTuple):
     """The merge rules of a vocabulary as tables for compiled code.
 
-    single: uint32[256], id of each byte. both: uint32[65536], rank of each pair of bytes, left << 8 | right. pairs:
-    hash table from (left id, right id) to merged id.
+    Attributes:
+        single: uint32[256], id of each byte.
+        both: uint32[65536], rank of each pair of bytes, left << 8 | right.
+        pairs: hash table from (left id, right id) to merged id.
     """
 
     single: U32  # the id of each byte, uint32[256]
@@ -39,7 +41,9 @@ class MergeRules(NamedTuple):
 def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) -> MergeRules | None:
     """Return the merge rules of a vocabulary as tables for compiled code; None if its ids are too large for them.
 
-    vocab: {bytes of a token: id}. merges: pairs (left, right) of tokens, as bytes, in order.
+    Args:
+        vocab: {bytes of a token: id}.
+        merges: pairs (left, right) of tokens, as bytes, in order.
     """
     if max(vocab.values()) >= MAX_IDS:
         return None

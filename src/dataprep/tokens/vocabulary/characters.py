@@ -146,7 +146,10 @@ class Characters(Tokenizer):
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
         """Return (ids of all texts, each followed by `<|endoftext|>`; index after each text's last id, uint64[n]).
 
-        dtype: type of the ids. rows: bool[len(texts)], selects the texts to encode; None: all.
+        Args:
+            texts: the texts.
+            dtype: the type of the ids.
+            rows: bool[len(texts)], selects the texts to encode; None: all.
         """
         offsets, data = B.buffers(texts)
         chosen = slice(None) if rows is None else np.flatnonzero(rows)

@@ -32,8 +32,10 @@ STATE, BACK, CUT = 32, 3, 4  # a move: the next state times 32; cuts taken back 
 class Machine(NamedTuple):
     """The state machine that cuts text into words as a pattern does, as tables for compiled code.
 
-    classes: uint8[0x110000], the class of every code point. moves: uint16[states * 32], for each state * 32 + class of
-    the next character: the new state, and whether to set a cut, or to remove up to three.
+    Attributes:
+        classes: uint8[0x110000], the class of every code point.
+        moves: uint16[states * 32], for each state * 32 + class of the next character: the new state, and whether to set
+            a cut, or to remove up to three.
     """
 
     classes: U8  # the class of every code point, uint8[0x110000]

@@ -39,8 +39,12 @@ MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1] * 17, np
 class WordCache(NamedTuple):
     """Cache of the words that were encoded before, with their ids.
 
-    table: hash table, four numbers per word. ids, bytes: the ids and bytes of long words. scratch: buffer for
-    `merge_word`. used: counts of entries, of `ids`, of `bytes`, and of times the cache was emptied.
+    Attributes:
+        table: hash table, four numbers per word.
+        ids: the ids of long words.
+        bytes: the bytes of long words.
+        scratch: buffer for `merge_word`.
+        used: counts of entries, of `ids`, of `bytes`, and of times the cache was emptied.
     """
 
     table: U64  # entries of four numbers, aligned so that each is in one cache line
@@ -64,8 +68,12 @@ class Slot(NamedTuple):
 class EncoderWork(NamedTuple):
     """The tables and buffers that compiled code needs to encode words.
 
-    machine: cuts text into words. rules: the merges. masks: masks[n] selects the first n of eight bytes. cache: words
-    encoded before. out: uint32, the buffer for ids.
+    Attributes:
+        machine: cuts text into words.
+        rules: the merges.
+        masks: masks[n] selects the first n of eight bytes.
+        cache: words encoded before.
+        out: uint32, the buffer for ids.
     """
 
     machine: Machine

@@ -35,8 +35,11 @@ def check_agreement(
 ) -> None:
     """Raise PlanError if `tokenizers` and `tiktoken` could give a text different ids.
 
-    vocab: {bytes of a token: id}. merges: pairs (left, right) of tokens, as bytes, in order. special: {special token:
-    id}. pattern: regular expression of words, see `check_pattern`.
+    Args:
+        vocab: {bytes of a token: id}.
+        merges: pairs (left, right) of tokens, as bytes, in order.
+        special: {special token: id}.
+        pattern: regular expression of words, see `check_pattern`.
     """
     check_pattern(pattern)
     missing = [b for b in range(256) if bytes([b]) not in vocab]

@@ -55,7 +55,9 @@ def to_bytes(token: str) -> bytes:
 def transformers_config(special: Mapping[str, int], more: Mapping[str, Any] | None = None) -> bytes:
     """Return the content of `tokenizer_config.json`, which `transformers.AutoTokenizer` needs to open a folder.
 
-    special: {special token: id}. more: further settings.
+    Args:
+        special: {special token: id}.
+        more: further settings.
     """
     config: dict[str, Any] = CONFIG | {role: name for role, name in ROLES.items() if name in special} | dict(more or {})
     if {"<|im_start|>", "<|im_end|>"} <= special.keys():
@@ -66,7 +68,11 @@ def transformers_config(special: Mapping[str, int], more: Mapping[str, Any] | No
 def parts_of_json(value: dict[str, Any], url: str) -> tuple[dict[bytes, int], list[Pair], dict[str, int], str]:
     """Return ({token: id}, merges, {special token: id}, pattern) of a `tokenizer.json`: the arguments of `Tokenizer`.
 
-    value: the parsed file. url: the file's URL, for messages. Raises PlanError if it is not a plain byte-level BPE.
+    Args:
+        value: the parsed file.
+        url: the file's URL, for messages.
+
+    Raises PlanError if it is not a plain byte-level BPE.
     """
     model = value["model"]
     unlike = [f"model {model['type']}"] if model["type"] != "BPE" else []
@@ -94,7 +100,9 @@ def pair_in(folder: str) -> tuple[str, str] | None:
 def parts_of_pair(vocab: str, merges: str) -> tuple[dict[bytes, int], list[Pair], dict[str, int]]:
     """Return ({token: id}, merges, {special token: id}) of two files as GPT-2 has them: the arguments of `Tokenizer`.
 
-    vocab, merges: the files' URLs.
+    Args:
+        vocab: the URL of the file of ids.
+        merges: the URL of the file of merges.
     """
     ids: dict[str, int] = files.read_json(vocab)
     with files.open_read(merges) as f:
@@ -193,8 +201,13 @@ def parts_of_tiktoken(
 def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[Pair]:
     """Return the merges of a vocabulary of which only the tokens' ranks are known, in order of rank.
 
-    A merge is (left, right): the two tokens that the last merge of a longer token joins. ranks: {bytes of a token:
-    rank}. url: the file's URL, for messages. Raises PlanError if a token is not made of two others.
+    A merge is (left, right): the two tokens that the last merge of a longer token joins.
+
+    Args:
+        ranks: {bytes of a token: rank}.
+        url: the file's URL, for messages.
+
+    Raises PlanError if a token is not made of two others.
     """
     found = []
     for token in sorted((t for t in ranks if len(t) > 1), key=ranks.__getitem__):

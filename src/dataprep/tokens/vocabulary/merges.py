@@ -109,8 +109,12 @@ def learn_by_tokenizers(
 class LinkedTokens(NamedTuple):
     """The tokens of all distinct words as linked lists; a token is stored at the offset of its first byte.
 
-    token: the token that begins at an offset, or -1. after, before: offset of the next and the previous token of its
-    word, or -1. weight: how often each word occurs. word: the number of the word at each offset.
+    Attributes:
+        token: the token that begins at an offset, or -1.
+        after: the offset of the next token of the same word, or -1.
+        before: the offset of the previous token of the same word, or -1.
+        weight: how often each word occurs.
+        word: the number of the word at each offset.
     """
 
     token: I32  # the token that begins here; -1 in its middle
@@ -133,9 +137,12 @@ class Fresh(NamedTuple):
 
     Index [0, t] is the pair (token t, new token), index [1, t] the pair (new token, token t).
 
-    counts: int64[2, tokens], the number of occurrences of each pair. head, tail: first and last entry of the list of
-    each pair. touched: in each of the two rows, the tokens t that have a pair, in order of first occurrence. n:
-    int64[2], the number of these tokens per row.
+    Attributes:
+        counts: int64[2, tokens], the number of occurrences of each pair.
+        head: the first entry of the list of each pair.
+        tail: the last entry of the list of each pair.
+        touched: in each of the two rows, the tokens t that have a pair, in order of first occurrence.
+        n: int64[2], the number of these tokens per row.
     """
 
     counts: I64  # by side and token, int64[2, tokens]

@@ -22,9 +22,14 @@ N_PAIRS, HEAP_SIZE, UNUSED, FREED, N_MERGES = range(5)
 class Pairs(NamedTuple):
     """The pairs of neighbouring tokens that are frequent enough, in a hash table, with their offsets and a heap.
 
-    slots: the hash table; a slot has the number of a pair, from 1, or 0. key: left << 32 | right of each pair. counts:
-    how often each pair occurs. head, tail: first and last entry of the list of its offsets. heap: pairs, the most
-    frequent first. seen: the count of each pair when it was added to the heap.
+    Attributes:
+        slots: the hash table; a slot has the number of a pair, from 1, or 0.
+        key: left << 32 | right of each pair.
+        counts: how often each pair occurs.
+        head: the first entry of the list of its offsets.
+        tail: the last entry of the list of its offsets.
+        heap: pairs, the most frequent first.
+        seen: the count of each pair when it was added to the heap.
     """
 
     slots: I32  # number of a pair, from 1, at the slot of its hash or after it

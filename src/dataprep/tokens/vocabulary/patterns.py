@@ -161,7 +161,10 @@ SPECIAL = {
 def machine_name(pattern: str) -> tuple[str, str] | None:
     """Return (name of the state machine for a pattern, name of how it cuts numbers); None if there is no machine.
 
-    The names are keys of `MACHINES` and `NUMBERS`. pattern: a regular expression.
+    The names are keys of `MACHINES` and `NUMBERS`.
+
+    Args:
+        pattern: a regular expression.
     """
     bases = {regex: name for name, regex in PATTERNS.items()} | SPELLINGS | {ALSO["o200k"]: "o200k"}
     for regex, name in bases.items():

@@ -72,7 +72,10 @@ class Tokenizer:
     ) -> Tokenizer:
         """Return the tokenizer whose ids are 256 bytes, the merges in order, `<|endoftext|>`, other special tokens.
 
-        merges: pairs (left, right) of tokens, as bytes. special: tokens, or sets of them: "course", "chatml", "code".
+        Args:
+            merges: pairs (left, right) of tokens, as bytes.
+            special: special tokens, or sets of them: "course", "chatml", "code".
+            pattern: the regular expression that cuts text into words.
         """
         tokens = [bytes([b]) for b in range(256)] + [left + right for left, right in merges]
         specials = {name: len(tokens) + i for i, name in enumerate(special_names(special))}
@@ -80,10 +83,12 @@ class Tokenizer:
 
     @classmethod
     def from_files(cls, vocab: str, merges: str, pattern: str = PATTERNS["gpt2"]) -> Tokenizer:
-        """Return the tokenizer in two files as GPT-2 has them.
+        """Return the tokenizer in two files of the format of GPT-2.
 
-        vocab: path of `encoder.json` or `vocab.json`. merges: path of `vocab.bpe` or `merges.txt`. pattern: regular
-        expression that cuts text into words.
+        Args:
+            vocab: the path of `encoder.json` or `vocab.json`.
+            merges: the path of `vocab.bpe` or `merges.txt`.
+            pattern: the regular expression that cuts text into words.
         """
         return cls(*formats.parts_of_pair(vocab, merges), pattern)
 
@@ -93,8 +98,10 @@ class Tokenizer:
     ) -> Tokenizer:
         """Return the tokenizer in a `.tiktoken` file.
 
-        special: {special token: id}; pattern: a name or a regular expression. By default both are read from the file
-        PATH.json that `save` wrote.
+        Args:
+            path: the file.
+            special: {special token: id}; None: read from the file PATH.json that `save` wrote.
+            pattern: the name of a pattern, or a regular expression; None: read from the file PATH.json.
         """
         return cls(*formats.parts_of_tiktoken(os.fspath(path), special, pattern))
 
@@ -107,9 +114,11 @@ class Tokenizer:
     def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
         """Return the tokenizer in a file or folder: one that `save` wrote, or one of another program.
 
-        path: `tokenizer.json`, its folder, `.tiktoken`, or `.model` of SentencePiece. A byte-level BPE is encoded by
-        kernels, any other vocabulary by its library. Raises ReadError if the file is none of these, and CorruptShard if
-        it was changed since `save` wrote it.
+        Args:
+            path: `tokenizer.json`, its folder, `.tiktoken`, or `.model` of SentencePiece. A byte-level BPE is encoded
+                by kernels, any other vocabulary by its library.
+
+        Raises ReadError if the file is none of these, and CorruptShard if it was changed since `save` wrote it.
         """
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
@@ -120,10 +129,16 @@ class Tokenizer:
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the vocabulary and return its URL.
 
-        path: a folder, for `tokenizer.json`, which `tokenizers` opens, and `tokenizer_config.json`, which
-        `transformers` also needs; NAME.json, for the content of `tokenizer.json` only; or NAME.tiktoken, for
-        `tiktoken`'s list of bytes and ranks, and NAME.tiktoken.json with pattern and special tokens. Raises StaleOutput
-        if a folder has another tokenizer that dataprep did not write there, or a file is not a vocabulary.
+        Args:
+            path: the path to write; its suffix selects the files, see below.
+
+        A folder gets `tokenizer.json`, which the library `tokenizers` opens, and `tokenizer_config.json`, which
+        `transformers` also needs. For NAME.json, only the content of `tokenizer.json` is written. For NAME.tiktoken, a
+        list of bytes and ranks for `tiktoken` is written, and NAME.tiktoken.json with the pattern and the special
+        tokens.
+
+        Raises StaleOutput if a folder has another tokenizer that dataprep did not write there, or if a file is not a
+        vocabulary.
         """
         url = os.fspath(path)
         require(bool(url), "out='' must be the path of a folder, or of NAME.json or NAME.tiktoken")
@@ -163,7 +178,8 @@ class Tokenizer:
     def extended(self, special: str | Iterable[str]) -> Tokenizer:
         """Return a tokenizer with the same ids and more special tokens, whose ids follow the largest one.
 
-        special: names of tokens, or of sets: "course", "chatml", "code"; those that exist are left out.
+        Args:
+            special: the names of tokens, or of sets: "course", "chatml", "code"; tokens that exist are left out.
         """
         names = [name for name in special_names(special) if name not in self.special]
         made = copy.copy(self)
@@ -250,8 +266,13 @@ class Tokenizer:
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
         """Return (ids of all texts, each followed by `<|endoftext|>`; index after each text's last id, uint64[n]).
 
-        dtype: type of the ids. rows: bool[len(texts)], selects the texts to encode; None: all. If the pattern is one of
-        `PATTERNS`, compiled code encodes the texts (ten times as fast as `tiktoken`), else `tiktoken` does.
+        Args:
+            texts: the texts.
+            dtype: the type of the ids.
+            rows: bool[len(texts)], selects the texts to encode; None: all.
+
+        If the pattern is one of `PATTERNS`, compiled code encodes the texts (ten times as fast as `tiktoken`), else
+        `tiktoken` does.
         """
         if self._encoder is None:
             chosen_texts = texts if rows is None else texts.filter(pa.array(rows))
@@ -273,10 +294,16 @@ class Tokenizer:
             docs: the corpus. The documents that `train_bpe` holds out are encoded, or all if it holds out none.
             compare: another vocabulary, such as GPT-2's: a Tokenizer, its tokenizer.json, or the folder of its
                 encoder.json and vocab.bpe. Nothing is downloaded.
-            options: `shares`: sizes of samples, such as (0.01, 0.05, 1), on which vocabularies of the same size are
-                trained; `weights` of these samples, as in `train_bpe`; `rare` (10): tokens seen fewer times are listed;
-                `val`, `split_seed` and `split`, as in `train_bpe`, by default those of the vocabulary's training;
-                `max_bytes`: approximate UTF-8 bytes to encode; `run`: a Runner, by default `dp.Serial()`.
+            options: further parameters, by name; see below.
+
+        The options are:
+
+        - shares: sizes of samples, such as (0.01, 0.05, 1), on which vocabularies of the same size are trained.
+        - weights: the weights of these samples, as in `train_bpe`.
+        - rare: tokens that occur fewer times are listed; default: 10.
+        - val, split_seed, split: as in `train_bpe`; by default, those of the vocabulary's training.
+        - max_bytes: the approximate number of UTF-8 bytes to encode.
+        - runner: a Runner; default: `dp.Serial()`.
 
         Raises:
             PlanError: there is no text, `compare` is not a vocabulary, or `shares` is given and this is not a BPE.

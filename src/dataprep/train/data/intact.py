@@ -24,8 +24,10 @@ SPLITS = ("train", "val")
 def check_intact(sets: Mapping[str, Shards], out: Path) -> None:
     """Raise CorruptShard unless the files that training reads have the hashes that their manifests state.
 
-    sets: the token shards by name. out: the folder in which the hashes of large files are stored. Files whose hash a
-    manifest of another program does not state are not checked.
+    Args:
+        sets: the token shards by name.
+        out: the folder in which the hashes of large files are stored. Files whose hash a manifest of another program
+            does not state are not checked.
     """
     stated = dict(pair for shards in sets.values() for pair in _stated(shards))
     known = Hashes()

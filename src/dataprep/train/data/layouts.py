@@ -69,8 +69,10 @@ class Stream:
 class Layout:
     """Base class of layouts: one split of token shards as training rows, which are read by number, from 0 to len - 1.
 
-    mask_documents: whether the rows state which inputs begin a document. masks: whether only targets whose loss mask
-    is 1 count. name: the set's name, for error messages.
+    Attributes:
+        mask_documents: whether the rows state which inputs begin a document.
+        masks: whether only targets whose loss mask is 1 count.
+        name: the set's name, for error messages.
     """
 
     def __init__(

@@ -28,8 +28,10 @@ Ints = NDArray[np.int64]
 class Mixture:
     """Several sets of rows as one sequence of samples, in which each set has a share of the samples by its weight.
 
-    sets: {name: layout}. weights: {name: any positive number}; None means that the weight of a set is its number of
-    rows. seed: decides the order of the rows within each set.
+    Attributes:
+        sets: {name: layout}.
+        weights: {name: any positive number}; None means that the weight of a set is its number of rows.
+        seed: decides the order of the rows within each set.
 
     >>> Mixture({"web": web, "chat": chat}, {"web": 0.9, "chat": 0.1}).find(np.arange(3))
     """
@@ -122,8 +124,11 @@ def _checked(weights: Mapping[str, float] | None, sizes: Mapping[str, int]) -> d
 def shares(weights: Mapping[str, float]) -> list[int]:
     """Return the number of samples of each set in one period, after which the sequence of sets repeats.
 
-    weights: {set: weight}. The shares are exact if a period of at most `PERIOD` samples can have them; otherwise they
-    are rounded. Raises PlanError if a set would have no sample.
+    Args:
+        weights: {set: weight}. The shares are exact if a period of at most `PERIOD` samples can have them; otherwise
+            they are rounded.
+
+    Raises PlanError if a set would have no sample.
 
     >>> shares({"web": 0.6, "chat": 0.3, "code": 0.1})
     [6, 3, 1]
@@ -148,9 +153,12 @@ def shares(weights: Mapping[str, float]) -> list[int]:
 def interleave(counts: list[int]) -> Ints:
     """Return the order of sets in one period: the set of each sample, int64[sum(counts)], as an index into `counts`.
 
-    counts: the number of samples of each of k sets. After any number of samples, each set has had its share of them, to
-    within one sample. To achieve this, sets that lag their share by less than 1/(2k-2) of a sample must wait; of the
-    others, the set whose next sample is due first has it (Tijdeman 1980).
+    Args:
+        counts: the number of samples of each of k sets.
+
+    After any number of samples, the number from each set differs from its share by less than one sample. To achieve
+    this, sets that are behind their share by less than 1/(2k-2) of a sample are not eligible; among the eligible sets,
+    the one whose next sample is due first is chosen (Tijdeman 1980).
     """
     period, sets = sum(counts), len(counts)
     if sets == 1:

@@ -29,9 +29,11 @@ Ints = NDArray[np.int64]
 class RowPlan:
     """The pieces (documents, or parts of long ones) in each training row; takes 13 bytes per piece and 8 per row.
 
-    first: int64[rows + 1], row r has the pieces first[r] to first[r + 1] - 1. start: int64[pieces], offset of a piece's
-    first token in the joined shards. size: int32[pieces], its number of tokens. begins: bool[pieces], whether it begins
-    a document.
+    Attributes:
+        first: int64[rows + 1], row r has the pieces first[r] to first[r + 1] - 1.
+        start: int64[pieces], offset of a piece's first token in the joined shards.
+        size: int32[pieces], its number of tokens.
+        begins: bool[pieces], whether it begins a document.
     """
 
     first: Ints
@@ -45,7 +47,8 @@ class RowPlan:
     def filled(self, context: int) -> float:
         """Return the share of inputs that have a target, 0 to 1; other inputs are padding, or repeated tokens.
 
-        context: inputs per row.
+        Args:
+            context: inputs per row.
         """
         return int(self.size.sum(dtype=np.int64)) / (len(self) * context) if len(self) else 1.0
 
@@ -53,7 +56,9 @@ class RowPlan:
 def bestfit(ends: Sequence[NDArray[Any]], context: int) -> RowPlan:
     """Return the plan of training rows with several documents each, packed by best-fit decreasing.
 
-    ends: for each shard, the offsets in its tokens at which documents end, ascending. context: tokens per row.
+    Args:
+        ends: for each shard, the offsets in its tokens at which documents end, ascending.
+        context: tokens per row.
     """
     parts = []
     for start, size, begins in _windows(ends, context):

@@ -22,7 +22,10 @@ _CHECKED = 10_000  # pairs whose prompts are compared
 class AnswerPairs(Mixture):
     """Two sets of rows whose rows of one number are a pair; samples 2k and 2k + 1 are the two rows of a pair.
 
-    layouts: {"chosen": rows, "rejected": rows}, as many of each. Each epoch has another order of the pairs.
+    Attributes:
+        layouts: {"chosen": rows, "rejected": rows}, with equal numbers of rows.
+
+    Each epoch has another order of the pairs.
     """
 
     def __init__(self, layouts: Mapping[str, Layout], *, seed: int) -> None:

@@ -120,8 +120,12 @@ class Loader:
     """Reads training rows in the order in which they are trained on.
 
     Step i has the samples i * batch to (i + 1) * batch - 1, divided equally among the ranks, which are the processes
-    that train together. rows_of: the sets of rows, mixed. batch: samples per step, of all ranks together. objective:
-    function that changes the rows read; None: no change.
+    that train together.
+
+    Attributes:
+        rows_of: the sets of rows, mixed.
+        batch: samples per step, of all ranks together.
+        objective: function that changes the rows read; None: no change.
     """
 
     rows_of: Mixture

@@ -22,8 +22,9 @@ from dataprep.train.device import HAS_TRITON
 class Mask(NamedTuple):
     """Attention mask of a batch of B rows of T inputs.
 
-    allowed: which input (query) may attend to which (key), as a dense mask or a BlockMask. position: each input's
-    offset in its document, int64 (B, T).
+    Attributes:
+        allowed: which input (query) may attend to which (key), as a dense mask or a BlockMask.
+        position: each input's offset in its document, int64 (B, T).
     """
 
     position: Tensor
@@ -34,8 +35,10 @@ class Mask(NamedTuple):
     def of(begins_BT: Tensor | None, prefix_BT: Tensor | None) -> Mask:
         """Return the mask in which an input attends to its document up to itself, and one in a prefix to all of it.
 
-        begins_BT: bool (B, T), whether the input begins a document; None: each row is one document. prefix_BT: bool (B,
-        T), whether the input belongs to its document's prefix; None: there are no prefixes. One of the two is not None.
+        Args:
+            begins_BT: bool (B, T), whether the input begins a document; None: each row is one document.
+            prefix_BT: bool (B, T), whether the input belongs to its document's prefix; None: there are no prefixes. One
+                of the two is not None.
         """
         like = begins_BT if begins_BT is not None else prefix_BT
         assert like is not None, "a mask of nothing"

@@ -11,8 +11,10 @@ from dataprep.train.config import TrainConfig
 class Rule:
     """Changes to causal attention, in which a token attends to itself and the tokens before it; by default no change.
 
-    prefix: whether all tokens of a prompt attend to each other. begins: token id that begins a document, whose tokens
-    attend to nothing before it; None: a prompt is one document.
+    Attributes:
+        prefix: whether all tokens of a prompt attend to each other.
+        begins: token id that begins a document, whose tokens attend to nothing before it; None: a prompt is one
+            document.
     """
 
     prefix: bool = False

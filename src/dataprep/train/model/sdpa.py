@@ -30,8 +30,12 @@ _HOPPER, _AMPERE = (9, 0), (8, 0)  # compute capabilities
 class Case(NamedTuple):
     """What a back end must compute.
 
-    device: kind of device, such as "cuda". capability: that of the GPU; (0, 0) for other devices. dtype: type of the
-    activations. d_head: width of a head. masked: whether rows have documents or prefixes.
+    Attributes:
+        device: kind of device, such as "cuda".
+        capability: that of the GPU; (0, 0) for other devices.
+        dtype: type of the activations.
+        d_head: width of a head.
+        masked: whether rows have documents or prefixes.
     """
 
     device: str

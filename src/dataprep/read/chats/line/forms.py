@@ -48,7 +48,9 @@ class Written(NamedTuple):
     def day(self, order: str) -> int | None:
         """Return the day as a number (1: the first day of year 1); None if it does not exist.
 
-        order: "dmy" or "mdy", for dates that do not begin with the year. Years of the Buddhist calendar are converted.
+        Args:
+            order: "dmy" or "mdy", for dates that do not begin with the year. Years of the Buddhist calendar are
+                converted.
         """
         year, month, day = (self.a, self.b, self.c) if self.a > 31 else (self.c, self.b, self.a)
         if self.a <= 31 and order == "mdy":
@@ -91,8 +93,12 @@ def timed(line: str) -> Timed | None:
 class LineSurvey:
     """What one pass over a file shows: whether it has tabs, the order of its dates, its names and its placeholders.
 
-    title: the file's first line. tabs: whether tabs separate time, name and text. order: "dmy" or "mdy". sure: whether
-    the dates decide the order. placeholders: texts in brackets that several people have sent.
+    Attributes:
+        title: the file's first line.
+        tabs: whether tabs separate time, name and text.
+        order: "dmy" or "mdy".
+        sure: whether the dates decide the order.
+        placeholders: texts in brackets that several people have sent.
     """
 
     title: str = ""

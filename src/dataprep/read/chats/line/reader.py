@@ -32,8 +32,9 @@ TITLE_LINES = 5  # lines before the first date that are LINE's title
 class LineChat(Headed):
     """Reads LINE's text exports.
 
-    date_order: "dmy" or "mdy", the order of day and month in dates that do not start with the year; None: inferred from
-    the dates.
+    Attributes:
+        date_order: "dmy" or "mdy", the order of day and month in dates that do not start with the year; None: inferred
+            from the dates.
     """
 
     date_order: str | None = None
@@ -104,7 +105,9 @@ class LineChat(Headed):
     def row(self, head: FirstLine, text: str) -> MessageContent:
         """Return author, text and kind of a message; quotes around a text of several lines are removed.
 
-        head: the parsed first line. text: the whole text.
+        Args:
+            head: the parsed first line.
+            text: the whole text.
         """
         if "\n" not in text:
             return MessageContent(head.author, text, head.kind or "text", {})

@@ -31,7 +31,9 @@ class SlackNames:
 def name_of(user: Mapping[str, Any], author: str) -> str | None:
     """Return the name of a user, or of the author of a message by its profile.
 
-    user: the user's object, or the profile in a message. author: which name, "display", "real", "name" or "id".
+    Args:
+        user: the user's object, or the profile in a message.
+        author: which name, "display", "real", "name" or "id".
     """
     profile = user.get("profile")
     both = {**user, **{k: v for k, v in profile.items() if v}} if isinstance(profile, dict) else user

@@ -46,8 +46,9 @@ class Element:
 class Backup:
     """Facts about a backup, which `elements` fills in.
 
-    stated: number of elements that the root states; None if it states none. n_repaired: number of repaired
-    characters.
+    Attributes:
+        stated: number of elements that the root states; None if it states none.
+        n_repaired: number of repaired characters.
     """
 
     stated: int | None = None

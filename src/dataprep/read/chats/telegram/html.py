@@ -57,8 +57,11 @@ DAY = "%d %B %Y"
 class Page:
     """The state of reading an HTML page of messages.
 
-    author, time: author and time of the last message read. days: number of lines so far that state only a date. known:
-    messages to which later messages may reply.
+    Attributes:
+        author: the author of the last message read.
+        time: the time of the last message read.
+        days: number of lines so far that state only a date.
+        known: messages to which later messages may reply.
     """
 
     author: str | None = None

@@ -55,7 +55,8 @@ class ExportStream(LineFeeds):
 class Export:
     """One exported chat: the file's URL, the chat's name and, if the file is a zip, the text file in it (`member`).
 
-    archive: the open zip; None: each stream opens it again.
+    Attributes:
+        archive: the open zip; None: each stream opens it again.
     """
 
     url: str

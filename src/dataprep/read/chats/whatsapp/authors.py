@@ -29,7 +29,9 @@ class Authors:
     def learn(self, data: npt.NDArray[np.uint8], found: Ints) -> tuple[list[str | None], Ints]:
         """Remember the authors of a block; return its different authors (None: no name), and the index for each row.
 
-        data: the bytes of the block. found: int64[n, FIELDS], the rows of `scan` of its headers.
+        Args:
+            data: the bytes of the block.
+            found: int64[n, FIELDS], the rows of `scan` of its headers.
         """
         forms = np.zeros(len(found), np.int64)
         close_names(data, found, forms)

@@ -13,7 +13,9 @@ BUDDHIST, PERSIAN = (2_500, 543), (1_340, 1_420)  # first year and difference; f
 def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return (days since 1970, int64[n]; whether the date exists, bool[n]) of n dates.
 
-    dates: int64[n, 3], three numbers per date, as written. order: the meaning of the three, such as "dmy".
+    Args:
+        dates: int64[n, 3], three numbers per date, as written.
+        order: the meaning of the three, such as "dmy".
     """
     y, m, d = (dates[:, order.index(part)] for part in "ymd")
     y = np.where(y < 100, y + 2_000, np.where(y >= BUDDHIST[0], y - BUDDHIST[1], y))

@@ -14,9 +14,13 @@ CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{
 def whole_end(data: bytes, n_header: int, plan: DateOrders) -> tuple[bytes, bool, int]:
     """Remove half a character and half a header from the end of a truncated file.
 
-    data: the last message from its header on, with a line feed at its end. n_header: size of its header in bytes. plan:
-    the forms of headers in this file. Returns (the rest of the message; whether half a character was removed; the size
-    in bytes of the half header that was removed, 0 if there was none).
+    Args:
+        data: the last message from its header on, with a line feed at its end.
+        n_header: size of its header in bytes.
+        plan: the forms of headers in this file.
+
+    Returns (the rest of the message; whether half a character was removed; the size in bytes of the half header that
+    was removed, 0 if there was none).
     """
     cut = CUT.search(data)
     if cut:

@@ -33,7 +33,9 @@ MARKS = {F.DOT: ".", F.SLASH: "/", F.DASH: "-", F.COMMA: ","}
 class Order:
     """The order of day, month and year in the dates that begin messages, from the byte offset `start` of the file on.
 
-    name: "dmy", "mdy" or "ymd". sure: whether it follows from the dates; otherwise it is a guess.
+    Attributes:
+        name: "dmy", "mdy" or "ymd".
+        sure: whether it follows from the dates; otherwise it is a guess.
     """
 
     start: int
@@ -45,9 +47,12 @@ class Order:
 class DateOrders:
     """The forms of message headers (date and time) in a file, with the orders of day, month and year in each.
 
-    orders: {number of a form: its orders, ascending by `start`}; lines of other forms are not headers. undecided: an
-    example of a date that is valid in several orders, or "". impossible, n_impossible: an example of a date that is not
-    valid in the wanted order, and the number of such lines. orderly: whether times hardly ever go back by a day.
+    Attributes:
+        orders: {number of a form: its orders, ascending by `start`}; lines of other forms are not headers.
+        undecided: an example of a date that is valid in several orders, or "".
+        impossible: an example of a date that is not valid in the wanted order.
+        n_impossible: the number of lines with such a date.
+        orderly: whether times hardly ever go back by a day.
     """
 
     orders: dict[int, list[Order]]
@@ -59,8 +64,9 @@ class DateOrders:
     def times(self, found: Ints, base: int) -> tuple[Ints, npt.NDArray[np.int8]]:
         """Return (times, orders) of n lines: seconds since 1970, int64[n]; indexes in the list ORDERS, int8[n].
 
-        found: the lines, as `scan` returns them. base: byte offset at which the scanned bytes begin in the file. The
-        order is -1 if a line is not a header.
+        Args:
+            found: the lines, as `scan` returns them.
+            base: byte offset at which the scanned bytes begin in the file. The order is -1 if a line is not a header.
         """
         which = np.full(len(found), -1, np.int8)
         for form, orders in self.orders.items():
@@ -80,8 +86,10 @@ class DateOrders:
 class Survey:
     """The dates in a file's message headers, in order; neighbouring headers of one form and date (a run) are one row.
 
-    chunks: arrays of runs: position, form, the date's three numbers, first and last time in seconds. counts: for each
-    array, the number of headers in each run. lines: the number of all headers.
+    Attributes:
+        chunks: arrays of runs: position, form, the date's three numbers, first and last time in seconds.
+        counts: for each array, the number of headers in each run.
+        lines: the number of all headers.
     """
 
     chunks: list[Ints] = field(default_factory=list)  # int64[n, 7]: position, form, a, b, c, first and last seconds
@@ -107,7 +115,9 @@ class Survey:
     def plan(self, wanted: str | None = None) -> DateOrders:
         """Decide which forms of lines are message headers, and on the orders of day, month and year in each form.
 
-        wanted: the order to use, except for dates that begin with a year of four digits; None: decide from the dates.
+        Args:
+            wanted: the order to use, except for dates that begin with a year of four digits; None: decide from the
+                dates.
         """
         if not self.chunks:
             return DateOrders({})

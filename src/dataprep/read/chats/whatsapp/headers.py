@@ -199,8 +199,11 @@ MAX_DOUBTFUL = 1 << 16  # lines that are remembered; further ones count as messa
 class DoubtfulLines:
     """Collects the lines of a file that may be message headers or quotations of them, to decide which are text.
 
-    names: how often each author occurs. doubtful: lines that may be quotations, each with the header before and the
-    header after it. waiting: such lines whose next header is not known yet. last: the last header so far.
+    Attributes:
+        names: how often each author occurs.
+        doubtful: lines that may be quotations, each with the header before and the header after it.
+        waiting: such lines whose next header is not known yet.
+        last: the last header so far.
     """
 
     names: Counter[str] = field(default_factory=Counter)
@@ -242,7 +245,8 @@ class DoubtfulLines:
     def text(self, plan: DateOrders) -> Ints:
         """Return the byte offsets, ascending, of the doubtful lines that belong to the text of the message before.
 
-        plan: the orders of dates in the file, from which the time of each line follows.
+        Args:
+            plan: the orders of dates in the file, from which the time of each line follows.
         """
         some = [three for three, name in (*self.doubtful, *self.waiting) if self.names[name] < 2]
         if not some or not plan.orderly:

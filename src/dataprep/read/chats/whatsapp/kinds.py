@@ -45,7 +45,8 @@ NO_MARKS = str.maketrans("", "", MARKS)
 def forms(table: str) -> set[str]:
     """Return all phrases of a table, in every form that phones write, in lower case.
 
-    table: text with one line per language, "LANGUAGE: PHRASE | PHRASE ...", as in `placeholders.py`.
+    Args:
+        table: text with one line per language, "LANGUAGE: PHRASE | PHRASE ...", as in `placeholders.py`.
     """
     lines = (line.partition(":")[2] for line in table.strip().split("\n"))
     plain = {normalized("NFC", p.strip()) for line in lines for p in line.split(" | ")}
@@ -106,9 +107,13 @@ def recognise(
 ) -> tuple[pa.StringArray, pa.LargeStringArray, list[str] | None]:  # fmt: skip
     """Find the kinds of n messages; return (kinds, texts, meta as JSON texts); meta is None if all are "{}".
 
-    said: the text of each message, with direction marks (such as U+200E). The texts returned have no edit marks and no
-    outer direction marks. has_author: bool[n]. marked: whether a direction mark precedes everything that WhatsApp
-    itself writes; None: decide from these messages. edit_marks: further edit marks, as `bare` returns them.
+    Args:
+        said: the text of each message, with direction marks (such as U+200E). The texts returned have no edit marks and
+            no outer direction marks.
+        has_author: bool[n].
+        marked: whether a direction mark precedes everything that WhatsApp itself writes; None: decide from these
+            messages.
+        edit_marks: further edit marks, as `bare` returns them.
     """
     offsets, data = B.buffers(said)
     flags = look(offsets, data, *_tables())
@@ -200,8 +205,10 @@ _known = functools.lru_cache(maxsize=1 << 12)(_one)  # "<Media omitted>" comes t
 def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
     """Return (kind, name of the attached file or "") of a message.
 
-    said: its text, with direction marks (such as U+200E). speaks: whether it has an author. marked: whether the export
-    has a direction mark before everything that WhatsApp itself writes.
+    Args:
+        said: its text, with direction marks (such as U+200E).
+        speaks: whether it has an author.
+        marked: whether the export has a direction mark before everything that WhatsApp itself writes.
     """
     line = said.split("\n", 1)[0].strip(SPACES)
     parts = re.split("[\u200e\u200f]", line)

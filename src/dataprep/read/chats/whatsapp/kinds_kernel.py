@@ -28,7 +28,8 @@ _MULTIPLIER, _MASK = 1_099_511_628_211, (1 << 64) - 1
 def fold_hash(phrase: bytes) -> int:
     """Return a hash of a phrase, for `look`; it is the same for any case, spaces, full stops and < >.
 
-    phrase: UTF-8, without direction marks.
+    Args:
+        phrase: UTF-8, without direction marks.
     """
     h = 14_695_981_039_346_656_037
     for c in phrase:
@@ -68,9 +69,12 @@ def look(
 ) -> npt.NDArray[np.uint8]:  # fmt: skip
     """Return flags (bits) for each text, uint8[n], which state whether WhatsApp may have written it.
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. table: hashes of phrases (`table_of`).
-    beginnings: hashes of their beginnings (`beginnings_of`). Bits: MAYBE: the
-    text must be examined. TRIM: marks or line breaks are at its ends. MARKED: its first line has a direction mark.
+    Args:
+        offsets: text k is data[offsets[k]:offsets[k + 1]].
+        data: the texts, UTF-8 bytes.
+        table: hashes of phrases (`table_of`).
+        beginnings: hashes of their beginnings (`beginnings_of`). Bits: MAYBE: the text must be examined. TRIM: marks or
+            line breaks are at its ends. MARKED: its first line has a direction mark.
     """
     out = np.zeros(len(offsets) - 1, np.uint8)
     for row in range(len(out)):
