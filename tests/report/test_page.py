@@ -105,7 +105,7 @@ def test_figures_add_up(rich, page):
     assert f"{came:,} documents read" in said
     assert f"{docs.count:,} documents kept" in said
     gone = [drop for drop in docs.drops().to_pylist() if drop["duplicate_of"] is not None]
-    assert f"{len(gone):,} documents were dropped for" in said
+    assert f"{len(gone):,} duplicates in" in said
 
 
 def test_a_poor_run_has_a_short_page(poor):

@@ -125,9 +125,10 @@ def _print_model(console: Console, folder: str) -> None:
     """Print totals of token shards and losses of training, if the run has them."""
     found = _model_figures(folder)
     if found["shards"]:
-        said = "{tokens:,} tokens of {documents:,} documents, a vocabulary of {vocab_size:,}"
+        n = found["shards"]
+        of = f"{counted(n['tokens'], 'token')} of {counted(n['documents'], 'document')}"
         console.rule("[bold]tokens", align="left", style="dim")
-        console.print(said.format_map(found["shards"]), highlight=False)
+        console.print(f"{of}, a vocabulary of {n['vocab_size']:,}", highlight=False)
     if found["training"]:
         console.rule("[bold]training", align="left", style="dim")
         losses = (f"{at['val_loss']:.3f} at step {at['step']:,}" for at in found["training"].values())
@@ -195,8 +196,8 @@ def print_messages(console: Console, stats: StageStats) -> None:
     """Print the figures of a `MessageStats` stage to the terminal: lists and histograms, one below the other."""
     conversations = sum(stats.histograms.get(CONVERSATION_MESSAGES, {}).values())
     people = sum(of_family(stats.counts, "author").values())
-    head = f"[bold]{escape(stats.name)}[/]: {people:,} messages of people in {conversations:,} conversations"
-    console.print(head, highlight=False)
+    amounts = f"{counted(people, 'message')} of people in {counted(conversations, 'conversation')}"
+    console.print(f"[bold]{escape(stats.name)}[/]: {amounts}", highlight=False)
     for name, title in TITLES.items():
         _print_bars(console, title, most_frequent(of_family(stats.counts, name)))
     _print_bars(console, "Messages by month", _rows(months_of(stats.counts)[-LATEST_MONTHS:]))

@@ -104,7 +104,7 @@ def _print(made: Any) -> None:
     """Print the number of texts, the accuracy, and the confusion table."""
     console = Screen(highlight=False)
     tested = {label: sum(row.values()) for label, row in made.confusion.items()}
-    console.print(f"{sum(made.n_train.values()):,} texts of {len(made.labels)} labels were learned")
+    console.print(f"{counted(sum(made.n_train.values()), 'text')} of {len(made.labels)} labels were learned")
     n = sum(tested.values())
     console.print(f"{made.accuracy:.2%} of {n:,} held-out texts are identified correctly; a row per true label")
     shown = sorted(tested, key=lambda label: (-tested[label], label))[:SHOWN]
@@ -164,7 +164,7 @@ def train_ngram(
         memory=memory, binary=binary,
     )  # fmt: skip
     console = Screen(highlight=False)
-    console.print(f"{model.n_sentences:,} sentences, {model.n_words:,} words")
+    console.print(f"{counted(model.n_sentences, 'sentence')}, {counted(model.n_words, 'word')}")
     for n, (count, discounts) in enumerate(zip(model.counts, model.discounts, strict=True), 1):
         console.print(f"{n}-grams: {count:,}; discounts {', '.join(f'{d:.4g}' for d in discounts)}")
     console.print(escape(model.binary or model.path))

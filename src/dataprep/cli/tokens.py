@@ -79,10 +79,11 @@ def _print_problems(found: dict[str, Any]) -> None:
             console.print(table)
         else:
             totals = stated_totals(url)
-            tokens = "" if totals["tokens"] is None else f", {totals['tokens']:,} tokens"
+            tokens = "" if totals["tokens"] is None else f", {counted(totals['tokens'], 'token')}"
             amounts = totals["kind"]  # a tokenizer or a preset
             if totals["documents"] is not None:
-                amounts = f"{counted(totals['documents'], 'document')}{tokens}, {totals['bytes']:,} bytes of text"
+                size = f"{counted(totals['bytes'], 'byte')} of text"
+                amounts = f"{counted(totals['documents'], 'document')}{tokens}, {size}"
             root = "" if totals["root"] is None else f", shards {totals['root']}"
             console.print(f"[green]good[/] {escape(url)}: {amounts}{root}", soft_wrap=True)
     n = sum(map(len, found.values()))
@@ -142,7 +143,7 @@ def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
     mask = shards.masks()[i]
     learned = [True] * len(shown) if mask is None else [bool(m) for m in mask[at.start : at.start + len(shown)]]
     head = f"document {k:,}  id {show_id(at.id)}  {at.source}  {at.split}  {at.shard}[{at.start:,}:{at.stop:,}]"
-    console.print(Text(printable(f"{head}  {len(ids):,} tokens"), "bold"), soft_wrap=True)
+    console.print(Text(printable(f"{head}  {counted(len(ids), 'token')}"), "bold"), soft_wrap=True)
     pieces = _pieces(shards, shown)
     text, numbers = Text(), Text()
     for n, (id_, piece, is_learned) in enumerate(zip(shown, pieces, learned, strict=True)):

@@ -15,7 +15,7 @@ from dataprep import pipeline_file
 from dataprep.core.model.batch import show_id
 from dataprep.core.output.layout import Folder
 from dataprep.core.run.runner import WORKER_BYTES, machine_memory, parse_bytes
-from dataprep.errors import DataprepError, PlanError
+from dataprep.errors import DataprepError, PlanError, counted
 from dataprep.history.status import DONE, status
 from dataprep.history.trials import StageChanges, estimate, rehearse
 from dataprep.messages.counts import ORDINARY, STAGE, WORD, costliest
@@ -136,7 +136,8 @@ def _table(stages: Sequence[StageChanges]) -> Table:
         rest = (pair for pair in sorted(counts.items()) if pair[0].partition(".")[0] not in (WORD, ORDINARY))
         rows += [(f". {name}", k) for name, k in rest]
         words = costliest(counts)
-        rows += [(f". {WORD}.{word}, {n:,} times as an ordinary word", k) for word, k, n in words[:WORDS_SHOWN]]
+        shown = words[:WORDS_SHOWN]
+        rows += [(f". {WORD}.{word}, {counted(n, 'time')} as an ordinary word", k) for word, k, n in shown]
         rows += [(". other words of names", sum(k for _, k, _ in words[WORDS_SHOWN:]))] if words[WORDS_SHOWN:] else []
         for what, k in rows:
             table.add_row(f"  {what}", f"{k:,}", "" if what[0] == "." else f"{k / n:.1%}", style="dim")

@@ -203,7 +203,8 @@ def _dataset(folder: Folder, runner: Runner) -> list[Problem]:
     problems += [Problem(name, "is missing", AGAIN) for name in sorted(tables) if not files.exists(folder.path(name))]
     n = sum(shard.docs for shard in manifest.shards)
     if manifest.docs != n:
-        problems.append(Problem(MANIFEST, f"it states {manifest.docs:,} documents, its shards have {n:,}", AGAIN))
+        found = f"it states {counted(manifest.docs, 'document')}, its shards have {n:,}"
+        problems.append(Problem(MANIFEST, found, AGAIN))
     return [*problems, *_unnamed(folder, manifest)]
 
 
@@ -274,7 +275,7 @@ def _check(item: _StoredFile) -> list[Problem]:
     if not files.exists(url):
         return [Problem(item.name, "is missing", AGAIN)]
     if files.size(url) != item.size:
-        return [Problem(item.name, f"has {files.size(url):,} bytes, {item.size:,} were written", AGAIN)]
+        return [Problem(item.name, f"has {counted(files.size(url), 'byte')}, {item.size:,} were written", AGAIN)]
     if files.content_hash(url) != item.hash:
         return [Problem(item.name, "its bytes are not those that were written", AGAIN)]
     return [] if item.docs is None else [Problem(item.name, what, AGAIN) for what in _rows(url, item.docs)]
@@ -290,7 +291,7 @@ def _rows(url: str, docs: int) -> Iterator[str]:
             yield f"cannot be read ({str(e).splitlines()[0][:120]})"
             return
     if len(ids) != docs:
-        yield f"has {len(ids):,} documents, the manifest states {docs:,}"
+        yield f"has {counted(len(ids), 'document')}, the manifest states {docs:,}"
     if len(ids) and bool((np.asarray(ids[1:]) <= ids[:-1]).any()):
         yield "its ids do not ascend"
 

@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 
 from dataprep.core.model.ledger import Ledger
 from dataprep.core.model.reader import Slice
-from dataprep.errors import ReadError, need
+from dataprep.errors import ReadError, counted, need
 
 from .chats.packs import DAMAGED_ZIP
 from .html import Html
@@ -155,7 +155,7 @@ class Pdf(Sections):
             n = len(pdf)
             texts = any(_page_text(pdf, k, pdfium) for k in range(n))
             if not texts:
-                msg = f"none of its {n:,} pages has text, as in scans; add it by OCR (ocrmypdf IN.pdf OUT.pdf)"
+                msg = f"none of its {counted(n, 'page')} has text, as in scans; add it by OCR (ocrmypdf IN.pdf OUT.pdf)"
                 raise ReadError(msg, piece.url)
             for k in range(n):
                 yield Section(_page_text(pdf, k, pdfium), {"page": k + 1, "pages": n})

@@ -65,9 +65,7 @@ def _sizes(summary: RunSummary) -> str:
     points = _thinned(list(zip(sizes, counts, strict=True)))
     clusters, removed = sum(counts), sum(n * (size - 1) for size, n in zip(sizes, counts, strict=True))
     chart = charts.loglog(points, "Documents in a cluster, the kept one included", "Clusters by size")
-    were = "was" if removed == 1 else "were"
-    dropped = f"{counted(removed, 'document')} {were} dropped for {clusters:,} others"
-    note = f"{dropped}; the largest cluster has {sizes[-1]:,}."
+    note = f"{counted(removed, 'duplicate')} in {counted(clusters, 'cluster')}; the largest has {sizes[-1]:,}."
     return card(chart, f'<p class="note">{note}</p>', title="Clusters by size")
 
 
@@ -152,7 +150,7 @@ def _cluster(cluster: Cluster, pairs: list[TextPair], *, first: bool) -> str:
     if end is not None:
         by = f"{text(end.stage)}: {text(end.reason)}"
         which = f'of which <span class="lost-text">none is kept</span>: {kept} was dropped later by {by}'
-    head = f"<b>{cluster.size:,} documents</b> {which} <span>{why}</span>"
+    head = f"<b>{counted(cluster.size, 'document')}</b> {which} <span>{why}</span>"
     return f'<details class="card"{" open" if first else ""}><summary>{head}</summary>{inside}</details>'
 
 

@@ -36,7 +36,7 @@ from dataprep.core.output.state import IndexManifest, IndexShard, Recipe
 from dataprep.core.run.context import place_of, reserve
 from dataprep.core.run.plan import check_apart, hides_input, shards_of_datasets
 from dataprep.core.run.runner import Runner, runner_of
-from dataprep.errors import CorruptShard, PlanError, ReadError, need
+from dataprep.errors import CorruptShard, PlanError, ReadError, counted, need
 from dataprep.shown.notebook import shown_in_notebooks
 from dataprep.store import files
 from dataprep.store.key import key as key_of
@@ -121,7 +121,8 @@ class SuffixIndex:
         self.shards = [SuffixShard(url, stated) for stated in manifest.shards]
 
     def __repr__(self) -> str:
-        return f"SuffixIndex({self.manifest.docs:,} documents, {self.manifest.bytes:,} bytes in {self.url})"
+        size = f"{counted(self.manifest.docs, 'document')}, {counted(self.manifest.bytes, 'byte')}"
+        return f"SuffixIndex({size} in {self.url})"
 
     @classmethod
     def build(cls, docs: Dataset, out: str, runner: Runner | None = None, *, replace: bool = False) -> SuffixIndex:

@@ -386,7 +386,7 @@ def _shard(url: str, shard: Shard) -> Slice:
     there = at_hand(stored)
     found = files.size(there) if files.exists(there) else None
     if found != shard.size:
-        state = "is missing" if found is None else f"has {found:,} bytes, {shard.size:,} were sealed"
+        state = "is missing" if found is None else f"has {counted(found, 'byte')}, {shard.size:,} were sealed"
         msg = f"{stored} {state}; run the pipeline again, which makes it again"
         raise CorruptShard(msg)
     made = shard.sealed or shard.hash  # the hash before documents were forgotten, so that keys stay the same
