@@ -31,6 +31,7 @@ from dataprep.core.output.layout import (
     inside,
 )  # fmt: skip
 from dataprep.core.output.layout import INDEX as OWN
+from dataprep.core.output.one_result import one_result
 from dataprep.core.output.run_folder import refuse_newer, token_folders, walk
 from dataprep.core.output.state import DATASET, TOKENS, File, Manifest, Recipe
 from dataprep.core.run import quarantine
@@ -66,17 +67,26 @@ def verify(url: str, runner: Runner | None = None) -> dict[str, list[Problem]]:
     numbers of documents and the order of ids are checked; for an index, a tokenizer or a preset of `fit-language`, the
     hashes of its files; for token shards, see `verify_shards`.
 
-    Raises PlanError if `url` contains no finished result, and NewerFormat if a newer dataprep wrote one of its records.
+    Raises PlanError if `url` contains no finished result, NewerFormat if a newer dataprep wrote one of its records, and
+    Replaced if a result was replaced while it was read.
     """
     url = url.rstrip("/")
     refuse_newer(url)
+    with one_result(url) as check_one:
+        found = _verified(url, runner_of(runner))
+        if any(found.values()):
+            check_one()
+    return found
+
+
+def _verified(url: str, runner: Runner) -> dict[str, list[Problem]]:
     sets = _sets(url)
     found = {folder.url: folder for at in sets for folder in _sealed(at)}
     if not found:
         msg = f"{url} has no finished Dataset, token shards or index; give a folder of a run or of dp.encode"
         raise PlanError(msg)
     of_sets = {at: bad for at in sets if at not in found and (bad := [*_damaged_state(at), *_damaged_receipts(at)])}
-    return of_sets | {folder.url: _verify(folder, runner_of(runner)) for folder in found.values()}
+    return of_sets | {folder.url: _verify(folder, runner) for folder in found.values()}
 
 
 def _sets(url: str) -> list[str]:

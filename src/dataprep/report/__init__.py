@@ -7,7 +7,9 @@ from importlib import resources
 
 from dataprep import __version__
 from dataprep.core.output import owned
+from dataprep.core.output.one_result import one_result
 from dataprep.core.output.run_folder import refuse_newer
+from dataprep.errors import Replaced
 from dataprep.history.run_summary import RunSummary, summarize
 from dataprep.shown.notebook import text
 from dataprep.store import files
@@ -20,12 +22,21 @@ HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>([^<]+)</h2>')
 def write(folder: str, url: str) -> str:
     """Write the report of the run in `folder` to the file `url`, and return `url`.
 
-    Raises PlanError if the folder has no sealed (finished) Dataset, StaleOutput if `url` is another file, and
-    NewerFormat if a newer dataprep wrote into the folder.
+    Raises PlanError if the folder has no sealed (finished) Dataset, StaleOutput if `url` is another file, NewerFormat
+    if a newer dataprep wrote into the folder, and Replaced if a result was replaced while it was read; the page is then
+    not kept, as it may show what the new result hides.
     """
     refuse_newer(folder)
     owned.check_file(url, "an HTML page", "<!doctypehtml")
-    files.write_bytes(url, render(summarize(folder)).encode())
+    page = b""
+    try:
+        with one_result(folder):
+            page = render(summarize(folder)).encode()
+            files.write_bytes(url, page)
+    except Replaced:
+        if page:
+            files.remove(url)
+        raise
     return url
 
 

@@ -140,6 +140,14 @@ def size(url: str) -> int:
     return int(found)
 
 
+def version(url: str) -> object:
+    """Return a value that is another one after a file was replaced. Raises OSError if there is no file."""
+    if not is_local(url):
+        return _answer(url, "ukey")
+    found = os.stat(path_of(url))
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def expand(pattern: str) -> list[str]:
     """Return the URLs, sorted, of the files that a path or glob matches, or that a folder contains at any depth.
 

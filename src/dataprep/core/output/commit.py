@@ -152,12 +152,14 @@ class Output(Generic[T]):
 
     Attributes:
         also: folders of other results, of which finished parts are kept, too.
+        inside: the folders of results that this one is a part of, whose leases are held too while it is written.
     """
 
     def __init__(
-        self, url: str, opened: Callable[[str], T], *, nested: bool = False, also: Sequence[Folder] = ()
-    ) -> None:
-        self.url, self.opened, self.nested, self.also = url, opened, nested, also
+        self, url: str, opened: Callable[[str], T], *, nested: bool = False, also: Sequence[Folder] = (),
+        inside: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.url, self.opened, self.nested, self.also, self.inside = url, opened, nested, also, inside
 
     @contextlib.contextmanager
     def begin(self, wanted: Wanted, *, replace: bool = False, whole: bool = False) -> Iterator[Work[T]]:
@@ -171,7 +173,7 @@ class Output(Generic[T]):
             failure.forget(files.path_of(self.url))  # which came after the last file
             yield self._work(wanted, found)
             return
-        with contextlib.nullcontext() if self.nested else lease.held(self.url):
+        with contextlib.nullcontext() if self.nested else lease.all_held([self.url, *self.inside]):
             self._recover(wanted)
             found = self._found(wanted.recipe, whole=whole)
             if found is not None:

@@ -291,7 +291,7 @@ def at_hand(url: str) -> str:
 
     Raises Replaced if a later run removed it.
     """
-    place = re.fullmatch(rf"(.*)/({DATA}|{DROPS}|{CUTS})/[^/]+", url, re.DOTALL)
+    place = re.fullmatch(rf"(.*)/(({DATA}|{DROPS}|{CUTS})/[^/]+|unread(\.g\d+)?\.parquet)", url, re.DOTALL)
     if place is None or files.exists(url):
         return url
     home = Folder(place[1])
@@ -305,7 +305,7 @@ def at_hand(url: str) -> str:
 
 def replaced(url: str) -> Replaced:
     """Return the error that the opened result in the folder `url` was replaced by another one."""
-    return Replaced(f"the result in {url} was replaced since it was opened; open it again")
+    return Replaced(f"the result in {url} was replaced since it was opened; open it again, or repeat the command")
 
 
 def inside(url: str) -> list[str]:
