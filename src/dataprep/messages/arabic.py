@@ -42,13 +42,13 @@ class NormalizeArabic(Stage):
     >>> NormalizeArabic(alef=True, yeh=True)                # also changes words
 
     Args:
-        tatweel: remove the stretching line (U+0640).
-        diacritics: remove vowel signs, shadda, tanwin, the Quran's signs, and hamzas that are signs of their own.
-        alef: write alef with madda, hamza above or below, or wasla as bare alef.
-        yeh: write alef maqsura and the Persian yeh as yeh.
-        ta_marbuta: write ta marbuta as heh.
+        tatweel: whether to remove the tatweel, the stretching line (U+0640).
+        diacritics: whether to remove vowel signs, shadda, tanwin, Quranic signs and combining hamzas.
+        alef: whether to write alef with madda, with hamza above or below, or with wasla as bare alef.
+        yeh: whether to write alef maqsura and the Persian yeh as yeh.
+        ta_marbuta: whether to write ta marbuta as heh.
 
-    Changed characters are counted as arabic.tatweel ...
+    Changed characters are counted as arabic.tatweel, arabic.diacritics and so on.
     """
 
     tatweel: bool = False

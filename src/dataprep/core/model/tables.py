@@ -80,7 +80,7 @@ SPAN = np.dtype(
     ]
 )
 JOINED = "joined"  # the reason of a message that became part of the document `duplicate_of`
-NOBODY = np.uint64(2**64 - 1)  # `kept` of a span whose first occurrence is not known
+NOBODY = np.uint64(2**64 - 1)  # `duplicate_of` of a span whose first occurrence is not known
 VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
 ORDER = ("id", "start", "reason")  # the columns by which the rows of a verdict table are sorted
 IDS = (0, 2**64 - 1)  # the smallest and the largest id that there can be
