@@ -53,7 +53,7 @@ def clusters(
         _print_least(console, folder, least_similar, source)
     for name, given, show in (("cuts", cuts, _print_cuts), ("centroids", centroids, _print_centroids)):
         if given is not None:
-            require(source is None, f"--{name} counts texts of all sources; leave --source out")
+            require(source is None, f"--{name} always counts all sources; leave --source out")
             show(console, folder, given)
 
 

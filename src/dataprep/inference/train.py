@@ -91,7 +91,7 @@ def train(
     else:
         name, value = ("template", template) if val is None else ("val", val)
         if value is not None:
-            msg = f"{name}={value!r} is about files of messages; leave it out for shards"
+            msg = f"{name}={value!r} applies only to files of messages; leave it out for shards"
             raise PlanError(msg)
         begin = init_from if isinstance(init_from, tuple) else beginning(init_from)
         sets = shards if isinstance(shards, (str, Path, Shards, Mapping)) else named(given)

@@ -149,7 +149,7 @@ def shingle_hash(shingle: bytes | str, word_split: str = "unicode", normalize: t
     >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
     True
     """
-    require(word_split in SPLITS, f"split={word_split!r} must be 'unicode' or 'regex'")
+    require(word_split in SPLITS, f"word_split={word_split!r} must be 'unicode' or 'regex'")
     data = np.frombuffer(shingle.encode() if isinstance(shingle, str) else shingle, np.uint8)
     text = simplified(np.array([0, len(data)], np.int64), data, "word", differences(normalize, "word", word_split))
     ends, items = words(*text, word_split)

@@ -60,7 +60,7 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
     for row in origin.files:
         reader, url = reader_of(origin.readers[row.reader]), row.url
         if reader is None:
-            msg = "its reader is not one of dataprep; read the input with it, and choose documents by `drops()`"
+            msg = "it was read by a reader of your own; read it again with that reader, and select the ids in `drops()`"
             raise ReadError(msg, url)
         if not is_same(row, reader, known):
             state = "has changed" if is_there(url) else "is missing"
@@ -213,7 +213,7 @@ def cut_by(folders: Sequence[Folder], stage: str | None) -> tuple[Folder, str, t
                 labels.setdefault(one["name"], folder)
     wanted = next(iter(labels)) if stage is None and len(labels) == 1 else stage
     if wanted not in labels:
-        require(stage not in by_rule, f"stage={stage!r} keeps no spans, only what each rule cut and examples "
+        require(stage not in by_rule, f"stage={stage!r} stores no spans, only counts and examples per rule "
                 "(`stats`, `dataprep inspect`); `dataprep why DIR ID` shows the cuts of one document")  # fmt: skip
         which = ", ".join(map(repr, labels)) or "there is none"
         msg = f"stage={stage!r} must be one of the stages that cut texts: {which}"

@@ -308,7 +308,7 @@ def row_object(kind: type[AnyRow], row: Mapping[str, Any], **more: Any) -> AnyRo
 
 @contextlib.contextmanager
 def checked(
-    url: str, what: str = "table that was written", fix: str = "`dataprep verify DIR --repair PIPELINE` makes it again"
+    url: str, what: str = "table that was written", fix: str = "`dataprep verify DIR --repair PIPELINE` restores it"
 ) -> Iterator[None]:
     """Convert errors raised inside the `with` block to CorruptShard for the file `url`.
 

@@ -317,8 +317,8 @@ class Output(Generic[T]):
         needed, free = sum(shard.size for shard in old.shards), shutil.disk_usage(files.path_of(self.url)).free
         if needed > free:
             msg = (
-                f"{self.url} keeps its result until the new one is complete, which takes about {decimal(needed)} more, "
-                f"and {decimal(free)} of the disk are free; free some space, or remove the result first "
+                f"the result in {self.url} is kept until the new one is complete, which needs about {decimal(needed)}, "
+                f"but only {decimal(free)} of disk space are free; free some space, or remove the result first "
                 f"(`dataprep prune --all {self.url}`)"
             )
             raise PlanError(msg)

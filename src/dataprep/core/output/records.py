@@ -82,7 +82,7 @@ class StateRecord:
 
 
 def _not_ours(url: str, why: str) -> CorruptShard:
-    return CorruptShard(f"{url} is not what dataprep wrote: {why}; run the pipeline again, which makes it again")
+    return CorruptShard(f"{url} is not what dataprep wrote: {why}; run the pipeline again to restore it")
 
 
 def _is_needed(one: Any) -> bool:

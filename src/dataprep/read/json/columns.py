@@ -62,7 +62,7 @@ def check_taken(text: str, names: Iterable[str]) -> None:
     """
     for name in names:
         if name in {text, text.partition(".")[0], *FIXED}:
-            why = "every document has its own, and the input's stays in meta"
+            why = "every document has this column already, and the field of the input stays in meta"
             why = "it is the text" if name == text else why if name in FIXED else "it contains the text"
             msg = f"the field {name!r} cannot be a column: {why}"
             raise PlanError(msg)

@@ -86,7 +86,7 @@ class Layout:
         if self.masks is not None and not any(m is None or m.view(np.bool_).any() for m in shards.masks()):
             msg = (
                 f"the {self.side} split{self.name} in {shards.path} has masks without a token to learn; "
-                "encode with other rules of what is learned, or without masks"
+                "encode with masks that include some tokens, or without masks"
             )
             raise PlanError(msg)
 
