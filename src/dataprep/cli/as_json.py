@@ -46,7 +46,8 @@ def _plain(value: Any) -> Any:
 def of_dataset(docs: Dataset, examples: int, source: str | None) -> dict[str, Any]:
     """Return the figures of a sealed Dataset: its stages, estimators, unread files and alarms.
 
-    examples: dropped documents per reason. source: leave out other sources; None: all are included.
+    - examples: dropped documents per reason.
+    - source: leave out other sources; None: all are included.
     """
     return {
         "folder": docs.url, "documents": docs.sealed.docs, "bytes": docs.sealed.bytes,

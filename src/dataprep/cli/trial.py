@@ -105,8 +105,10 @@ def dry_run(
 ) -> None:  # fmt: skip
     """Run the steps of a pipeline file on a sample; print a table and examples of each stage's drops and changes.
 
-    to: the step to run, with the steps that it needs; None: all steps. sample_bytes: size of the sample's text.
-    examples: documents to show per reason and change. end: the end of the last line.
+    - to: the step to run, with the steps that it needs; None: all steps.
+    - sample_bytes: size of the sample's text.
+    - examples: documents to show per reason and change.
+    - end: the end of the last line.
     """
     console = Screen()
     with console.status("running a sample"):

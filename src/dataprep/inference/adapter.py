@@ -39,8 +39,10 @@ def export_adapter(
 ) -> str:
     """Write the low-rank updates of a LoRA run, without the base, to the folder `out` in PEFT's files; return `out`.
 
-    model: the folder of the run, or a checkpoint. base: name or path of the base model in Hugging Face's form, which
-    PEFT is to load; "": none is written. Raises PlanError if the run did not use LoRA, or also trained its embedding.
+    - model: the folder of the run, or a checkpoint.
+    - base: name or path of the base model in Hugging Face's form, which PEFT is to load; "": none is written.
+
+    Raises PlanError if the run did not use LoRA, or also trained its embedding.
 
     >>> export_adapter("out/tuned", "out/adapter", base="out/base-hf")
     """

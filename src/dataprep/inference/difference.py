@@ -50,7 +50,8 @@ def interval(base: F64, tuned: F64, sizes: F64) -> Difference:
 def verdict(name: str, found: Sequence[float | None], n: int) -> str:
     """Return a sentence about a result of `interval`; it calls a model better only if the interval is on one side of 0.
 
-    name: of the measure. n: the number of conversations.
+    - name: of the measure.
+    - n: the number of conversations.
 
     >>> verdict("loss", (-0.2, -0.5, 0.1), 9)
     'loss: tuned - base = -0.200 (95 % interval -0.500 to +0.100): no difference is shown'

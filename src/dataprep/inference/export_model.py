@@ -37,8 +37,11 @@ def export_model(
     """Write a trained model to the folder `out` in Hugging Face's format, and return the folder.
 
     The folder has model.safetensors (float32), config.json of type llama, generation_config.json, the tokenizer's files
-    and, for a model of dialogues, its chat template. model: the folder of a run, a checkpoint or a Hugging Face folder;
-    the low-rank updates of a LoRA run are added to its weights. adapter: the folder of a LoRA adapter to add.
+    and, for a model of dialogues, its chat template.
+
+    - model: the folder of a run, a checkpoint or a Hugging Face folder; the low-rank updates of a LoRA run are added to
+      its weights.
+    - adapter: the folder of a LoRA adapter to add.
 
     Raises PlanError if the model attends in a way that Llama does not, the adapter was trained on another base, or
     `out` holds other files. An earlier export in `out` is replaced when all files are complete.

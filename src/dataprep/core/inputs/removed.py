@@ -189,7 +189,8 @@ def dropped_parts(home: Folder) -> tuple[Part, ...]:
 def cut_parts(home: Folder, stage: str | None, opened: Callable[[str], tuple[Part, ...]]) -> tuple[Part, ...]:
     """Return parts that read the texts which a stage cut to make the Dataset in the folder `home`.
 
-    stage: as in `cut_by`. opened: returns the parts of the sealed Dataset in a folder.
+    - stage: as in `cut_by`.
+    - opened: returns the parts of the sealed Dataset in a folder.
     """
     folders = [*home.saved, home]
     place, label, earlier = cut_by(folders, stage)

@@ -120,7 +120,8 @@ def applied(
 ) -> Iterator[Batch]:
     """Yield the documents of `flow` with `stages` applied; errors of a user's function name the document and its file.
 
-    ledgers: one per stage, to record what it does; none: nothing is recorded. slices: those that `flow` reads.
+    - ledgers: one per stage, to record what it does; none: nothing is recorded.
+    - slices: those that `flow` reads.
     """
     if ledgers:
         for stage, ledger in zip(stages, ledgers, strict=True):

@@ -257,7 +257,9 @@ class Ledger:
     def _tally_lost(self, held: HeldBatch, rows: Rows, batch: Batch, at: Rows, lost: npt.NDArray[np.int64]) -> None:
         """Count the documents that a stage which states no rules made shorter, and quote some of what they lost.
 
-        rows: of the documents in `held`. at: their rows in the returned batch. lost: bytes by which each is shorter.
+        - rows: of the documents in `held`.
+        - at: their rows in the returned batch.
+        - lost: bytes by which each is shorter.
         """
         hit = lost > 0
         cuts = self.record.cuts.setdefault(OTHER, RuleCuts())
@@ -379,8 +381,8 @@ class Ledger:
     ) -> None:
         """Add drops to the table and to the counts.
 
-        source, n_bytes: of each document; n_bytes is None if the reader does not know it. where: the batch that a stage
-        received, and the documents' rows in it; None for the records of a reader.
+        - source, n_bytes: of each document; n_bytes is None if the reader does not know it.
+        - where: the batch that a stage received, and the documents' rows in it; None for the records of a reader.
         """
         filled = {"source": source.cast(pa.string()), "bytes": None if n_bytes is None else pa.array(n_bytes)}
         for name, column in filled.items():

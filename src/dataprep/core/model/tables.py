@@ -192,8 +192,9 @@ def span_rows(
 ) -> pa.RecordBatch:
     """Return spans to cut, an array of dtype SPAN, as rows with the columns of SPANS.
 
-    duplicate_of_dataset: the folder of the Dataset of each retained copy, null for this one; None: all are of this one.
-    reason: the rule that cuts each span; None: the stage has one rule.
+    - duplicate_of_dataset: the folder of the Dataset of each retained copy, null for this one; None: all are of this
+      one.
+    - reason: the rule that cuts each span; None: the stage has one rule.
     """
     known = pa.array(rows["duplicate_of"] != NOBODY)
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
@@ -312,8 +313,10 @@ def checked(
 ) -> Iterator[None]:
     """Convert errors raised inside the `with` block to CorruptShard for the file `url`.
 
-    Network and out-of-memory errors are raised unchanged. what: the kind of file that was expected, for the message.
-    fix: the advice to the user, for the message.
+    Network and out-of-memory errors are raised unchanged.
+
+    - what: the kind of file that was expected, for the message.
+    - fix: the advice to the user, for the message.
     """
     try:
         yield
@@ -369,7 +372,8 @@ def id_bounds(metadata: pq.FileMetaData) -> list[tuple[int, int]]:
 def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """Yield the rows of all tables of dropped documents or cut spans of the Dataset in the folder `url`.
 
-    kind: folder.DROPS or folder.CUTS. columns: names of the columns to read; None: all. Texts are dictionaries.
+    - kind: folder.DROPS or folder.CUTS.
+    - columns: names of the columns to read; None: all. Texts are dictionaries.
 
     Raises CorruptShard if a table is missing or damaged.
     """

@@ -163,9 +163,11 @@ class Output(Generic[T]):
     def begin(self, wanted: Wanted, *, replace: bool = False, whole: bool = False) -> Iterator[Work[T]]:
         """Yield the Work that makes the wanted result; its `result` is set if the folder has it already.
 
-        replace: whether a result of another recipe may be replaced. whole: whether to compare all bytes of a finished
-        result with its receipts. Raises StaleOutput if the folder has files that dataprep did not write, or another
-        result and `replace` is False; InUse if another process writes into it.
+        - replace: whether a result of another recipe may be replaced.
+        - whole: whether to compare all bytes of a finished result with its receipts.
+
+        Raises StaleOutput if the folder has files that dataprep did not write, or another result and `replace` is
+        False; InUse if another process writes into it.
         """
         if not _is_left(self.url) and (found := self._found(wanted.recipe, whole=whole)) is not None:
             failure.forget(files.path_of(self.url))  # which came after the last file

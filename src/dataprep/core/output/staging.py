@@ -56,8 +56,8 @@ class Staging:
 def keep(staging: Staging, homes: Iterable[Folder], keys: Mapping[int, str]) -> None:
     """Write the receipt of each part, unless it has one, if an earlier result has a part of its key.
 
-    homes: the folders of earlier results. keys: of the parts, by number. Whether the files of a part are whole is not
-    checked.
+    - homes: the folders of earlier results.
+    - keys: of the parts, by number. Whether the files of a part are whole is not checked.
     """
     urls = (url for home in homes for url in home.receipts())
     held = {record["key"]: url for url in urls if (record := receipts.found(url)) is not None}

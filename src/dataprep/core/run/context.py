@@ -113,9 +113,12 @@ def place_of(out: str, runner: Runner | None) -> str:
 def reserve(runner: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
     """Check that the memory of `runner` suffices for a worker and `n_bytes` more; in a trial, only record it.
 
-    n_bytes: memory that this process will need. what: a description of the data that takes the memory, for the message.
-    instead: the advice to the user, for the message. grows: True if the amount grows with the input. Raises PlanError
-    if the memory is too small.
+    - n_bytes: memory that this process will need.
+    - what: a description of the data that takes the memory, for the message.
+    - instead: the advice to the user, for the message.
+    - grows: True if the amount grows with the input.
+
+    Raises PlanError if the memory is too small.
     """
     trial = trial_of(runner)
     if trial is not None:

@@ -77,9 +77,10 @@ def table_once(
 ) -> dict[str, Any]:
     """Write the Parquet table `url` by calling `make`, unless it is finished; return the counts that `make` returned.
 
-    make: a function that writes the table and returns counts. They are stored in a receipt, whose URL is `url` with
-    .json instead of .parquet. key: hash of all that decides the table; if the receipt states the same, `make` is not
-    called. passes: classes whose intermediate files in the same folder are then deleted.
+    - make: a function that writes the table and returns counts. They are stored in a receipt, whose URL is `url` with
+      .json instead of .parquet.
+    - key: hash of all that decides the table; if the receipt states the same, `make` is not called.
+    - passes: classes whose intermediate files in the same folder are then deleted.
     """
     made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
     for one in passes:

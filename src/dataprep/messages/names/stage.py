@@ -286,8 +286,9 @@ def known_people(
 ) -> KnownPeople:
     """Return a KnownPeople that finds all people whose names `Pseudonyms` would learn from `docs`.
 
-    names: more people to search for, as in `Pseudonyms`. own: names that are not an error, such as the user's own.
-    stay: words that are not an error.
+    - names: more people to search for, as in `Pseudonyms`.
+    - own: names that are not an error, such as the user's own.
+    - stay: words that are not an error.
     """
     seen = set().union(*runner.map(_names_in, docs.tasks, "names"), stated_in(docs, runner, "accounts"))
     people = People(seen).found()
