@@ -1,4 +1,4 @@
-"""The command `init`: look at a folder of texts or chats, and write a pipeline file for it."""
+"""The command `init`: inspect a folder of texts or chats, and write a pipeline file for it."""
 
 from __future__ import annotations
 

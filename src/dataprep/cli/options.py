@@ -33,7 +33,7 @@ class _Clean(RenderHook):
 
 
 class _Cleaned:
-    """What another renderable prints, with its control characters replaced; rich's own are kept."""
+    """The output of another renderable, with its control characters replaced; those of rich are kept."""
 
     def __init__(self, inner: ConsoleRenderable) -> None:
         self.inner = inner

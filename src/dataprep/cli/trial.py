@@ -170,7 +170,7 @@ def _print_examples(console: Console, changes: StageChanges) -> None:
 def excerpts(before: str, after: str) -> tuple[str, str]:
     """Return two texts from shortly before their first difference on.
 
-    They begin CONTEXT_CHARS characters before the difference, with an ellipsis for what is left out.
+    They begin CONTEXT_CHARS characters before the difference, with an ellipsis for text that is left out.
     """
     pairs = enumerate(zip(before, after, strict=False))
     start = max(0, next((i for i, (a, b) in pairs if a != b), min(len(before), len(after))) - CONTEXT_CHARS)

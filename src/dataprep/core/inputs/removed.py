@@ -1,4 +1,4 @@
-"""Read what a Pipeline removed: the documents that it dropped, and the texts that it cut out, from its input."""
+"""Read the documents that a Pipeline dropped and the texts that it cut out, from its input."""
 
 from __future__ import annotations
 
@@ -73,10 +73,12 @@ def input_parts(folder: Folder) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class Removed(Reader):
-    """Base class of readers of what was removed. reader: reads the input. made: identifies the result that removed it.
+    """Base class of readers of removed documents and texts.
 
     Attributes:
-        tables: the tables of what was removed; the paths have no influence on hashes.
+        reader: the reader of the input.
+        made: identifies the result whose stages removed the documents or texts.
+        tables: the drop or cut tables; their paths have no influence on hashes.
     """
 
     reader: Reader

@@ -1,4 +1,4 @@
-"""Annotate: write what an Estimator decided as columns, in place of dropping documents or cutting texts."""
+"""Annotate: write the decisions of an Estimator as columns, instead of dropping documents or cutting texts."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ def annotated(verdict: DropIds | CutSpans, prefix: str | None, centroids: str = 
     """Return a stage that writes the decisions of `verdict` as columns, or `verdict` itself if `prefix` is None.
 
     - prefix: the beginning of the columns' names.
-    - centroids, sized: as in AnnotateClusters. Clusters are written to a table next to that of `verdict`; this takes
-      about 60 bytes of memory per document to drop.
+    - centroids: as in AnnotateClusters.
+    - sized: as in AnnotateClusters.
+
+    Clusters are written to a table next to that of `verdict`; this takes about 60 bytes of memory per dropped document.
     """
     if prefix is None:
         return verdict

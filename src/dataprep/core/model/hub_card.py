@@ -1,4 +1,4 @@
-"""The card of a data set on the Hugging Face hub: what `Dataset.push` writes below the metadata of its README.md.
+"""The card of a data set on the Hugging Face hub: the text that `Dataset.push` writes into README.md.
 
 The metadata (features, splits, sizes, and the files of each configuration), which the hub's viewer reads, is written by
 `datasets`.

@@ -128,7 +128,7 @@ def without_columns(rows: pa.Table, *names: str) -> pa.Table:
 
 
 def conform(rows: AnyRows, schema: pa.Schema) -> AnyRows:
-    """Return rows that a file has, with the columns of `schema`: others are left out, and those it lacks are null.
+    """Return the rows of a file with the columns of `schema`: other columns are left out, and missing ones are null.
 
     Raises ArrowInvalid, which `checked` turns into CorruptShard, if a column that must have values is missing.
     """
@@ -235,7 +235,7 @@ class Drop:
         source: the document's source.
         bytes: the size of its text in UTF-8 bytes.
         value: the number that the rule compared.
-        label: what a classifier said, such as the language.
+        label: the label of a classifier, such as the language.
     """
 
     id: int

@@ -111,11 +111,11 @@ def write_shard(
 ) -> dict[str, Any]:
     """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
-    - flow: the remaining batches.
+    - flow: the remaining batches of documents.
     - codec: Parquet compression.
-    - schema: of the file if there are no batches.
-    - most: bytes of text at which it is full. The entry has the number of documents and bytes, the last id, the columns
-      and a hash of the content.
+    - schema: the schema of the file if there are no batches.
+    - most: the number of bytes of text at which the shard is full. The entry has the number of documents and bytes, the
+      last id, the columns and a hash of the content.
     """
     facts: dict[str, Any] = {"docs": 0, "bytes": 0}
     digest = xxhash.xxh3_128()
@@ -153,8 +153,8 @@ def seal(account: Account, work: Work[Dataset], context: Context, *, codec: str,
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
     """Return the statistics to save: without examples of forgotten documents, which quote their texts.
 
-    Names and texts are removed from all stages up to the last that hides its input. What a stage replaces as private is
-    replaced in quoted texts too, those of earlier stages included.
+    Names and texts are removed from all stages up to the last that hides its input. Private data that a stage replaces
+    is replaced in quoted texts, too, including those of earlier stages.
 
     stats: the statistics of the reader and of the forget list, if there are any, and then of each of `stages`.
     """
